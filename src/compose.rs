@@ -1,0 +1,1 @@
+//! Compose files and `.env` files, text to text.

@@ -1,0 +1,1 @@
+//! The embedded manager and engine over one in-memory world.
