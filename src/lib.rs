@@ -9,6 +9,9 @@
 
 pub mod compose;
 pub mod engine;
+pub mod failure;
+pub mod manager;
 pub mod observed;
 pub mod rehearsal;
+pub mod stack;
 pub mod trace;
