@@ -9,6 +9,7 @@
 
 pub mod compose;
 pub mod engine;
+pub mod failure;
 pub mod observed;
 pub mod rehearsal;
 pub mod trace;
