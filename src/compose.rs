@@ -1,1 +1,9 @@
 //! Compose files and `.env` files, text to text.
+//!
+//! Invariant: pure; nothing here reads, writes or calls, and nothing of ours outside is imported.
+//! Whatever has to be known about the disk is asked of the caller.
+#![deny(clippy::disallowed_methods)]
+
+pub mod document;
+pub mod interpolate;
+pub mod services;

@@ -1,0 +1,420 @@
+//! Reading a node: through aliases and merges, as compose sees it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    ops::Range,
+};
+
+use super::{
+    Document, DuplicateKey, Layout, NodeId, Properties, RawNode, ScalarType, Shape, Stored, Style,
+};
+
+/// A place in a document.
+///
+/// [`Node::span`], [`Node::kind`], [`Node::tag`] and [`Node::anchor`] speak of what is written at the
+/// place. Everything that reads a value ([`Node::as_str`], [`Node::get`], …) sees the target where
+/// an alias is written. An alias may lie inside its own target, so whoever walks down through
+/// aliases must bound the walk; [`Node::own_entries`] and [`Node::own_items`] never follow one.
+#[derive(Clone, Copy)]
+pub struct Node<'d> {
+    document: &'d Document<'d>,
+    id: u32,
+}
+
+/// What is written at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A scalar.
+    Scalar(Style),
+    /// A list.
+    Sequence(Layout),
+    /// A mapping.
+    Mapping(Layout),
+    /// `*name`
+    Alias,
+}
+
+/// A key with its value.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'d> {
+    /// The key, where it is written: in another mapping if it was merged.
+    pub key: Node<'d>,
+    /// Its value.
+    pub value: Node<'d>,
+}
+
+impl<'d> Node<'d> {
+    pub(super) fn new(document: &'d Document<'d>, id: u32) -> Self {
+        Self { document, id }
+    }
+
+    fn raw(self) -> &'d RawNode {
+        &self.document.nodes[self.id as usize]
+    }
+
+    fn properties(self) -> &'d Properties {
+        &self.document.properties[self.raw().properties as usize]
+    }
+
+    /// Its place in the order of the text.
+    pub fn id(self) -> NodeId {
+        NodeId(self.id)
+    }
+
+    /// The document it is part of.
+    pub fn document(self) -> &'d Document<'d> {
+        self.document
+    }
+
+    /// The bytes of what is written: quotes and brackets included, anchor and tag not.
+    ///
+    /// A block scalar's span starts behind its `|` or `>` line and may end in the next line's
+    /// indentation. A block collection's ends with its last node. A scalar that is not there has an
+    /// empty span.
+    pub fn span(self) -> Range<usize> {
+        self.raw().start as usize..self.raw().end as usize
+    }
+
+    /// The line it starts on, counted from 1.
+    pub fn line(self) -> usize {
+        self.document.line(self.span().start)
+    }
+
+    /// What is written here.
+    pub fn kind(self) -> Kind {
+        match self.raw().shape {
+            Shape::Scalar { style, .. } => Kind::Scalar(style),
+            Shape::Sequence { layout, .. } => Kind::Sequence(layout),
+            Shape::Mapping { layout, .. } => Kind::Mapping(layout),
+            Shape::Alias { .. } => Kind::Alias,
+        }
+    }
+
+    /// The tag as written (`!reset`, `!!str`).
+    pub fn tag(self) -> Option<&'d str> {
+        self.document.text.get(self.tag_span()?)
+    }
+
+    /// The bytes of the tag.
+    pub fn tag_span(self) -> Option<Range<usize>> {
+        self.properties().tag.clone().map(widen)
+    }
+
+    /// The name of the anchor, without the `&`.
+    pub fn anchor(self) -> Option<&'d str> {
+        self.document
+            .text
+            .get(self.anchor_span()?)?
+            .strip_prefix('&')
+    }
+
+    /// The bytes of the anchor, the `&` included.
+    pub fn anchor_span(self) -> Option<Range<usize>> {
+        self.properties().anchor.clone().map(widen)
+    }
+
+    /// What an alias points at; any other node itself.
+    #[must_use]
+    pub fn resolved(self) -> Self {
+        match self.raw().shape {
+            Shape::Alias { target } => Self::new(self.document, target),
+            _ => self,
+        }
+    }
+
+    /// Whether it is, or points at, a scalar.
+    pub fn is_scalar(self) -> bool {
+        matches!(self.resolved().kind(), Kind::Scalar(_))
+    }
+
+    /// Whether it is, or points at, a list.
+    pub fn is_sequence(self) -> bool {
+        matches!(self.resolved().kind(), Kind::Sequence(_))
+    }
+
+    /// Whether it is, or points at, a mapping.
+    pub fn is_mapping(self) -> bool {
+        matches!(self.resolved().kind(), Kind::Mapping(_))
+    }
+
+    /// Whether it is nothing: `~`, `null`, or not written at all.
+    pub fn is_null(self) -> bool {
+        self.scalar_type() == Some(ScalarType::Null)
+    }
+
+    /// The type of a scalar; `None` for a collection.
+    pub fn scalar_type(self) -> Option<ScalarType> {
+        let (value, style) = self.scalar()?;
+        Some(match self.resolved().tag() {
+            Some(tag) => ScalarType::of_tagged(tag, value, style),
+            None => ScalarType::of(value, style),
+        })
+    }
+
+    /// A scalar's value, escapes and folding undone, and how it is written; numbers and null as well.
+    pub fn scalar(self) -> Option<(&'d str, Style)> {
+        let document = self.document;
+        match self.resolved().raw().shape {
+            Shape::Scalar {
+                style,
+                stored,
+                offset,
+                length,
+            } => {
+                let from: &'d str = match stored {
+                    Stored::InText => document.text,
+                    Stored::Decoded => &document.decoded,
+                };
+                let range = offset as usize..(offset + length) as usize;
+                Some((from.get(range).unwrap_or_default(), style))
+            }
+            _ => None,
+        }
+    }
+
+    /// A scalar's value; `None` for null and for collections.
+    pub fn as_str(self) -> Option<&'d str> {
+        let (value, _) = self.scalar()?;
+        (!self.is_null()).then_some(value)
+    }
+
+    /// `true` or `false`.
+    pub fn as_bool(self) -> Option<bool> {
+        let (value, _) = self.scalar()?;
+        (self.scalar_type() == Some(ScalarType::Bool)).then(|| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// The items of a list; none for anything else. Items tagged `!reset` are left out.
+    pub fn items(self) -> Items<'d> {
+        let target = self.resolved();
+        match target.raw().shape {
+            Shape::Sequence { after, .. } => Items {
+                children: Children {
+                    document: self.document,
+                    next: target.id + 1,
+                    after,
+                },
+                as_written: false,
+            },
+            _ => Items {
+                children: Children::none(self.document),
+                as_written: false,
+            },
+        }
+    }
+
+    /// The items of the list that is written here, `!reset` ones included; none behind an alias.
+    pub fn own_items(self) -> Items<'d> {
+        match self.raw().shape {
+            Shape::Sequence { .. } => Items {
+                as_written: true,
+                ..self.items()
+            },
+            _ => Items {
+                children: Children::none(self.document),
+                as_written: true,
+            },
+        }
+    }
+
+    /// The entries of a mapping as compose sees them: what `<<` brings in comes after the mapping's
+    /// own, each key once, entries tagged `!reset` left out; none for anything else.
+    pub fn entries(self) -> Vec<Entry<'d>> {
+        let target = self.resolved();
+        let mut found: Vec<_> = if target.merges().is_empty() {
+            target.pairs().collect()
+        } else {
+            target.merged_entries()
+        };
+        found.retain(|entry| !entry.value.is_reset());
+        found
+    }
+
+    /// The entries of the mapping that is written here, `<<` among them, nothing merged or left out;
+    /// none behind an alias.
+    pub fn own_entries(self) -> Entries<'d> {
+        match self.kind() {
+            Kind::Mapping(_) => self.pairs(),
+            _ => Entries(Children::none(self.document)),
+        }
+    }
+
+    /// The value of a key, also one that `<<` brings in: the mapping's own goes first, then the
+    /// merged ones in their order. A value tagged `!reset` is no value.
+    pub fn get(self, key: &str) -> Option<Node<'d>> {
+        let mut searched = HashSet::new();
+        let mut ahead = vec![self.resolved()];
+        while let Some(mapping) = ahead.pop() {
+            if !searched.insert(mapping.id) {
+                continue;
+            }
+            let found = mapping.pairs().find(|entry| entry.is_named(key));
+            if let Some(entry) = found {
+                return (!entry.value.is_reset()).then_some(entry.value);
+            }
+            ahead.extend(mapping.merges().into_iter().rev());
+        }
+        None
+    }
+
+    fn is_reset(self) -> bool {
+        self.tag() == Some("!reset")
+    }
+
+    /// The pairs below a mapping, `<<` among them.
+    fn pairs(self) -> Entries<'d> {
+        match self.raw().shape {
+            Shape::Mapping { after, .. } => Entries(Children {
+                document: self.document,
+                next: self.id + 1,
+                after,
+            }),
+            _ => Entries(Children::none(self.document)),
+        }
+    }
+
+    /// The mappings that `<<` names, first the one that counts most.
+    fn merges(self) -> Vec<Node<'d>> {
+        let values = self.pairs().filter(Entry::is_merge);
+        values
+            .flat_map(|entry| {
+                let target = entry.value.resolved();
+                let listed: Vec<_> = target.items().map(Node::resolved).collect();
+                if target.is_mapping() {
+                    vec![target]
+                } else {
+                    listed
+                }
+            })
+            .collect()
+    }
+
+    fn merged_entries(self) -> Vec<Entry<'d>> {
+        let mut found = Vec::new();
+        let mut searched = HashSet::new();
+        let mut names = HashSet::new();
+        let mut ahead = vec![self];
+        while let Some(mapping) = ahead.pop() {
+            if !searched.insert(mapping.id) {
+                continue;
+            }
+            let own = mapping.pairs().filter(|entry| !entry.is_merge());
+            found.extend(own.filter(|entry| match entry.key.scalar() {
+                Some((name, _)) => names.insert(name),
+                None => true,
+            }));
+            ahead.extend(mapping.merges().into_iter().rev());
+        }
+        found
+    }
+}
+
+impl<'d> Entry<'d> {
+    /// The key as text; `None` for a key that is a collection.
+    pub fn name(&self) -> Option<&'d str> {
+        Some(self.key.scalar()?.0)
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.name() == Some(name)
+    }
+
+    /// Whether it is `<<`.
+    pub fn is_merge(&self) -> bool {
+        self.name() == Some("<<") && self.key.scalar_type() == Some(ScalarType::Merge)
+    }
+}
+
+impl fmt::Debug for Node<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {:?}", self.kind(), self.span())
+    }
+}
+
+/// The nodes right below a collection.
+#[derive(Clone)]
+struct Children<'d> {
+    document: &'d Document<'d>,
+    next: u32,
+    after: u32,
+}
+
+impl<'d> Children<'d> {
+    fn none(document: &'d Document<'d>) -> Self {
+        Self {
+            document,
+            next: 0,
+            after: 0,
+        }
+    }
+
+    fn next(&mut self) -> Option<Node<'d>> {
+        if self.next >= self.after {
+            return None;
+        }
+        let child = Node::new(self.document, self.next);
+        self.next = match child.raw().shape {
+            Shape::Sequence { after, .. } | Shape::Mapping { after, .. } => after,
+            _ => self.next + 1,
+        };
+        Some(child)
+    }
+}
+
+/// The items of a list.
+#[derive(Clone)]
+pub struct Items<'d> {
+    children: Children<'d>,
+    as_written: bool,
+}
+
+impl<'d> Iterator for Items<'d> {
+    type Item = Node<'d>;
+
+    fn next(&mut self) -> Option<Node<'d>> {
+        loop {
+            let item = self.children.next()?;
+            if self.as_written || !item.is_reset() {
+                return Some(item);
+            }
+        }
+    }
+}
+
+/// The pairs of a mapping.
+#[derive(Clone)]
+pub struct Entries<'d>(Children<'d>);
+
+impl<'d> Iterator for Entries<'d> {
+    type Item = Entry<'d>;
+
+    fn next(&mut self) -> Option<Entry<'d>> {
+        let key = self.0.next()?;
+        let value = self.0.next()?;
+        Some(Entry { key, value })
+    }
+}
+
+/// The keys that stand twice in the mapping written at `node`.
+pub(super) fn duplicates_in(node: Node<'_>) -> Vec<DuplicateKey<'_>> {
+    let mut seen: HashMap<&str, Node<'_>> = HashMap::new();
+    let mut found = Vec::new();
+    for entry in node.own_entries() {
+        let Some(name) = entry.name() else { continue };
+        match seen.get(name) {
+            Some(&first) => found.push(DuplicateKey {
+                first,
+                again: entry.key,
+            }),
+            None => {
+                seen.insert(name, entry.key);
+            }
+        }
+    }
+    found
+}
+
+fn widen(range: Range<u32>) -> Range<usize> {
+    range.start as usize..range.end as usize
+}

@@ -1,0 +1,271 @@
+use proptest::prelude::*;
+
+use super::{Document, Kind, Layout, Node, ScalarType, Style};
+
+fn parse(text: &str) -> Document<'_> {
+    match Document::parse(text) {
+        Ok(document) => document,
+        Err(error) => panic!("{error}: {text:?}"),
+    }
+}
+
+fn at<'d>(document: &'d Document<'_>, path: &str) -> Node<'d> {
+    path.split('.')
+        .fold(document.root().expect("a root"), |node, key| {
+            match key.parse::<usize>() {
+                Ok(index) => node.items().nth(index),
+                Err(_) => node.get(key),
+            }
+            .unwrap_or_else(|| panic!("no {key} in {path}"))
+        })
+}
+
+fn written<'t>(document: &Document<'t>, path: &str) -> &'t str {
+    &document.text()[at(document, path).span()]
+}
+
+#[test]
+fn spans_count_bytes_of_the_text_as_given() {
+    let text = "\u{feff}a:\r\n  - 'x'\r\n  - \"ü\\n\"\r\nb: {k: v, e: }\r\nc: |\r\n  t\r\n";
+    let document = parse(text);
+    assert_eq!(written(&document, "a.0"), "'x'");
+    assert_eq!(written(&document, "a.1"), "\"ü\\n\"");
+    assert_eq!(written(&document, "b"), "{k: v, e: }");
+    assert_eq!(written(&document, "b.e"), "");
+    assert_eq!(at(&document, "a.1").as_str(), Some("ü\n"));
+    assert_eq!(at(&document, "c").scalar(), Some(("t\n", Style::Literal)));
+}
+
+#[test]
+fn a_block_collection_ends_with_its_last_node() {
+    let document = parse("a:\n  - [x, y]\n\n# end\nb:\n- k:\n    - v\n\n\n# end\n");
+    assert_eq!(written(&document, "a"), "- [x, y]");
+    assert_eq!(written(&document, "b"), "- k:\n    - v");
+    assert_eq!(at(&document, "a").kind(), Kind::Sequence(Layout::Block));
+    assert_eq!(at(&document, "a.0").kind(), Kind::Sequence(Layout::Flow));
+}
+
+#[test]
+fn a_sequence_without_indentation_starts_at_its_first_hyphen() {
+    let document = parse("a: # - no\n# - no\n-   # note\n  x\n- y\n");
+    assert_eq!(written(&document, "a"), "-   # note\n  x\n- y");
+}
+
+#[test]
+fn anchors_tags_and_aliases_keep_their_places() {
+    let document = parse("a: &one !t {k: v}\nb: *one\nc: !!str 1\n");
+    assert_eq!(at(&document, "a").anchor(), Some("one"));
+    assert_eq!(at(&document, "a").tag(), Some("!t"));
+    assert_eq!(at(&document, "b").kind(), Kind::Alias);
+    assert_eq!(written(&document, "b"), "*one");
+    assert_eq!(at(&document, "b.k").as_str(), Some("v"));
+    assert_eq!(at(&document, "c").scalar_type(), Some(ScalarType::Text));
+}
+
+#[test]
+fn an_anchor_given_twice_means_the_last_one_before_the_alias() {
+    let document = parse("a: &x 1\nb: *x\nc: &x 2\nd: *x\n");
+    assert_eq!(at(&document, "b").as_str(), Some("1"));
+    assert_eq!(at(&document, "d").as_str(), Some("2"));
+}
+
+#[test]
+fn merges_come_after_own_keys_and_in_their_order() {
+    let text = "a: &a {k: a, only: a}\nb: &b {k: b, more: b}\nc:\n  <<: [*a, *b]\n  own: c\nd: {<<: *b, k: d}\n";
+    let document = parse(text);
+    assert_eq!(at(&document, "c.k").as_str(), Some("a"));
+    assert_eq!(at(&document, "c.more").as_str(), Some("b"));
+    assert_eq!(at(&document, "d.k").as_str(), Some("d"));
+    let names: Vec<_> = at(&document, "c")
+        .entries()
+        .iter()
+        .filter_map(super::Entry::name)
+        .collect();
+    assert_eq!(names, ["own", "k", "only", "more"]);
+    assert_eq!(at(&document, "c").own_entries().count(), 2);
+}
+
+#[test]
+fn a_quoted_merge_key_is_a_key() {
+    let document = parse("a: &a {k: 1}\nb: {\"<<\": *a}\n");
+    assert!(at(&document, "b").get("k").is_none());
+    assert_eq!(at(&document, "b").entries().len(), 1);
+}
+
+#[test]
+fn what_is_reset_is_not_there() {
+    let document = parse("a: &a {k: 1}\nb: {<<: *a, k: !reset null, l: [1, !reset 2]}\n");
+    assert!(at(&document, "b").get("k").is_none());
+    assert_eq!(at(&document, "b").entries().len(), 1);
+    assert_eq!(at(&document, "b.l").items().count(), 1);
+    assert_eq!(at(&document, "b.l").own_items().count(), 2);
+}
+
+#[test]
+fn aliases_inside_their_own_target_end() {
+    let document = parse("a: &a [*a]\nb: &b {<<: *b, k: *b}\n");
+    assert_eq!(at(&document, "a.0.0.0").span(), at(&document, "a.0").span());
+    assert!(at(&document, "b").get("absent").is_none());
+    assert_eq!(at(&document, "b").entries().len(), 1);
+}
+
+#[test]
+fn a_billion_laughs_cost_nothing() {
+    let level = |level: usize| {
+        let below = level - 1;
+        format!(
+            "l{level}: &l{level} {{<<: [*l{below}, *l{below}], k{level}: [*l{below}, *l{below}]}}\n"
+        )
+    };
+    let levels: Vec<_> = (1..60).map(level).collect();
+    let text = format!("l0: &l0 {{k: v}}\n{}", levels.concat());
+    let document = parse(&text);
+    assert!(at(&document, "l59").get("absent").is_none());
+    assert_eq!(at(&document, "l59").entries().len(), 60);
+    assert_eq!(at(&document, "l59.k").as_str(), Some("v"));
+}
+
+#[test]
+fn scalars_have_the_type_compose_gives_them() {
+    use ScalarType::{Bool, Merge, Null, Number, Text};
+    let cases = [
+        ("~", Null),
+        ("null", Null),
+        ("", Null),
+        ("'null'", Text),
+        ("true", Bool),
+        ("False", Bool),
+        ("yes", Text),
+        ("off", Text),
+        ("12", Number),
+        ("-1.5e3", Number),
+        ("0x1F", Number),
+        ("0o17", Number),
+        ("1_000", Number),
+        (".inf", Number),
+        ("-.inf", Number),
+        (".nan", Number),
+        ("'12'", Text),
+        ("1.2.3", Text),
+        ("22:22", Text),
+        ("inf", Text),
+        ("-nan", Text),
+        ("e3", Text),
+        ("<<", Merge),
+        ("'<<'", Text),
+        ("!!str 1", Text),
+        ("!!int '1'", Number),
+        ("-", Text),
+    ];
+    for (text, expected) in cases {
+        let line = format!("[{text}]");
+        if let Ok(document) = Document::parse(&line) {
+            let item = document.root().and_then(|root| root.items().next());
+            let found = item.and_then(Node::scalar_type).unwrap_or(Null);
+            assert_eq!(found, expected, "{text}");
+        } else {
+            assert_eq!(text, "-", "does not parse");
+        }
+    }
+}
+
+#[test]
+fn as_str_is_text_but_not_null() {
+    let document = parse("{a: 1, b: ~, c: '', d: , e: true, f: []}");
+    let read = |key| document.get(key).and_then(Node::as_str);
+    assert_eq!(
+        ["a", "b", "c", "d", "e", "f"].map(read),
+        [Some("1"), None, Some(""), None, Some("true"), None]
+    );
+    assert_eq!(at(&document, "e").as_bool(), Some(true));
+    assert_eq!(at(&document, "a").as_bool(), None);
+}
+
+#[test]
+fn duplicate_keys_are_reported_with_both_places() {
+    let document = parse("a: {k: 1, 'k': 2}\nb: 1\nb: 2\nb: 3\nc: {k: 1}\n");
+    let lines: Vec<_> = document
+        .duplicate_keys()
+        .iter()
+        .map(|found| (found.first.line(), found.again.line()))
+        .collect();
+    assert_eq!(lines, [(1, 1), (2, 3), (2, 4)]);
+}
+
+#[test]
+fn an_empty_text_has_no_root() {
+    for text in ["", "\n", "# only a comment\n", "\u{feff}"] {
+        assert!(parse(text).root().is_none(), "{text:?}");
+    }
+    assert!(parse("---\n").root().is_some_and(Node::is_null));
+}
+
+#[test]
+fn errors_say_where() {
+    for (text, line, column, part) in [
+        ("a: 1\n---\nb: 2\n", 2, 1, "second YAML document"),
+        ("a: [1\nb: 2\n", 2, 2, ""),
+        ("ü: *none\n", 1, 4, "anchor"),
+        ("a: 1\n\tb: 2\n", 1, 4, "tab"),
+    ] {
+        let error = Document::parse(text).expect_err(text);
+        let position = error.position;
+        assert_eq!(
+            (position.line, position.column),
+            (line, column),
+            "{text:?}: {error}"
+        );
+        assert!(error.message.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn deep_nesting_is_an_error() {
+    let flow = format!("a: {}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let mixed = format!("a: {}", "- {k: [".repeat(10_000));
+    let block: String = (0..10_000)
+        .map(|depth| " ".repeat(depth) + "a:\n")
+        .collect();
+    let inline = "- ".repeat(10_000) + "a";
+    for text in [flow, mixed, block, inline] {
+        assert!(Document::parse(&text).is_err());
+    }
+}
+
+#[test]
+fn a_line_is_found_by_its_byte() {
+    let document = parse("a: 1\r\nb: 2\nc: 3");
+    assert_eq!(
+        [0, 5, 6, 10, 11, 14].map(|at| document.line(at)),
+        [1, 1, 2, 2, 3, 3]
+    );
+}
+
+proptest! {
+    /// Whatever the text: no panic, spans lie in it in order, and every node reads.
+    #[test]
+    fn any_text_is_read_or_refused(text in "([a-c:{}\\[\\],&*!|>'\"#<\\- \n\t\r]|<<: |&a |\\*a|- ){0,60}") {
+        if let Ok(document) = Document::parse(&text) {
+            for node in document.nodes() {
+                let span = node.span();
+                prop_assert!(span.start <= span.end && span.end <= text.len());
+                prop_assert!(text.get(span).is_some());
+                let _ = (node.as_str(), node.entries(), node.items().count(), node.get("a"), node.tag());
+            }
+        }
+    }
+
+    /// A scalar that is written as it reads keeps its value as a place in the text.
+    #[test]
+    fn scalars_round_trip(value in "[ -~äß\n]{0,20}") {
+        let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let text = format!("k: \"{escaped}\"\n");
+        let document = parse(&text);
+        prop_assert_eq!(at(&document, "k").scalar(), Some((value.as_str(), Style::DoubleQuoted)));
+        if !value.contains('\n') {
+            let single = format!("k: '{}'\n", value.replace('\'', "''"));
+            let document = parse(&single);
+            prop_assert_eq!(at(&document, "k").scalar(), Some((value.as_str(), Style::SingleQuoted)));
+        }
+    }
+}
