@@ -74,6 +74,21 @@ pub struct Options {
     pub trace: Trace,
 }
 
+impl Options {
+    /// The usual patience: connecting 10 s, questions 30 s, a removal five minutes.
+    pub fn new(tool: &str, choice: Choice, surroundings: Surroundings, trace: Trace) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            choice,
+            surroundings,
+            read_timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(10),
+            removal_timeout: Duration::from_secs(300),
+            trace,
+        }
+    }
+}
+
 /// The container engine of this host.
 #[derive(Debug)]
 pub struct Engine {

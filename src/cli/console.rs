@@ -94,7 +94,7 @@ impl Console {
             return;
         }
         let mut table = Table::new();
-        table.load_preset(presets::NOTHING);
+        table.load_style(presets::NOTHING);
         table.set_header(["Names", "Image", "Status"]);
         for container in containers {
             let cells = [&container.names.join(","), &container.image, &container.status];
