@@ -1,0 +1,137 @@
+use proptest::prelude::*;
+
+use super::{DotenvError, DotenvProblem, compose_dotenv};
+
+fn read(text: &str) -> Result<Vec<(String, String)>, DotenvError> {
+    compose_dotenv(text, &|name| (name == "OUTER").then(|| "outer".to_owned()))
+}
+
+fn check(text: &str, expected: &[(&str, &str)]) {
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    assert_eq!(read(text), Ok(expected), "{text:?}");
+}
+
+#[test]
+fn plain_statements() {
+    check("", &[]);
+    check(
+        "A=1\nB = 2 \r\n\n  C:3\nD: 4\n",
+        &[("A", "1"), ("B", "2"), ("C", "3"), ("D", "4")],
+    );
+    check(
+        "A=1=2\nA.b-c[0]=x\nÄ=y\n",
+        &[("A", "1=2"), ("A.b-c[0]", "x"), ("Ä", "y")],
+    );
+    check("A=\nB=\n", &[("A", ""), ("B", "")]);
+    check("A=1\nB=2\nA=3\n", &[("A", "3"), ("B", "2")]);
+    check("\u{feff}A=1\n", &[("A", "1")]);
+    check(
+        "export A=1\nexport\tB=2\nexportC=3\n",
+        &[("A", "1"), ("B", "2"), ("exportC", "3")],
+    );
+}
+
+#[test]
+fn comments() {
+    check(
+        "# c\nA=1 # c\nB=1# c\n  # d\n#",
+        &[("A", "1"), ("B", "1# c")],
+    );
+    check(
+        "A=#x\nB= #x\nC=\t#x\n",
+        &[("A", "#x"), ("B", "#x"), ("C", "#x")],
+    );
+    check(
+        "A='x # y' # z\nB=\"x # y\"#z\n",
+        &[("A", "x # y"), ("B", "x # y")],
+    );
+}
+
+#[test]
+fn quotes_and_escapes() {
+    check(r#"A='x $B \n "' "#, &[("A", r#"x $B \n ""#)]);
+    check(r"A='it\'s'", &[("A", "it's")]);
+    check(r#"A="a\"b\\c\td\e""#, &[("A", "a\"b\\c\td\\e")]);
+    check(
+        r#"A="\$OUTER $OUTER $$OUTER""#,
+        &[("A", "$OUTER outer $OUTER")],
+    );
+    check(r#"A="\0101\012\0999\c\0""#, &[("A", r"A\12\999\c\")]);
+    check(
+        "A=\"l1\nl2\"\nB='x\r\ny'\n",
+        &[("A", "l1\nl2"), ("B", "x\r\ny")],
+    );
+    check("A=x'y'\nB=''\n", &[("A", "x'y'"), ("B", "")]);
+    check("A=\"x\" B=y\n", &[("A", "x"), ("B", "y")]);
+    check("A=a\\nb\n", &[("A", "a\\nb")]);
+}
+
+#[test]
+fn variables() {
+    check("A=1\nB=$A-${A}-${C:-d}\n", &[("A", "1"), ("B", "1-1-d")]);
+    check("OUTER=own\nB=$OUTER\n", &[("OUTER", "own"), ("B", "outer")]);
+    check("A='$OUTER'\nB=$A\n", &[("A", "$OUTER"), ("B", "$OUTER")]);
+}
+
+#[test]
+fn bare_keys() {
+    check("OUTER\nNONE\nA=1\n", &[("OUTER", "outer"), ("A", "1")]);
+    check("OUTER \nA=1\n", &[("OUTER", "outer"), ("A", "1")]);
+    check("A=1\nNONE", &[("A", "1"), ("", "NONE")]);
+}
+
+#[test]
+fn what_the_manager_makes_of_raw_values() {
+    check("A=x # y\n", &[("A", "x")]);
+    check("A=one\ntwo=2\n", &[("A", "one"), ("two", "2")]);
+}
+
+#[test]
+fn errors_name_the_line_and_nothing_else() {
+    use DotenvProblem::{
+        InvalidInterpolation, KeyWithSpace, MissingVariable, NoKey, UnexpectedCharacter,
+        Unterminated,
+    };
+    for (text, line, problem) in [
+        ("A B=secret\n", 1, KeyWithSpace),
+        ("A=1\n\nA B\n", 3, KeyWithSpace),
+        ("OUTER \nse cret=1", 2, KeyWithSpace),
+        ("A=1\nse%cret=1\n", 2, UnexpectedCharacter),
+        ("'A'=1\n", 1, UnexpectedCharacter),
+        ("A=\"l1\nl2\"\nB='secret\nx=1\n", 3, Unterminated),
+        ("A=\"l1\nl2\"\n# c\nB=${secret\n", 4, InvalidInterpolation),
+        ("A=${secret:?secret}\n", 1, MissingVariable),
+        ("export ", 1, NoKey),
+    ] {
+        let error = read(text).expect_err(text);
+        assert_eq!((error.line, error.problem), (line, problem), "{text:?}");
+        assert!(!format!("{error}{error:?}").contains("secret"), "{error}");
+    }
+    let error = read("a b=1").expect_err("a blank");
+    assert_eq!(error.to_string(), "line 1: key cannot contain a space");
+}
+
+proptest! {
+    /// N11: what is quoted this way arrives exactly.
+    #[test]
+    fn single_quotes_keep_everything_but_themselves(value in "[^'\\\\]{0,20}") {
+        let read = read(&format!("A='{value}'\n"));
+        prop_assert_eq!(read, Ok(vec![("A".to_owned(), value)]));
+    }
+
+    /// N11, for values with a single quote.
+    #[test]
+    fn double_quotes_with_escapes_keep_everything(value in any::<String>()) {
+        let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$");
+        let read = read(&format!("A=\"{escaped}\"\n"));
+        prop_assert_eq!(read, Ok(vec![("A".to_owned(), value)]));
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "([A-C=:#'\"\\\\$ \t\n\r{}-]|export |\\$\\{A:-){0,40}") {
+        let _ = read(&text);
+    }
+}

@@ -1,0 +1,354 @@
+//! The contract's rewrite (C30–C33): lines deleted and `./` replaced, nothing understood.
+//!
+//! Invariant: byte for byte what the seed's `sed` gives in the C locale:
+//! `/^[[:space:]]*env_file:/d`, `/^[[:space:]]*-[[:space:]]\{1,\}\.env[[:space:]]*$/d`,
+//! `s|\./|{stack_dir}/|g`, with `stack_dir` taken literally.
+//!
+//! A blank is a space, tab, vertical tab, form feed or CR, so that a line that ends in CRLF is matched as
+//! one that ends in LF, and goes with both its bytes. A line ends at LF: a lone CR is a blank inside a line.
+//! Blanks beyond ASCII are none here: YAML does not take them for indentation either.
+#![deny(clippy::disallowed_methods)]
+
+use std::ops::Range;
+
+use memchr::memmem::Finder;
+
+const KEY: &str = "env_file:";
+const FILE: &str = ".env";
+const PATH: &str = "./";
+
+/// The text that the manager is sent for `text`, a compose file in `stack_dir`.
+///
+/// `./` is replaced from left to right, and what was replaced is not read again: `.//` becomes
+/// `{stack_dir}//`, `../x` becomes `.{stack_dir}/x`, `.././` becomes `.{stack_dir}/{stack_dir}/`.
+pub fn rewrite(text: &str, stack_dir: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 8 + stack_dir.len());
+    let mut done = 0;
+    for edit in Edits::new(text) {
+        match edit {
+            Edit::Delete(line) => {
+                out.push_str(&text[done..line.start]);
+                done = line.end;
+            }
+            // The slash stays and is copied with what follows.
+            Edit::Replace { dot } => {
+                out.push_str(&text[done..dot]);
+                out.push_str(stack_dir);
+                done = dot + 1;
+            }
+        }
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
+/// One change of the rewrite, in the bytes of the original.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// A line, its end included (C30, C31).
+    Delete(Range<usize>),
+    /// The dot of a `./`, in whose place the directory goes (C32).
+    Replace {
+        /// Where the dot is.
+        dot: usize,
+    },
+}
+
+/// The changes of the rewrite, in the order of the text.
+///
+/// Three searches run side by side and the nearest match is looked at next; lines are only looked for
+/// around a match. No line that is deleted has a `./` before the text that gives it away.
+pub struct Edits<'t> {
+    text: &'t str,
+    keys: Search,
+    files: Search,
+    paths: Search,
+}
+
+impl<'t> Edits<'t> {
+    /// The changes that `text` needs.
+    pub fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            keys: Search::new(text, KEY),
+            files: Search::new(text, FILE),
+            paths: Search::new(text, PATH),
+        }
+    }
+
+    /// Goes on behind a deleted line.
+    fn skip_to(&mut self, end: usize) {
+        for search in [&mut self.keys, &mut self.files, &mut self.paths] {
+            if search.next < end {
+                search.go_on(self.text, end);
+            }
+        }
+    }
+}
+
+impl Iterator for Edits<'_> {
+    type Item = Edit;
+
+    fn next(&mut self) -> Option<Edit> {
+        let text = self.text;
+        loop {
+            let (key, file, path) = (self.keys.next, self.files.next, self.paths.next);
+            let nearest = key.min(file).min(path);
+            if nearest == usize::MAX {
+                return None;
+            }
+            if nearest == path {
+                self.paths.go_on(text, path + PATH.len());
+                return Some(Edit::Replace { dot: path });
+            }
+            let line = if nearest == key {
+                self.keys.go_on(text, key + KEY.len());
+                key_line(text, key)
+            } else {
+                self.files.go_on(text, file + FILE.len());
+                item_line(text, file)
+            };
+            if let Some(line) = line {
+                self.skip_to(line.end);
+                return Some(Edit::Delete(line));
+            }
+        }
+    }
+}
+
+/// The matches of one needle.
+struct Search {
+    finder: Finder<'static>,
+    /// Where the next match starts; the largest number where there is none.
+    next: usize,
+}
+
+impl Search {
+    fn new(text: &str, needle: &'static str) -> Self {
+        let mut search = Self {
+            finder: Finder::new(needle),
+            next: 0,
+        };
+        search.go_on(text, 0);
+        search
+    }
+
+    fn go_on(&mut self, text: &str, from: usize) {
+        let found = self.finder.find(&text.as_bytes()[from..]);
+        self.next = found.map_or(usize::MAX, |at| from + at);
+    }
+}
+
+/// The line whose first text is the `env_file:` at `at` (C30).
+fn key_line(text: &str, at: usize) -> Option<Range<usize>> {
+    let start = line_start(text, at)?;
+    Some(start..line_end(text, at))
+}
+
+/// The line that is only an item with the `.env` at `at` (C31).
+fn item_line(text: &str, at: usize) -> Option<Range<usize>> {
+    let before = &text.as_bytes()[..at];
+    let hyphen = before.iter().rposition(|&byte| !is_blank(byte))?;
+    if before[hyphen] != b'-' || hyphen + 1 == at {
+        return None;
+    }
+    let start = line_start(text, hyphen)?;
+    let after = at + FILE.len();
+    let blanks = text.as_bytes()[after..]
+        .iter()
+        .take_while(|&&byte| is_blank(byte));
+    let end = after + blanks.count();
+    match text.as_bytes().get(end) {
+        None => Some(start..end),
+        Some(b'\n') => Some(start..end + 1),
+        Some(_) => None,
+    }
+}
+
+/// Where the line starts, if only blanks stand in it before `at`.
+fn line_start(text: &str, at: usize) -> Option<usize> {
+    let before = &text.as_bytes()[..at];
+    match before.iter().rposition(|&byte| !is_blank(byte)) {
+        None => Some(0),
+        Some(last) if before[last] == b'\n' => Some(last + 1),
+        Some(_) => None,
+    }
+}
+
+/// Behind the LF that ends the line `at` is on, or the end of the text.
+fn line_end(text: &str, at: usize) -> usize {
+    let found = memchr::memchr(b'\n', &text.as_bytes()[at..]);
+    found.map_or(text.len(), |length| at + length + 1)
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | 0x0B | 0x0C | b'\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Write,
+        process::{Command, Stdio},
+    };
+
+    use proptest::prelude::*;
+
+    use super::{is_blank, rewrite};
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(rewrite(text, "/s/web"), expected, "{text:?}");
+    }
+
+    #[test]
+    fn c30_lines_that_start_with_env_file_go() {
+        check("a:\n  env_file:\n    - x\n", "a:\n    - x\n");
+        check("\tenv_file: [./a]\nb", "b");
+        check("env_file:", "");
+        check("a\r\n env_file: .env\r\nb\r\n", "a\r\nb\r\n");
+        check(
+            "env_file:x\nenv_file :\nenv_filex:\n",
+            "env_file :\nenv_filex:\n",
+        );
+        check(
+            "# env_file: a\n- env_file: b\n\"env_file\": c\n",
+            "# env_file: a\n- env_file: b\n\"env_file\": c\n",
+        );
+        check("x: env_file: y\nenv_file: env_file:\n", "x: env_file: y\n");
+    }
+
+    #[test]
+    fn c31_lines_that_are_only_the_item_go() {
+        check("a:\n  - .env\n  -   .env \t\n-\t.env\n", "a:\n");
+        check("- .env", "");
+        check("- .env\r\nb", "b");
+        check(
+            "-.env\n- .env # c\n- '.env'\n- .env.local\n- x.env\n- - .env\n",
+            "-.env\n- .env # c\n- '.env'\n- .env.local\n- x.env\n- - .env\n",
+        );
+        check("-\n .env\n", "-\n .env\n");
+        check("- ./.env\n", "- /s/web/.env\n");
+        check("- .env .env\n", "- .env .env\n");
+    }
+
+    #[test]
+    fn c32_every_dot_slash_is_replaced() {
+        check("./", "/s/web/");
+        check(
+            "# ./a 'x./y' https://h./p",
+            "# /s/web/a 'x/s/web/y' https://h/s/web/p",
+        );
+        check("../a", "./s/web/a");
+        check(".././", "./s/web//s/web/");
+        check(".//..//...///", "/s/web//./s/web//../s/web///");
+        check("./././", "/s/web//s/web//s/web/");
+        check(". / .\n/", ". / .\n/");
+    }
+
+    #[test]
+    fn c33_everything_else_stays() {
+        for text in [
+            "",
+            "\n",
+            "\u{feff}a: 1\r\n\r\n# ü\0\t \rb",
+            "a: 1",
+            "a\n\n\n",
+        ] {
+            check(text, text);
+        }
+        check("\u{feff}env_file: a\n", "\u{feff}env_file: a\n");
+        check("a\n  env_file: x", "a\n");
+    }
+
+    #[test]
+    fn blanks_are_ascii_and_a_lone_cr_is_one() {
+        check("\r\u{b}\u{c}env_file: x\r\ra\nb", "b");
+        check(
+            "\u{a0}env_file: x\n\u{3000}- .env\n",
+            "\u{a0}env_file: x\n\u{3000}- .env\n",
+        );
+        check("- .env\u{a0}\n", "- .env\u{a0}\n");
+    }
+
+    #[test]
+    fn the_directory_is_literal_and_not_read_again() {
+        for dir in [
+            "/a&b",
+            "/a|b",
+            r"/a\1\n",
+            "/a\nb",
+            "./",
+            "",
+            "env_file:",
+            "/ü $x",
+        ] {
+            assert_eq!(rewrite("x: ./y\n", dir), format!("x: {dir}/y\n"));
+        }
+    }
+
+    /// The rules read line by line, as slowly as they are written.
+    fn naive(text: &str, dir: &str) -> String {
+        let kept = text.split_inclusive('\n').filter(|line| {
+            let content = line.strip_suffix('\n').unwrap_or(line);
+            let content = content.trim_start_matches(|c: char| c.is_ascii() && is_blank(c as u8));
+            let item = content.strip_prefix('-').map(|rest| {
+                let text = rest.trim_matches(|c: char| c.is_ascii() && is_blank(c as u8));
+                text == ".env" && !rest.starts_with('.')
+            });
+            !content.starts_with("env_file:") && item != Some(true)
+        });
+        kept.collect::<String>().replace("./", &format!("{dir}/"))
+    }
+
+    fn near_misses() -> impl Strategy<Value = String> {
+        "(env_file:|- \\.env|\\.env|\\./|-|\\.|/| |\t|\r|\n|\r\n|\u{b}|ü|x|env_file| - ){0,40}"
+    }
+
+    proptest! {
+        #[test]
+        fn is_what_the_rules_say(text in near_misses(), dir in "[/a.&|\\\\\n]{0,6}") {
+            prop_assert_eq!(rewrite(&text, &dir), naive(&text, &dir));
+        }
+
+        #[test]
+        fn is_what_the_rules_say_of_any_text(text in any::<String>()) {
+            prop_assert_eq!(rewrite(&text, "/s"), naive(&text, "/s"));
+        }
+    }
+
+    /// The seed's own command; `None` where there is no GNU sed.
+    #[allow(clippy::disallowed_methods, reason = "a test may run the reference")]
+    fn sed(text: &str) -> Option<String> {
+        let mut child = Command::new("sed")
+            .env("LC_ALL", "C")
+            .args(["-e", "/^[[:space:]]*env_file:/d"])
+            .args([
+                "-e",
+                r"/^[[:space:]]*-[[:space:]]\{1,\}\.env[[:space:]]*$/d",
+            ])
+            .args(["-e", r"s|\./|/s/web/|g"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        child.stdin.take()?.write_all(text.as_bytes()).ok()?;
+        let output = child.wait_with_output().ok()?;
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8(output.stdout).ok())?
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn is_what_sed_gives(texts in prop::collection::vec(near_misses(), 1..8)) {
+            let text = texts.join("\n");
+            if let Some(expected) = sed(&text) {
+                prop_assert_eq!(rewrite(&text, "/s/web"), expected);
+            }
+        }
+    }
+}
