@@ -4,7 +4,7 @@ use anyhow::Result;
 use chrono::NaiveDate;
 
 use crate::{
-    compose::{dotenv, literal},
+    compose::{dotenv::{ContractEnv, contract_env}, literal},
     engine::Engine,
     manager::{BaseUrl, Manager, Payload},
     observed::{Container, Record},
@@ -105,20 +105,16 @@ pub fn run(migration: &Migration, say: &mut dyn FnMut(Event)) -> Result<(), Stop
 pub struct Rewrite {
     /// The text to send.
     pub text: String,
-    /// The variables to send.
-    pub env: Vec<(String, String)>,
-    /// Lines of `.env` that hold no `=` (C43).
-    pub skipped: Vec<usize>,
+    /// What `.env` gives: the variables to send, and what is odd about it (C43).
+    pub env: ContractEnv,
 }
 
 impl Rewrite {
     /// The literal rewrite of `source`, for the stack in `dir`.
     pub fn literal(source: &Source, dir: &str) -> Self {
-        let env = dotenv::contract(source.env.as_deref().unwrap_or_default());
         Self {
             text: literal::rewrite(&source.compose, dir),
-            env: env.variables,
-            skipped: env.skipped,
+            env: contract_env(source.env.as_deref().unwrap_or_default().as_bytes()).unwrap_or_default(),
         }
     }
 
@@ -127,7 +123,7 @@ impl Rewrite {
         Payload {
             name,
             text: &self.text,
-            env: &self.env,
+            env: &self.env.variables,
         }
     }
 }

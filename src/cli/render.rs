@@ -20,8 +20,8 @@ pub(super) fn run(
     let settings = Settings::load(common)?;
     let stack = Stack::find(name, &settings.location)?;
     let rewrite = Rewrite::literal(&stack.read()?, stack.dir_text());
-    for line in &rewrite.skipped {
-        console.warning(&format!(".env line {line} has no = and is left out"));
+    for warning in &rewrite.env.warnings {
+        console.warning(&format!("{}/.env: {warning}", stack.dir().display()));
     }
     let payload = rewrite.payload(stack.name().as_str());
     if arguments.reveal {

@@ -18,8 +18,8 @@ use serde::{
 use serde_json::{Value, value::RawValue};
 use ureq::{Body, http::Response};
 
-use super::http::Refusal;
 use crate::{
+    compose::dotenv::Variable,
     failure::Failure,
     observed::{Carried, Deployment, Record},
 };
@@ -35,7 +35,7 @@ pub struct Payload<'a> {
     /// The rewritten compose text.
     pub text: &'a str,
     /// Names and values, in order.
-    pub env: &'a [(String, String)],
+    pub env: &'a [Variable],
 }
 
 /// What a create answered when it made a record (C54).
@@ -49,20 +49,10 @@ pub struct Created {
 
 impl Serialize for Payload<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Variable<'a> {
-            name: &'a str,
-            value: &'a str,
-        }
-        let env: Vec<_> = self
-            .env
-            .iter()
-            .map(|(name, value)| Variable { name, value })
-            .collect();
         let mut payload = serializer.serialize_struct("Payload", 4)?;
         payload.serialize_field("name", self.name)?;
         payload.serialize_field("stackFileContent", self.text)?;
-        payload.serialize_field("env", &env)?;
+        payload.serialize_field("env", self.env)?;
         payload.serialize_field("fromAppTemplate", &false)?;
         payload.end()
     }
@@ -244,14 +234,4 @@ fn variables(json: &Value) -> BTreeSet<String> {
         .filter_map(|variable| variable.get("name")?.as_str())
         .map(str::to_owned)
         .collect()
-}
-
-impl Refusal {
-    /// The body for a person: formatted JSON, or as it came if it is not JSON (C55).
-    pub fn body_text(&self) -> String {
-        match serde_json::from_slice::<Value>(&self.body) {
-            Ok(json) => serde_json::to_string_pretty(&json).unwrap_or_default(),
-            Err(_) => String::from_utf8_lossy(&self.body).into_owned(),
-        }
-    }
 }

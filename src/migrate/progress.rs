@@ -38,21 +38,31 @@ impl fmt::Display for Progress {
             Sent::Unanswered => f.write_str(
                 "the create was sent once and its answer was lost: the stack may be there, or be deployed at this moment",
             ),
-            Sent::Refused => f.write_str(
-                "the stack is absent: the manager did not create it, and the containers that ran before are removed",
-            ),
+            Sent::Refused => {
+                f.write_str("the stack is absent: the manager did not create it")?;
+                self.fmt_removed(f)
+            }
             Sent::Deploying(id) => {
                 write!(f, "the stack is at the manager as record {id}, and its deployment has not been seen to end")
             }
-            Sent::Failed(id) => write!(
-                f,
-                "the deployment of record {id} failed: the stack does not run as it should, and the containers that ran before are removed"
-            ),
+            Sent::Failed(id) => {
+                write!(f, "the stack is at the manager as record {id}, but its deployment failed")?;
+                self.fmt_removed(f)
+            }
         }
     }
 }
 
 impl Progress {
+    /// What ran before and does not any more.
+    fn fmt_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.record, &self.containers) {
+            (Step::Done(id), _) => write!(f, "; what record {id} ran before is removed"),
+            (_, Step::Done(count)) => write!(f, "; the {count} containers that ran before are removed"),
+            _ => Ok(()),
+        }
+    }
+
     fn fmt_before_create(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.record, &self.containers) {
             (Step::NotBegun, Step::NotBegun) => {

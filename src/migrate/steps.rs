@@ -9,7 +9,7 @@ use super::{
     progress::{Sent, Step},
 };
 use crate::{
-    compose::{damage, dotenv, loss},
+    compose::{damage, dotenv::compose_dotenv, loss},
     failure::Failure,
     manager::{Created, Creation, Deletion},
     mask::Mask,
@@ -71,8 +71,8 @@ impl Run<'_, '_> {
     pub(super) fn rewrite(&mut self, source: &Source) -> Result<Rewrite> {
         let dir = self.m.stack.dir_text();
         let rewrite = Rewrite::literal(source, dir);
-        for line in &rewrite.skipped {
-            self.warn(format!(".env line {line} has no = and is left out"));
+        for warning in &rewrite.env.warnings {
+            self.warn(format!("{}/.env: {warning}", self.m.stack.dir().display()));
         }
         match damage::check(&source.compose, &rewrite.text, dir) {
             damage::Verdict::Sound => {}
@@ -141,10 +141,16 @@ impl Run<'_, '_> {
 
     /// Whether the endpoint's engine is known to be another one (B03, M17).
     fn is_other_engine(&mut self) -> bool {
-        let Ok(Some(theirs)) = self.m.manager.engine_id(self.m.endpoint) else {
-            return false;
-        };
-        self.m.engine.id().is_ok_and(|ours| ours != theirs)
+        match self.m.manager.engine_id(self.m.endpoint) {
+            Ok(Some(theirs)) => self.m.engine.id().is_ok_and(|ours| ours != theirs),
+            Ok(None) => false,
+            Err(error) => {
+                // Not knowable is no reason to stop, but one to speak: an endpoint that is not there
+                // would let the create fail after the removal.
+                self.warn(format!("whether endpoint {} is this host's engine is not known: {error:#}", self.m.endpoint));
+                false
+            }
+        }
     }
 
     fn refuse(&mut self, refusal: &Refusal) -> Result<()> {
@@ -172,7 +178,7 @@ impl Run<'_, '_> {
         let mut losses: Vec<Loss> = self.text_lost(source)?.into_iter().map(Loss::Text).collect();
         losses.extend(plan::volumes_lost(before.containers.as_deref().unwrap_or_default()));
         if let Some(record) = &before.record {
-            let names: BTreeSet<&str> = rewrite.env.iter().map(|(name, _)| name.as_str()).collect();
+            let names: BTreeSet<&str> = rewrite.env.variables.iter().map(|variable| variable.name.as_str()).collect();
             losses.extend(plan::record_lost(record, &names));
         }
         if !losses.is_empty() {
@@ -187,7 +193,7 @@ impl Run<'_, '_> {
         for path in loss::env_files(&source.compose) {
             // What cannot be read is named as a whole; it does not stop a run of the contract.
             let names = match stack.read_env(&path) {
-                Ok(Some(text)) => loss::EnvFile::Names(dotenv::names(&text)),
+                Ok(Some(text)) => loss::EnvFile::Names(names(&text)),
                 Ok(None) => loss::EnvFile::Absent,
                 Err(_) => loss::EnvFile::Unreadable,
             };
@@ -381,7 +387,8 @@ impl Run<'_, '_> {
 
 /// Hides the values of `.env`, as the contract reads them and as compose does.
 fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
-    let compose = source.env.as_deref().map(dotenv::values).unwrap_or_default();
-    let contract = rewrite.env.iter().map(|(_, value)| value.as_str());
-    Mask::new(contract.chain(compose.iter().map(String::as_str)))
+    let env = source.env.as_deref().unwrap_or_default();
+    let compose = compose_dotenv(env, &|_| None).unwrap_or_default();
+    let contract = rewrite.env.variables.iter().map(|variable| variable.value.as_str());
+    Mask::new(contract.chain(compose.iter().map(|(_, value)| value.as_str())))
 }
