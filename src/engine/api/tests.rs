@@ -93,7 +93,7 @@ fn serve(mut stream: &UnixStream, answer: &dyn Fn(&str) -> Reply, requests: &Mut
         let _head: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
         lock(requests).push(request.clone());
         let Reply::Answer(status, version, body) = answer(&request) else {
-            thread::sleep(Duration::from_secs(60));
+            thread::sleep(Duration::from_mins(1));
             return;
         };
         let version = match version {
