@@ -1,0 +1,239 @@
+//! What goes wrong on purpose: rules by call, settable while the rehearsal runs.
+
+use std::{
+    fmt,
+    str::FromStr,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// The calls that a rule can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Call {
+    /// Manager: `GET /api/system/status`.
+    Status,
+    /// Manager: `GET /api/endpoints`.
+    Endpoints,
+    /// Manager: `GET /api/stacks`.
+    List,
+    /// Manager: `GET /api/stacks/<id>`.
+    Get,
+    /// Manager: `GET /api/stacks/<id>/file`.
+    File,
+    /// Manager: `POST /api/stacks/create/standalone/string`.
+    Create,
+    /// Manager: `PUT /api/stacks/<id>`.
+    Update,
+    /// Manager: `DELETE /api/stacks/<id>`.
+    Delete,
+    /// Manager: `GET /api/endpoints/<id>/docker/…`.
+    Info,
+    /// Manager: `GET /api/users/me`.
+    Me,
+    /// Engine: `/_ping`.
+    EnginePing,
+    /// Engine: `/version`.
+    EngineVersion,
+    /// Engine: `/info`.
+    EngineInfo,
+    /// Engine: `/containers/json`.
+    EngineList,
+    /// Engine: `/containers/<id>/json`.
+    EngineInspect,
+    /// Engine: `DELETE /containers/<id>`.
+    EngineRemove,
+    /// Engine: creating, starting, stopping, connecting: every other write.
+    EngineWrite,
+    /// Anything else.
+    Other,
+}
+
+impl Call {
+    /// Every call with the name that `--fault CALL=KIND` takes.
+    pub const NAMES: [(Self, &'static str); 18] = [
+        (Self::Status, "status"),
+        (Self::Endpoints, "endpoints"),
+        (Self::List, "list"),
+        (Self::Get, "get"),
+        (Self::File, "file"),
+        (Self::Create, "create"),
+        (Self::Update, "update"),
+        (Self::Delete, "delete"),
+        (Self::Info, "info"),
+        (Self::Me, "me"),
+        (Self::EnginePing, "engine-ping"),
+        (Self::EngineVersion, "engine-version"),
+        (Self::EngineInfo, "engine-info"),
+        (Self::EngineList, "engine-list"),
+        (Self::EngineInspect, "engine-inspect"),
+        (Self::EngineRemove, "engine-remove"),
+        (Self::EngineWrite, "engine-write"),
+        (Self::Other, "other"),
+    ];
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::NAMES
+            .iter()
+            .find(|(call, _)| call == self)
+            .map_or("other", |(_, name)| name);
+        f.write_str(name)
+    }
+}
+
+impl FromStr for Call {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::NAMES
+            .iter()
+            .find(|(_, name)| *name == text)
+            .map(|(call, _)| *call);
+        found.ok_or_else(|| format!("unknown call {text}"))
+    }
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// The work is not done; this status and body are answered. A redirect points to `/login`.
+    Status(u16, String),
+    /// The work is done; this status and body are answered instead of the right ones.
+    Body(u16, Vec<u8>),
+    /// The work is done; the body is bytes that mean nothing.
+    Garbage,
+    /// The work is done; the body is empty.
+    Empty,
+    /// The work is done; the connection ends in the middle of the body.
+    CutOff,
+    /// The connection ends and the work is not done.
+    CloseBefore,
+    /// The work is done and the connection ends without an answer.
+    CloseAfter,
+    /// Nothing is done and nothing answered until the rehearsal ends.
+    Hang,
+    /// The work is done and nothing answered until the rehearsal ends.
+    HangAfter,
+    /// The work is done; the answer comes byte by byte.
+    SlowDrip,
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    /// `garbage`, `empty`, `cut-off`, `close-before`, `close-after`, `hang`, `hang-after`, `slow-drip`,
+    /// or a status: `503`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "garbage" => Self::Garbage,
+            "empty" => Self::Empty,
+            "cut-off" => Self::CutOff,
+            "close-before" => Self::CloseBefore,
+            "close-after" => Self::CloseAfter,
+            "hang" => Self::Hang,
+            "hang-after" => Self::HangAfter,
+            "slow-drip" => Self::SlowDrip,
+            status => match status.parse() {
+                Ok(status @ 200..=599) => Self::Status(status, "the rehearsal refuses".to_owned()),
+                _ => return Err(format!("unknown kind of fault {text}")),
+            },
+        })
+    }
+}
+
+/// One rule: the next `times` requests of `call` go wrong in the way of `kind`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    call: Call,
+    kind: Kind,
+    after: usize,
+    times: usize,
+    path: Option<String>,
+}
+
+impl Rule {
+    /// A rule for every request of the call.
+    pub fn new(call: Call, kind: Kind) -> Self {
+        Self {
+            call,
+            kind,
+            after: 0,
+            times: usize::MAX,
+            path: None,
+        }
+    }
+
+    /// Only the next `times` requests.
+    #[must_use]
+    pub fn times(self, times: usize) -> Self {
+        Self { times, ..self }
+    }
+
+    /// Lets the first `count` requests through.
+    #[must_use]
+    pub fn after(self, count: usize) -> Self {
+        Self {
+            after: count,
+            ..self
+        }
+    }
+
+    /// Only requests whose path (with its query) contains `part`.
+    #[must_use]
+    pub fn path(self, part: &str) -> Self {
+        Self {
+            path: Some(part.to_owned()),
+            ..self
+        }
+    }
+}
+
+/// The rules in force. The first that fits a request is the one that counts.
+#[derive(Debug, Default)]
+pub struct Faults(Mutex<Vec<Rule>>);
+
+impl Faults {
+    /// Adds a rule.
+    pub fn add(&self, rule: Rule) {
+        self.rules().push(rule);
+    }
+
+    /// Adds a rule for every request of the call.
+    pub fn set(&self, call: Call, kind: Kind) {
+        self.add(Rule::new(call, kind));
+    }
+
+    /// Adds a rule for the next request of the call.
+    pub fn once(&self, call: Call, kind: Kind) {
+        self.add(Rule::new(call, kind).times(1));
+    }
+
+    /// Removes all rules.
+    pub fn clear(&self) {
+        self.rules().clear();
+    }
+
+    /// The fault for this request, if there is one; uses it up.
+    pub(super) fn take(&self, call: Call, target: &str) -> Option<Kind> {
+        let mut rules = self.rules();
+        let fits = |rule: &&mut Rule| {
+            rule.call == call
+                && rule.times > 0
+                && rule
+                    .path
+                    .as_ref()
+                    .is_none_or(|part| target.contains(part.as_str()))
+        };
+        let rule = rules.iter_mut().find(fits)?;
+        if rule.after > 0 {
+            rule.after -= 1;
+            return None;
+        }
+        rule.times -= 1;
+        Some(rule.kind.clone())
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Vec<Rule>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

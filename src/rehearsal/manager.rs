@@ -1,0 +1,405 @@
+//! The manager's HTTP front, shaped after recorded exchanges with 2.23.0 (M01–M20) and N01–N03.
+
+mod shapes;
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::shapes::record_json;
+use super::{
+    engine,
+    faults::Call,
+    http::{Answer, Body, Incoming},
+    server::Shared,
+    world::{ApiKey, Era, Record, Refusal, Role, Update, Variable, World},
+};
+
+/// How many records of a list are written at once.
+const PIECE: usize = 64;
+/// Longer answers go out in chunks, as the recorded manager does.
+const WHOLE: usize = 2048;
+
+/// Which call a request is.
+pub(super) fn call(incoming: &Incoming) -> Call {
+    let parts = parts(incoming.path());
+    match (incoming.method.as_str(), parts.as_slice()) {
+        ("GET", ["api", "system", "status"] | ["api", "status"]) => Call::Status,
+        ("GET", ["api", "endpoints"] | ["api", "endpoints", _]) => Call::Endpoints,
+        ("GET", ["api", "users", "me"]) => Call::Me,
+        (_, ["api", "endpoints", _, "docker", ..]) => Call::Info,
+        ("GET", ["api", "stacks"]) => Call::List,
+        ("GET", ["api", "stacks", _]) => Call::Get,
+        ("GET", ["api", "stacks", _, "file"]) => Call::File,
+        ("POST", ["api", "stacks", "create", "standalone", "string"]) => Call::Create,
+        ("PUT", ["api", "stacks", _]) => Call::Update,
+        ("DELETE", ["api", "stacks", _]) => Call::Delete,
+        _ => Call::Other,
+    }
+}
+
+fn parts(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !part.is_empty()).collect()
+}
+
+/// Does what a request asks for.
+pub(super) fn answer(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> Answer {
+    let outcome = match call {
+        Call::Status => Ok(status(&shared.world())),
+        Call::Other => Ok(Answer::new(
+            404,
+            "text/plain; charset=utf-8",
+            "404 page not found\n",
+        )),
+        _ => authenticated(shared, call, incoming),
+    };
+    outcome.unwrap_or_else(|refusal| {
+        let body = json!({ "message": refusal.message, "details": refusal.details });
+        Answer::json(refusal.status, &body)
+    })
+}
+
+fn authenticated(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> Result<Answer, Refusal> {
+    let mut world = shared.world();
+    let key = key(&world, incoming)?.clone();
+    let id = parts(incoming.path())
+        .get(2)
+        .copied()
+        .unwrap_or_default()
+        .to_owned();
+    match call {
+        Call::Endpoints => Ok(endpoints(&world)),
+        Call::Me => Ok(me(&world, &key)),
+        Call::Info => proxied(&mut world, &id, incoming),
+        Call::List => {
+            let endpoint = listed_endpoint(incoming);
+            drop(world);
+            Ok(list(shared, key, endpoint))
+        }
+        Call::Create => create(&mut world, &key, incoming),
+        Call::Get => {
+            let found = seen(&world, &key, &id)?.id;
+            let era = world.era;
+            let record = world.poll(found).ok_or_else(|| Refusal::no_record(&id))?;
+            Ok(Answer::json(
+                200,
+                &record_json(record, era, shapes::Control::Shown),
+            ))
+        }
+        Call::File => {
+            let text = &seen(&world, &key, &id)?.text;
+            Ok(Answer::json(200, &json!({ "StackFileContent": text })))
+        }
+        Call::Update => update(&mut world, &key, &id, incoming),
+        Call::Delete => {
+            let id = seen(&world, &key, &id)?.id;
+            // Left out it is 0, which no endpoint has (M03).
+            let endpoint = number(incoming, "endpointId")?.unwrap_or(0);
+            world.delete(id, endpoint)?;
+            Ok(Answer::no_content())
+        }
+        _ => Err(Refusal::new(404, "Not found", "Not found")),
+    }
+}
+
+fn key<'w>(world: &'w World, incoming: &Incoming) -> Result<&'w ApiKey, Refusal> {
+    let Some(given) = incoming
+        .header("x-api-key")
+        .filter(|given| !given.is_empty())
+    else {
+        return Err(Refusal::new(
+            401,
+            "A valid authorization token is missing",
+            "Unauthorized",
+        ));
+    };
+    let known = world.keys.iter().find(|key| key.secret() == given);
+    known.ok_or_else(|| Refusal::new(401, "Invalid JWT token", "Unauthorized"))
+}
+
+fn status(world: &World) -> Answer {
+    let body =
+        json!({ "Version": version(world), "InstanceID": "5a1f7c0e-6f2b-4d0e-9a53-2f6f0c1d7b11" });
+    Answer::json(200, &body)
+}
+
+fn version(world: &World) -> &'static str {
+    match world.era {
+        Era::Sync => "2.23.0",
+        Era::Async => "2.45.0",
+    }
+}
+
+fn endpoints(world: &World) -> Answer {
+    let all = world
+        .endpoints
+        .iter()
+        .map(|(id, endpoint)| shapes::endpoint_json(*id, &endpoint.name));
+    let body = format!("[{}]\n", all.collect::<Vec<_>>().join(","));
+    Answer::new(200, "application/json", body)
+}
+
+fn me(world: &World, key: &ApiKey) -> Answer {
+    let id = world
+        .keys
+        .iter()
+        .position(|one| one == key)
+        .map_or(0, |at| at + 1);
+    let role = if key.role == Role::Administrator {
+        1
+    } else {
+        2
+    };
+    Answer::json(200, &shapes::user_json(id, &key.user, role))
+}
+
+/// The engine behind an endpoint, as the manager passes it on (M17).
+fn proxied(world: &mut World, id: &str, incoming: &Incoming) -> Result<Answer, Refusal> {
+    let number = id.parse::<u64>().unwrap_or(0);
+    world.check_endpoint(number)?;
+    let there = world
+        .endpoints
+        .get(&number)
+        .map(|one| one.engine.clone())
+        .unwrap_or_default();
+    let prefix = format!("/api/endpoints/{id}/docker");
+    let target = incoming
+        .target
+        .strip_prefix(&prefix)
+        .unwrap_or("/")
+        .to_owned();
+    let inner = Incoming {
+        target,
+        ..incoming.clone()
+    };
+    Ok(engine::answer_on(world, &there, &inner))
+}
+
+/// A record that the key may see.
+fn seen<'w>(world: &'w World, key: &ApiKey, id: &str) -> Result<&'w Record, Refusal> {
+    let number = id.parse::<u64>().map_err(|_| {
+        let details = "Invalid route variable";
+        Refusal::new(400, "Invalid stack identifier route variable", details)
+    })?;
+    let record = world
+        .records
+        .get(&number)
+        .ok_or_else(|| Refusal::no_record(id))?;
+    if may_see(key, record) {
+        Ok(record)
+    } else {
+        let text = "Access denied to resource";
+        Err(Refusal::new(403, text, text))
+    }
+}
+
+fn may_see(key: &ApiKey, record: &Record) -> bool {
+    key.role == Role::Administrator || record.control.public || record.created_by == key.user
+}
+
+/// `filters={"EndpointID":1}`
+fn listed_endpoint(incoming: &Incoming) -> Option<u64> {
+    let filters = incoming.query("filters")?;
+    let filters = serde_json::from_str::<Value>(&filters).ok()?;
+    filters.get("EndpointID")?.as_u64().filter(|id| *id != 0)
+}
+
+/// The list, written piece by piece: no more than [`PIECE`] records are held as JSON at once.
+fn list(shared: &Arc<Shared>, key: ApiKey, endpoint: Option<u64>) -> Answer {
+    let mut pieces = Listing {
+        shared: Arc::clone(shared),
+        key,
+        endpoint,
+        after: None,
+        state: Written::Nothing,
+    };
+    let mut first = Vec::new();
+    while first.len() <= WHOLE {
+        let Some(piece) = pieces.next() else {
+            return Answer::new(200, "application/json", first);
+        };
+        first.extend(piece);
+    }
+    let headers = vec![("Content-Type", "application/json".to_owned())];
+    let pieces = std::iter::once(first).chain(pieces);
+    Answer {
+        status: 200,
+        headers,
+        body: Body::Pieces(Box::new(pieces)),
+    }
+}
+
+struct Listing {
+    shared: Arc<Shared>,
+    key: ApiKey,
+    endpoint: Option<u64>,
+    /// The id written last.
+    after: Option<u64>,
+    state: Written,
+}
+
+#[derive(PartialEq, Eq)]
+enum Written {
+    Nothing,
+    Some,
+    All,
+}
+
+impl Iterator for Listing {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if self.state == Written::All {
+            return None;
+        }
+        let mut out = if self.state == Written::Nothing {
+            b"[".to_vec()
+        } else {
+            Vec::new()
+        };
+        let world = self.shared.world();
+        let from = self.after.map_or(0, |id| id + 1);
+        let mut count = 0;
+        let mut first = self.after.is_none();
+        for (id, record) in world.records.range(from..) {
+            if count == PIECE {
+                self.state = Written::Some;
+                return Some(out);
+            }
+            count += 1;
+            self.after = Some(*id);
+            let elsewhere = self
+                .endpoint
+                .is_some_and(|endpoint| endpoint != record.endpoint);
+            if elsewhere || !may_see(&self.key, record) {
+                continue;
+            }
+            if !first {
+                out.push(b',');
+            }
+            first = false;
+            let shown = record_json(record, world.era, shapes::Control::Shown);
+            out.extend(serde_json::to_vec(&shown).unwrap_or_default());
+        }
+        self.state = Written::All;
+        out.extend_from_slice(b"]\n");
+        Some(out)
+    }
+}
+
+fn number(incoming: &Incoming, name: &str) -> Result<Option<u64>, Refusal> {
+    let Some(text) = incoming.query(name) else {
+        return Ok(None);
+    };
+    let parsed = text
+        .parse::<i64>()
+        .map(|number| Some(u64::try_from(number).unwrap_or(0)));
+    parsed.map_err(|_| {
+        let message = format!("Invalid query parameter: {name}");
+        Refusal::new(400, &message, "Invalid query parameter")
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[derive(Default)]
+struct CreatePayload {
+    name: String,
+    stack_file_content: String,
+    env: Option<Vec<EnvPayload>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct UpdatePayload {
+    stack_file_content: String,
+    env: Option<Vec<EnvPayload>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct EnvPayload {
+    name: String,
+    value: String,
+}
+
+fn variables(env: Option<Vec<EnvPayload>>) -> Option<Vec<Variable>> {
+    let variable = |one: EnvPayload| Variable {
+        name: one.name,
+        value: one.value,
+    };
+    env.map(|env| env.into_iter().map(variable).collect())
+}
+
+fn payload<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Refusal> {
+    serde_json::from_slice(body).map_err(|error| {
+        let details = if error.is_eof() {
+            "Unexpected EOF".to_owned()
+        } else {
+            error.to_string()
+        };
+        Refusal::new(400, "Invalid request payload", &details)
+    })
+}
+
+fn create(world: &mut World, key: &ApiKey, incoming: &Incoming) -> Result<Answer, Refusal> {
+    let endpoint = number(incoming, "endpointId")?.ok_or_else(|| {
+        Refusal::new(
+            400,
+            "Invalid query parameter: endpointId",
+            "Missing query parameter",
+        )
+    })?;
+    world.check_endpoint(endpoint)?;
+    let payload = payload::<CreatePayload>(&incoming.body)?;
+    let invalid = |what: &str| Refusal::new(400, "Invalid request payload", what);
+    if payload.name.is_empty() {
+        return Err(invalid("Invalid stack name"));
+    }
+    if payload.stack_file_content.is_empty() {
+        return Err(invalid("Invalid stack file content"));
+    }
+    let env = variables(payload.env);
+    let id = world.create(
+        endpoint,
+        &payload.name,
+        payload.stack_file_content,
+        env,
+        &key.user,
+    )?;
+    answer_with(world, id, shapes::Control::Shown)
+}
+
+fn update(
+    world: &mut World,
+    key: &ApiKey,
+    id: &str,
+    incoming: &Incoming,
+) -> Result<Answer, Refusal> {
+    let id = seen(world, key, id)?.id;
+    let endpoint = number(incoming, "endpointId")?;
+    let payload = payload::<UpdatePayload>(&incoming.body)?;
+    if payload.stack_file_content.is_empty() {
+        return Err(Refusal::new(
+            400,
+            "Invalid request payload",
+            "Invalid stack file content",
+        ));
+    }
+    let update = Update {
+        text: payload.stack_file_content,
+        env: variables(payload.env),
+    };
+    world.update(id, endpoint, update, &key.user)?;
+    // A PUT answers `null` there, as recorded.
+    answer_with(world, id, shapes::Control::Left)
+}
+
+fn answer_with(world: &World, id: u64, control: shapes::Control) -> Result<Answer, Refusal> {
+    let record = world
+        .records
+        .get(&id)
+        .ok_or_else(|| Refusal::no_record(&id.to_string()))?;
+    Ok(Answer::json(200, &record_json(record, world.era, control)))
+}

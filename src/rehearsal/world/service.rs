@@ -1,0 +1,601 @@
+//! One service of a text, resolved: what its container will be.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Attachment, Port, files, ports,
+    resolve::{Context, Shared, unknown},
+    values::{many, pairs, text},
+};
+
+/// A resolved service.
+pub(super) struct Service {
+    pub name: String,
+    pub image: String,
+    pub builds: bool,
+    pub container_name: Option<String>,
+    pub replicas: usize,
+    pub env: BTreeMap<String, String>,
+    pub command: Vec<String>,
+    pub mounts: Vec<MountSpec>,
+    pub ports: Vec<Port>,
+    pub network_mode: Option<String>,
+    /// Attachments by the key of the network.
+    pub networks: BTreeMap<String, Attachment>,
+    pub depends_on: BTreeMap<String, Dependency>,
+    pub profiles: Vec<String>,
+    pub labels: BTreeMap<String, String>,
+    pub restart: String,
+    /// What the hash of the configuration is made of.
+    pub config: Value,
+}
+
+/// One `depends_on`, written or implied.
+pub(super) struct Dependency {
+    pub condition: String,
+    pub restart: bool,
+    pub required: bool,
+}
+
+/// One mount, as written.
+#[derive(Clone)]
+pub(super) struct MountSpec {
+    pub source: Source,
+    pub target: String,
+    pub read_only: bool,
+}
+
+/// What is mounted.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A path of the host. In short syntax it is created where it is not there (M13).
+    Bind {
+        path: String,
+        create: bool,
+        short: bool,
+    },
+    /// A volume by its key in the text and its name on the engine.
+    Volume {
+        name: String,
+    },
+    Anonymous,
+    Tmpfs,
+}
+
+/// The top-level sections that a service refers to.
+pub(super) struct Sections<'s> {
+    pub networks: &'s BTreeMap<String, Shared>,
+    pub volumes: &'s BTreeMap<String, Shared>,
+    pub secrets: &'s Value,
+    pub configs: &'s Value,
+}
+
+/// Every key of a service that compose knows.
+const KEYS: [&str; 94] = [
+    "annotations",
+    "attach",
+    "blkio_config",
+    "build",
+    "cap_add",
+    "cap_drop",
+    "cgroup",
+    "cgroup_parent",
+    "command",
+    "configs",
+    "container_name",
+    "cpu_count",
+    "cpu_percent",
+    "cpu_period",
+    "cpu_quota",
+    "cpu_rt_period",
+    "cpu_rt_runtime",
+    "cpu_shares",
+    "cpus",
+    "cpuset",
+    "credential_spec",
+    "depends_on",
+    "deploy",
+    "develop",
+    "device_cgroup_rules",
+    "devices",
+    "dns",
+    "dns_opt",
+    "dns_search",
+    "domainname",
+    "entrypoint",
+    "env_file",
+    "environment",
+    "expose",
+    "extends",
+    "external_links",
+    "extra_hosts",
+    "gpus",
+    "group_add",
+    "healthcheck",
+    "hostname",
+    "image",
+    "init",
+    "ipc",
+    "isolation",
+    "label_file",
+    "labels",
+    "links",
+    "logging",
+    "mac_address",
+    "mem_limit",
+    "mem_reservation",
+    "mem_swappiness",
+    "memswap_limit",
+    "models",
+    "network_mode",
+    "networks",
+    "oom_kill_disable",
+    "oom_score_adj",
+    "pid",
+    "pids_limit",
+    "platform",
+    "ports",
+    "post_start",
+    "pre_stop",
+    "privileged",
+    "profiles",
+    "provider",
+    "pull_policy",
+    "pull_refresh_after",
+    "read_only",
+    "restart",
+    "runtime",
+    "scale",
+    "secrets",
+    "security_opt",
+    "shm_size",
+    "stdin_open",
+    "stop_grace_period",
+    "stop_signal",
+    "storage_opt",
+    "sysctls",
+    "tmpfs",
+    "tty",
+    "ulimits",
+    "use_api_socket",
+    "user",
+    "userns_mode",
+    "uts",
+    "volumes",
+    "volumes_from",
+    "working_dir",
+    "volume_driver",
+    "cpu_rt",
+];
+
+const LISTS: [&str; 8] = [
+    "cap_add", "cap_drop", "configs", "devices", "ports", "profiles", "secrets", "volumes",
+];
+
+/// Whether the value has the shape of a service; the error is what the schema says.
+pub(super) fn validate(name: &str, value: &Value) -> Result<(), String> {
+    let Value::Object(map) = value else {
+        return Err(format!("services.{name} must be a mapping"));
+    };
+    if let Some(key) = unknown(map, &KEYS) {
+        return Err(format!(
+            "services.{name} Additional property {key} is not allowed"
+        ));
+    }
+    for key in LISTS {
+        if map
+            .get(key)
+            .is_some_and(|value| !value.is_array() && !value.is_null())
+        {
+            return Err(format!("services.{name}.{key} must be a array"));
+        }
+    }
+    for key in ["image", "container_name", "network_mode", "restart"] {
+        if map
+            .get(key)
+            .is_some_and(|value| value.is_array() || value.is_object())
+        {
+            return Err(format!("services.{name}.{key} must be a string"));
+        }
+    }
+    if map
+        .get("environment")
+        .is_some_and(|value| !value.is_object() && !value.is_array() && !value.is_null())
+    {
+        return Err(format!("services.{name}.environment must be a mapping"));
+    }
+    Ok(())
+}
+
+impl Service {
+    pub fn resolve(
+        name: &str,
+        value: &Value,
+        context: &Context<'_>,
+        sections: &Sections<'_>,
+    ) -> Result<Self, String> {
+        let field = |key: &str| value.get(key).and_then(text);
+        let builds = value.get("build").is_some_and(|build| !build.is_null());
+        let image = match field("image") {
+            Some(image) => image,
+            None if builds => format!("{}-{name}", context.project),
+            None => {
+                return Err(format!(
+                    "service \"{name}\" has neither an image nor a build context specified: invalid compose project"
+                ));
+            }
+        };
+        if image.is_empty() || image.contains(char::is_whitespace) {
+            return Err(format!(
+                "invalid reference format: {image:?} of service {name}"
+            ));
+        }
+        let env = environment(value, context)?;
+        let mounts = mounts(name, value, context, sections)?;
+        let ports = ports::of(value, name)?;
+        let network_mode = field("network_mode");
+        let networks = match network_mode {
+            Some(_) => BTreeMap::new(),
+            None => networks(name, value, sections)?,
+        };
+        let command = match value.get("command") {
+            Some(Value::String(line)) => line.split_whitespace().map(str::to_owned).collect(),
+            other => many(other).into_iter().filter_map(text).collect(),
+        };
+        let replicas = field("scale")
+            .or_else(|| value.get("deploy")?.get("replicas").and_then(text))
+            .and_then(|count| count.parse().ok())
+            .unwrap_or(1);
+        let mut service = Self {
+            name: name.to_owned(),
+            image,
+            builds,
+            container_name: field("container_name"),
+            replicas,
+            env,
+            command,
+            mounts,
+            ports,
+            network_mode,
+            networks,
+            depends_on: dependencies(value),
+            profiles: many(value.get("profiles"))
+                .into_iter()
+                .filter_map(text)
+                .collect(),
+            labels: pairs(value.get("labels"))
+                .into_iter()
+                .map(|(name, value)| (name, value.unwrap_or_default()))
+                .collect(),
+            restart: field("restart").unwrap_or_else(|| "no".to_owned()),
+            config: Value::Null,
+        };
+        service.config = service.configuration(value);
+        Ok(service)
+    }
+
+    /// The configuration in one form, however it was written. What [`super::converge`] takes in or
+    /// leaves out by the version of compose is not in it.
+    fn configuration(&self, value: &Value) -> Value {
+        let resolved = [
+            "build",
+            "depends_on",
+            "deploy",
+            "env_file",
+            "environment",
+            "extends",
+            "image",
+            "networks",
+            "ports",
+            "expose",
+            "profiles",
+            "scale",
+            "secrets",
+            "configs",
+            "tmpfs",
+            "volumes",
+            "labels",
+        ];
+        let mut config = Map::new();
+        for (key, value) in value.as_object().into_iter().flatten() {
+            if !resolved.contains(&key.as_str()) && !key.starts_with("x-") {
+                config.insert(key.clone(), value.clone());
+            }
+        }
+        let mounts = self
+            .mounts
+            .iter()
+            .map(MountSpec::configuration)
+            .collect::<Vec<_>>();
+        let ports = self
+            .ports
+            .iter()
+            .map(|port| json!(port))
+            .collect::<Vec<_>>();
+        config.insert("image".to_owned(), json!(self.image));
+        config.insert("environment".to_owned(), json!(self.env));
+        config.insert("mounts".to_owned(), json!(mounts));
+        config.insert("ports".to_owned(), json!(ports));
+        config.insert("networks".to_owned(), json!(self.networks));
+        config.insert("labels".to_owned(), json!(self.labels));
+        Value::Object(config)
+    }
+}
+
+impl MountSpec {
+    fn configuration(&self) -> Value {
+        let source = match &self.source {
+            Source::Bind { path, create, .. } => json!({ "bind": path, "create": create }),
+            Source::Volume { name } => json!({ "volume": name }),
+            Source::Anonymous => json!("anonymous"),
+            Source::Tmpfs => json!("tmpfs"),
+        };
+        json!({ "source": source, "target": self.target, "read_only": self.read_only })
+    }
+}
+
+/// What the container gets: `env_file`s in their order, then `environment`.
+fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, String>, String> {
+    let mut env = BTreeMap::new();
+    for item in many(value.get("env_file")) {
+        let path = text(item)
+            .or_else(|| item.get("path").and_then(text))
+            .unwrap_or_default();
+        let required = item
+            .get("required")
+            .and_then(Value::as_bool)
+            .unwrap_or(true);
+        let path = files::absolute(&path, context.folder, context.home);
+        let Some(content) = (context.read)(&path) else {
+            if required {
+                return Err(format!(
+                    "env file {path} not found: stat {path}: no such file or directory"
+                ));
+            }
+            continue;
+        };
+        env.extend(super::converge::variables(
+            &content,
+            &path,
+            context.variables,
+        )?);
+    }
+    for (name, value) in pairs(value.get("environment")) {
+        match value.or_else(|| context.variables.get(&name).cloned()) {
+            Some(value) => env.insert(name, value),
+            None => env.remove(&name),
+        };
+    }
+    Ok(env)
+}
+
+fn mounts(
+    name: &str,
+    value: &Value,
+    context: &Context<'_>,
+    sections: &Sections<'_>,
+) -> Result<Vec<MountSpec>, String> {
+    let mut mounts = Vec::new();
+    for item in many(value.get("volumes")) {
+        let spec = match text(item) {
+            Some(short) => short_mount(&short, context, sections),
+            None => long_mount(item, context, sections),
+        };
+        mounts.push(spec.map_err(|what| {
+            format!("service \"{name}\" refers to undefined volume {what}: invalid compose project")
+        })?);
+    }
+    for item in many(value.get("tmpfs")) {
+        let item = text(item).unwrap_or_default();
+        let target = item.split(':').next().unwrap_or_default().to_owned();
+        mounts.push(MountSpec {
+            source: Source::Tmpfs,
+            target,
+            read_only: false,
+        });
+    }
+    for (kind, section, folder) in [
+        ("secrets", sections.secrets, "/run/secrets/"),
+        ("configs", sections.configs, "/"),
+    ] {
+        for item in many(value.get(kind)) {
+            let key = text(item)
+                .or_else(|| item.get("source").and_then(text))
+                .unwrap_or_default();
+            let declared = section.get(&key).ok_or_else(|| {
+                format!(
+                    "service \"{name}\" refers to undefined {} {key}: invalid compose project",
+                    kind.trim_end_matches('s')
+                )
+            })?;
+            let Some(file) = declared.get("file").and_then(text) else {
+                continue;
+            };
+            let path = files::absolute(&file, context.folder, context.home);
+            let target = item
+                .get("target")
+                .and_then(text)
+                .unwrap_or_else(|| format!("{folder}{key}"));
+            let source = Source::Bind {
+                path,
+                create: false,
+                short: false,
+            };
+            mounts.push(MountSpec {
+                source,
+                target,
+                read_only: true,
+            });
+        }
+    }
+    Ok(mounts)
+}
+
+fn short_mount(
+    item: &str,
+    context: &Context<'_>,
+    sections: &Sections<'_>,
+) -> Result<MountSpec, String> {
+    let parts = item.split(':').collect::<Vec<_>>();
+    let (source, target, options) = match parts.as_slice() {
+        [target] => (None, *target, ""),
+        [source, target] => (Some(*source), *target, ""),
+        [source, target, options, ..] => (Some(*source), *target, *options),
+        [] => (None, "", ""),
+    };
+    let source = match source {
+        None => Source::Anonymous,
+        Some(path) if path.starts_with(['/', '.', '~']) => Source::Bind {
+            path: files::absolute(path, context.folder, context.home),
+            create: true,
+            short: true,
+        },
+        Some(key) => Source::Volume {
+            name: volume(key, sections)?,
+        },
+    };
+    let read_only = options.split(',').any(|option| option == "ro");
+    let target = target.to_owned();
+    Ok(MountSpec {
+        source,
+        target,
+        read_only,
+    })
+}
+
+fn long_mount(
+    item: &Value,
+    context: &Context<'_>,
+    sections: &Sections<'_>,
+) -> Result<MountSpec, String> {
+    let field = |key: &str| item.get(key).and_then(text);
+    let source = match (field("type").as_deref(), field("source")) {
+        (Some("tmpfs"), _) => Source::Tmpfs,
+        (Some("bind"), Some(path)) => {
+            let option = item
+                .get("bind")
+                .and_then(|bind| bind.get("create_host_path"));
+            Source::Bind {
+                path: files::absolute(&path, context.folder, context.home),
+                create: option.and_then(Value::as_bool).unwrap_or(false),
+                short: false,
+            }
+        }
+        (_, Some(key)) => Source::Volume {
+            name: volume(&key, sections)?,
+        },
+        (_, None) => Source::Anonymous,
+    };
+    Ok(MountSpec {
+        source,
+        target: field("target").unwrap_or_default(),
+        read_only: item
+            .get("read_only")
+            .and_then(Value::as_bool)
+            .unwrap_or(false),
+    })
+}
+
+fn volume(key: &str, sections: &Sections<'_>) -> Result<String, String> {
+    let declared = sections.volumes.get(key).ok_or_else(|| key.to_owned())?;
+    Ok(declared.name.clone())
+}
+
+fn networks(
+    name: &str,
+    value: &Value,
+    sections: &Sections<'_>,
+) -> Result<BTreeMap<String, Attachment>, String> {
+    let mut found = BTreeMap::new();
+    match value.get("networks") {
+        Some(Value::Object(map)) => {
+            for (key, options) in map {
+                let aliases = many(options.get("aliases"))
+                    .into_iter()
+                    .filter_map(text)
+                    .collect();
+                let address = options
+                    .get("ipv4_address")
+                    .and_then(text)
+                    .unwrap_or_default();
+                found.insert(key.clone(), Attachment { aliases, address });
+            }
+        }
+        other => {
+            for key in many(other).into_iter().filter_map(text) {
+                found.insert(key, Attachment::default());
+            }
+        }
+    }
+    if found.is_empty() {
+        found.insert("default".to_owned(), Attachment::default());
+    }
+    match found
+        .keys()
+        .find(|key| !sections.networks.contains_key(*key))
+    {
+        Some(key) => Err(format!(
+            "service \"{name}\" refers to undefined network {key}: invalid compose project"
+        )),
+        None => Ok(found),
+    }
+}
+
+fn dependencies(value: &Value) -> BTreeMap<String, Dependency> {
+    let mut found = BTreeMap::new();
+    let plain = || Dependency {
+        condition: "service_started".to_owned(),
+        restart: false,
+        required: true,
+    };
+    for key in ["network_mode", "pid", "ipc"] {
+        let mode = value.get(key).and_then(text).unwrap_or_default();
+        if let Some(of) = mode.strip_prefix("service:") {
+            found.insert(
+                of.to_owned(),
+                Dependency {
+                    restart: true,
+                    ..plain()
+                },
+            );
+        }
+    }
+    for item in many(value.get("links")).into_iter().filter_map(text) {
+        found.insert(
+            item.split(':').next().unwrap_or_default().to_owned(),
+            plain(),
+        );
+    }
+    for item in many(value.get("volumes_from")).into_iter().filter_map(text) {
+        if !item.starts_with("container:") {
+            found.insert(
+                item.split(':').next().unwrap_or_default().to_owned(),
+                plain(),
+            );
+        }
+    }
+    match value.get("depends_on") {
+        Some(Value::Object(map)) => {
+            for (name, options) in map {
+                let flag = |key: &str| options.get(key).and_then(Value::as_bool);
+                let condition = options.get("condition").and_then(text);
+                found.insert(
+                    name.clone(),
+                    Dependency {
+                        condition: condition.unwrap_or_else(|| "service_started".to_owned()),
+                        restart: flag("restart").unwrap_or(false),
+                        required: flag("required").unwrap_or(true),
+                    },
+                );
+            }
+        }
+        other => {
+            for name in many(other).into_iter().filter_map(text) {
+                found.insert(name, plain());
+            }
+        }
+    }
+    found
+}

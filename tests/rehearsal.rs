@@ -1,0 +1,8 @@
+//! The embedded manager and engine, from outside: raw HTTP, `curl`, the `docker` command.
+
+#[path = "rehearsal/client.rs"]
+mod client;
+#[path = "rehearsal/commands.rs"]
+mod commands;
+#[path = "rehearsal/fronts.rs"]
+mod fronts;

@@ -1,0 +1,150 @@
+//! The real `curl` and `docker` commands against the rehearsal; where one is not there, its tests have
+//! nothing to test.
+
+use std::process::{Command, Output};
+
+use stacklift::rehearsal::{Options, Rehearsal, World};
+
+fn start() -> Rehearsal {
+    let world = World::with_examples("ptr_test", "/opt/stacks").unwrap();
+    Rehearsal::start(world, &Options::default()).unwrap()
+}
+
+/// Runs a command; `None` where it is not installed.
+fn run(command: &mut Command) -> Option<Output> {
+    match command.output() {
+        Ok(output) => Some(output),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => panic!("{command:?}: {error}"),
+    }
+}
+
+fn docker(rehearsal: &Rehearsal, args: &[&str]) -> Option<String> {
+    let host = format!("unix://{}", rehearsal.socket().display());
+    let mut command = Command::new("docker");
+    command
+        .args(args)
+        .env("DOCKER_HOST", host)
+        .env_remove("DOCKER_CONTEXT");
+    let output = run(&mut command)?;
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn docker_lists_a_project() {
+    let rehearsal = start();
+    let filter = "label=com.docker.compose.project=minio";
+    let format = "table {{.Names}}\t{{.Image}}\t{{.Status}}";
+    let Some(table) = docker(&rehearsal, &["ps", "--filter", filter, "--format", format]) else {
+        return;
+    };
+    let lines = table
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let lines = lines.collect::<Vec<_>>();
+    assert_eq!(lines[0], ["NAMES", "IMAGE", "STATUS"]);
+    assert_eq!(
+        lines[1][..3],
+        ["minio", "minio/minio:RELEASE.2025-04-22T22-12-26Z", "Up"]
+    );
+    assert_eq!(lines.len(), 2);
+}
+
+#[test]
+fn docker_removes_what_it_listed() {
+    let rehearsal = start();
+    let filter = "label=com.docker.compose.project=books-db";
+    let Some(ids) = docker(&rehearsal, &["ps", "-aq", "--filter", filter]) else {
+        return;
+    };
+    let ids = ids.lines().collect::<Vec<_>>();
+    assert_eq!(ids.len(), 2);
+    docker(&rehearsal, &[&["rm", "-f"], &ids[..]].concat()).unwrap();
+    assert_eq!(
+        docker(&rehearsal, &["ps", "-aq", "--filter", filter]).unwrap(),
+        ""
+    );
+    rehearsal.world(|world| {
+        assert!(world.container("watchtower").is_some());
+        assert_eq!(world.project("mongo").len(), 2);
+        assert!(world.volume("books-db_db-data").is_some());
+        assert_eq!(
+            world.dangling().len(),
+            2,
+            "the named one and the anonymous one"
+        );
+    });
+}
+
+#[test]
+fn docker_reads_everything_else() {
+    let rehearsal = start();
+    let Some(info) = docker(&rehearsal, &["info", "--format", "{{.ID}}"]) else {
+        return;
+    };
+    assert_eq!(
+        info.trim(),
+        rehearsal.world(|world| world.engine.id.clone())
+    );
+    let format = "{{.Name}} {{.State.Status}} {{range .Mounts}}{{.Type}}:{{.Destination}} {{end}}";
+    let inspected = docker(&rehearsal, &["inspect", "minio", "--format", format]).unwrap();
+    assert_eq!(
+        inspected.trim(),
+        "/minio running volume:/data bind:/policies"
+    );
+    let volumes = docker(&rehearsal, &["volume", "ls", "-q"]).unwrap();
+    assert!(
+        volumes.lines().any(|name| name == "minio_minio-data"),
+        "{volumes}"
+    );
+    let networks = docker(&rehearsal, &["network", "ls", "--format", "{{.Name}}"]).unwrap();
+    assert!(
+        networks.lines().any(|name| name == "proxy-chain_edge"),
+        "{networks}"
+    );
+    let version = docker(&rehearsal, &["version", "--format", "{{.Server.Version}}"]).unwrap();
+    assert_eq!(version.trim(), "20.10.24");
+    let ports = docker(&rehearsal, &["port", "minio"]).unwrap();
+    assert!(ports.contains("9000/tcp -> 0.0.0.0:9000"), "{ports}");
+}
+
+#[test]
+fn curl_migrates_by_hand() {
+    let rehearsal = start();
+    let key = format!("X-API-Key: {}", rehearsal.key());
+    let url = |path: &str| format!("{}{path}", rehearsal.base_url());
+    let curl = |args: &[&str]| {
+        let mut command = Command::new("curl");
+        command
+            .args(["-sk", "--noproxy", "*", "-H", &key])
+            .args(args);
+        run(&mut command).map(|output| String::from_utf8(output.stdout).unwrap())
+    };
+    let Some(list) = curl(&[&url("/api/stacks")]) else {
+        return;
+    };
+    assert!(
+        list.starts_with(r#"[{"Id":1,"Name":"mail","Type":2,"EndpointId":2,"#),
+        "{list}"
+    );
+    let body =
+        r#"{"name":"web","stackFileContent":"services:\n  a:\n    image: busybox\n","env":[]}"#;
+    let create = url("/api/stacks/create/standalone/string?endpointId=1");
+    let created = curl(&["--data-binary", body, &create]).unwrap();
+    assert!(created.starts_with(r#"{"Id":2,"Name":"web","#), "{created}");
+    assert_eq!(rehearsal.world(|world| world.project("web").len()), 1);
+    let deleted = curl(&[
+        "-w",
+        "%{http_code}",
+        "-X",
+        "DELETE",
+        &url("/api/stacks/2?endpointId=1"),
+    ]);
+    assert_eq!(deleted.unwrap(), "204");
+    assert_eq!(rehearsal.world(|world| world.project("web").len()), 0);
+}
