@@ -92,6 +92,11 @@ impl Stack {
         self.dir.to_str().unwrap_or_default()
     }
 
+    /// The compose file's name in the directory.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
     /// The compose file, absolute.
     pub fn compose_path(&self) -> PathBuf {
         self.dir.join(&self.file)
