@@ -4,8 +4,10 @@
 //! Whatever has to be known about the disk is asked of the caller.
 #![deny(clippy::disallowed_methods)]
 
+pub mod damage;
 pub mod document;
 pub mod dotenv;
+mod env_files;
 pub mod interpolate;
 pub mod literal;
 pub mod services;
