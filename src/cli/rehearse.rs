@@ -73,7 +73,8 @@ pub(super) fn run(
     };
     let rehearsal = Rehearsal::start(stage.world, &options)?;
     if arguments.serve {
-        return Ok(serve(&rehearsal, &stage.location.root, console)?);
+        serve(&rehearsal, &stage.location.root, console)?;
+        return Ok(());
     }
     let stack = Stack::find(name, &stage.location)?;
     let ended = migrate_on(&rehearsal, &stack, &settings, arguments.force, console);
@@ -236,9 +237,15 @@ fn serve(rehearsal: &Rehearsal, root: &Path, console: &Console) -> Result<()> {
         console.line(&format!("export {name}={value}"));
     }
     console.line("# up until Ctrl-C; in another shell, with these lines: stacklift books-db");
-    loop {
-        std::thread::park();
-    }
+    let (interrupted, wait) = std::sync::mpsc::channel();
+    ctrlc::set_handler(move || {
+        // Whoever waits may have gone: then there is nobody to tell.
+        let _ = interrupted.send(());
+    })
+    .context("failed to wait for Ctrl-C")?;
+    // Either way it is over.
+    let _ = wait.recv();
+    Ok(())
 }
 
 fn folder() -> Result<TempDir> {

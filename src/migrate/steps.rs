@@ -74,9 +74,9 @@ impl Run<'_, '_> {
         for warning in &rewrite.env.warnings {
             self.warn(format!("{}/.env: {warning}", self.m.stack.dir().display()));
         }
-        match damage::check(&source.compose, &rewrite.text, dir) {
-            damage::Verdict::Sound => {}
-            damage::Verdict::Unreadable(error) => self.warn(format!(
+        match damage::judge(&source.compose, &rewrite.text, dir) {
+            damage::Verdict::Faithful => {}
+            damage::Verdict::UnreadableBefore(error) => self.warn(format!(
                 "the compose file cannot be understood ({error}); it is sent as the contract says, and what it loses is not known"
             )),
             damage::Verdict::Damaged(places) => {
@@ -391,4 +391,10 @@ fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
     let compose = compose_dotenv(env, &|_| None).unwrap_or_default();
     let contract = rewrite.env.variables.iter().map(|variable| variable.value.as_str());
     Mask::new(contract.chain(compose.iter().map(|(_, value)| value.as_str())))
+}
+
+/// The names that an env file sets, as compose reads it; none where it cannot.
+fn names(env: &str) -> Vec<String> {
+    let variables = compose_dotenv(env, &|_| None).unwrap_or_default();
+    variables.into_iter().map(|(name, _)| name).collect()
 }
