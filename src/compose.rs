@@ -10,6 +10,7 @@ pub mod dotenv;
 mod env_files;
 pub mod interpolate;
 pub mod literal;
+pub mod loss;
 pub mod services;
 
 /// Bytes that were to be sent as text but are none (C34).
