@@ -1,11 +1,6 @@
 //! Arguments, settings and everything that is printed.
 
-use std::{
-    ffi::OsString,
-    path::PathBuf,
-    process::ExitCode,
-    sync::Arc,
-};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode, sync::Arc};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
@@ -158,7 +153,10 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let console = Arc::new(Console::new(arguments.common.quiet, arguments.common.verbose));
+    let console = Arc::new(Console::new(
+        arguments.common.quiet,
+        arguments.common.verbose,
+    ));
     match dispatch(arguments, &console) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ended::Usage(message)) => {

@@ -241,6 +241,9 @@ fn verdict(all: &[Container], left: &[Left<'_>]) -> Result<()> {
         names.join(", ")
     ))
     .details(reasons.join("\n"))
+    .hint(
+        "mend what the engine names, or remove them by hand, then run again: it goes on from there",
+    )
     .into())
 }
 

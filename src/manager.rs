@@ -92,7 +92,9 @@ impl Manager {
     /// Call A: the records whose name is `name` or `normalised`, in the manager's order (C50, C59).
     /// The list is streamed: its size does not matter.
     pub fn records(&self, name: &str, normalised: &str) -> Result<Vec<Record>> {
-        let reply = self.client.get("/api/stacks", "list the manager's stacks")?;
+        let reply = self
+            .client
+            .get("/api/stacks", "list the manager's stacks")?;
         wire::records(reply, |record| record == name || record == normalised)
     }
 

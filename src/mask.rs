@@ -91,7 +91,12 @@ mod tests {
 
     #[test]
     fn hides_values_of_eight_characters_or_more() {
-        let mask = Mask::new(["\"quoted-secret\"", "short", "12345678", "quoted-secret-longer"]);
+        let mask = Mask::new([
+            "\"quoted-secret\"",
+            "short",
+            "12345678",
+            "quoted-secret-longer",
+        ]);
         assert_eq!(
             mask.hide("short quoted-secret quoted-secret-longer"),
             "short *** ***"

@@ -4,7 +4,11 @@ use anyhow::Result;
 use chrono::NaiveDate;
 
 use crate::{
-    compose::{dotenv::{ContractEnv, contract_env}, literal},
+    compose::{
+        document::Document,
+        dotenv::{ContractEnv, contract_env},
+        literal,
+    },
     engine::Engine,
     manager::{BaseUrl, Manager, Payload},
     observed::{Container, Record},
@@ -114,7 +118,8 @@ impl Rewrite {
     pub fn literal(source: &Source, dir: &str) -> Self {
         Self {
             text: literal::rewrite(&source.compose, dir),
-            env: contract_env(source.env.as_deref().unwrap_or_default().as_bytes()).unwrap_or_default(),
+            env: contract_env(source.env.as_deref().unwrap_or_default().as_bytes())
+                .unwrap_or_default(),
         }
     }
 
@@ -144,15 +149,19 @@ struct Before {
 impl Run<'_, '_> {
     fn procedure(&mut self) -> Result<()> {
         let stack = self.m.stack;
-        self.say(Event::Banner { stack, endpoint: self.m.endpoint });
+        self.say(Event::Banner {
+            stack,
+            endpoint: self.m.endpoint,
+        });
         let lock = stack.lock()?;
         let source = stack.read()?;
         let known = self.look_for_namesake()?;
         self.back_up(&source, &lock)?;
-        let rewrite = self.rewrite(&source)?;
+        let document = Document::parse(&source.compose);
+        let rewrite = self.rewrite(&source, &document)?;
         let before = self.observe(known)?;
         self.refuse_what_cannot_be_undone(&before)?;
-        self.say_losses(&source, &rewrite, &before)?;
+        self.say_losses(&source, document.ok().as_ref(), &rewrite, &before);
         self.delete_record(before.record.as_ref())?;
         self.remove_containers(before)?;
         let created = self.create(&source, &rewrite)?;

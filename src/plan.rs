@@ -7,17 +7,28 @@ use std::{collections::BTreeSet, fmt};
 
 use serde::Serialize;
 
-use crate::observed::{Carried, Container, MountKind, Record, printable};
+use crate::{
+    compose::loss::{Owner, TextLoss, TextLossKind},
+    observed::{Carried, Container, MountKind, PublishedPort, Record, printable},
+};
 
 /// Images that are the manager itself; its agent is not (B04).
 const MANAGER_IMAGES: [&str; 3] = ["portainer", "portainer-ce", "portainer-ee"];
 
-/// Something that ran before and will not after, beyond what the text loses
-/// ([`crate::compose::loss::Loss`]): named, never by value (B01).
+/// Something that ran before and will not after: named, never by value (B01).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Loss {
-    /// What the rewritten text loses.
-    Text(crate::compose::loss::Loss),
+    /// What the rewritten text loses, but for variables.
+    Text(TextLoss),
+    /// Variables of a removed `env_file`, by its owner.
+    Variables {
+        /// The service.
+        owner: Owner,
+        /// The file they came from, as written.
+        file: String,
+        /// Their names.
+        names: Vec<String>,
+    },
     /// A new container gets an empty volume in its place (M05).
     AnonymousVolume {
         /// The container's name.
@@ -36,7 +47,11 @@ pub enum Loss {
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(loss) => loss.fmt(f),
+            Self::Text(loss) => f.write_str(&printable(&loss.to_string())),
+            Self::Variables { owner, file, names } => f.write_str(&printable(&format!(
+                "{owner}: variables of {file} that no longer arrive: {}",
+                names.join(", ")
+            ))),
             Self::AnonymousVolume {
                 container,
                 target,
@@ -59,6 +74,34 @@ impl fmt::Display for Loss {
             ),
         }
     }
+}
+
+/// What the text loses, the variables of one file and one service together.
+pub fn text_lost(losses: Vec<TextLoss>) -> Vec<Loss> {
+    let mut grouped: Vec<Loss> = Vec::new();
+    for loss in losses {
+        let TextLossKind::Variable { name, file } = loss.kind else {
+            grouped.push(Loss::Text(loss));
+            continue;
+        };
+        let group = grouped.iter_mut().find_map(|other| match other {
+            Loss::Variables {
+                owner,
+                file: of,
+                names,
+            } if *owner == loss.owner && *of == file => Some(names),
+            _ => None,
+        });
+        match group {
+            Some(names) => names.push(name),
+            None => grouped.push(Loss::Variables {
+                owner: loss.owner,
+                file,
+                names: vec![name],
+            }),
+        }
+    }
+    grouped
 }
 
 /// The anonymous volumes of containers that will be removed (B01, M05).
@@ -169,7 +212,7 @@ pub fn runs_manager(containers: &[Container], manager_port: Option<u16>) -> Opti
             format!("runs {}", printable(&container.image))
         } else {
             let port = manager_port?;
-            let publishes = |published: &crate::observed::PublishedPort| {
+            let publishes = |published: &PublishedPort| {
                 published.host_port == port && published.protocol == "tcp"
             };
             container.ports.iter().find(|p| publishes(p))?;

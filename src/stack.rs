@@ -159,8 +159,10 @@ impl Stack {
             ))
             .hint("wait until it has ended, then run again")
             .into()),
-            Err(fs::TryLockError::Error(error)) => Err(anyhow::Error::new(error)
-                .context(format!("failed to lock the directory {}", self.dir.display()))),
+            Err(fs::TryLockError::Error(error)) => Err(anyhow::Error::new(error).context(format!(
+                "failed to lock the directory {}",
+                self.dir.display()
+            ))),
         }
     }
 }
@@ -189,10 +191,12 @@ fn is(path: &Path, kind: impl Fn(&fs::Metadata) -> bool) -> Result<bool> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(false)
         }
-        Err(error) => Err(Failure::new(format!("failed to look at {}", path.display()))
-            .source(error)
-            .hint("run as a user who may read the stack's directory")
-            .into()),
+        Err(error) => Err(
+            Failure::new(format!("failed to look at {}", path.display()))
+                .source(error)
+                .hint("run as a user who may read the stack's directory")
+                .into(),
+        ),
     }
 }
 

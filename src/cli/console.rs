@@ -76,7 +76,10 @@ impl Console {
     /// An error: message and causes, details, the state of the stack, the hint.
     pub(super) fn error(&self, error: &anyhow::Error, state: Option<&str>) {
         self.done();
-        self.err(&format!("{ERROR}error:{ERROR:#} {}", printable(&format!("{error:#}"))));
+        self.err(&format!(
+            "{ERROR}error:{ERROR:#} {}",
+            printable(&format!("{error:#}"))
+        ));
         if let Some(details) = Failure::details_of(error) {
             self.err(&lines(details));
         }
@@ -97,7 +100,11 @@ impl Console {
         table.load_style(presets::NOTHING);
         table.set_header(["Names", "Image", "Status"]);
         for container in containers {
-            let cells = [&container.names.join(","), &container.image, &container.status];
+            let cells = [
+                &container.names.join(","),
+                &container.image,
+                &container.status,
+            ];
             table.add_row(cells.map(|cell| printable(cell).into_owned()));
         }
         self.out(&table.trim_fmt());

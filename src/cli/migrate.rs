@@ -60,7 +60,11 @@ pub(super) fn run(
 }
 
 pub(super) fn on_refusal(force: bool) -> OnRefusal {
-    if force { OnRefusal::GoOn } else { OnRefusal::Stop }
+    if force {
+        OnRefusal::GoOn
+    } else {
+        OnRefusal::Stop
+    }
 }
 
 /// Prints what a run says.
@@ -69,23 +73,37 @@ pub(super) fn show(console: &Console, event: &Event) {
     match event {
         Event::Banner { stack, endpoint } => console.step(
             "migrate",
-            &format!("{} from {} to endpoint {endpoint}", stack.name(), stack.dir().display()),
+            &format!(
+                "{} from {} to endpoint {endpoint}",
+                stack.name(),
+                stack.dir().display()
+            ),
         ),
         Event::Backup(Backup::Made(path)) => {
             console.step("backup", &format!("{} written", path.display()));
         }
         Event::Backup(Backup::Kept(path)) => {
-            console.step("backup", &format!("{} is there already and is kept", path.display()));
+            console.step(
+                "backup",
+                &format!("{} is there already and is kept", path.display()),
+            );
         }
-        Event::Normalised(name) => console.step("name", &format!("the manager will call it {name}")),
+        Event::Normalised(name) => {
+            console.step("name", &format!("the manager will call it {name}"))
+        }
         Event::Warning(text) => console.warning(text),
         Event::Losses(losses) => {
             let lines: Vec<_> = losses.iter().map(|loss| format!("  - {loss}")).collect();
             console.warning(&format!("the stack will lose:\n{}", lines.join("\n")));
         }
-        Event::Deleting(record) => console.step("delete", &format!("record {} at the manager", record.id)),
+        Event::Deleting(record) => {
+            console.step("delete", &format!("record {} at the manager", record.id))
+        }
         Event::Removing(containers) => {
-            let names: Vec<_> = containers.iter().map(|container| container.name()).collect();
+            let names: Vec<_> = containers
+                .iter()
+                .map(|container| container.name())
+                .collect();
             let plural = if names.len() == 1 { "" } else { "s" };
             console.step(
                 "remove",
@@ -93,7 +111,9 @@ pub(super) fn show(console: &Console, event: &Event) {
             );
         }
         Event::Waiting(what) => console.waiting(what),
-        Event::Created { name, id } => console.step("created", &format!("stack {name} with Id {id}")),
+        Event::Created { name, id } => {
+            console.step("created", &format!("stack {name} with Id {id}"))
+        }
         Event::Containers(containers) => console.containers(containers),
     }
 }

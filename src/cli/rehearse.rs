@@ -4,12 +4,7 @@
 //! copies of compose and env files, never data.
 
 use std::{
-    collections::BTreeMap,
-    ffi::OsStr,
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    str::FromStr,
+    collections::BTreeMap, ffi::OsStr, fs, os::unix::fs::PermissionsExt, path::Path, str::FromStr,
     sync::Arc,
 };
 
@@ -124,12 +119,19 @@ fn of_user(name: &StackName, at: &Location) -> Result<Stage> {
     let mut world = World::new(&key()?);
     world.tool.clone_from(&at.tool);
     let root = path_text(&copy)?.to_owned();
-    world.add_stack(&root, files.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    world.add_stack(
+        &root,
+        files
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.as_str())),
+    );
     world
         .start_file_by_hand(name.as_str(), &root, &format!("{root}/{file}"))
         .map_err(|reason| {
-            Failure::new(format!("the stack {name} cannot be rehearsed: it does not start even by hand"))
-                .source(reason)
+            Failure::new(format!(
+                "the stack {name} cannot be rehearsed: it does not start even by hand"
+            ))
+            .source(reason)
         })?;
     let location = Location {
         root: folder.path().to_owned(),
@@ -191,7 +193,12 @@ fn migrate_on(
         ..engine::Surroundings::default()
     };
     let tool = &settings.location.tool;
-    let engine = Engine::open(engine::Options::new(tool, engine::Choice::Api, surroundings, trace));
+    let engine = Engine::open(engine::Options::new(
+        tool,
+        engine::Choice::Api,
+        surroundings,
+        trace,
+    ));
     let migration = Migration {
         stack,
         manager: &manager,
@@ -232,7 +239,10 @@ fn serve(rehearsal: &Rehearsal, root: &Path, console: &Console) -> Result<()> {
         ("STACKLIFT_BASE_URL", rehearsal.base_url()),
         ("STACKLIFT_STACKS_ROOT", path_text(root)?.to_owned()),
         ("STACKLIFT_TLS", path_text(&certificate)?.to_owned()),
-        ("DOCKER_HOST", format!("unix://{}", rehearsal.socket().display())),
+        (
+            "DOCKER_HOST",
+            format!("unix://{}", rehearsal.socket().display()),
+        ),
     ] {
         console.line(&format!("export {name}={value}"));
     }
@@ -260,7 +270,11 @@ fn folder() -> Result<TempDir> {
 /// A key for this rehearsal alone; its manager listens on loopback only.
 fn key() -> Result<String> {
     let folder = folder()?;
-    let random = folder.path().file_name().unwrap_or_default().to_string_lossy();
+    let random = folder
+        .path()
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
     Ok(format!("ptr_{random}"))
 }
 

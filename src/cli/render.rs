@@ -11,11 +11,7 @@ use crate::{
     stack::{Stack, StackName},
 };
 
-pub(super) fn run(
-    arguments: &RenderArguments,
-    common: &Common,
-    console: &Console,
-) -> Result<()> {
+pub(super) fn run(arguments: &RenderArguments, common: &Common, console: &Console) -> Result<()> {
     let name = StackName::new(&arguments.stack)?;
     let settings = Settings::load(common)?;
     let stack = Stack::find(name, &settings.location)?;

@@ -167,7 +167,9 @@ impl Sources<'_> {
         };
         parse(&text).map_err(|reason| {
             Failure::new(format!("{origin} cannot be used: {reason}"))
-                .hint(format!("{variable}, --{key} and the settings files take the same values; see --help"))
+                .hint(format!(
+                    "{variable}, --{key} and the settings files take the same values; see --help"
+                ))
                 .into()
         })
     }

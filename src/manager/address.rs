@@ -60,7 +60,9 @@ impl FromStr for BaseUrl {
         if !lower.starts_with("https://") && !lower.starts_with("http://") {
             return Err(format!("it has no scheme http:// or https://; {expected}"));
         }
-        let uri: Uri = text.parse().map_err(|error| format!("{error}; {expected}"))?;
+        let uri: Uri = text
+            .parse()
+            .map_err(|error| format!("{error}; {expected}"))?;
         let authority = uri.authority().ok_or("it names no host")?;
         if authority.as_str().contains('@') {
             return Err("it holds a user name; the key goes into STACKMGR_API_KEY".to_owned());
@@ -72,7 +74,10 @@ impl FromStr for BaseUrl {
         if host.is_empty() {
             return Err(format!("it names no host; {expected}"));
         }
-        let port_text = authority.as_str().rsplit_once(':').map_or("", |(_, port)| port);
+        let port_text = authority
+            .as_str()
+            .rsplit_once(':')
+            .map_or("", |(_, port)| port);
         if authority.port_u16().is_none() && !port_text.is_empty() && !port_text.ends_with(']') {
             return Err(format!("{port_text:?} is not a port"));
         }
@@ -85,7 +90,9 @@ impl FromStr for BaseUrl {
         Ok(Self {
             text: text.trim_end_matches('/').to_owned(),
             host,
-            port: authority.port_u16().unwrap_or(if is_http { 80 } else { 443 }),
+            port: authority
+                .port_u16()
+                .unwrap_or(if is_http { 80 } else { 443 }),
         })
     }
 }

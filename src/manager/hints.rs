@@ -41,7 +41,8 @@ pub(super) fn of_transport(error: &ureq::Error, options: &Options) -> String {
         );
     }
     if text.contains("corrupt message") || text.contains("invalid message") {
-        return "the port does not speak TLS: check --base-url (http:// is allowed for loopback)".to_owned();
+        return "the port does not speak TLS: check --base-url (http:// is allowed for loopback)"
+            .to_owned();
     }
     if matches!(error, ureq::Error::Timeout(_)) {
         return "the manager hangs or is out of reach: check it, then run again".to_owned();

@@ -10,8 +10,7 @@ use anyhow::{Context, Result};
 use secrecy::ExposeSecret;
 use serde::Serialize;
 use ureq::{
-    Agent, Body, Proxy,
-    RequestExt,
+    Agent, Body, Proxy, RequestExt,
     http::{HeaderValue, Request, Response, header},
     unversioned::{
         resolver::DefaultResolver,
@@ -86,11 +85,11 @@ impl Client {
             .timeout_connect(Some(patience.connect))
             .timeout_resolve(Some(patience.connect))
             .build();
-        let connector = ()
-            .chain(SocksConnector::default())
-            .chain(ConnectProxyConnector::default())
-            .chain(TcpConnector::default())
-            .chain(TlsConnector(options.tls.config()?));
+        let connector =
+            ().chain(SocksConnector::default())
+                .chain(ConnectProxyConnector::default())
+                .chain(TcpConnector::default())
+                .chain(TlsConnector(options.tls.config()?));
         Ok(Self {
             agent: Agent::with_parts(config, connector, DefaultResolver::default()),
             options,
@@ -161,7 +160,12 @@ impl Client {
         result.map_err(|error| {
             let hint = hints::of_transport(&error, &self.options);
             let failure = Failure::new(failed_to(what)).hint(hint);
-            failure.source(Unreached { error, url: self.options.base_url.to_string() }).into()
+            failure
+                .source(Unreached {
+                    error,
+                    url: self.options.base_url.to_string(),
+                })
+                .into()
         })
     }
 }

@@ -114,15 +114,22 @@ impl Tls {
 }
 
 fn read_pem(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>> {
-    let what = || format!("failed to read the certificates of --tls {}", path.display());
+    let what = || {
+        format!(
+            "failed to read the certificates of --tls {}",
+            path.display()
+        )
+    };
     let pem = std::fs::read(path).with_context(what)?;
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem)
         .collect::<Result<_, _>>()
         .with_context(what)?;
     if certificates.is_empty() {
-        return Err(Failure::new(format!("{} holds no certificate", path.display()))
-            .hint("--tls takes off, system, or a PEM file with certificates")
-            .into());
+        return Err(
+            Failure::new(format!("{} holds no certificate", path.display()))
+                .hint("--tls takes off, system, or a PEM file with certificates")
+                .into(),
+        );
     }
     Ok(certificates)
 }
@@ -149,13 +156,9 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         }
         match &self.roots {
-            Some(roots) => roots.verify_server_cert(
-                end_entity,
-                intermediates,
-                server_name,
-                ocsp_response,
-                now,
-            ),
+            Some(roots) => {
+                roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+            }
             None => Err(rustls::CertificateError::UnknownIssuer.into()),
         }
     }

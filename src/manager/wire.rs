@@ -59,14 +59,15 @@ impl Serialize for Payload<'_> {
 }
 
 /// The records of a list whose name `wanted` accepts (C50). 204 and `null` are empty lists (N03).
-pub(super) fn records(
-    reply: Response<Body>,
-    wanted: impl Fn(&str) -> bool,
-) -> Result<Vec<Record>> {
+pub(super) fn records(reply: Response<Body>, wanted: impl Fn(&str) -> bool) -> Result<Vec<Record>> {
     if reply.status() == 204 {
         return Ok(Vec::new());
     }
-    let reader = reply.into_body().into_with_config().limit(u64::MAX).reader();
+    let reader = reply
+        .into_body()
+        .into_with_config()
+        .limit(u64::MAX)
+        .reader();
     let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, reader));
     let found = json
         .deserialize_any(List { wanted })
@@ -90,8 +91,7 @@ pub(super) fn record(reply: Response<Body>) -> Result<Record> {
 /// The `ID` of an engine (M17).
 pub(super) fn engine_id(reply: Response<Body>) -> Result<Option<String>> {
     let body = read(reply).context("failed to read the engine's id")?;
-    let json: Value =
-        serde_json::from_slice(&body).context("the endpoint's answer is not JSON")?;
+    let json: Value = serde_json::from_slice(&body).context("the endpoint's answer is not JSON")?;
     let id = json.get("ID").and_then(Value::as_str).unwrap_or_default();
     Ok((!id.is_empty()).then(|| id.to_owned()))
 }

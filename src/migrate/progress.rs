@@ -58,7 +58,9 @@ impl Progress {
     fn fmt_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.record, &self.containers) {
             (Step::Done(id), _) => write!(f, "; what record {id} ran before is removed"),
-            (_, Step::Done(count)) => write!(f, "; the {count} containers that ran before are removed"),
+            (_, Step::Done(count)) => {
+                write!(f, "; the {count} containers that ran before are removed")
+            }
             _ => Ok(()),
         }
     }
@@ -78,7 +80,9 @@ impl Progress {
             ),
             (record, containers) => {
                 match record {
-                    Step::Done(id) => write!(f, "record {id} is deleted, with the containers it ran; ")?,
+                    Step::Done(id) => {
+                        write!(f, "record {id} is deleted, with the containers it ran; ")?
+                    }
                     Step::NotBegun | Step::Begun(_) => {}
                 }
                 match containers {

@@ -1,6 +1,6 @@
 //! What each step of the procedure does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 
@@ -9,7 +9,12 @@ use super::{
     progress::{Sent, Step},
 };
 use crate::{
-    compose::{damage, dotenv::compose_dotenv, loss},
+    compose::{
+        damage::{Verdict, judge_document},
+        document::{Document, ParseError},
+        dotenv::compose_dotenv,
+        loss::{EnvFileNames, Surroundings, env_file_paths, losses},
+    },
     failure::Failure,
     manager::{Created, Creation, Deletion},
     mask::Mask,
@@ -68,20 +73,25 @@ impl Run<'_, '_> {
     }
 
     /// C30–C33 and C40–C43; refuses a text that the rewrite damages (B02).
-    pub(super) fn rewrite(&mut self, source: &Source) -> Result<Rewrite> {
+    pub(super) fn rewrite(
+        &mut self,
+        source: &Source,
+        document: &Result<Document, ParseError>,
+    ) -> Result<Rewrite> {
         let dir = self.m.stack.dir_text();
         let rewrite = Rewrite::literal(source, dir);
         for warning in &rewrite.env.warnings {
             self.warn(format!("{}/.env: {warning}", self.m.stack.dir().display()));
         }
-        match damage::judge(&source.compose, &rewrite.text, dir) {
-            damage::Verdict::Faithful => {}
-            damage::Verdict::UnreadableBefore(error) => self.warn(format!(
+        match document {
+            Err(error) => self.warn(format!(
                 "the compose file cannot be understood ({error}); it is sent as the contract says, and what it loses is not known"
             )),
-            damage::Verdict::Damaged(places) => {
-                let places = places.iter().map(ToString::to_string).collect();
-                self.refuse(&Refusal::Damage(places))?;
+            Ok(document) => {
+                if let Verdict::Damaged(places) = judge_document(document, &rewrite.text, dir) {
+                    let places = places.iter().map(ToString::to_string).collect();
+                    self.refuse(&Refusal::Damage(places))?;
+                }
             }
         }
         Ok(rewrite)
@@ -116,7 +126,9 @@ impl Run<'_, '_> {
         match self.m.engine.list(self.m.stack.name().as_str()) {
             Ok(containers) => Some(containers),
             Err(error) => {
-                self.warn(format!("{error:#}; going on without knowing the stack's containers"));
+                self.warn(format!(
+                    "{error:#}; going on without knowing the stack's containers"
+                ));
                 None
             }
         }
@@ -147,7 +159,10 @@ impl Run<'_, '_> {
             Err(error) => {
                 // Not knowable is no reason to stop, but one to speak: an endpoint that is not there
                 // would let the create fail after the removal.
-                self.warn(format!("whether endpoint {} is this host's engine is not known: {error:#}", self.m.endpoint));
+                self.warn(format!(
+                    "whether endpoint {} is this host's engine is not known: {error:#}",
+                    self.m.endpoint
+                ));
                 false
             }
         }
@@ -172,34 +187,49 @@ impl Run<'_, '_> {
     pub(super) fn say_losses(
         &mut self,
         source: &Source,
+        document: Option<&Document>,
         rewrite: &Rewrite,
         before: &Before,
-    ) -> Result<()> {
-        let mut losses: Vec<Loss> = self.text_lost(source)?.into_iter().map(Loss::Text).collect();
-        losses.extend(plan::volumes_lost(before.containers.as_deref().unwrap_or_default()));
+    ) {
+        let mut losses =
+            document.map_or_else(Vec::new, |document| self.text_lost(source, document));
+        losses.extend(plan::volumes_lost(
+            before.containers.as_deref().unwrap_or_default(),
+        ));
         if let Some(record) = &before.record {
-            let names: BTreeSet<&str> = rewrite.env.variables.iter().map(|variable| variable.name.as_str()).collect();
+            let variables = rewrite.env.variables.iter();
+            let names: BTreeSet<&str> = variables.map(|variable| variable.name.as_str()).collect();
             losses.extend(plan::record_lost(record, &names));
         }
         if !losses.is_empty() {
             self.say(Event::Losses(&losses));
         }
-        Ok(())
     }
 
-    fn text_lost(&mut self, source: &Source) -> Result<Vec<loss::Loss>> {
+    fn text_lost(&self, source: &Source, document: &Document) -> Vec<Loss> {
         let stack = self.m.stack;
-        let mut env_files = loss::EnvFiles::default();
-        for path in loss::env_files(&source.compose) {
-            // What cannot be read is named as a whole; it does not stop a run of the contract.
-            let names = match stack.read_env(&path) {
-                Ok(Some(text)) => loss::EnvFile::Names(names(&text)),
-                Ok(None) => loss::EnvFile::Absent,
-                Err(_) => loss::EnvFile::Unreadable,
-            };
-            env_files.insert(path, names);
-        }
-        Ok(loss::of_literal(&source.compose, stack.dir_text(), &env_files))
+        let env_files = env_file_paths(document)
+            .into_iter()
+            .map(|file| {
+                // What cannot be read is named as a whole; it does not stop a run of the contract.
+                let names = match stack.read_env(&file.path) {
+                    Ok(Some(text)) => EnvFileNames::Names(names(&text)),
+                    Ok(None) => EnvFileNames::Absent,
+                    Err(_) => EnvFileNames::Unreadable,
+                };
+                (file.path, names)
+            })
+            .collect();
+        let own = compose_dotenv(source.env.as_deref().unwrap_or_default(), &|_| None);
+        let own: BTreeMap<String, String> = own.unwrap_or_default().into_iter().collect();
+        plan::text_lost(losses(
+            document,
+            &Surroundings {
+                stack_dir: stack.dir_text(),
+                env_files: &env_files,
+                variables: &|name| own.get(name).cloned(),
+            },
+        ))
     }
 
     /// C51.
@@ -212,7 +242,10 @@ impl Run<'_, '_> {
         self.progress.record = Step::Begun(record.id.clone());
         let mut deletion = self.delete_once(record)?;
         if deletion == Deletion::Busy {
-            self.say(Event::Waiting(format!("waiting until record {} is deployed", record.id)));
+            self.say(Event::Waiting(format!(
+                "waiting until record {} is deployed",
+                record.id
+            )));
             self.progress.record = Step::NotBegun;
             self.m.manager.settle(&record.id)?;
             self.progress.record = Step::Begun(record.id.clone());
@@ -288,10 +321,7 @@ impl Run<'_, '_> {
         }
         self.say(Event::Removing(&containers));
         self.progress.containers = Step::Begun(containers.len());
-        self.m
-            .engine
-            .remove(&containers)
-            .context("failed to remove the stack's containers")?;
+        self.m.engine.remove(&containers)?;
         self.progress.containers = Step::Done(containers.len());
         Ok(())
     }
@@ -299,10 +329,16 @@ impl Run<'_, '_> {
     /// C53–C55.
     pub(super) fn create(&mut self, source: &Source, rewrite: &Rewrite) -> Result<Created> {
         let name = self.m.stack.name().as_str();
-        self.say(Event::Waiting(format!("the manager creates the stack {name}")));
+        self.say(Event::Waiting(format!(
+            "the manager creates the stack {name}"
+        )));
         self.progress.create = Sent::Unanswered;
         let mask = mask(source, rewrite);
-        match self.m.manager.create(self.m.endpoint, &rewrite.payload(name)) {
+        match self
+            .m
+            .manager
+            .create(self.m.endpoint, &rewrite.payload(name))
+        {
             Creation::Created(created) => Ok(created),
             Creation::Refused(refusal) => {
                 self.progress.create = Sent::Refused;
@@ -324,7 +360,9 @@ impl Run<'_, '_> {
             Ok(records) => records
                 .into_iter()
                 .find(|record| record.endpoint_id == self.m.endpoint),
-            Err(_) => return error.context("the manager cannot be asked whether the stack is there"),
+            Err(_) => {
+                return error.context("the manager cannot be asked whether the stack is there");
+            }
         };
         match found {
             Some(record) => {
@@ -351,16 +389,17 @@ impl Run<'_, '_> {
         let mut deployment = created.deployment.clone();
         if deployment == Deployment::Deploying {
             self.progress.create = Sent::Deploying(created.id.clone());
-            self.say(Event::Waiting(format!("the manager deploys the stack {name}")));
-            deployment = self
-                .m
-                .manager
-                .settle(&created.id)?
-                .with_context(|| format!("record {} went away while it was deployed", created.id))?;
+            self.say(Event::Waiting(format!(
+                "the manager deploys the stack {name}"
+            )));
+            deployment = self.m.manager.settle(&created.id)?.with_context(|| {
+                format!("record {} went away while it was deployed", created.id)
+            })?;
         }
         if let Deployment::Failed(reason) = deployment {
             self.progress.create = Sent::Failed(created.id.clone());
-            let reason = mask(source, rewrite).hide(reason.as_deref().unwrap_or("no reason is given"));
+            let reason =
+                mask(source, rewrite).hide(reason.as_deref().unwrap_or("no reason is given"));
             return Err(Failure::new(format!("failed to create the stack {name}"))
                 .source(printable(reason.trim()).into_owned())
                 .hint("mend what the manager names, then run again: a re-run is the recovery path")
@@ -389,7 +428,11 @@ impl Run<'_, '_> {
 fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
     let env = source.env.as_deref().unwrap_or_default();
     let compose = compose_dotenv(env, &|_| None).unwrap_or_default();
-    let contract = rewrite.env.variables.iter().map(|variable| variable.value.as_str());
+    let contract = rewrite
+        .env
+        .variables
+        .iter()
+        .map(|variable| variable.value.as_str());
     Mask::new(contract.chain(compose.iter().map(|(_, value)| value.as_str())))
 }
 

@@ -38,7 +38,10 @@ fn c21_byte_for_byte_with_its_mode() {
     bench.run(&["web"]).code(0).says(&["backup", "written"]);
     let backups = bench.backups("web");
     assert_eq!(fs::read(&backups[0]).expect("a backup"), text.as_bytes());
-    let mode = fs::metadata(&backups[0]).expect("a backup").permissions().mode();
+    let mode = fs::metadata(&backups[0])
+        .expect("a backup")
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o7777, 0o640);
     assert_eq!(fs::read(&file).expect("the file"), text.as_bytes());
     // Nothing else is left in the directory.

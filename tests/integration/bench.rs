@@ -64,7 +64,8 @@ impl Bench {
             fs::write(dir.join(".env"), env).expect("the env file");
             files.push((".env", env));
         }
-        self.rehearsal.world(|world| world.add_stack(&folder, files));
+        self.rehearsal
+            .world(|world| world.add_stack(&folder, files));
         dir
     }
 
@@ -193,7 +194,10 @@ impl Bench {
         let entries = fs::read_dir(self.dir(name)).expect("the stack's directory");
         let mut found: Vec<PathBuf> = entries
             .map(|entry| entry.expect("an entry").path())
-            .filter(|path| path.to_string_lossy().contains(".bak-pre-stackmgr-migration-"))
+            .filter(|path| {
+                path.to_string_lossy()
+                    .contains(".bak-pre-stackmgr-migration-")
+            })
             .collect();
         found.sort();
         found

@@ -12,9 +12,17 @@ const LOSSES: &str = "the stack will lose:";
 fn b01_variables_that_no_longer_arrive() {
     let bench = Bench::new();
     let text = "services:\n  a:\n    image: x\n    env_file: .env\n    environment:\n      MODE: own\n  b:\n    image: x\n";
-    bench.started("web", text, Some("TOKEN=very-secret-value\nMODE=from-file-value\n"));
+    bench.started(
+        "web",
+        text,
+        Some("TOKEN=very-secret-value\nMODE=from-file-value\n"),
+    );
     let run = bench.run(&["web"]).code(0).says(&[LOSSES, "TOKEN"]);
-    let line = run.err.lines().find(|line| line.contains("TOKEN")).expect("a line");
+    let line = run
+        .err
+        .lines()
+        .find(|line| line.contains("TOKEN"))
+        .expect("a line");
     assert!(line.contains("a"), "by service: {line}");
     run.hides("very-secret-value").hides("from-file-value");
 }
@@ -22,7 +30,8 @@ fn b01_variables_that_no_longer_arrive() {
 #[test]
 fn b01_paths_that_point_elsewhere() {
     let bench = Bench::new();
-    let text = "services:\n  a:\n    image: x\n    volumes:\n      - ../shared:/s\n      - ./own:/o\n";
+    let text =
+        "services:\n  a:\n    image: x\n    volumes:\n      - ../shared:/s\n      - ./own:/o\n";
     bench.started("web", text, None);
     bench
         .run(&["web"])
@@ -39,7 +48,11 @@ fn b01_anonymous_volumes() {
     let volume = bench.rehearsal.world(|world| {
         let container = world.container("web-a-1").expect("it");
         let mount = container.mounts.iter().find(|mount| mount.anonymous);
-        mount.expect("an anonymous volume").name.clone().expect("a name")
+        mount
+            .expect("an anonymous volume")
+            .name
+            .clone()
+            .expect("a name")
     });
     bench
         .run(&["web"])
@@ -54,7 +67,8 @@ fn b01_what_the_record_carries() {
     let id = bench.record("web", 1);
     bench.rehearsal.world(|world| {
         let record = world.records.get_mut(&id).expect("it");
-        record.git = Some(json!({"URL": "https://git.example/stacks.git", "ReferenceName": "main"}));
+        record.git =
+            Some(json!({"URL": "https://git.example/stacks.git", "ReferenceName": "main"}));
         record.auto_update = Some(json!({"Interval": "5m", "Webhook": "0d0b5d5e"}));
         record.control.teams = vec![3];
         record.env = Some(vec![stacklift::rehearsal::world::Variable {
@@ -89,8 +103,15 @@ fn b01_files_that_the_manager_must_read() {
 fn b01_is_said_before_the_first_destructive_act() {
     let bench = Bench::new();
     bench.record("web", 1);
-    bench.started("web", "services:\n  a:\n    image: x\n    volumes: [/cache]\n", None);
-    bench.rehearsal.faults().set(Call::Delete, Kind::CloseBefore);
+    bench.started(
+        "web",
+        "services:\n  a:\n    image: x\n    volumes: [/cache]\n",
+        None,
+    );
+    bench
+        .rehearsal
+        .faults()
+        .set(Call::Delete, Kind::CloseBefore);
     bench.run(&["web"]).code(1).says(&[LOSSES, "/cache"]);
 }
 
@@ -102,16 +123,25 @@ fn b01_nothing_is_said_where_nothing_is_lost() {
 }
 
 /// An item that is left over from a removed `env_file` becomes one of the list before it.
-const DAMAGED: &str = "services:\n  a:\n    image: x\n    ports:\n      - \"80\"\n    env_file:\n      - app.env\n";
+const DAMAGED: &str =
+    "services:\n  a:\n    image: x\n    ports:\n      - \"80\"\n    env_file:\n      - app.env\n";
 
 #[test]
 fn b02_damage_is_refused() {
     let bench = Bench::new();
     bench.stack("web", DAMAGED, None);
     let run = bench.run(&["web"]).code(1);
-    let run = run.says(&["refusing to migrate", "line ", "--force", "the stack is as it was"]);
+    let run = run.says(&[
+        "refusing to migrate",
+        "line ",
+        "--force",
+        "the stack is as it was",
+    ]);
     assert_eq!(bench.backups("web").len(), 1, "{}", run.out);
-    assert!(bench.rehearsal.requests().is_empty(), "nothing touched but the backup");
+    assert!(
+        bench.rehearsal.requests().is_empty(),
+        "nothing touched but the backup"
+    );
     for broken in [
         "services:\n  a:\n    env_file:\n      - ./app.env\n",
         "services:\n  a:\n    image: x\n    command:\n      - .env\n      - b\n",
@@ -138,7 +168,10 @@ fn b02_what_does_not_parse_before_either_is_sent_as_it_is() {
     let bench = Bench::new();
     let text = "services:\n  a: [\n";
     bench.stack("web", text, None);
-    bench.run(&["web"]).code(1).says(&["warning: ", "cannot be understood"]);
+    bench
+        .run(&["web"])
+        .code(1)
+        .says(&["warning: ", "cannot be understood"]);
     assert_eq!(bench.sent_text(), text);
 }
 
@@ -148,10 +181,11 @@ fn b03_another_engine_is_refused() {
     bench.rehearsal.world(|world| world.add_endpoint(2, "edge"));
     bench.started("web", PLAIN, None);
     let before = bench.containers("web");
-    bench
-        .run(&["web", "--endpoint", "2"])
-        .code(1)
-        .says(&["another engine", "endpoint 2", "--force"]);
+    bench.run(&["web", "--endpoint", "2"]).code(1).says(&[
+        "another engine",
+        "endpoint 2",
+        "--force",
+    ]);
     assert_eq!(bench.containers("web"), before);
     assert!(bench.nothing_was_changed());
     bench
@@ -172,7 +206,11 @@ fn b03_is_asked_only_when_there_is_something_to_remove() {
 #[test]
 fn b03_not_knowable_goes_on() {
     for call in [Call::Info, Call::EngineInfo] {
-        for kind in [Kind::Status(403, "{}".to_owned()), Kind::Garbage, Kind::CloseBefore] {
+        for kind in [
+            Kind::Status(403, "{}".to_owned()),
+            Kind::Garbage,
+            Kind::CloseBefore,
+        ] {
             let bench = Bench::new();
             bench.started("web", PLAIN, None);
             bench.rehearsal.faults().set(call, kind);
@@ -186,10 +224,11 @@ fn b04_the_managers_own_stack_is_refused() {
     let bench = Bench::new();
     let text = "services:\n  a:\n    image: portainer/portainer-ce:2.23.0\n";
     bench.started("tools", text, None);
-    bench
-        .run(&["tools"])
-        .code(1)
-        .says(&["runs the manager itself", "tools-a-1", "portainer/portainer-ce"]);
+    bench.run(&["tools"]).code(1).says(&[
+        "runs the manager itself",
+        "tools-a-1",
+        "portainer/portainer-ce",
+    ]);
     assert_eq!(bench.containers("tools").len(), 1);
     assert!(bench.nothing_was_changed());
     bench.run(&["tools", "--force"]).code(0);

@@ -99,7 +99,10 @@ fn c05_the_management_plane_is_refused() {
         bench.started(name, PLAIN, None);
         let before = bench.rehearsal.world(|world| world.containers.clone());
         for args in [vec![name], vec!["migrate", name], vec![name, "--force"]] {
-            bench.run(&args).code(1).says(&["refusing to migrate", name]);
+            bench
+                .run(&args)
+                .code(1)
+                .says(&["refusing to migrate", name]);
         }
         assert!(bench.rehearsal.world(|world| world.containers == before));
         assert!(bench.backups(name).is_empty());
@@ -110,7 +113,9 @@ fn c05_the_management_plane_is_refused() {
         .env_remove("STACKMGR_API_KEY")
         .env("STACKMGR_API_KEY_FILE", "/no/such/file")
         .env("STACKLIFT_ENDPOINT", "not a number");
-    Run::of(&mut command).code(1).says(&["refusing to migrate traefik"]);
+    Run::of(&mut command)
+        .code(1)
+        .says(&["refusing to migrate traefik"]);
     assert!(bench.rehearsal.requests().is_empty());
 }
 
@@ -121,7 +126,10 @@ fn c06_the_directory_must_be_there() {
     let shown = dir.to_str().expect("UTF-8");
     bench.run(&["web"]).code(1).says(&["directory", shown]);
     fs::write(&dir, "a file").expect("a file");
-    bench.run(&["web"]).code(1).says(&["is not a directory", shown]);
+    bench
+        .run(&["web"])
+        .code(1)
+        .says(&["is not a directory", shown]);
     assert!(bench.rehearsal.requests().is_empty());
 }
 
@@ -138,10 +146,10 @@ fn c07_the_compose_file_must_be_there() {
     for other in ["compose.yaml", "compose.yml", "docker-compose.yaml"] {
         let path = bench.dir("new").join(other);
         fs::write(&path, PLAIN).expect("a file");
-        bench
-            .run(&["new"])
-            .code(1)
-            .says(&["docker-compose.yml is not a file", &format!("--file {other}")]);
+        bench.run(&["new"]).code(1).says(&[
+            "docker-compose.yml is not a file",
+            &format!("--file {other}"),
+        ]);
         fs::remove_file(path).expect("removed");
     }
     assert!(bench.rehearsal.requests().is_empty());
@@ -200,9 +208,13 @@ fn c09_flag_before_environment_before_file() {
         bench.rehearsal.world(|world| world.records.clear());
         creates[0].path.clone()
     };
-    let query = |endpoint: u8| format!("/api/stacks/create/standalone/string?endpointId={endpoint}");
+    let query =
+        |endpoint: u8| format!("/api/stacks/create/standalone/string?endpointId={endpoint}");
     assert_eq!(created_on(&["web", "--endpoint", "4"], Some("3")), query(4));
-    assert_eq!(created_on(&["--endpoint", "4", "migrate", "web"], Some("3")), query(4));
+    assert_eq!(
+        created_on(&["--endpoint", "4", "migrate", "web"], Some("3")),
+        query(4)
+    );
     assert_eq!(created_on(&["web"], Some("3")), query(3));
     assert_eq!(created_on(&["web"], None), query(2));
     fs::remove_file(config.join("stacklift.toml")).expect("removed");
@@ -241,7 +253,12 @@ fn c09_the_base_url_keeps_its_path_and_needs_a_scheme() {
     bench.run(&["web", "--base-url", &base]).code(1);
     let requests = bench.rehearsal.requests();
     assert_eq!(requests[0].path, "/under/api/stacks");
-    for bad in ["localhost:9443", "http://manager.example", "ftp://x", "https://u:p@h"] {
+    for bad in [
+        "localhost:9443",
+        "http://manager.example",
+        "ftp://x",
+        "https://u:p@h",
+    ] {
         bench.run(&["web", "--base-url", bad]).code(2);
     }
 }
@@ -249,7 +266,11 @@ fn c09_the_base_url_keeps_its_path_and_needs_a_scheme() {
 #[test]
 fn c09_dir_is_the_stacks_directory() {
     let bench = Bench::new();
-    let dir = bench.stack("elsewhere", "services:\n  a:\n    image: x\n    volumes: [./d:/d]\n", None);
+    let dir = bench.stack(
+        "elsewhere",
+        "services:\n  a:\n    image: x\n    volumes: [./d:/d]\n",
+        None,
+    );
     let shown = dir.to_str().expect("UTF-8");
     bench.run(&["web", "--dir", shown]).code(0);
     assert_eq!(bench.sent()["name"], "web");
@@ -269,14 +290,28 @@ fn c10_one_stack_a_run() {
 fn c11_names_that_are_none() {
     let bench = Bench::new();
     for name in [
-        "", ".", "..", ".hidden", "../web", "a/b", "/etc", "a\\b", "a..b", "a\nb", "a\u{7f}", "a\u{9b}31m",
+        "",
+        ".",
+        "..",
+        ".hidden",
+        "../web",
+        "a/b",
+        "/etc",
+        "a\\b",
+        "a..b",
+        "a\nb",
+        "a\u{7f}",
+        "a\u{9b}31m",
     ] {
         bench
             .run(&["migrate", name])
             .code(1)
             .says(&["is not a stack name"]);
     }
-    bench.run(&["--", "-web"]).code(1).says(&["starts with a hyphen"]);
+    bench
+        .run(&["--", "-web"])
+        .code(1)
+        .says(&["starts with a hyphen"]);
     let mut command = bench.command(&[]);
     command.arg(std::ffi::OsStr::from_bytes(b"a\xff"));
     Run::of(&mut command).code(1).says(&["it is not UTF-8"]);

@@ -131,7 +131,11 @@ fn c51_not_found_and_gone_goes_on() {
     bench.rehearsal.faults().once(Call::Delete, kind);
     bench.run(&["web"]).code(0);
     assert_eq!(bench.calls(Call::List).len(), 2, "listed again");
-    assert!(bench.rehearsal.world(|world| !world.records.contains_key(&id)));
+    assert!(
+        bench
+            .rehearsal
+            .world(|world| !world.records.contains_key(&id))
+    );
 }
 
 #[test]
@@ -142,10 +146,11 @@ fn c51_not_found_and_still_there_stops() {
     let before = bench.containers("web");
     let kind = Kind::Status(404, "{\"message\":\"no such endpoint\"}".to_owned());
     bench.rehearsal.faults().set(Call::Delete, kind);
-    bench
-        .run(&["web"])
-        .code(1)
-        .says(&["lists it still", &format!("record {id}"), "the stack is as it was"]);
+    bench.run(&["web"]).code(1).says(&[
+        "lists it still",
+        &format!("record {id}"),
+        "the stack is as it was",
+    ]);
     assert_eq!(bench.containers("web"), before);
     assert!(bench.calls(Call::Create).is_empty());
 }
@@ -160,7 +165,9 @@ fn c51_a_record_that_deploys_is_waited_for() {
         let (id, text) = (record.id, record.text.clone());
         // Somebody changes the stack in the manager at this moment.
         let update = stacklift::rehearsal::world::Update { text, env: None };
-        world.update(id, Some(1), update, "admin").expect("an update that begins");
+        world
+            .update(id, Some(1), update, "admin")
+            .expect("an update that begins");
         id
     });
     bench.rehearsal.forget_requests();
@@ -169,7 +176,11 @@ fn c51_a_record_that_deploys_is_waited_for() {
     let statuses: Vec<_> = deletes.iter().map(|request| request.status).collect();
     assert_eq!(statuses, [Some(409), Some(204)]);
     assert!(!bench.calls(Call::Get).is_empty());
-    assert!(bench.rehearsal.world(|world| !world.records.contains_key(&old)));
+    assert!(
+        bench
+            .rehearsal
+            .world(|world| !world.records.contains_key(&old))
+    );
 }
 
 #[test]
@@ -203,14 +214,23 @@ fn c52_all_containers_of_the_project_are_removed_and_no_other() {
         // In any state.
         let stopped = world.containers.get_mut(&ids[0]).expect("it");
         stopped.exit(1, 0);
-        stopped.labels.insert("com.docker.compose.oneoff".into(), "True".into());
+        stopped
+            .labels
+            .insert("com.docker.compose.oneoff".into(), "True".into());
     });
     let (before, others) = (bench.containers("web"), bench.containers("web2"));
-    bench.run(&["web"]).code(0).says(&["remove", "3 containers"]);
+    bench
+        .run(&["web"])
+        .code(0)
+        .says(&["remove", "3 containers"]);
     let after = bench.containers("web");
     assert!(before.iter().all(|id| !after.contains(id)));
     assert_eq!(bench.containers("web2"), others);
-    assert!(bench.rehearsal.world(|world| world.container("lonely").is_some()));
+    assert!(
+        bench
+            .rehearsal
+            .world(|world| world.container("lonely").is_some())
+    );
     // Forced, and never with their volumes.
     for request in bench.calls(Call::EngineRemove) {
         assert!(request.path.contains("force=1"), "{}", request.path);
@@ -224,19 +244,27 @@ fn c52_nothing_to_remove() {
     bench.stack("web", PLAIN, None);
     bench.run(&["web"]).code(0).hides("remove");
     assert!(bench.calls(Call::EngineRemove).is_empty());
-    assert!(bench.calls(Call::Info).is_empty(), "nothing to compare engines for");
+    assert!(
+        bench.calls(Call::Info).is_empty(),
+        "nothing to compare engines for"
+    );
 }
 
 #[test]
 fn c52_a_failing_listing_is_tolerated_and_said() {
-    for kind in [Kind::Status(500, "{\"message\":\"no\"}".into()), Kind::CloseBefore, Kind::Garbage] {
+    for kind in [
+        Kind::Status(500, "{\"message\":\"no\"}".into()),
+        Kind::CloseBefore,
+        Kind::Garbage,
+    ] {
         let bench = Bench::new();
         bench.started("web", PLAIN, None);
         bench.rehearsal.faults().set(Call::EngineList, kind);
-        bench
-            .run(&["web"])
-            .code(0)
-            .says(&["warning: ", "going on without knowing the stack's containers", "created"]);
+        bench.run(&["web"]).code(0).says(&[
+            "warning: ",
+            "going on without knowing the stack's containers",
+            "created",
+        ]);
     }
 }
 
@@ -247,7 +275,7 @@ fn c52_a_failing_removal_stops_the_run() {
     let kind = Kind::Status(500, "{\"message\":\"device is busy\"}".to_owned());
     bench.rehearsal.faults().set(Call::EngineRemove, kind);
     bench.run(&["web"]).code(1).says(&[
-        "failed to remove the stack's containers",
+        "failed to remove the containers",
         "device is busy",
         "web-a-1",
         "state: ",
@@ -282,7 +310,10 @@ fn c52_another_tool_is_reached_by_its_command() {
     Run::of(&mut command).code(0).says(&["1 container"]);
     let log = fs::read_to_string(log).expect("a log");
     let lines: Vec<&str> = log.lines().collect();
-    assert_eq!(lines[0], "ps -aq --filter label=com.boat.compose.project=web");
+    assert_eq!(
+        lines[0],
+        "ps -aq --filter label=com.boat.compose.project=web"
+    );
     assert!(lines.contains(&"rm -f 0123456789ab"), "{log}");
 }
 
@@ -295,7 +326,10 @@ fn c53_what_the_create_sends_and_when() {
     bench.run(&["web"]).code(0);
     let create = &bench.calls(Call::Create)[0];
     assert_eq!(create.method, "POST");
-    assert_eq!(create.path, "/api/stacks/create/standalone/string?endpointId=1");
+    assert_eq!(
+        create.path,
+        "/api/stacks/create/standalone/string?endpointId=1"
+    );
     assert_eq!(create.header("Content-Type"), Some("application/json"));
     assert_eq!(create.header("X-API-Key"), Some(KEY));
     let expected = json!({
@@ -313,7 +347,10 @@ fn c53_what_the_create_sends_and_when() {
     bench.run(&["mail"]).code(0);
     let journal = bench.journal();
     let at = |line: &str| journal.iter().position(|entry| entry == line).expect(line);
-    assert!(at(LIST) < at(REMOVE) && at(REMOVE) < at(CREATE), "{journal:#?}");
+    assert!(
+        at(LIST) < at(REMOVE) && at(REMOVE) < at(CREATE),
+        "{journal:#?}"
+    );
     let requests = bench.rehearsal.requests();
     let to_manager = requests.iter().filter(|request| request.port != 0);
     for request in to_manager {
@@ -362,12 +399,23 @@ fn c54_what_is_an_id() {
         bench.rehearsal.faults().set(Call::Create, kind);
         bench.run(&["web"]).code(0).says(&[&format!("Id {id}")]);
     }
-    for body in ["{}", "{\"Id\":null}", "{\"Id\":\"\"}", "[{\"Id\":1}]", "1", "", "{\"Id\":1"] {
+    for body in [
+        "{}",
+        "{\"Id\":null}",
+        "{\"Id\":\"\"}",
+        "[{\"Id\":1}]",
+        "1",
+        "",
+        "{\"Id\":1",
+    ] {
         let bench = Bench::new();
         bench.stack("web", PLAIN, None);
         let kind = Kind::Body(200, body.as_bytes().to_vec());
         bench.rehearsal.faults().set(Call::Create, kind);
-        bench.run(&["web"]).code(1).says(&["failed to create the stack web"]);
+        bench
+            .run(&["web"])
+            .code(1)
+            .says(&["failed to create the stack web"]);
         assert_eq!(bench.calls(Call::Create).len(), 1);
     }
 }
@@ -376,8 +424,14 @@ fn c54_what_is_an_id() {
 fn c54_a_deployment_that_goes_on_is_waited_for() {
     let bench = Bench::of(Era::Async);
     bench.started("web", PLAIN, None);
-    bench.run(&["web"]).code(0).says(&["stack web with Id 1", "web-a-1"]);
-    assert!(bench.calls(Call::Get).len() >= 2, "polled until it was over");
+    bench
+        .run(&["web"])
+        .code(0)
+        .says(&["stack web with Id 1", "web-a-1"]);
+    assert!(
+        bench.calls(Call::Get).len() >= 2,
+        "polled until it was over"
+    );
 }
 
 #[test]
@@ -443,7 +497,11 @@ fn c55_a_body_that_is_not_json_is_shown_as_it_came() {
 #[test]
 fn c55_values_of_eight_characters_or_more_are_masked() {
     let bench = Bench::new();
-    bench.stack("web", PLAIN, Some("A=longsecret\nB=\"quoted secret\"\nC=short\nD='multi word'\n"));
+    bench.stack(
+        "web",
+        PLAIN,
+        Some("A=longsecret\nB=\"quoted secret\"\nC=short\nD='multi word'\n"),
+    );
     let body = json!({"message": "longsecret and quoted secret and short", "longsecret": ["\"quoted secret\""], "details": "multi word"});
     let kind = Kind::Body(500, body.to_string().into_bytes());
     bench.rehearsal.faults().set(Call::Create, kind);
@@ -472,7 +530,10 @@ fn c56_the_key_is_nowhere_but_in_the_header() {
         .faults()
         .set(Call::Create, Kind::Body(500, echo.clone().into_bytes()));
     bench.run(&["web", "-v"]).code(1).says(&["key *** is odd"]);
-    bench.rehearsal.faults().set(Call::List, Kind::Status(403, echo));
+    bench
+        .rehearsal
+        .faults()
+        .set(Call::List, Kind::Status(403, echo));
     bench.run(&["web", "-v"]).code(1).says(&["key *** is odd"]);
     // Nor is it an argument.
     bench.run(&["web", "--api-key", "x"]).code(2);
@@ -488,8 +549,16 @@ fn c57_a_rerun_converges() {
     bench.started("web", PLAIN, Some("A=1\n"));
     let state = || {
         bench.rehearsal.world(|world| {
-            let records: Vec<_> = world.records.values().map(|r| (r.name.clone(), r.text.clone())).collect();
-            let names: Vec<_> = world.project("web").iter().map(|c| (c.name.clone(), c.state.clone())).collect();
+            let records: Vec<_> = world
+                .records
+                .values()
+                .map(|r| (r.name.clone(), r.text.clone()))
+                .collect();
+            let names: Vec<_> = world
+                .project("web")
+                .iter()
+                .map(|c| (c.name.clone(), c.state.clone()))
+                .collect();
             (records, names)
         })
     };
@@ -499,7 +568,11 @@ fn c57_a_rerun_converges() {
     bench.run(&["web"]).code(0);
     assert_eq!(state(), first);
     // After a create that failed, and after one whose answer was lost.
-    for kind in [Kind::Status(500, "{}".to_owned()), Kind::CloseAfter, Kind::CloseBefore] {
+    for kind in [
+        Kind::Status(500, "{}".to_owned()),
+        Kind::CloseAfter,
+        Kind::CloseBefore,
+    ] {
         bench.rehearsal.faults().once(Call::Create, kind);
         bench.run(&["web"]).code(1);
         bench.run(&["web"]).code(0);
@@ -516,7 +589,10 @@ fn c58_a_failing_step_stops_the_run() {
         }
         bench.started("web", PLAIN, None);
         bench.rehearsal.faults().set(call, Kind::CloseBefore);
-        bench.run(&["web"]).code(1).says(&["error: ", "state: ", "hint: "]);
+        bench
+            .run(&["web"])
+            .code(1)
+            .says(&["error: ", "state: ", "hint: "]);
         assert!(bench.calls(Call::Create).is_empty(), "{call}");
     }
 }
@@ -530,10 +606,12 @@ fn c58_an_unreachable_manager_stops_the_run() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("https://{}", listener.local_addr().expect("an address"));
     drop(listener);
-    bench
-        .run(&["web", "--base-url", &url])
-        .code(1)
-        .says(&["failed to list the manager's stacks", &url, "the stack is as it was", "hint: "]);
+    bench.run(&["web", "--base-url", &url]).code(1).says(&[
+        "failed to list the manager's stacks",
+        &url,
+        "the stack is as it was",
+        "hint: ",
+    ]);
     assert_eq!(bench.containers("web"), before);
 }
 
@@ -541,10 +619,11 @@ fn c58_an_unreachable_manager_stops_the_run() {
 fn c59_the_name_that_the_manager_will_use_is_said() {
     let bench = Bench::new();
     bench.stack("My.Web", PLAIN, None);
-    bench
-        .run(&["My.Web"])
-        .code(0)
-        .says(&["the manager will call it myweb", "stack My.Web with Id 1", "myweb-a-1"]);
+    bench.run(&["My.Web"]).code(0).says(&[
+        "the manager will call it myweb",
+        "stack My.Web with Id 1",
+        "myweb-a-1",
+    ]);
     assert_eq!(bench.sent()["name"], "My.Web");
     bench.stack("web", PLAIN, None);
     bench.run(&["web"]).code(0).hides("will call it");
@@ -555,10 +634,12 @@ fn c59_a_record_of_the_normalised_name_may_be_another_stacks() {
     let bench = Bench::new();
     let id = bench.record("myweb", 1);
     let dir = bench.started("My.Web", PLAIN, None);
-    bench
-        .run(&["My.Web", "--force"])
-        .code(1)
-        .says(&["myweb", &format!("record {id}"), "--dir", dir.to_str().expect("UTF-8")]);
+    bench.run(&["My.Web", "--force"]).code(1).says(&[
+        "myweb",
+        &format!("record {id}"),
+        "--dir",
+        dir.to_str().expect("UTF-8"),
+    ]);
     assert!(bench.nothing_was_changed());
     assert!(bench.backups("My.Web").is_empty(), "nothing is touched");
 }

@@ -48,7 +48,8 @@ fn c32_every_dot_slash_becomes_the_directory() {
 #[test]
 fn c33_all_other_bytes_stay() {
     let text = "\u{feff}# c  \r\nservices:\r\n  a: {image: \"x\"}\t\r\n    env_file: .env\r\n  - .env \r\n\r\n  b: &b [\u{e4}, \u{1f600}]   ";
-    let expected = "\u{feff}# c  \r\nservices:\r\n  a: {image: \"x\"}\t\r\n\r\n  b: &b [\u{e4}, \u{1f600}]   ";
+    let expected =
+        "\u{feff}# c  \r\nservices:\r\n  a: {image: \"x\"}\t\r\n\r\n  b: &b [\u{e4}, \u{1f600}]   ";
     assert_eq!(sent(text).0, expected);
     assert_eq!(sent(PLAIN).0, PLAIN);
 }
@@ -59,10 +60,11 @@ fn c34_not_utf8() {
     let dir = bench.started("web", PLAIN, None);
     let file = dir.join("docker-compose.yml");
     fs::write(&file, b"services:\n  a\xff: {}\n").expect("the file");
-    bench
-        .run(&["web"])
-        .code(1)
-        .says(&["is not UTF-8 at byte 13", "docker-compose.yml", "the stack is as it was"]);
+    bench.run(&["web"]).code(1).says(&[
+        "is not UTF-8 at byte 13",
+        "docker-compose.yml",
+        "the stack is as it was",
+    ]);
     assert!(bench.backups("web").is_empty(), "nothing is touched");
     assert!(bench.rehearsal.requests().is_empty());
 }
