@@ -271,7 +271,6 @@ impl Answer {
     pub fn write(self, to: &mut impl Write, head_only: bool, keep_alive: bool) -> io::Result<()> {
         let mut out = self.head(keep_alive);
         match self.body {
-            Body::None => {}
             Body::Whole(body) if !head_only => {
                 // One write where it is small: one packet, one TLS record.
                 if body.len() <= 16 * 1024 {
@@ -291,7 +290,7 @@ impl Answer {
                 }
                 out.extend_from_slice(b"0\r\n\r\n");
             }
-            Body::Whole(_) | Body::Pieces(_) => {}
+            Body::None | Body::Whole(_) | Body::Pieces(_) => {}
         }
         to.write_all(&out)?;
         to.flush()
@@ -299,20 +298,21 @@ impl Answer {
 
     /// The status line and the headers.
     pub fn head(&self, keep_alive: bool) -> Vec<u8> {
-        let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
-        for (name, value) in &self.headers {
-            head += &format!("{name}: {value}\r\n");
-        }
+        let mut lines = vec![format!("HTTP/1.1 {} {}", self.status, reason(self.status))];
+        lines.extend(
+            self.headers
+                .iter()
+                .map(|(name, value)| format!("{name}: {value}")),
+        );
         match &self.body {
             Body::None => {}
-            Body::Whole(body) => head += &format!("Content-Length: {}\r\n", body.len()),
-            Body::Pieces(_) => head += "Transfer-Encoding: chunked\r\n",
+            Body::Whole(body) => lines.push(format!("Content-Length: {}", body.len())),
+            Body::Pieces(_) => lines.push("Transfer-Encoding: chunked".to_owned()),
         }
         if !keep_alive {
-            head += "Connection: close\r\n";
+            lines.push("Connection: close".to_owned());
         }
-        head += "\r\n";
-        head.into_bytes()
+        (lines.join("\r\n") + "\r\n\r\n").into_bytes()
     }
 }
 

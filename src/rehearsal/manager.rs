@@ -260,14 +260,12 @@ impl Iterator for Listing {
         };
         let world = self.shared.world();
         let from = self.after.map_or(0, |id| id + 1);
-        let mut count = 0;
         let mut first = self.after.is_none();
-        for (id, record) in world.records.range(from..) {
+        for (count, (id, record)) in world.records.range(from..).enumerate() {
             if count == PIECE {
                 self.state = Written::Some;
                 return Some(out);
             }
-            count += 1;
             self.after = Some(*id);
             let elsewhere = self
                 .endpoint

@@ -25,7 +25,7 @@ use super::{
 };
 
 /// How long a slow drip waits between two bytes.
-const DRIP: Duration = Duration::from_millis(10);
+const DRIP: Duration = Duration::from_millis(1);
 
 /// What all threads of a rehearsal share.
 pub(super) struct Shared {

@@ -5,8 +5,11 @@
 #![deny(clippy::disallowed_methods)]
 
 mod converge;
+mod create;
+mod deployment;
 mod entities;
 mod files;
+mod mounts;
 mod ports;
 mod records;
 mod resolve;
@@ -20,9 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-pub(super) use self::converge::image_id;
+pub(super) use self::create::image_id;
 pub use self::{
-    converge::Hand,
+    deployment::Hand,
     entities::{
         ApiKey, Attachment, Container, Endpoint, Engine, HostPath, Mount, MountKind, Network, Port,
         Role, Volume,

@@ -297,16 +297,21 @@ impl fmt::Debug for HostPath {
 /// 64 hexadecimal digits that depend on every byte of the text. Not a cryptographic hash.
 pub(in crate::rehearsal) fn fingerprint(text: &str) -> String {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
-    (0..4_u64)
-        .map(|lane| {
-            let mut hash = 0xcbf2_9ce4_8422_2325 ^ lane.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            for byte in text.bytes() {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
-            }
-            // Spreads the last bytes over the whole word.
-            hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            format!("{:016x}", hash ^ (hash >> 31))
-        })
-        .collect()
+    let lane = |lane: u64| {
+        let mut hash = 0xcbf2_9ce4_8422_2325 ^ lane.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for byte in text.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
+        }
+        // Spreads the last bytes over the whole word.
+        hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        hash ^ (hash >> 31)
+    };
+    format!(
+        "{:016x}{:016x}{:016x}{:016x}",
+        lane(0),
+        lane(1),
+        lane(2),
+        lane(3)
+    )
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Era, Volumes, World, converge::Deployment};
+use super::{Era, Volumes, World, deployment::Deployment};
 
 /// The manager's entry of a stack.
 #[derive(Clone, PartialEq, Serialize)]

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Attachment, Port, files, ports,
+    Attachment, Port, files,
+    mounts::{self, MountSpec},
+    ports,
     resolve::{Context, Shared, unknown},
     values::{many, pairs, text},
 };
@@ -37,31 +39,6 @@ pub(super) struct Dependency {
     pub condition: String,
     pub restart: bool,
     pub required: bool,
-}
-
-/// One mount, as written.
-#[derive(Clone)]
-pub(super) struct MountSpec {
-    pub source: Source,
-    pub target: String,
-    pub read_only: bool,
-}
-
-/// What is mounted.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) enum Source {
-    /// A path of the host. In short syntax it is created where it is not there (M13).
-    Bind {
-        path: String,
-        create: bool,
-        short: bool,
-    },
-    /// A volume by its key in the text and its name on the engine.
-    Volume {
-        name: String,
-    },
-    Anonymous,
-    Tmpfs,
 }
 
 /// The top-level sections that a service refers to.
@@ -233,7 +210,7 @@ impl Service {
             ));
         }
         let env = environment(value, context)?;
-        let mounts = mounts(name, value, context, sections)?;
+        let mounts = mounts::of(name, value, context, sections)?;
         let ports = ports::of(value, name)?;
         let network_mode = field("network_mode");
         let networks = match network_mode {
@@ -276,7 +253,7 @@ impl Service {
         Ok(service)
     }
 
-    /// The configuration in one form, however it was written. What [`super::converge`] takes in or
+    /// The configuration in one form, however it was written. What [`super::deployment`] takes in or
     /// leaves out by the version of compose is not in it.
     fn configuration(&self, value: &Value) -> Value {
         let resolved = [
@@ -324,18 +301,6 @@ impl Service {
     }
 }
 
-impl MountSpec {
-    fn configuration(&self) -> Value {
-        let source = match &self.source {
-            Source::Bind { path, create, .. } => json!({ "bind": path, "create": create }),
-            Source::Volume { name } => json!({ "volume": name }),
-            Source::Anonymous => json!("anonymous"),
-            Source::Tmpfs => json!("tmpfs"),
-        };
-        json!({ "source": source, "target": self.target, "read_only": self.read_only })
-    }
-}
-
 /// What the container gets: `env_file`s in their order, then `environment`.
 fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, String>, String> {
     let mut env = BTreeMap::new();
@@ -348,7 +313,7 @@ fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, 
             .and_then(Value::as_bool)
             .unwrap_or(true);
         let path = files::absolute(&path, context.folder, context.home);
-        let Some(content) = (context.read)(&path) else {
+        let Some(file) = (context.read)(&path) else {
             if required {
                 return Err(format!(
                     "env file {path} not found: stat {path}: no such file or directory"
@@ -356,8 +321,8 @@ fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, 
             }
             continue;
         };
-        env.extend(super::converge::variables(
-            &content,
+        env.extend(super::deployment::variables(
+            &file,
             &path,
             context.variables,
         )?);
@@ -369,138 +334,6 @@ fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, 
         };
     }
     Ok(env)
-}
-
-fn mounts(
-    name: &str,
-    value: &Value,
-    context: &Context<'_>,
-    sections: &Sections<'_>,
-) -> Result<Vec<MountSpec>, String> {
-    let mut mounts = Vec::new();
-    for item in many(value.get("volumes")) {
-        let spec = match text(item) {
-            Some(short) => short_mount(&short, context, sections),
-            None => long_mount(item, context, sections),
-        };
-        mounts.push(spec.map_err(|what| {
-            format!("service \"{name}\" refers to undefined volume {what}: invalid compose project")
-        })?);
-    }
-    for item in many(value.get("tmpfs")) {
-        let item = text(item).unwrap_or_default();
-        let target = item.split(':').next().unwrap_or_default().to_owned();
-        mounts.push(MountSpec {
-            source: Source::Tmpfs,
-            target,
-            read_only: false,
-        });
-    }
-    for (kind, section, folder) in [
-        ("secrets", sections.secrets, "/run/secrets/"),
-        ("configs", sections.configs, "/"),
-    ] {
-        for item in many(value.get(kind)) {
-            let key = text(item)
-                .or_else(|| item.get("source").and_then(text))
-                .unwrap_or_default();
-            let declared = section.get(&key).ok_or_else(|| {
-                format!(
-                    "service \"{name}\" refers to undefined {} {key}: invalid compose project",
-                    kind.trim_end_matches('s')
-                )
-            })?;
-            let Some(file) = declared.get("file").and_then(text) else {
-                continue;
-            };
-            let path = files::absolute(&file, context.folder, context.home);
-            let target = item
-                .get("target")
-                .and_then(text)
-                .unwrap_or_else(|| format!("{folder}{key}"));
-            let source = Source::Bind {
-                path,
-                create: false,
-                short: false,
-            };
-            mounts.push(MountSpec {
-                source,
-                target,
-                read_only: true,
-            });
-        }
-    }
-    Ok(mounts)
-}
-
-fn short_mount(
-    item: &str,
-    context: &Context<'_>,
-    sections: &Sections<'_>,
-) -> Result<MountSpec, String> {
-    let parts = item.split(':').collect::<Vec<_>>();
-    let (source, target, options) = match parts.as_slice() {
-        [target] => (None, *target, ""),
-        [source, target] => (Some(*source), *target, ""),
-        [source, target, options, ..] => (Some(*source), *target, *options),
-        [] => (None, "", ""),
-    };
-    let source = match source {
-        None => Source::Anonymous,
-        Some(path) if path.starts_with(['/', '.', '~']) => Source::Bind {
-            path: files::absolute(path, context.folder, context.home),
-            create: true,
-            short: true,
-        },
-        Some(key) => Source::Volume {
-            name: volume(key, sections)?,
-        },
-    };
-    let read_only = options.split(',').any(|option| option == "ro");
-    let target = target.to_owned();
-    Ok(MountSpec {
-        source,
-        target,
-        read_only,
-    })
-}
-
-fn long_mount(
-    item: &Value,
-    context: &Context<'_>,
-    sections: &Sections<'_>,
-) -> Result<MountSpec, String> {
-    let field = |key: &str| item.get(key).and_then(text);
-    let source = match (field("type").as_deref(), field("source")) {
-        (Some("tmpfs"), _) => Source::Tmpfs,
-        (Some("bind"), Some(path)) => {
-            let option = item
-                .get("bind")
-                .and_then(|bind| bind.get("create_host_path"));
-            Source::Bind {
-                path: files::absolute(&path, context.folder, context.home),
-                create: option.and_then(Value::as_bool).unwrap_or(false),
-                short: false,
-            }
-        }
-        (_, Some(key)) => Source::Volume {
-            name: volume(&key, sections)?,
-        },
-        (_, None) => Source::Anonymous,
-    };
-    Ok(MountSpec {
-        source,
-        target: field("target").unwrap_or_default(),
-        read_only: item
-            .get("read_only")
-            .and_then(Value::as_bool)
-            .unwrap_or(false),
-    })
-}
-
-fn volume(key: &str, sections: &Sections<'_>) -> Result<String, String> {
-    let declared = sections.volumes.get(key).ok_or_else(|| key.to_owned())?;
-    Ok(declared.name.clone())
 }
 
 fn networks(

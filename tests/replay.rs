@@ -1,0 +1,229 @@
+//! Recorded exchanges with a real manager, replayed in their order against the embedded one.
+//!
+//! `STACKLIFT_EXCHANGES` names the recording: one exchange a line, `{step, request, response,
+//! containers{before, after}}`. Where it is not set, the project's own fixture is replayed.
+
+#[path = "rehearsal/client.rs"]
+mod client;
+
+use std::{collections::BTreeMap, env, fs};
+
+use serde_json::Value;
+use stacklift::rehearsal::{Options, Rehearsal, World};
+
+use client::{Client, Response};
+
+/// Values that differ from run to run; only their type is compared.
+const FREE: [&str; 6] = [
+    "Id",
+    "CreationDate",
+    "UpdateDate",
+    "InstanceID",
+    "ProjectPath",
+    "ResourceId",
+];
+/// After these words the engine or compose speaks.
+const REASON: &str = "ailed to deploy a stack:";
+
+#[test]
+fn the_embedded_manager_answers_as_recorded() {
+    let own = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/exchanges.jsonl"
+    );
+    let path = env::var("STACKLIFT_EXCHANGES").unwrap_or_else(|_| own.to_owned());
+    let recording = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let exchanges = recording.lines().filter(|line| !line.trim().is_empty());
+    let exchanges = exchanges
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect::<Vec<Value>>();
+    assert!(
+        exchanges.len() >= 12,
+        "{path} holds only {} exchanges",
+        exchanges.len()
+    );
+    let mut replay = Replay::new(&exchanges);
+    for (index, exchange) in exchanges.iter().enumerate() {
+        replay.exchange(index, exchange);
+    }
+}
+
+struct Replay {
+    rehearsal: Rehearsal,
+    client: Client,
+    /// The text that each project was first created with.
+    texts: BTreeMap<String, String>,
+    /// Recorded ids of records and ours.
+    ids: BTreeMap<u64, u64>,
+}
+
+impl Replay {
+    fn new(exchanges: &[Value]) -> Self {
+        let rehearsal = Rehearsal::start(World::new("ptr_replay"), &Options::default()).unwrap();
+        let client = Client::manager(&rehearsal);
+        let mut texts = BTreeMap::new();
+        for exchange in exchanges
+            .iter()
+            .filter(|one| one["response"]["status"] == 200)
+        {
+            let body = &exchange["request"]["body"];
+            if let (Some(name), Some(text)) =
+                (body["name"].as_str(), body["stackFileContent"].as_str())
+            {
+                texts
+                    .entry(name.to_owned())
+                    .or_insert_with(|| text.to_owned());
+            }
+        }
+        Self {
+            rehearsal,
+            client,
+            texts,
+            ids: BTreeMap::new(),
+        }
+    }
+
+    fn exchange(&mut self, index: usize, exchange: &Value) {
+        let step = format!(
+            "line {} ({})",
+            index + 1,
+            exchange["step"].as_str().unwrap()
+        );
+        self.start_what_ran(&exchange["containers"]["before"]);
+        assert_eq!(
+            self.containers(),
+            exchange["containers"]["before"],
+            "{step}: before"
+        );
+        let recorded = &exchange["response"];
+        let response = self.send(&exchange["request"]);
+        assert_eq!(
+            u64::from(response.status),
+            recorded["status"],
+            "{step}: {response:?}"
+        );
+        assert_eq!(
+            response.header("content-type"),
+            recorded["headers"]["Content-Type"].as_str(),
+            "{step}"
+        );
+        if let Some(text) = recorded["text"].as_str() {
+            assert_eq!(response.text(), text, "{step}");
+        } else {
+            let ours = response.json();
+            compare(&ours, &recorded["body"], &step, "");
+            if let (Some(ours), Some(theirs)) =
+                (ours["Id"].as_u64(), recorded["body"]["Id"].as_u64())
+            {
+                self.ids.insert(theirs, ours);
+            }
+        }
+        assert_eq!(
+            self.containers(),
+            exchange["containers"]["after"],
+            "{step}: after"
+        );
+    }
+
+    fn send(&mut self, request: &Value) -> Response {
+        let headers = request["headers"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(name, value)| {
+                let value = value.as_str().unwrap();
+                (
+                    name.as_str(),
+                    if value == "<API_KEY>" {
+                        "ptr_replay"
+                    } else {
+                        value
+                    },
+                )
+            });
+        let headers = headers.collect::<Vec<_>>();
+        let body = match (request["raw"].as_str(), &request["body"]) {
+            (Some(raw), _) => raw.to_owned(),
+            (None, Value::Null) => String::new(),
+            (None, body) => body.to_string(),
+        };
+        let path = self.path(request["path"].as_str().unwrap());
+        let method = request["method"].as_str().unwrap();
+        self.client
+            .send(method, &path, &headers, body.as_bytes())
+            .unwrap()
+    }
+
+    /// A recorded path with our id of the record.
+    fn path(&self, recorded: &str) -> String {
+        let Some(rest) = recorded.strip_prefix("/api/stacks/") else {
+            return recorded.to_owned();
+        };
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let ours = rest[..end]
+            .parse()
+            .ok()
+            .and_then(|id: u64| self.ids.get(&id));
+        ours.map_or_else(
+            || recorded.to_owned(),
+            |id| format!("/api/stacks/{id}{}", &rest[end..]),
+        )
+    }
+
+    /// Starts by hand the projects that ran before an exchange and that no exchange created.
+    fn start_what_ran(&self, before: &Value) {
+        self.rehearsal.world(|world| {
+            for container in before.as_array().unwrap() {
+                let project = container[2].as_str().unwrap();
+                if world.project(project).is_empty() {
+                    let folder = format!("/opt/stacks/{project}");
+                    let text = self.texts[project].as_str();
+                    world.add_stack(&folder, [("docker-compose.yml", text)]);
+                    world.start_by_hand(project, &folder).unwrap();
+                }
+            }
+        });
+    }
+
+    /// `[name, state, project]` of each container, by name.
+    fn containers(&self) -> Value {
+        self.rehearsal.world(|world| {
+            let mut all = world.containers.values().collect::<Vec<_>>();
+            all.sort_by(|one, other| one.name.cmp(&other.name));
+            let shown = all.into_iter().map(|container| {
+                let project = &container.labels["com.docker.compose.project"];
+                Value::from(vec![container.name.as_str(), &container.state, project])
+            });
+            shown.collect()
+        })
+    }
+}
+
+fn compare(ours: &Value, recorded: &Value, step: &str, at: &str) {
+    let key = at.rsplit('.').next().unwrap_or_default();
+    match (ours, recorded) {
+        (Value::Object(ours), Value::Object(recorded)) => {
+            let keys = |map: &serde_json::Map<_, _>| map.keys().cloned().collect::<Vec<String>>();
+            assert_eq!(keys(ours), keys(recorded), "{step}: keys at {at}");
+            for (key, value) in ours {
+                compare(value, &recorded[key], step, &format!("{at}.{key}"));
+            }
+        }
+        (Value::Array(ours), Value::Array(recorded)) => {
+            assert_eq!(ours.len(), recorded.len(), "{step}: length of {at}");
+            for (one, other) in ours.iter().zip(recorded) {
+                compare(one, other, step, at);
+            }
+        }
+        (Value::String(ours), Value::String(recorded)) if recorded.contains(REASON) => {
+            let cut = |text: &str| text.split_inclusive(REASON).next().map(str::to_owned);
+            assert_eq!(cut(ours), cut(recorded), "{step}: {at}");
+            assert!(ours.ends_with('\n'), "{step}: {at}");
+        }
+        (Value::Number(_), Value::Number(_)) | (Value::String(_), Value::String(_))
+            if FREE.contains(&key) => {}
+        _ => assert_eq!(ours, recorded, "{step}: {at}"),
+    }
+}
