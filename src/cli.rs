@@ -107,7 +107,7 @@ struct RehearseArguments {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Settings")]
 struct Common {
-    /// The manager's address [default: https://localhost:9443]
+    /// The manager's address [default: <https://localhost:9443>]
     #[arg(long, global = true, value_name = "URL")]
     base_url: Option<BaseUrl>,
     /// The directory that holds the stacks' directories [default: /opt/stacks]

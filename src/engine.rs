@@ -83,7 +83,7 @@ impl Options {
             surroundings,
             read_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),
-            removal_timeout: Duration::from_secs(300),
+            removal_timeout: Duration::from_mins(5),
             trace,
         }
     }

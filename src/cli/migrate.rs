@@ -89,7 +89,7 @@ pub(super) fn show(console: &Console, event: &Event) {
             );
         }
         Event::Normalised(name) => {
-            console.step("name", &format!("the manager will call it {name}"))
+            console.step("name", &format!("the manager will call it {name}"));
         }
         Event::Warning(text) => console.warning(text),
         Event::Losses(losses) => {
@@ -97,12 +97,12 @@ pub(super) fn show(console: &Console, event: &Event) {
             console.warning(&format!("the stack will lose:\n{}", lines.join("\n")));
         }
         Event::Deleting(record) => {
-            console.step("delete", &format!("record {} at the manager", record.id))
+            console.step("delete", &format!("record {} at the manager", record.id));
         }
         Event::Removing(containers) => {
             let names: Vec<_> = containers
                 .iter()
-                .map(|container| container.name())
+                .map(super::super::observed::Container::name)
                 .collect();
             let plural = if names.len() == 1 { "" } else { "s" };
             console.step(
@@ -112,7 +112,7 @@ pub(super) fn show(console: &Console, event: &Event) {
         }
         Event::Waiting(what) => console.waiting(what),
         Event::Created { name, id } => {
-            console.step("created", &format!("stack {name} with Id {id}"))
+            console.step("created", &format!("stack {name} with Id {id}"));
         }
         Event::Containers(containers) => console.containers(containers),
     }

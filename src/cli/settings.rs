@@ -105,7 +105,7 @@ impl Settings {
             "STACKLIFT_ENGINE",
             ("engine", |file| file.engine.clone()),
             "auto",
-            |text| engine::Choice::from_str(text).map_err(|error| error.to_string()),
+            |text| engine::Choice::from_str(text).map_err(|error| error.clone()),
         )?;
         let tls = sources.pick(
             flags.tls.clone(),

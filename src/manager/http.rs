@@ -81,7 +81,7 @@ impl Client {
             .proxy(proxy)
             .user_agent(concat!("stacklift/", env!("CARGO_PKG_VERSION")))
             .accept("application/json")
-            .max_idle_age(Duration::from_secs(60))
+            .max_idle_age(Duration::from_mins(1))
             .timeout_connect(Some(patience.connect))
             .timeout_resolve(Some(patience.connect))
             .build();
@@ -232,17 +232,18 @@ impl Refusal {
     /// What the answer says in one line: the `message` of an error object (M01), or what kind of
     /// body it is.
     pub fn summary(&self) -> String {
-        let mut summary = format!("status {}", self.status);
-        if let Some(location) = &self.location {
-            summary += &format!(", a redirect to {}", printable(location));
+        let rest = if let Some(location) = &self.location {
+            format!(", a redirect to {}", printable(location))
         } else if let Some(message) = self.message() {
-            summary += &format!(": {}", printable(message.trim()));
+            format!(": {}", printable(message.trim()))
         } else if hints::is_html(&self.body) {
-            summary += ", an HTML page";
+            ", an HTML page".to_owned()
         } else if self.body.is_empty() {
-            summary += ", without a body";
-        }
-        summary
+            ", without a body".to_owned()
+        } else {
+            String::new()
+        };
+        format!("status {}{rest}", self.status)
     }
 
     fn message(&self) -> Option<String> {

@@ -81,7 +81,7 @@ impl Progress {
             (record, containers) => {
                 match record {
                     Step::Done(id) => {
-                        write!(f, "record {id} is deleted, with the containers it ran; ")?
+                        write!(f, "record {id} is deleted, with the containers it ran; ")?;
                     }
                     Step::NotBegun | Step::Begun(_) => {}
                 }

@@ -23,7 +23,7 @@ fn b01_variables_that_no_longer_arrive() {
         .lines()
         .find(|line| line.contains("TOKEN"))
         .expect("a line");
-    assert!(line.contains("a"), "by service: {line}");
+    assert!(line.contains('a'), "by service: {line}");
     run.hides("very-secret-value").hides("from-file-value");
 }
 
