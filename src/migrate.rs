@@ -118,8 +118,7 @@ impl Rewrite {
     pub fn literal(source: &Source, dir: &str) -> Self {
         Self {
             text: literal::rewrite(&source.compose, dir),
-            env: contract_env(source.env.as_deref().unwrap_or_default().as_bytes())
-                .unwrap_or_default(),
+            env: contract_env(source.env.as_deref().unwrap_or_default()),
         }
     }
 
