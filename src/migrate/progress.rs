@@ -59,7 +59,7 @@ impl Progress {
         match (&self.record, &self.containers) {
             (Step::Done(id), _) => write!(f, "; what record {id} ran before is removed"),
             (_, Step::Done(count)) => {
-                write!(f, "; the {count} containers that ran before are removed")
+                write!(f, "; what ran before is removed ({})", count_of(*count))
             }
             _ => Ok(()),
         }
@@ -87,11 +87,19 @@ impl Progress {
                 }
                 match containers {
                     Step::NotBegun => f.write_str("no container was removed here; ")?,
-                    Step::Begun(count) => write!(f, "some of {count} containers may be removed; ")?,
-                    Step::Done(count) => write!(f, "{count} containers are removed; ")?,
+                    Step::Begun(count) => {
+                        write!(f, "some of {} may be removed; ", count_of(*count))?
+                    }
+                    Step::Done(count) => {
+                        write!(f, "what ran before is removed ({}); ", count_of(*count))?
+                    }
                 }
                 f.write_str("the stack is not created")
             }
         }
     }
+}
+
+fn count_of(count: usize) -> String {
+    format!("{count} container{}", if count == 1 { "" } else { "s" })
 }
