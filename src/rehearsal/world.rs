@@ -45,6 +45,22 @@ pub enum Era {
     Async,
 }
 
+/// What well-known images declare as `VOLUME`.
+const IMAGE_VOLUMES: [(&str, &str); 12] = [
+    ("influxdb", "/var/lib/influxdb"),
+    ("mariadb", "/var/lib/mysql"),
+    ("mongo", "/data/configdb"),
+    ("mongo", "/data/db"),
+    ("mysql", "/var/lib/mysql"),
+    ("nextcloud", "/var/www/html"),
+    ("postgres", "/var/lib/postgresql/data"),
+    ("rabbitmq", "/var/lib/rabbitmq"),
+    ("redis", "/data"),
+    ("registry", "/var/lib/registry"),
+    ("valkey", "/data"),
+    ("wordpress", "/var/www/html"),
+];
+
 /// Everything there is. Comparable, so that a test can say that nothing changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct World {
@@ -107,21 +123,10 @@ impl World {
             name: "local".to_owned(),
             engine: engine.id.clone(),
         };
-        let volumes = [
-            ("elasticsearch-curator", "/data"),
-            ("mariadb", "/var/lib/mysql"),
-            ("mongo", "/data/configdb"),
-            ("mongo", "/data/db"),
-            ("mysql", "/var/lib/mysql"),
-            ("postgres", "/var/lib/postgresql/data"),
-            ("redis", "/data"),
-        ];
         let mut image_volumes = BTreeMap::<String, Vec<String>>::new();
-        for (image, target) in volumes {
-            image_volumes
-                .entry(image.to_owned())
-                .or_default()
-                .push(target.to_owned());
+        for (image, target) in IMAGE_VOLUMES {
+            let targets = image_volumes.entry(image.to_owned()).or_default();
+            targets.push(target.to_owned());
         }
         Self {
             era: Era::Sync,
@@ -155,6 +160,37 @@ impl World {
     pub(super) fn admin_key(&self) -> &str {
         let admin = self.keys.iter().find(|key| key.role == Role::Administrator);
         admin.map_or("", |key| key.secret())
+    }
+
+    /// Moves the whole world in time so that this moment is `now`: what ran for two hours still has.
+    pub(super) fn rebase(&mut self, now: i64) {
+        let by = (now - self.now) / 1000;
+        self.now = now;
+        let shift = |time: &mut i64| {
+            if *time != 0 {
+                *time += by;
+            }
+        };
+        for container in self.containers.values_mut() {
+            shift(&mut container.created);
+            shift(&mut container.started);
+            shift(&mut container.finished);
+        }
+        for record in self.records.values_mut() {
+            shift(&mut record.created);
+            shift(&mut record.updated);
+            record
+                .deployments
+                .iter_mut()
+                .for_each(|note| shift(&mut note.time));
+            record.shift_due(by * 1000);
+        }
+        self.volumes
+            .iter_mut()
+            .for_each(|volume| shift(&mut volume.created));
+        self.networks
+            .iter_mut()
+            .for_each(|network| shift(&mut network.created));
     }
 
     /// Sets the clock, which never goes back, and lets happen what is due.

@@ -128,6 +128,18 @@ pub struct ResourceControl {
     pub public: bool,
 }
 
+impl Record {
+    pub(super) fn shift_due(&mut self, millis: i64) {
+        if let Some(due) = self
+            .pending
+            .as_mut()
+            .and_then(|pending| pending.due.as_mut())
+        {
+            *due += millis;
+        }
+    }
+}
+
 /// What a PUT changes.
 pub struct Update {
     /// The new text.
@@ -423,6 +435,17 @@ impl World {
     pub fn down(&mut self, project: &str) {
         let engine = self.engine.id.clone();
         self.down_on(&engine, project);
+    }
+
+    /// What `removeVolumes` adds to a DELETE: named volumes of the project go, data and all (N02).
+    pub(in crate::rehearsal) fn remove_volumes(&mut self, endpoint: u64, project: &str) {
+        let Some(there) = self.endpoints.get(&endpoint) else {
+            return;
+        };
+        let (engine, label) = (&there.engine, self.label("project"));
+        self.volumes.retain(|volume| {
+            volume.engine != *engine || volume.labels.get(&label).is_none_or(|of| of != project)
+        });
     }
 
     fn down_on(&mut self, engine: &str, project: &str) {
