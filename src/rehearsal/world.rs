@@ -101,6 +101,8 @@ pub struct World {
     pub deploy_millis: Option<i64>,
     /// Milliseconds since 1970.
     pub now: i64,
+    /// The records with a deployment that goes on.
+    deploying: BTreeSet<u64>,
     next: Counters,
 }
 
@@ -147,6 +149,7 @@ impl World {
             deploy_polls: 2,
             deploy_millis: Some(3_000),
             now: 1_795_255_427_000,
+            deploying: BTreeSet::new(),
             next: Counters {
                 record: 1,
                 control: 1,

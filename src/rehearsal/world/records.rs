@@ -347,19 +347,27 @@ impl World {
 
     /// Ends every deployment whose time is over.
     pub(super) fn settle_due(&mut self) {
-        let now = self.now;
-        let is_due = |pending: &Pending| pending.due.is_some_and(|due| due <= now);
-        let due = self
-            .records
-            .values()
-            .filter(|one| one.pending.as_ref().is_some_and(is_due));
-        for id in due.map(|record| record.id).collect::<Vec<_>>() {
+        let is_due = |id: &&u64| {
+            let pending = self
+                .records
+                .get(*id)
+                .and_then(|record| record.pending.as_ref());
+            pending.is_some_and(|pending| pending.due.is_some_and(|due| due <= self.now))
+        };
+        for id in self
+            .deploying
+            .iter()
+            .filter(is_due)
+            .copied()
+            .collect::<Vec<_>>()
+        {
             self.settle(id);
         }
     }
 
     /// Ends a deployment that goes on: now the containers change.
     pub fn settle(&mut self, id: u64) {
+        self.deploying.remove(&id);
         let Some(record) = self.records.get_mut(&id) else {
             return;
         };
@@ -398,6 +406,7 @@ impl World {
             message: String::new(),
         };
         let polls = self.deploy_polls;
+        self.deploying.insert(id);
         if let Some(record) = self.records.get_mut(&id) {
             record.deployments = vec![note];
             record.pending = Some(Pending {
