@@ -4,10 +4,13 @@
 //! Whatever has to be known about the disk is asked of the caller.
 #![deny(clippy::disallowed_methods)]
 
+pub mod damage;
 pub mod document;
 pub mod dotenv;
+mod env_files;
 pub mod interpolate;
 pub mod literal;
+pub mod loss;
 pub mod services;
 
 /// Bytes that were to be sent as text but are none (C34).

@@ -7,8 +7,15 @@
 //! never [`manager`] or [`engine`]: it writes its JSON from recorded exchanges, so that a wrong shape
 //! in the client cannot agree with itself.
 
+pub mod cli;
 pub mod compose;
 pub mod engine;
+pub mod failure;
+pub mod manager;
+pub mod mask;
+pub mod migrate;
 pub mod observed;
+pub mod plan;
 pub mod rehearsal;
+pub mod stack;
 pub mod trace;

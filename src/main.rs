@@ -1,3 +1,5 @@
 //! Parse, run, exit code.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    stacklift::cli::main()
+}

@@ -3,7 +3,11 @@
 //! Invariant: pure data; nothing here reads, writes or calls.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::BTreeMap;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::Serialize;
 
@@ -26,6 +30,13 @@ pub struct Container {
     pub ports: Vec<PublishedPort>,
     /// Everything mounted into it.
     pub mounts: Vec<Mount>,
+}
+
+impl Container {
+    /// Its first name, or its id where it has none.
+    pub fn name(&self) -> &str {
+        self.names.first().unwrap_or(&self.id)
+    }
 }
 
 /// A container port that is published on a port of this host.
@@ -64,4 +75,74 @@ pub enum MountKind {
     Volume,
     /// Anything else: `tmpfs`, `npipe`, …
     Other,
+}
+
+/// The manager's entry of a stack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// Its number, as the manager writes it.
+    pub id: String,
+    /// Its normalised name (M02).
+    pub name: String,
+    /// The endpoint it runs on.
+    pub endpoint_id: i64,
+    /// Where its deployment stands.
+    pub deployment: Deployment,
+    /// What it carries that a new record will not.
+    pub carries: Vec<Carried>,
+    /// The names of its variables.
+    pub variables: BTreeSet<String>,
+}
+
+/// Where the deployment of a record stands (N01).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Deployment {
+    /// It has been deployed, or the manager does not say otherwise.
+    Active,
+    /// It was stopped by a person.
+    Inactive,
+    /// It goes on.
+    Deploying,
+    /// It failed, with the manager's reason.
+    Failed(Option<String>),
+}
+
+impl fmt::Display for Deployment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Active => "active",
+            Self::Inactive => "inactive",
+            Self::Deploying => "still deploying",
+            Self::Failed(_) => "in error",
+        })
+    }
+}
+
+/// What a record carries that a new one of the same name will not (B01).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Carried {
+    /// The link to a git repository, with its URL.
+    Git(String),
+    /// The automatic update at an interval.
+    AutoUpdate,
+    /// The webhook's address.
+    Webhook,
+    /// Access rights of users and teams.
+    Access,
+}
+
+/// Text from outside, safe for a terminal: control characters are shown escaped.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
 }

@@ -26,9 +26,11 @@ pub enum Peer {
     Engine,
 }
 
+type Reader = dyn Fn(&Exchange) + Send + Sync;
+
 /// Receives each [`Exchange`] once it has ended, in the order they end.
 #[derive(Clone)]
-pub struct Trace(Option<Arc<dyn Fn(&Exchange) + Send + Sync>>);
+pub struct Trace(Option<Arc<Reader>>);
 
 impl Trace {
     /// A trace that nobody reads.

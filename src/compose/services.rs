@@ -50,6 +50,8 @@ pub struct ServiceMount<'d> {
     pub spec: MountSpec<'d>,
     /// The node of the source in long syntax, of the whole item in short syntax.
     pub node: Node<'d>,
+    /// The node of the whole item.
+    pub item: Node<'d>,
     /// In which syntax it is written.
     pub syntax: Syntax,
 }
@@ -253,6 +255,7 @@ fn mount(item: Node<'_>) -> Option<ServiceMount<'_>> {
         return Some(ServiceMount {
             spec: MountSpec::parse(spec)?,
             node: item,
+            item,
             syntax: Syntax::Short,
         });
     }
@@ -268,6 +271,7 @@ fn mount(item: Node<'_>) -> Option<ServiceMount<'_>> {
             options: None,
         },
         node: source.unwrap_or(item),
+        item,
         syntax: Syntax::Long,
     })
 }

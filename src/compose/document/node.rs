@@ -81,6 +81,52 @@ impl<'d> Node<'d> {
         self.document.line(self.span().start)
     }
 
+    /// The way to it from the root, as people write it: `services.web.volumes[0]`.
+    ///
+    /// Costs time in proportion to what stands before it on each level, so it is for messages.
+    pub fn path(self) -> String {
+        let mut path = String::new();
+        let mut at = Self::new(self.document, 0);
+        while at.id != self.id {
+            let Some((step, below)) = at.step_towards(self.id) else {
+                break;
+            };
+            if !path.is_empty() && !step.starts_with('[') {
+                path.push('.');
+            }
+            path.push_str(&step);
+            at = below;
+        }
+        path
+    }
+
+    /// The child that is or holds a node, and how to name it; the value where the node is its key.
+    fn step_towards(self, id: u32) -> Option<(String, Self)> {
+        if let Some(entry) = self.own_entries().find(|entry| entry.value.last_id() >= id) {
+            let name = entry.name().unwrap_or("?").to_owned();
+            let in_key = id < entry.value.id;
+            let below = if in_key {
+                Self::new(self.document, id)
+            } else {
+                entry.value
+            };
+            return Some((name, below));
+        }
+        let (index, item) = self
+            .own_items()
+            .enumerate()
+            .find(|(_, item)| item.last_id() >= id)?;
+        Some((format!("[{index}]"), item))
+    }
+
+    /// The last node that is part of this one.
+    fn last_id(self) -> u32 {
+        match self.raw().shape {
+            Shape::Sequence { after, .. } | Shape::Mapping { after, .. } => after - 1,
+            _ => self.id,
+        }
+    }
+
     /// What is written here.
     pub fn kind(self) -> Kind {
         match self.raw().shape {

@@ -1,0 +1,196 @@
+//! The two streams: steps on standard output, warnings and errors on standard error.
+//!
+//! Invariant: the key is hidden in everything that passes here, and control characters of text that
+//! comes from outside are escaped; a closed pipe ends the output, not the run.
+
+use std::{
+    io::{IsTerminal, Write, stderr},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::{
+    failure::Failure,
+    observed::{Container, printable},
+    trace::{Exchange, Peer, Trace},
+};
+
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// What steps, warnings and errors are printed to.
+pub(super) struct Console {
+    quiet: bool,
+    verbose: bool,
+    key: Mutex<Option<SecretString>>,
+    spinner: Mutex<Option<ProgressBar>>,
+}
+
+impl Console {
+    pub(super) fn new(quiet: bool, verbose: bool) -> Self {
+        Self {
+            quiet,
+            verbose,
+            key: Mutex::new(None),
+            spinner: Mutex::new(None),
+        }
+    }
+
+    /// Hides `key` from now on in everything that is printed (C56).
+    pub(super) fn hide(&self, key: &SecretString) {
+        *lock(&self.key) = Some(key.clone());
+    }
+
+    /// A step: its verb, and what it is about.
+    pub(super) fn step(&self, verb: &str, about: &str) {
+        if !self.quiet {
+            self.out(&format!("{GOOD}{verb:>9}{GOOD:#} {}", printable(about)));
+        }
+    }
+
+    /// A line of its own on standard output, quiet or not: what the command is for.
+    pub(super) fn line(&self, text: &str) {
+        self.out(text);
+    }
+
+    /// A heading between parts of the output.
+    pub(super) fn heading(&self, text: &str) {
+        if !self.quiet {
+            self.out(&format!("\n{HINT}{text}{HINT:#}"));
+        }
+    }
+
+    /// A warning, of one line or more.
+    pub(super) fn warning(&self, text: &str) {
+        self.err(&format!("{WARNING}warning:{WARNING:#} {}", lines(text)));
+    }
+
+    /// An error: message and causes, details, the state of the stack, the hint.
+    pub(super) fn error(&self, error: &anyhow::Error, state: Option<&str>) {
+        self.done();
+        self.err(&format!(
+            "{ERROR}error:{ERROR:#} {}",
+            printable(&format!("{error:#}"))
+        ));
+        if let Some(details) = Failure::details_of(error) {
+            self.err(&lines(details));
+        }
+        if let Some(state) = state {
+            self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));
+        }
+        if let Some(hint) = Failure::hint_of(error) {
+            self.err(&format!("{HINT}hint:{HINT:#} {}", printable(hint)));
+        }
+    }
+
+    /// The containers as a table of Names, Image and Status (C54).
+    pub(super) fn containers(&self, containers: &[Container]) {
+        if self.quiet {
+            return;
+        }
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header(["Names", "Image", "Status"]);
+        for container in containers {
+            let cells = [
+                &container.names.join(","),
+                &container.image,
+                &container.status,
+            ];
+            table.add_row(cells.map(|cell| printable(cell).into_owned()));
+        }
+        self.out(&table.trim_fmt());
+    }
+
+    /// A spinner while something takes a while, on a terminal only.
+    pub(super) fn waiting(&self, what: &str) {
+        self.done();
+        if self.quiet || !stderr().is_terminal() {
+            return;
+        }
+        let spinner = ProgressBar::new_spinner().with_message(printable(what).into_owned());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+            spinner.set_style(style);
+        }
+        spinner.enable_steady_tick(Duration::from_millis(120));
+        *lock(&self.spinner) = Some(spinner);
+    }
+
+    /// Ends the spinner.
+    pub(super) fn done(&self) {
+        if let Some(spinner) = lock(&self.spinner).take() {
+            spinner.finish_and_clear();
+        }
+    }
+
+    /// The trace of `-v`.
+    pub(super) fn trace(self: &std::sync::Arc<Self>) -> Trace {
+        if !self.verbose {
+            return Trace::off();
+        }
+        let console = std::sync::Arc::clone(self);
+        Trace::to(move |exchange| console.exchange(exchange))
+    }
+
+    fn exchange(&self, exchange: &Exchange) {
+        let peer = match exchange.peer {
+            Peer::Manager => "manager",
+            Peer::Engine => "engine",
+        };
+        let text = format!(
+            "{peer}: {} {} -> {} in {:.1} ms",
+            exchange.method,
+            exchange.path,
+            exchange.outcome,
+            exchange.elapsed.as_secs_f64() * 1000.0
+        );
+        self.err(&format!("{DIM}{}{DIM:#}", printable(&text)));
+    }
+
+    fn out(&self, text: &str) {
+        let text = self.without_key(text);
+        self.paused(|| {
+            let _ = writeln!(anstream::stdout().lock(), "{text}");
+        });
+    }
+
+    fn err(&self, text: &str) {
+        let text = self.without_key(text);
+        self.paused(|| {
+            let _ = writeln!(anstream::stderr().lock(), "{text}");
+        });
+    }
+
+    /// Prints without tearing the spinner's line.
+    fn paused(&self, print: impl FnOnce()) {
+        match &*lock(&self.spinner) {
+            Some(spinner) => spinner.suspend(print),
+            None => print(),
+        }
+    }
+
+    fn without_key(&self, text: &str) -> String {
+        match &*lock(&self.key) {
+            Some(key) if key.expose_secret().len() >= 8 => text.replace(key.expose_secret(), "***"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+/// Several lines from outside, each safe for a terminal.
+fn lines(text: &str) -> String {
+    let lines: Vec<_> = text.trim_end().split('\n').map(printable).collect();
+    lines.join("\n")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

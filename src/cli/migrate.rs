@@ -1,0 +1,119 @@
+//! `stacklift <STACK>`: the contract's checks in the contract's order (C04), then its procedure.
+
+use std::sync::Arc;
+
+use super::{
+    Common, Console, Ended, MigrateArguments,
+    settings::{KeySource, Settings},
+    stack_required,
+};
+use crate::{
+    engine::{self, Engine},
+    manager::{self, Manager, Tls},
+    migrate::{self, Event, Migration, OnRefusal},
+    stack::{Backup, Stack, StackName},
+};
+
+pub(super) fn run(
+    arguments: &MigrateArguments,
+    common: &Common,
+    console: &Arc<Console>,
+) -> Result<(), Ended> {
+    let name = arguments.stack.as_deref().ok_or_else(stack_required)?;
+    let name = StackName::new(name)?;
+    let key = KeySource::from_env()?;
+    name.refuse_management_plane()?;
+    let settings = Settings::load(common)?;
+    let key = key.read()?;
+    console.hide(&key);
+    let stack = Stack::find(name, &settings.location)?;
+    if settings.tls == Tls::Off && !settings.base_url.is_loopback() {
+        console.warning(&format!(
+            "the certificate of {} is not checked; --tls system or --tls FILE.pem does",
+            settings.base_url
+        ));
+    }
+    let trace = console.trace();
+    let manager = Manager::new(manager::Options {
+        base_url: settings.base_url.clone(),
+        key,
+        tls: settings.tls.clone(),
+        timeout: settings.timeout,
+        trace: trace.clone(),
+    })?;
+    let engine = Engine::open(engine::Options::new(
+        &settings.location.tool,
+        settings.engine,
+        engine::Surroundings::from_env(),
+        trace,
+    ));
+    let migration = Migration {
+        stack: &stack,
+        manager: &manager,
+        base_url: &settings.base_url,
+        engine: &engine,
+        endpoint: settings.endpoint,
+        today: chrono::Local::now().date_naive(),
+        on_refusal: on_refusal(arguments.force),
+    };
+    migrate::run(&migration, &mut |event| show(console, &event)).map_err(Ended::Stopped)
+}
+
+pub(super) fn on_refusal(force: bool) -> OnRefusal {
+    if force {
+        OnRefusal::GoOn
+    } else {
+        OnRefusal::Stop
+    }
+}
+
+/// Prints what a run says.
+pub(super) fn show(console: &Console, event: &Event) {
+    console.done();
+    match event {
+        Event::Banner { stack, endpoint } => console.step(
+            "migrate",
+            &format!(
+                "{} from {} to endpoint {endpoint}",
+                stack.name(),
+                stack.dir().display()
+            ),
+        ),
+        Event::Backup(Backup::Made(path)) => {
+            console.step("backup", &format!("{} written", path.display()));
+        }
+        Event::Backup(Backup::Kept(path)) => {
+            console.step(
+                "backup",
+                &format!("{} is there already and is kept", path.display()),
+            );
+        }
+        Event::Normalised(name) => {
+            console.step("name", &format!("the manager will call it {name}"));
+        }
+        Event::Warning(text) => console.warning(text),
+        Event::Losses(losses) => {
+            let lines: Vec<_> = losses.iter().map(|loss| format!("  - {loss}")).collect();
+            console.warning(&format!("the stack will lose:\n{}", lines.join("\n")));
+        }
+        Event::Deleting(record) => {
+            console.step("delete", &format!("record {} at the manager", record.id));
+        }
+        Event::Removing(containers) => {
+            let names: Vec<_> = containers
+                .iter()
+                .map(super::super::observed::Container::name)
+                .collect();
+            let plural = if names.len() == 1 { "" } else { "s" };
+            console.step(
+                "remove",
+                &format!("{} container{plural}: {}", names.len(), names.join(", ")),
+            );
+        }
+        Event::Waiting(what) => console.waiting(what),
+        Event::Created { name, id } => {
+            console.step("created", &format!("stack {name} with Id {id}"));
+        }
+        Event::Containers(containers) => console.containers(containers),
+    }
+}

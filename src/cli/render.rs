@@ -1,0 +1,51 @@
+//! `stacklift render <STACK>`: the payload of call C, from the disk alone.
+
+use std::io::{IsTerminal, Write, stdout};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::{Common, Console, RenderArguments, settings::Settings};
+use crate::{
+    migrate::Rewrite,
+    stack::{Stack, StackName},
+};
+
+pub(super) fn run(arguments: &RenderArguments, common: &Common, console: &Console) -> Result<()> {
+    let name = StackName::new(&arguments.stack)?;
+    let settings = Settings::load(common)?;
+    let stack = Stack::find(name, &settings.location)?;
+    let rewrite = Rewrite::literal(&stack.read()?, stack.dir_text());
+    for warning in &rewrite.env.warnings {
+        console.warning(&format!("{}/.env: {warning}", stack.dir().display()));
+    }
+    let payload = rewrite.payload(stack.name().as_str());
+    if arguments.reveal {
+        let bytes = serde_json::to_vec(&payload).context("failed to write JSON")?;
+        write(&bytes);
+        return Ok(());
+    }
+    let mut json = serde_json::to_value(payload).context("failed to write JSON")?;
+    mask_values(&mut json);
+    console.line(&serde_json::to_string_pretty(&json).context("failed to write JSON")?);
+    Ok(())
+}
+
+fn mask_values(payload: &mut Value) {
+    let variables = payload.get_mut("env").and_then(Value::as_array_mut);
+    for variable in variables.into_iter().flatten() {
+        variable["value"] = Value::from("***");
+    }
+}
+
+/// The bytes as they would be sent: past every filter, with a line end for a terminal only.
+fn write(bytes: &[u8]) {
+    let mut out = stdout().lock();
+    // A closed pipe is no reason to complain.
+    let _ = out.write_all(bytes).and_then(|()| {
+        if out.is_terminal() {
+            out.write_all(b"\n")?;
+        }
+        out.flush()
+    });
+}

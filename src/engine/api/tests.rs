@@ -1,0 +1,445 @@
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::net::{UnixListener, UnixStream},
+    sync::Arc,
+};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::engine::{Choice, Engine, Surroundings};
+
+/// What the engine in a test does about one request.
+enum Reply {
+    Answer(u16, &'static str, String),
+    Hang,
+}
+
+fn json(status: u16, body: impl Into<String>) -> Reply {
+    Reply::Answer(status, "", body.into())
+}
+
+/// An engine on a socket of its own; `answer` is given `METHOD path`.
+struct Fake {
+    folder: TempDir,
+    requests: Arc<Mutex<Vec<String>>>,
+    connections: Arc<Mutex<usize>>,
+}
+
+impl Fake {
+    fn new(answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("sock")).unwrap();
+        let fake = Self {
+            folder,
+            requests: Arc::default(),
+            connections: Arc::default(),
+        };
+        let (requests, connections) = (Arc::clone(&fake.requests), Arc::clone(&fake.connections));
+        let answer = Arc::new(answer);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                *lock(&connections) += 1;
+                let (answer, requests) = (Arc::clone(&answer), Arc::clone(&requests));
+                thread::spawn(move || serve(&stream.unwrap(), &*answer, &requests));
+            }
+        });
+        fake
+    }
+
+    /// An engine of that version, which is not asked for it by `answer`.
+    fn speaking(
+        version: &'static str,
+        answer: impl Fn(&str) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(move |request| match request {
+            "GET /_ping" => Reply::Answer(200, version, "OK".to_owned()),
+            other => answer(other),
+        })
+    }
+
+    fn engine(&self) -> Engine {
+        self.engine_within(Duration::from_secs(30), Duration::from_secs(30))
+    }
+
+    fn engine_within(&self, read: Duration, removal: Duration) -> Engine {
+        engine_on(&self.folder.path().join("sock"), read, removal)
+    }
+
+    fn requests(&self) -> Vec<String> {
+        lock(&self.requests).clone()
+    }
+}
+
+fn engine_on(socket: &std::path::Path, read: Duration, removal: Duration) -> Engine {
+    Engine::open(Options {
+        tool: "docker".to_owned(),
+        choice: Choice::Api,
+        surroundings: Surroundings {
+            docker_host: Some(format!("unix://{}", socket.display())),
+            ..Surroundings::default()
+        },
+        read_timeout: read,
+        connect_timeout: Duration::from_secs(5),
+        removal_timeout: removal,
+        trace: Trace::off(),
+    })
+}
+
+fn serve(mut stream: &UnixStream, answer: &dyn Fn(&str) -> Reply, requests: &Mutex<Vec<String>>) {
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    while let Some(line) = lines.next() {
+        let request = line.trim_end_matches(" HTTP/1.1").to_owned();
+        let _head: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+        lock(requests).push(request.clone());
+        let Reply::Answer(status, version, body) = answer(&request) else {
+            thread::sleep(Duration::from_mins(1));
+            return;
+        };
+        let version = match version {
+            "" => String::new(),
+            version => format!("Api-Version: {version}\r\n"),
+        };
+        let length = match status {
+            204 => String::new(),
+            _ => format!("Content-Length: {}\r\n", body.len()),
+        };
+        let answer = format!("HTTP/1.1 {status} Words\r\n{version}{length}\r\n{body}");
+        if stream.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn container(id: &str) -> Container {
+    Container {
+        id: id.to_owned(),
+        names: vec![format!("web-{id}")],
+        ..Container::default()
+    }
+}
+
+const FILTER: &str = "filters=%7B%22label%22%3A%5B%22com.docker.compose.project%3Dweb%22%5D%7D";
+
+#[test]
+fn the_lower_version_is_spoken() {
+    for (theirs, spoken) in [
+        ("1.41", "1.41"),
+        ("1.51", "1.51"),
+        ("1.52", "1.51"),
+        ("2.0", "1.51"),
+    ] {
+        let fake = Fake::speaking(theirs, |_| json(200, "[]"));
+        fake.engine().list("web").unwrap();
+        assert_eq!(
+            fake.requests(),
+            [
+                "GET /_ping".to_owned(),
+                format!("GET /v{spoken}/containers/json?all=1&{FILTER}")
+            ]
+        );
+    }
+}
+
+#[test]
+fn an_engine_that_refuses_old_clients_is_understood() {
+    let fake = Fake::speaking("1.52", |request| {
+        let minor = request
+            .split_once("/v1.")
+            .and_then(|(_, rest)| rest.split_once('/'));
+        if minor.is_some_and(|(minor, _)| minor.parse::<u16>().is_ok_and(|minor| minor >= 44)) {
+            json(200, r#"{"ID":"5a1c"}"#)
+        } else {
+            json(
+                400,
+                r#"{"message":"client version is too old. Minimum supported API version is 1.44"}"#,
+            )
+        }
+    });
+    assert_eq!(fake.engine().id().unwrap(), "5a1c");
+}
+
+#[test]
+fn an_engine_in_trouble_still_tells_its_version() {
+    let fake = Fake::new(|request| match request {
+        "GET /_ping" => Reply::Answer(500, "1.41", "swarm is locked".to_owned()),
+        _ => json(200, "[]"),
+    });
+    assert_eq!(fake.engine().list("web").unwrap(), []);
+}
+
+#[test]
+fn one_connection_and_one_ping_serve_many_questions() {
+    let fake = Fake::speaking("1.41", |_| json(200, "[]"));
+    let engine = fake.engine();
+    for _ in 0..5 {
+        engine.list("web").unwrap();
+    }
+    assert_eq!(fake.requests().len(), 6);
+    assert_eq!(*lock(&fake.connections), 1);
+}
+
+#[test]
+fn null_and_absent_fields_are_empty_ones() {
+    let fake = Fake::speaking("1.41", |_| {
+        json(
+            200,
+            r#"[{"Id":"b","Names":null,"Image":null,"State":null,"Status":null,"Ports":null,"Mounts":null,
+                 "Labels":{"com.docker.compose.project":"web"}},
+                {"Id":"a","Labels":{"com.docker.compose.project":"web"}},
+                {"Id":"c","Labels":null},
+                {"Id":"d","Labels":{"com.docker.compose.project":"web2"}}]"#,
+        )
+    });
+    let ids: Vec<_> = fake
+        .engine()
+        .list("web")
+        .unwrap()
+        .into_iter()
+        .map(|found| found.id)
+        .collect();
+    // `c` and `d` are none of the project's, whatever the filter let through.
+    assert_eq!(ids, ["a", "b"]);
+    let fake = Fake::speaking("1.41", |_| json(200, "null"));
+    assert_eq!(fake.engine().list("web").unwrap(), []);
+}
+
+#[test]
+fn an_image_whose_name_moved_on_is_named_as_it_was() {
+    let fake = Fake::speaking("1.41", |request| {
+        if request.starts_with("GET /v1.41/containers/json") {
+            return json(
+                200,
+                r#"[{"Id":"a","Image":"sha256:77","Labels":{"com.docker.compose.project":"web"}},
+                    {"Id":"b","Image":"web:2","Labels":{"com.docker.compose.project":"web"}}]"#,
+            );
+        }
+        assert_eq!(request, "GET /v1.41/containers/a/json");
+        json(200, r#"{"Config":{"Image":"web:1"}}"#)
+    });
+    let images: Vec<_> = fake
+        .engine()
+        .list("web")
+        .unwrap()
+        .into_iter()
+        .map(|found| found.image)
+        .collect();
+    assert_eq!(images, ["web:1", "web:2"]);
+}
+
+#[test]
+fn a_container_already_gone_is_no_failure() {
+    let fake = Fake::speaking("1.41", |request| match request {
+        "DELETE /v1.41/containers/a?force=1" => json(204, ""),
+        _ => json(404, r#"{"message":"No such container: b"}"#),
+    });
+    fake.engine()
+        .remove(&[container("a"), container("b")])
+        .unwrap();
+    let mut requests = fake.requests();
+    requests.sort();
+    assert_eq!(
+        requests,
+        [
+            "DELETE /v1.41/containers/a?force=1",
+            "DELETE /v1.41/containers/b?force=1",
+            "GET /_ping"
+        ]
+    );
+}
+
+#[test]
+fn a_removal_begun_by_another_is_waited_for() {
+    let looks = Mutex::new(0);
+    let fake = Fake::speaking("1.41", move |request| {
+        if request.starts_with("DELETE") {
+            return json(
+                409,
+                r#"{"message":"removal of container a is already in progress"}"#,
+            );
+        }
+        *lock(&looks) += 1;
+        match *lock(&looks) {
+            1 | 2 => json(200, "{}"),
+            _ => json(404, "{}"),
+        }
+    });
+    fake.engine().remove(&[container("a")]).unwrap();
+    assert_eq!(fake.requests().len(), 5);
+}
+
+#[test]
+fn a_removal_that_never_ends_is_not_waited_for_for_ever() {
+    let fake = Fake::speaking("1.41", |request| {
+        if request.starts_with("DELETE") {
+            return json(
+                409,
+                r#"{"message":"removal of container a is already in progress"}"#,
+            );
+        }
+        json(200, "{}")
+    });
+    let engine = fake.engine_within(Duration::from_secs(30), Duration::from_millis(150));
+    let error = engine.remove(&[container("a")]).unwrap_err();
+    assert_eq!(
+        Failure::details_of(&error),
+        Some("web-a: its removal, begun by another, has not ended")
+    );
+}
+
+#[test]
+fn what_could_not_be_removed_is_named_with_the_reason() {
+    let fake = Fake::speaking("1.41", |request| match request {
+        "DELETE /v1.41/containers/b?force=1" => json(500, r#"{"message":"driver\u001b failed"}"#),
+        "DELETE /v1.41/containers/c?force=1" => json(500, r#"{"message":"could not kill"}"#),
+        "GET /v1.41/containers/b/json" => json(200, "{}"),
+        // It went all the same.
+        "GET /v1.41/containers/c/json" => json(404, "{}"),
+        _ => json(204, ""),
+    });
+    let error = fake
+        .engine()
+        .remove(&[container("a"), container("b"), container("c")])
+        .unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "failed to remove the containers: 1 of 3 are left: web-b"
+    );
+    assert_eq!(
+        Failure::details_of(&error),
+        Some("web-b: the engine answers 500: driver\\u{1b} failed")
+    );
+}
+
+#[test]
+fn containers_are_removed_at_the_same_time() {
+    let going = Arc::new(std::sync::Barrier::new(AT_ONCE));
+    let fake = Fake::speaking("1.41", move |_| {
+        // Passed only once as many requests are under way as may be.
+        going.wait();
+        json(204, "")
+    });
+    let containers: Vec<_> = (0..AT_ONCE * 2)
+        .map(|at| container(&at.to_string()))
+        .collect();
+    fake.engine().remove(&containers).unwrap();
+    assert!(*lock(&fake.connections) <= AT_ONCE + 1);
+}
+
+#[test]
+fn an_engine_that_hangs_is_given_up() {
+    let fake = Fake::speaking("1.41", |_| Reply::Hang);
+    let engine = fake.engine_within(Duration::from_millis(150), Duration::from_millis(150));
+    let started = Instant::now();
+    let error = engine.id().unwrap_err();
+    let text = format!("{error:#}");
+    assert!(text.ends_with("within 150ms"), "{text}");
+    let error = engine
+        .remove(&[container("a"), container("b")])
+        .unwrap_err();
+    assert!(
+        format!("{error:#}").contains("2 of 2 are left: web-a, web-b"),
+        "{error:#}"
+    );
+    assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_listener_that_takes_no_connection_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let _first = UnixStream::connect(&socket).unwrap();
+    let engine = engine_on(
+        &socket,
+        Duration::from_millis(150),
+        Duration::from_millis(150),
+    );
+    let error = engine.id().unwrap_err();
+    assert!(format!("{error:#}").contains("within"), "{error:#}");
+}
+
+#[test]
+fn what_is_no_engine_is_called_so() {
+    let page = "<!DOCTYPE html><html>Welcome to nginx!</html>";
+    let text_of = |fake: &Fake| format!("{:#}", fake.engine().id().unwrap_err());
+    let text = text_of(&Fake::new(|_| json(200, "<html>")));
+    assert!(
+        text.ends_with("does not say which version of the Engine API it speaks"),
+        "{text}"
+    );
+    let text = text_of(&Fake::new(move |_| json(502, page)));
+    assert!(
+        text.ends_with("answers GET /_ping with 502 and an HTML page"),
+        "{text}"
+    );
+    let text = text_of(&Fake::speaking("1.41", move |_| json(200, page)));
+    assert!(
+        text.ends_with("with what no engine writes: it is an HTML page"),
+        "{text}"
+    );
+    let text = text_of(&Fake::speaking("1.41", |_| json(200, "\u{7}garbage")));
+    assert!(
+        text.contains("with what no engine writes: ") && text.ends_with("\\u{7}garbage"),
+        "{text}"
+    );
+    let text = text_of(&Fake::speaking("1.41", |_| json(200, r#"{"ID":""}"#)));
+    assert!(text.ends_with("has none"), "{text}");
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let fake = Fake::speaking("1.41", |_| json(301, "moved"));
+    let text = format!("{:#}", fake.engine().id().unwrap_err());
+    assert!(text.ends_with("the engine answers 301: moved"), "{text}");
+    assert_eq!(fake.requests().len(), 2);
+}
+
+#[test]
+fn a_socket_that_is_not_there_or_not_listened_on_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("sock");
+    let limit = Duration::from_secs(5);
+    let expect = |cause: &str| {
+        let error = engine_on(&socket, limit, limit).list("web").unwrap_err();
+        let text = format!("{error:#}");
+        let shown = format!("cannot reach the engine on {}: ", socket.display());
+        assert!(text.contains(&shown) && text.contains(cause), "{text}");
+        assert_eq!(Failure::hint_of(&error), Some("is the engine running?"));
+    };
+    expect("No such file");
+    drop(UnixListener::bind(&socket).unwrap());
+    expect("refused");
+}
+
+#[test]
+fn the_permission_that_is_missing_has_a_hint() {
+    let fake = Fake::speaking("1.41", |_| json(200, "[]"));
+    let error = Api::new(
+        fake.folder.path().join("sock"),
+        Options {
+            tool: "docker".to_owned(),
+            choice: Choice::Api,
+            surroundings: Surroundings::default(),
+            read_timeout: Duration::from_secs(1),
+            connect_timeout: Duration::from_secs(1),
+            removal_timeout: Duration::from_secs(1),
+            trace: Trace::off(),
+        },
+    )
+    .unreachable(
+        io::Error::from(io::ErrorKind::PermissionDenied).into(),
+        Duration::from_secs(1),
+    );
+    assert!(Failure::hint_of(&error).is_some_and(|hint| hint.starts_with("run it as root")));
+}
+
+#[test]
+fn a_query_is_encoded() {
+    assert_eq!(percent_encoded("a-Z_0.~"), "a-Z_0.~");
+    assert_eq!(
+        percent_encoded("{\"ü&=+ %\"}"),
+        "%7B%22%C3%BC%26%3D%2B%20%25%22%7D"
+    );
+}

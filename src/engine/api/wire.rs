@@ -1,0 +1,127 @@
+//! What the Engine API writes. Any field may be `null` or absent, as engines differ.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::observed::{self, MountKind};
+
+/// An entry of `GET /containers/json`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Container {
+    id: String,
+    #[serde(default, deserialize_with = "nullable")]
+    names: Vec<String>,
+    #[serde(default, deserialize_with = "nullable")]
+    image: String,
+    #[serde(default, deserialize_with = "nullable")]
+    state: String,
+    #[serde(default, deserialize_with = "nullable")]
+    status: String,
+    #[serde(default, deserialize_with = "nullable")]
+    labels: BTreeMap<String, String>,
+    #[serde(default, deserialize_with = "nullable")]
+    ports: Vec<Port>,
+    #[serde(default, deserialize_with = "nullable")]
+    mounts: Vec<Mount>,
+}
+
+#[derive(Deserialize)]
+struct Port {
+    #[serde(rename = "IP", default, deserialize_with = "nullable")]
+    address: String,
+    #[serde(rename = "PrivatePort")]
+    inside: u16,
+    /// Absent where the port is only exposed.
+    #[serde(rename = "PublicPort", default)]
+    outside: Option<u16>,
+    #[serde(rename = "Type", default, deserialize_with = "nullable")]
+    protocol: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Mount {
+    #[serde(default, deserialize_with = "nullable")]
+    r#type: String,
+    #[serde(default, deserialize_with = "nullable")]
+    name: String,
+    #[serde(default, deserialize_with = "nullable")]
+    source: String,
+    #[serde(default, deserialize_with = "nullable")]
+    destination: String,
+}
+
+/// What matters of `GET /containers/<id>/json`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Inspected {
+    pub(super) config: InspectedConfig,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct InspectedConfig {
+    pub(super) image: String,
+}
+
+/// What matters of `GET /info`.
+#[derive(Deserialize)]
+pub(super) struct Info {
+    #[serde(rename = "ID", default, deserialize_with = "nullable")]
+    pub(super) id: String,
+}
+
+/// The body of an error.
+#[derive(Deserialize)]
+pub(super) struct Message {
+    pub(super) message: String,
+}
+
+impl From<Container> for observed::Container {
+    fn from(wire: Container) -> Self {
+        Self {
+            id: wire.id,
+            names: wire.names,
+            image: wire.image,
+            state: wire.state,
+            status: wire.status,
+            labels: wire.labels,
+            ports: wire.ports.into_iter().filter_map(published).collect(),
+            mounts: wire.mounts.into_iter().map(mount).collect(),
+        }
+    }
+}
+
+fn published(wire: Port) -> Option<observed::PublishedPort> {
+    let host_port = wire.outside.filter(|port| *port != 0)?;
+    Some(observed::PublishedPort {
+        address: wire.address,
+        host_port,
+        container_port: wire.inside,
+        protocol: wire.protocol,
+    })
+}
+
+fn mount(wire: Mount) -> observed::Mount {
+    let kind = match wire.r#type.as_str() {
+        "bind" => MountKind::Bind,
+        "volume" => MountKind::Volume,
+        _ => MountKind::Other,
+    };
+    observed::Mount {
+        kind,
+        name: Some(wire.name).filter(|name| kind == MountKind::Volume && !name.is_empty()),
+        source: wire.source,
+        target: wire.destination,
+    }
+}
+
+fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

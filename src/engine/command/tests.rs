@@ -1,0 +1,363 @@
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    engine::{Choice, Engine},
+    observed::{Mount, MountKind, PublishedPort},
+};
+
+const TOOL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/engine/tool");
+
+/// A container command that runs a shell text, and what was run.
+struct Fake {
+    folder: TempDir,
+    engine: Engine,
+    runs: Arc<Mutex<Vec<String>>>,
+}
+
+impl Fake {
+    /// `script` finds the arguments in `$@` and its folder in `$HERE`.
+    fn new(script: &str) -> Self {
+        Self::with_limits(script, Duration::from_secs(30), Duration::from_secs(30))
+    }
+
+    fn with_limits(script: &str, read: Duration, removal: Duration) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        symlink(TOOL, folder.path().join("docker")).unwrap();
+        let script = format!("HERE={}\n{script}", folder.path().display());
+        fs::write(folder.path().join("script"), script).unwrap();
+        let runs = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&runs);
+        let engine = Engine::open(Options {
+            tool: "docker".to_owned(),
+            choice: Choice::Command,
+            surroundings: Surroundings {
+                path: Some(search_with(folder.path())),
+                ..Surroundings::default()
+            },
+            read_timeout: read,
+            connect_timeout: read,
+            removal_timeout: removal,
+            trace: Trace::to(move |exchange| {
+                seen.lock()
+                    .unwrap()
+                    .push(format!("{} → {}", exchange.path, exchange.outcome));
+            }),
+        });
+        Self {
+            folder,
+            engine,
+            runs,
+        }
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    fn runs(&self) -> Vec<String> {
+        self.runs.lock().unwrap().clone()
+    }
+}
+
+fn search_with(folder: &Path) -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
+    std::env::join_paths(folders).unwrap()
+}
+
+fn id(of: u32) -> String {
+    format!("{of:064x}")
+}
+
+fn container(of: u32) -> Container {
+    Container {
+        id: id(of),
+        names: vec![format!("web-{of}")],
+        ..Container::default()
+    }
+}
+
+const LISTING: &str = r#"
+case "$1 $2" in
+    "ps -aq") cat "$HERE/ids" ;;
+    "ps -a") printf '%s\tUp 2 hours (healthy)\n' "$(printf %064d 1)" ;;
+    "inspect --type") cat "$HERE/inspected" ;;
+esac
+"#;
+
+const INSPECTED: &str = r#"[
+    {"Id":"0000000000000000000000000000000000000000000000000000000000000001","Name":"/web-1",
+     "State":{"Status":"running"},
+     "Config":{"Image":"web:1","Labels":{"com.docker.compose.project":"web","a":"b"}},
+     "NetworkSettings":{"Ports":{"80/tcp":[{"HostIp":"::","HostPort":"8080"},{"HostIp":"","HostPort":"8080"}],"443/tcp":null}},
+     "Mounts":[{"Type":"volume","Name":"data","Source":"/var/lib/x","Destination":"/data"},
+               {"Type":"bind","Source":"/etc","Destination":"/conf"},
+               {"Type":"tmpfs","Name":null,"Destination":"/tmp"}]},
+    {"Id":"0000000000000000000000000000000000000000000000000000000000000002","Name":"cron",
+     "State":{"Status":"exited"},"Config":{"Image":"cron","Labels":{"com.docker.compose.project":"web"}},
+     "NetworkSettings":{"Ports":null},"Mounts":null},
+    {"Id":"0000000000000000000000000000000000000000000000000000000000000003","Name":"/other",
+     "State":null,"Config":{"Image":"other","Labels":null}}
+]"#;
+
+#[test]
+fn a_container_is_reported_as_the_command_prints_it() {
+    let fake = Fake::new(LISTING);
+    fake.write("ids", "000000000001\n000000000002\n000000000003\n");
+    fake.write("inspected", INSPECTED);
+    let port = |address: &str| PublishedPort {
+        address: address.to_owned(),
+        host_port: 8080,
+        container_port: 80,
+        protocol: "tcp".to_owned(),
+    };
+    let mount = |kind, name: Option<&str>, source: &str, target: &str| Mount {
+        kind,
+        name: name.map(str::to_owned),
+        source: source.to_owned(),
+        target: target.to_owned(),
+    };
+    let label = ("com.docker.compose.project".to_owned(), "web".to_owned());
+    let cron = Container {
+        id: id(2),
+        names: vec!["cron".to_owned()],
+        image: "cron".to_owned(),
+        state: "exited".to_owned(),
+        status: "exited".to_owned(),
+        labels: BTreeMap::from([label.clone()]),
+        ..Container::default()
+    };
+    let web = Container {
+        id: id(1),
+        names: vec!["web-1".to_owned()],
+        image: "web:1".to_owned(),
+        state: "running".to_owned(),
+        status: "Up 2 hours (healthy)".to_owned(),
+        labels: BTreeMap::from([label, ("a".to_owned(), "b".to_owned())]),
+        ports: vec![port("0.0.0.0"), port("::")],
+        mounts: vec![
+            mount(MountKind::Bind, None, "/etc", "/conf"),
+            mount(MountKind::Volume, Some("data"), "", "/data"),
+            mount(MountKind::Other, None, "", "/tmp"),
+        ],
+    };
+    // The third does not carry the label: it is none of the project's, whatever the filter let through.
+    assert_eq!(fake.engine.list("web").unwrap(), [cron, web]);
+    assert_eq!(
+        fake.runs(),
+        [
+            "docker ps -aq --filter label=com.docker.compose.project=web → exit 0",
+            "docker inspect --type container 000000000001 000000000002 000000000003 → exit 0",
+            "docker ps -a --no-trunc --filter label=com.docker.compose.project=web --format {{.ID}}\\t{{.Status}} → exit 0",
+        ]
+    );
+}
+
+#[test]
+fn no_container_takes_one_run() {
+    let fake = Fake::new(LISTING);
+    fake.write("ids", "");
+    assert_eq!(fake.engine.list("web").unwrap(), []);
+    assert_eq!(fake.runs().len(), 1);
+}
+
+#[test]
+fn what_is_no_id_is_never_passed_on() {
+    let fake = Fake::new("echo 'Emulate Docker CLI using podman. -f'");
+    let error = fake.engine.list("web").unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "failed to list the containers of web: `docker ps -aq` prints what is no id: Emulate"
+    );
+}
+
+#[test]
+fn a_failing_command_is_quoted_without_control_characters() {
+    let fake = Fake::new("printf 'Cannot connect \\033[2Jto the daemon\\n' >&2; exit 3");
+    let error = fake.engine.list("web").unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "failed to list the containers of web: `docker ps` failed (exit status: 3): \
+         Cannot connect \\u{1b}[2Jto the daemon"
+    );
+}
+
+#[test]
+fn a_container_that_vanishes_meanwhile_is_left_out() {
+    let fake = Fake::new(
+        r#"
+case "$1 $2" in
+    "ps -aq") if [ -e "$HERE/gone" ]; then echo 000000000002; else echo 000000000001 000000000002; fi ;;
+    "inspect --type")
+        if [ -e "$HERE/gone" ]; then cat "$HERE/inspected"; else
+            touch "$HERE/gone"; echo "Error: No such container: 000000000001" >&2; exit 1; fi ;;
+esac"#,
+    );
+    fake.write(
+        "inspected",
+        &format!(
+            r#"[{{"Id":"{}","Name":"/db","Config":{{"Labels":{{"com.docker.compose.project":"web"}}}}}}]"#,
+            id(2)
+        ),
+    );
+    let names: Vec<_> = fake
+        .engine
+        .list("web")
+        .unwrap()
+        .into_iter()
+        .map(|found| found.names)
+        .collect();
+    assert_eq!(names, [["db"]]);
+}
+
+#[test]
+fn an_inspection_that_fails_for_its_own_reason_is_an_error() {
+    let fake =
+        Fake::new(r#"if [ "$1" = ps ]; then echo 000000000001; else echo broken >&2; exit 1; fi"#);
+    let error = fake.engine.list("web").unwrap_err();
+    assert!(format!("{error:#}").ends_with("`docker inspect` failed (exit status: 1): broken"));
+}
+
+#[test]
+fn a_command_that_hangs_is_ended() {
+    let fake = Fake::with_limits(
+        "exec sleep 60",
+        Duration::from_millis(200),
+        Duration::from_millis(200),
+    );
+    let started = Instant::now();
+    let error = fake.engine.id().unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "failed to ask the engine for its ID: `docker info` did not end within 200ms"
+    );
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert_eq!(
+        fake.runs(),
+        ["docker info --format {{.ID}} → timeout: ended after 200ms"]
+    );
+}
+
+#[test]
+fn a_missing_command_is_named() {
+    let engine = Engine::open(Options {
+        tool: "no-such-tool".to_owned(),
+        choice: Choice::Auto,
+        surroundings: Surroundings::default(),
+        read_timeout: Duration::from_secs(1),
+        connect_timeout: Duration::from_secs(1),
+        removal_timeout: Duration::from_secs(1),
+        trace: Trace::off(),
+    });
+    let error = engine.list("web").unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "failed to list the containers of web: there is no `no-such-tool` on PATH"
+    );
+    assert!(Failure::hint_of(&error).is_some());
+}
+
+#[test]
+fn an_engine_without_an_id_is_not_taken_for_one_with_an_empty_id() {
+    let fake = Fake::new("echo");
+    let error = fake.engine.id().unwrap_err();
+    assert!(format!("{error:#}").ends_with("`docker info` prints none"));
+}
+
+#[test]
+fn many_containers_are_removed_in_several_calls() {
+    let fake = Fake::new("echo $(($# - 2)) >> \"$HERE/counts\"");
+    let containers: Vec<_> = (1..=1201).map(container).collect();
+    fake.engine.remove(&containers).unwrap();
+    let counts = fs::read_to_string(fake.folder.path().join("counts")).unwrap();
+    assert_eq!(counts, "500\n500\n201\n");
+}
+
+#[test]
+fn nothing_to_remove_runs_nothing() {
+    let fake = Fake::new("exit 1");
+    fake.engine.remove(&[]).unwrap();
+    assert_eq!(fake.runs(), Vec::<String>::new());
+}
+
+/// `rm` complains and fails; `ps` then prints what the file `ids` holds.
+const COMPLAINING: &str = r#"
+if [ "$1" = rm ]; then cat "$HERE/complaint" >&2; exit 1; fi
+cat "$HERE/ids"
+"#;
+
+#[test]
+fn a_container_already_gone_is_no_failure() {
+    let fake = Fake::new(COMPLAINING);
+    fake.write(
+        "complaint",
+        &format!("Error: No such container: {}\n", id(1)),
+    );
+    fake.write("ids", &id(77));
+    fake.engine.remove(&[container(1), container(2)]).unwrap();
+    assert_eq!(
+        fake.runs().last().unwrap(),
+        "docker ps -aq --no-trunc → exit 0"
+    );
+}
+
+#[test]
+fn only_what_is_still_there_could_not_be_removed() {
+    let fake = Fake::new(COMPLAINING);
+    let complaint = format!(
+        "Error: No such container: {}\nError response from daemon: container {}: device or resource busy\n",
+        id(1),
+        id(3)
+    );
+    fake.write("complaint", &complaint);
+    fake.write("ids", &format!("{}\n{}\n", id(3), id(77)));
+    let error = fake
+        .engine
+        .remove(&[container(1), container(2), container(3)])
+        .unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "failed to remove the containers: 1 of 3 are left: web-3"
+    );
+    let details = Failure::details_of(&error).unwrap();
+    assert!(
+        details.starts_with("web-3: Error response from daemon: "),
+        "{details}"
+    );
+    assert!(details.ends_with("device or resource busy"), "{details}");
+}
+
+#[test]
+fn a_removal_begun_by_another_is_waited_for() {
+    let fake = Fake::new(&format!(
+        r#"
+if [ "$1" = rm ]; then
+    echo "Error response from daemon: removal of container {0} is already in progress" >&2; exit 1
+fi
+if [ -e "$HERE/third" ]; then exit 0; fi
+if [ -e "$HERE/second" ]; then touch "$HERE/third"; fi
+touch "$HERE/second"
+echo {0}"#,
+        id(1)
+    ));
+    fake.engine.remove(&[container(1)]).unwrap();
+    assert_eq!(fake.runs().len(), 4);
+}
+
+#[test]
+fn an_engine_that_is_gone_does_not_look_like_an_empty_one() {
+    let fake = Fake::new("echo 'Cannot connect to the daemon' >&2; exit 1");
+    let error = fake.engine.remove(&[container(1)]).unwrap_err();
+    assert!(
+        format!("{error:#}").contains("not known which are left"),
+        "{error:#}"
+    );
+}

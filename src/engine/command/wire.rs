@@ -1,0 +1,130 @@
+//! What `<tool> inspect` writes. Any field may be `null` or absent, as tools differ.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::observed::{self, MountKind};
+
+/// An entry of the array.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Container {
+    id: String,
+    #[serde(default, deserialize_with = "nullable")]
+    name: String,
+    #[serde(default, deserialize_with = "nullable")]
+    config: Config,
+    #[serde(default, deserialize_with = "nullable")]
+    state: State,
+    #[serde(default, deserialize_with = "nullable")]
+    network_settings: NetworkSettings,
+    #[serde(default, deserialize_with = "nullable")]
+    mounts: Vec<Mount>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Config {
+    #[serde(default, deserialize_with = "nullable")]
+    image: String,
+    #[serde(default, deserialize_with = "nullable")]
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct State {
+    #[serde(default, deserialize_with = "nullable")]
+    status: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct NetworkSettings {
+    /// `80/tcp` → where it is published; `null` where it is only exposed.
+    #[serde(default, deserialize_with = "nullable")]
+    ports: BTreeMap<String, Option<Vec<Binding>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Binding {
+    #[serde(default, deserialize_with = "nullable")]
+    host_ip: String,
+    #[serde(default, deserialize_with = "nullable")]
+    host_port: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Mount {
+    #[serde(default, deserialize_with = "nullable")]
+    r#type: String,
+    #[serde(default, deserialize_with = "nullable")]
+    name: String,
+    #[serde(default, deserialize_with = "nullable")]
+    source: String,
+    #[serde(default, deserialize_with = "nullable")]
+    destination: String,
+}
+
+impl From<Container> for observed::Container {
+    fn from(wire: Container) -> Self {
+        Self {
+            id: wire.id,
+            names: vec![wire.name],
+            image: wire.config.image,
+            // `ps` knows better; where it does not tell, the state is the next best.
+            status: wire.state.status.clone(),
+            state: wire.state.status,
+            labels: wire.config.labels,
+            ports: published(wire.network_settings.ports),
+            mounts: wire.mounts.into_iter().map(mount).collect(),
+        }
+    }
+}
+
+fn published(wire: BTreeMap<String, Option<Vec<Binding>>>) -> Vec<observed::PublishedPort> {
+    let mut ports = Vec::new();
+    for (inside, bindings) in wire {
+        let (port, protocol) = inside.split_once('/').unwrap_or((&inside, "tcp"));
+        let Ok(container_port) = port.parse() else {
+            continue;
+        };
+        for binding in bindings.unwrap_or_default() {
+            let Ok(host_port) = binding.host_port.parse() else {
+                continue;
+            };
+            ports.push(observed::PublishedPort {
+                address: binding.host_ip,
+                host_port,
+                container_port,
+                protocol: protocol.to_owned(),
+            });
+        }
+    }
+    ports
+}
+
+fn mount(wire: Mount) -> observed::Mount {
+    let kind = match wire.r#type.as_str() {
+        "bind" => MountKind::Bind,
+        "volume" => MountKind::Volume,
+        _ => MountKind::Other,
+    };
+    observed::Mount {
+        kind,
+        name: Some(wire.name).filter(|name| kind == MountKind::Volume && !name.is_empty()),
+        source: wire.source,
+        target: wire.destination,
+    }
+}
+
+fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

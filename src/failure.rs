@@ -1,0 +1,73 @@
+//! An error that says what to do: the message names the thing and the cause, the hint the way out.
+
+use std::{error::Error, fmt};
+
+/// A failure with a hint. Printed as `error: message: cause`, then `hint: …`.
+#[derive(Debug)]
+pub struct Failure {
+    message: String,
+    hint: Option<String>,
+    details: Option<String>,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl Failure {
+    /// A failure with `message`, a lower-case fragment.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: None,
+            details: None,
+            source: None,
+        }
+    }
+
+    /// What the person can do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Lines that stand below the message: a response body, a list of reasons.
+    #[must_use]
+    pub fn details(mut self, details: impl Into<String>) -> Self {
+        self.details = Some(details.into());
+        self
+    }
+
+    /// What caused it.
+    #[must_use]
+    pub fn source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// The first hint in the chain of causes of `error`.
+    pub fn hint_of(error: &anyhow::Error) -> Option<&str> {
+        Self::in_chain(error).find_map(|failure| failure.hint.as_deref())
+    }
+
+    /// The first details in the chain of causes of `error`.
+    pub fn details_of(error: &anyhow::Error) -> Option<&str> {
+        Self::in_chain(error).find_map(|failure| failure.details.as_deref())
+    }
+
+    fn in_chain(error: &anyhow::Error) -> impl Iterator<Item = &Self> {
+        error.chain().filter_map(|cause| cause.downcast_ref())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source
+            .as_ref()
+            .map(|source| source.as_ref() as &(dyn Error + 'static))
+    }
+}

@@ -1,0 +1,237 @@
+//! The manager's JSON, as this client reads and writes it.
+//!
+//! Invariant: the list is never held whole; an entry that is not understood is not a match, and a list
+//! that is not understood is an error, never an empty list.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    io::{BufReader, Read},
+};
+
+use anyhow::{Context, Result, anyhow};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{SeqAccess, Visitor},
+    ser::SerializeStruct,
+};
+use serde_json::{Value, value::RawValue};
+use ureq::{Body, http::Response};
+
+use crate::{
+    compose::dotenv::Variable,
+    failure::Failure,
+    observed::{Carried, Deployment, Record},
+};
+
+/// How much of a body that is one record, or one answer, is read.
+const ONE_ANSWER: u64 = 64 * 1024 * 1024;
+
+/// What call C sends (C53).
+#[derive(Clone, Copy)]
+pub struct Payload<'a> {
+    /// The stack's name, as it was given.
+    pub name: &'a str,
+    /// The rewritten compose text.
+    pub text: &'a str,
+    /// Names and values, in order.
+    pub env: &'a [Variable],
+}
+
+/// What a create answered when it made a record (C54).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Created {
+    /// The non-empty `Id`, as text.
+    pub id: String,
+    /// What it says of the deployment (N01).
+    pub deployment: Deployment,
+}
+
+impl Serialize for Payload<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut payload = serializer.serialize_struct("Payload", 4)?;
+        payload.serialize_field("name", self.name)?;
+        payload.serialize_field("stackFileContent", self.text)?;
+        payload.serialize_field("env", self.env)?;
+        payload.serialize_field("fromAppTemplate", &false)?;
+        payload.end()
+    }
+}
+
+/// The records of a list whose name `wanted` accepts (C50). 204 and `null` are empty lists (N03).
+pub(super) fn records(reply: Response<Body>, wanted: impl Fn(&str) -> bool) -> Result<Vec<Record>> {
+    if reply.status() == 204 {
+        return Ok(Vec::new());
+    }
+    let reader = reply
+        .into_body()
+        .into_with_config()
+        .limit(u64::MAX)
+        .reader();
+    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, reader));
+    let found = json
+        .deserialize_any(List { wanted })
+        .and_then(|found| json.end().map(|()| found));
+    found.map_err(|error| {
+        Failure::new("the manager's list of stacks cannot be understood")
+            .source(error)
+            .hint("check that --base-url is the manager's address, without /api")
+            .into()
+    })
+}
+
+/// One record (M17).
+pub(super) fn record(reply: Response<Body>) -> Result<Record> {
+    let body = read(reply).context("failed to read a record")?;
+    serde_json::from_slice::<RecordWire>(&body)
+        .map(Record::from)
+        .map_err(|error| anyhow!(error).context("the manager's record cannot be understood"))
+}
+
+/// The `ID` of an engine (M17).
+pub(super) fn engine_id(reply: Response<Body>) -> Result<Option<String>> {
+    let body = read(reply).context("failed to read the engine's id")?;
+    let json: Value = serde_json::from_slice(&body).context("the endpoint's answer is not JSON")?;
+    let id = json.get("ID").and_then(Value::as_str).unwrap_or_default();
+    Ok((!id.is_empty()).then(|| id.to_owned()))
+}
+
+/// What a create made, if its answer is JSON with a non-empty `Id` (C54).
+pub(super) fn created(body: &[u8]) -> Option<Created> {
+    let json: Value = serde_json::from_slice(body).ok()?;
+    let id = match json.get("Id")? {
+        Value::Null => return None,
+        Value::String(id) if id.is_empty() => return None,
+        Value::String(id) => id.clone(),
+        id => id.to_string(),
+    };
+    Some(Created {
+        id,
+        deployment: deployment(&json),
+    })
+}
+
+fn read(reply: Response<Body>) -> std::io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    reply
+        .into_body()
+        .into_with_config()
+        .limit(ONE_ANSWER)
+        .reader()
+        .read_to_end(&mut body)?;
+    Ok(body)
+}
+
+struct List<W> {
+    wanted: W,
+}
+
+impl<'de, W: Fn(&str) -> bool> Visitor<'de> for List<W> {
+    type Value = Vec<Record>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an array of stacks")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        #[derive(Deserialize)]
+        struct Head<'a> {
+            #[serde(rename = "Name", borrow)]
+            name: Cow<'a, str>,
+        }
+        let mut found = Vec::new();
+        while let Some(entry) = entries.next_element::<Box<RawValue>>()? {
+            let wanted = serde_json::from_str::<Head>(entry.get())
+                .is_ok_and(|head| (self.wanted)(&head.name));
+            if wanted && let Ok(record) = serde_json::from_str::<RecordWire>(entry.get()) {
+                found.push(record.into());
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RecordWire {
+    id: serde_json::Number,
+    name: String,
+    endpoint_id: i64,
+    #[serde(flatten)]
+    rest: Value,
+}
+
+impl From<RecordWire> for Record {
+    fn from(wire: RecordWire) -> Self {
+        Self {
+            id: wire.id.to_string(),
+            name: wire.name,
+            endpoint_id: wire.endpoint_id,
+            deployment: deployment(&wire.rest),
+            carries: carries(&wire.rest),
+            variables: variables(&wire.rest),
+        }
+    }
+}
+
+/// `Status`: 1 active, 2 inactive, 3 deploying, 4 error with its reason (N01).
+fn deployment(json: &Value) -> Deployment {
+    match json.get("Status").and_then(Value::as_i64) {
+        Some(2) => Deployment::Inactive,
+        Some(3) => Deployment::Deploying,
+        Some(4) => Deployment::Failed(reason(json)),
+        _ => Deployment::Active,
+    }
+}
+
+fn reason(json: &Value) -> Option<String> {
+    let last = json.get("DeploymentStatus")?.as_array()?.last()?;
+    let message = last.get("Message")?.as_str()?;
+    (!message.is_empty()).then(|| message.to_owned())
+}
+
+/// What a record carries that a new one of the same name will not (B01).
+fn carries(json: &Value) -> Vec<Carried> {
+    let set = |value: Option<&Value>| match value {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(_) => true,
+    };
+    let update = json.get("AutoUpdate");
+    let control = json.get("ResourceControl");
+    let in_update = |key| update.and_then(|update| update.get(key));
+    let in_control = |key| control.and_then(|control| control.get(key));
+    let mut carried = Vec::new();
+    if set(json.get("GitConfig")) {
+        let url = json.pointer("/GitConfig/URL").and_then(Value::as_str);
+        carried.push(Carried::Git(url.unwrap_or_default().to_owned()));
+    }
+    if set(in_update("Interval")) {
+        carried.push(Carried::AutoUpdate);
+    }
+    if set(in_update("Webhook")) || set(json.get("Webhook")) {
+        carried.push(Carried::Webhook);
+    }
+    if ["UserAccesses", "TeamAccesses", "Public"]
+        .into_iter()
+        .any(|key| set(in_control(key)))
+    {
+        carried.push(Carried::Access);
+    }
+    carried
+}
+
+/// The names of the record's variables.
+fn variables(json: &Value) -> BTreeSet<String> {
+    let env = json.get("Env").and_then(Value::as_array);
+    env.into_iter()
+        .flatten()
+        .filter_map(|variable| variable.get("name")?.as_str())
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,97 @@
+//! How far a run has come, and so what state the stack is in: said truthfully wherever it stops.
+
+use std::{fmt, path::PathBuf};
+
+/// How far a run has come. Its `Display` is the state of the stack, in one sentence.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Progress {
+    pub(super) backup: Option<PathBuf>,
+    pub(super) record: Step<String>,
+    pub(super) containers: Step<usize>,
+    pub(super) create: Sent,
+}
+
+/// Where one destructive step stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Step<T> {
+    #[default]
+    NotBegun,
+    Begun(T),
+    Done(T),
+}
+
+/// Where the create stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Sent {
+    #[default]
+    No,
+    Unanswered,
+    Refused,
+    Deploying(String),
+    Failed(String),
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.create {
+            Sent::No => self.fmt_before_create(f),
+            Sent::Unanswered => f.write_str(
+                "the create was sent once and its answer was lost: the stack may be there, or be deployed at this moment",
+            ),
+            Sent::Refused => {
+                f.write_str("the stack is absent: the manager did not create it")?;
+                self.fmt_removed(f)
+            }
+            Sent::Deploying(id) => {
+                write!(f, "the stack is at the manager as record {id}, and its deployment has not been seen to end")
+            }
+            Sent::Failed(id) => {
+                write!(f, "the stack is at the manager as record {id}, but its deployment failed")?;
+                self.fmt_removed(f)
+            }
+        }
+    }
+}
+
+impl Progress {
+    /// What ran before and does not any more.
+    fn fmt_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.record, &self.containers) {
+            (Step::Done(id), _) => write!(f, "; what record {id} ran before is removed"),
+            (_, Step::Done(count)) => {
+                write!(f, "; the {count} containers that ran before are removed")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn fmt_before_create(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.record, &self.containers) {
+            (Step::NotBegun, Step::NotBegun) => {
+                f.write_str("the stack is as it was: no record and no container was touched")?;
+                match &self.backup {
+                    Some(path) => write!(f, "; the backup is {}", path.display()),
+                    None => Ok(()),
+                }
+            }
+            (Step::Begun(id), _) => write!(
+                f,
+                "the delete of record {id} was sent and its end was not seen: the record and its containers may be gone"
+            ),
+            (record, containers) => {
+                match record {
+                    Step::Done(id) => {
+                        write!(f, "record {id} is deleted, with the containers it ran; ")?;
+                    }
+                    Step::NotBegun | Step::Begun(_) => {}
+                }
+                match containers {
+                    Step::NotBegun => f.write_str("no container was removed here; ")?,
+                    Step::Begun(count) => write!(f, "some of {count} containers may be removed; ")?,
+                    Step::Done(count) => write!(f, "{count} containers are removed; ")?,
+                }
+                f.write_str("the stack is not created")
+            }
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! What each step of the procedure does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result};
+
+use super::{
+    Before, Event, OnRefusal, Rewrite, Run,
+    progress::{Sent, Step},
+};
+use crate::{
+    compose::{
+        damage::{Verdict, judge_document},
+        document::{Document, ParseError},
+        dotenv::compose_dotenv,
+        loss::{EnvFileNames, Surroundings, env_file_paths, losses},
+    },
+    failure::Failure,
+    manager::{Created, Creation, Deletion},
+    mask::Mask,
+    observed::{Container, Deployment, Record, printable},
+    plan::{self, Loss, Refusal},
+    stack::{Backup, Lock, Source},
+};
+
+impl Run<'_, '_> {
+    pub(super) fn say(&mut self, event: Event) {
+        (self.say)(event);
+    }
+
+    fn warn(&mut self, warning: impl Into<String>) {
+        self.say(Event::Warning(warning.into()));
+    }
+
+    /// Where the manager will call the stack otherwise, a record of that name may be another
+    /// stack's: refuses before anything is written (C59). Returns the records it had to ask for.
+    pub(super) fn look_for_namesake(&mut self) -> Result<Option<Vec<Record>>> {
+        let name = self.m.stack.name();
+        let normalised = name.normalised();
+        if normalised == name.as_str() {
+            return Ok(None);
+        }
+        if normalised.is_empty() {
+            return Err(Failure::new(format!(
+                "the manager keeps nothing of the name {name}: it drops all but a-z, 0-9, - and _"
+            ))
+            .hint("give the stack such a name, and its directory with --dir")
+            .into());
+        }
+        self.say(Event::Normalised(&normalised));
+        let records = self.m.manager.records(name.as_str(), &normalised)?;
+        if let Some(record) = records.iter().find(|record| record.name == normalised) {
+            return Err(Failure::new(format!(
+                "the manager would call this stack {normalised}, and record {} on endpoint {} has that name: it may be another stack's",
+                record.id, record.endpoint_id
+            ))
+            .hint(format!(
+                "if it is this stack's: stacklift migrate {normalised} --dir {}",
+                self.m.stack.dir().display()
+            ))
+            .into());
+        }
+        Ok(Some(records))
+    }
+
+    /// C20–C22.
+    pub(super) fn back_up(&mut self, source: &Source, lock: &Lock) -> Result<()> {
+        let backup = self.m.stack.back_up(source, self.m.today, lock)?;
+        let (Backup::Made(path) | Backup::Kept(path)) = &backup;
+        self.progress.backup = Some(path.clone());
+        self.say(Event::Backup(&backup));
+        Ok(())
+    }
+
+    /// C30–C33 and C40–C43; refuses a text that the rewrite damages (B02).
+    pub(super) fn rewrite(
+        &mut self,
+        source: &Source,
+        document: &Result<Document, ParseError>,
+    ) -> Result<Rewrite> {
+        let dir = self.m.stack.dir_text();
+        let rewrite = Rewrite::literal(source, dir);
+        for warning in &rewrite.env.warnings {
+            self.warn(format!("{}/.env: {warning}", self.m.stack.dir().display()));
+        }
+        match document {
+            Err(error) => self.warn(format!(
+                "the compose file cannot be understood ({error}); it is sent as the contract says, and what it loses is not known"
+            )),
+            Ok(document) => {
+                if let Verdict::Damaged(places) = judge_document(document, &rewrite.text, dir) {
+                    let places = places.iter().map(ToString::to_string).collect();
+                    self.refuse(&Refusal::Damage(places))?;
+                }
+            }
+        }
+        Ok(rewrite)
+    }
+
+    /// The record to delete (C50) and the containers to remove (C52), as they are now.
+    pub(super) fn observe(&mut self, records: Option<Vec<Record>>) -> Result<Before> {
+        let name = self.m.stack.name().as_str();
+        let records = match records {
+            Some(records) => records,
+            None => self.m.manager.records(name, name)?,
+        };
+        let (mut here, elsewhere): (Vec<_>, Vec<_>) = records
+            .into_iter()
+            .filter(|record| record.name == name)
+            .partition(|record| record.endpoint_id == self.m.endpoint);
+        if let Some(other) = elsewhere.first() {
+            self.warn(format!(
+                "record {} on endpoint {} has the same name and is left alone; the manager may refuse a second one of that name",
+                other.id, other.endpoint_id
+            ));
+        }
+        here.truncate(1);
+        Ok(Before {
+            record: here.pop(),
+            containers: self.list(),
+        })
+    }
+
+    /// A listing that fails is tolerated, and said (C52).
+    fn list(&mut self) -> Option<Vec<Container>> {
+        match self.m.engine.list(self.m.stack.name().as_str()) {
+            Ok(containers) => Some(containers),
+            Err(error) => {
+                self.warn(format!(
+                    "{error:#}; going on without knowing the stack's containers"
+                ));
+                None
+            }
+        }
+    }
+
+    /// B03 and B04.
+    pub(super) fn refuse_what_cannot_be_undone(&mut self, before: &Before) -> Result<()> {
+        let Some(containers) = before.containers.as_deref().filter(|list| !list.is_empty()) else {
+            return Ok(());
+        };
+        let base_url = self.m.base_url;
+        let port = base_url.is_this_host().then(|| base_url.port());
+        if let Some(refusal) = plan::runs_manager(containers, port) {
+            self.refuse(&refusal)?;
+        }
+        if self.is_other_engine() {
+            let endpoint = self.m.endpoint;
+            self.refuse(&Refusal::OtherEngine { endpoint })?;
+        }
+        Ok(())
+    }
+
+    /// Whether the endpoint's engine is known to be another one (B03, M17).
+    fn is_other_engine(&mut self) -> bool {
+        match self.m.manager.engine_id(self.m.endpoint) {
+            Ok(Some(theirs)) => self.m.engine.id().is_ok_and(|ours| ours != theirs),
+            Ok(None) => false,
+            Err(error) => {
+                // Not knowable is no reason to stop, but one to speak: an endpoint that is not there
+                // would let the create fail after the removal.
+                self.warn(format!(
+                    "whether endpoint {} is this host's engine is not known: {error:#}",
+                    self.m.endpoint
+                ));
+                false
+            }
+        }
+    }
+
+    fn refuse(&mut self, refusal: &Refusal) -> Result<()> {
+        let details = refusal.details();
+        if self.m.on_refusal == OnRefusal::GoOn {
+            let places = details.map_or(String::new(), |places| format!("\n{places}"));
+            self.warn(format!("{refusal}; going on because of --force{places}"));
+            return Ok(());
+        }
+        let failure = Failure::new(format!("refusing to migrate: {refusal}")).hint(refusal.hint());
+        Err(match details {
+            Some(details) => failure.details(details),
+            None => failure,
+        }
+        .into())
+    }
+
+    /// B01: what the stack will lose, before the first destructive act.
+    pub(super) fn say_losses(
+        &mut self,
+        source: &Source,
+        document: Option<&Document>,
+        rewrite: &Rewrite,
+        before: &Before,
+    ) {
+        let mut losses =
+            document.map_or_else(Vec::new, |document| self.text_lost(source, document));
+        losses.extend(plan::volumes_lost(
+            before.containers.as_deref().unwrap_or_default(),
+        ));
+        if let Some(record) = &before.record {
+            let variables = rewrite.env.variables.iter();
+            let names: BTreeSet<&str> = variables.map(|variable| variable.name.as_str()).collect();
+            losses.extend(plan::record_lost(record, &names));
+        }
+        if !losses.is_empty() {
+            self.say(Event::Losses(&losses));
+        }
+    }
+
+    fn text_lost(&self, source: &Source, document: &Document) -> Vec<Loss> {
+        let stack = self.m.stack;
+        let env_files = env_file_paths(document)
+            .into_iter()
+            .map(|file| {
+                // What cannot be read is named as a whole; it does not stop a run of the contract.
+                let names = match stack.read_env(&file.path) {
+                    Ok(Some(text)) => EnvFileNames::Names(names(&text)),
+                    Ok(None) => EnvFileNames::Absent,
+                    Err(_) => EnvFileNames::Unreadable,
+                };
+                (file.path, names)
+            })
+            .collect();
+        let own = compose_dotenv(source.env.as_deref().unwrap_or_default(), &|_| None);
+        let own: BTreeMap<String, String> = own.unwrap_or_default().into_iter().collect();
+        plan::text_lost(losses(
+            document,
+            &Surroundings {
+                stack_dir: stack.dir_text(),
+                env_files: &env_files,
+                variables: &|name| own.get(name).cloned(),
+            },
+        ))
+    }
+
+    /// C51.
+    pub(super) fn delete_record(&mut self, record: Option<&Record>) -> Result<()> {
+        let Some(record) = record else {
+            return Ok(());
+        };
+        self.say(Event::Deleting(record));
+        self.say(Event::Waiting(format!("deleting record {}", record.id)));
+        self.progress.record = Step::Begun(record.id.clone());
+        let mut deletion = self.delete_once(record)?;
+        if deletion == Deletion::Busy {
+            self.say(Event::Waiting(format!(
+                "waiting until record {} is deployed",
+                record.id
+            )));
+            self.progress.record = Step::NotBegun;
+            self.m.manager.settle(&record.id)?;
+            self.progress.record = Step::Begun(record.id.clone());
+            deletion = self.delete_once(record)?;
+        }
+        match deletion {
+            Deletion::Done => {}
+            Deletion::NotFound => self.require_gone(record)?,
+            Deletion::Busy => {
+                self.progress.record = Step::NotBegun;
+                return Err(Failure::new(format!(
+                    "the manager will not delete record {} at this moment: it is busy with it",
+                    record.id
+                ))
+                .hint("look at the stack in the manager, then run again")
+                .into());
+            }
+        }
+        self.progress.record = Step::Done(record.id.clone());
+        Ok(())
+    }
+
+    /// Sends the delete. Where it fails, looks at what is there and says it (B05).
+    fn delete_once(&mut self, record: &Record) -> Result<Deletion> {
+        let name = self.m.stack.name().as_str();
+        self.m.manager.delete(record).map_err(|error| {
+            let listed = self.m.manager.records(name, name);
+            match listed {
+                Ok(records) if records.iter().any(|other| other.id == record.id) => {
+                    if crate::manager::was_refused(&error) {
+                        self.progress.record = Step::NotBegun;
+                    }
+                    error.context(format!("record {} is still there", record.id))
+                }
+                Ok(_) => {
+                    self.progress.record = Step::Done(record.id.clone());
+                    error.context(format!("record {} is gone all the same", record.id))
+                }
+                Err(_) => error,
+            }
+        })
+    }
+
+    /// A 404 does not prove that the record is gone: only a new listing does (M03).
+    fn require_gone(&mut self, record: &Record) -> Result<()> {
+        let name = self.m.stack.name().as_str();
+        let records = self.m.manager.records(name, name)?;
+        if records.iter().all(|other| other.id != record.id) {
+            return Ok(());
+        }
+        self.progress.record = Step::NotBegun;
+        Err(Failure::new(format!(
+            "the manager says that there is no record {}, and lists it still",
+            record.id
+        ))
+        .hint(format!(
+            "check in the manager that endpoint {} exists, or delete the stack there",
+            record.endpoint_id
+        ))
+        .into())
+    }
+
+    /// C52. What was listed before counts, unless a delete has changed it since.
+    pub(super) fn remove_containers(&mut self, before: Before) -> Result<()> {
+        let containers = if before.record.is_some() {
+            self.list()
+        } else {
+            before.containers
+        };
+        let containers = containers.unwrap_or_default();
+        if containers.is_empty() {
+            return Ok(());
+        }
+        self.say(Event::Removing(&containers));
+        self.progress.containers = Step::Begun(containers.len());
+        self.m.engine.remove(&containers)?;
+        self.progress.containers = Step::Done(containers.len());
+        Ok(())
+    }
+
+    /// C53–C55.
+    pub(super) fn create(&mut self, source: &Source, rewrite: &Rewrite) -> Result<Created> {
+        let name = self.m.stack.name().as_str();
+        self.say(Event::Waiting(format!(
+            "the manager creates the stack {name}"
+        )));
+        self.progress.create = Sent::Unanswered;
+        let mask = mask(source, rewrite);
+        match self
+            .m
+            .manager
+            .create(self.m.endpoint, &rewrite.payload(name))
+        {
+            Creation::Created(created) => Ok(created),
+            Creation::Refused(refusal) => {
+                self.progress.create = Sent::Refused;
+                let summary = mask.hide(&refusal.summary());
+                Err(Failure::new(format!("failed to create the stack {name}: {summary}"))
+                    .details(mask.hide_body(&refusal.body))
+                    .hint("mend what the manager names, then run again: a re-run is the recovery path")
+                    .into())
+            }
+            Creation::Unknown(error) => Err(self.look_after_lost_create(error)),
+        }
+    }
+
+    /// The answer to the create is lost: it is not sent again; looks and says what is there (B05).
+    fn look_after_lost_create(&mut self, error: anyhow::Error) -> anyhow::Error {
+        let name = self.m.stack.name();
+        let normalised = name.normalised();
+        let found = match self.m.manager.records(name.as_str(), &normalised) {
+            Ok(records) => records
+                .into_iter()
+                .find(|record| record.endpoint_id == self.m.endpoint),
+            Err(_) => {
+                return error.context("the manager cannot be asked whether the stack is there");
+            }
+        };
+        match found {
+            Some(record) => {
+                self.progress.create = Sent::Deploying(record.id.clone());
+                error.context(format!(
+                    "the manager has record {} of the stack ({}), so the create did arrive",
+                    record.id, record.deployment
+                ))
+            }
+            None => error.context(
+                "the manager has no record of the stack: it was not created, or is being deployed at this moment",
+            ),
+        }
+    }
+
+    /// Waits for the end of a deployment that goes on (C54, N01).
+    pub(super) fn settle(
+        &mut self,
+        source: &Source,
+        rewrite: &Rewrite,
+        created: &Created,
+    ) -> Result<()> {
+        let name = self.m.stack.name();
+        let mut deployment = created.deployment.clone();
+        if deployment == Deployment::Deploying {
+            self.progress.create = Sent::Deploying(created.id.clone());
+            self.say(Event::Waiting(format!(
+                "the manager deploys the stack {name}"
+            )));
+            deployment = self.m.manager.settle(&created.id)?.with_context(|| {
+                format!("record {} went away while it was deployed", created.id)
+            })?;
+        }
+        if let Deployment::Failed(reason) = deployment {
+            self.progress.create = Sent::Failed(created.id.clone());
+            let reason =
+                mask(source, rewrite).hide(reason.as_deref().unwrap_or("no reason is given"));
+            return Err(Failure::new(format!("failed to create the stack {name}"))
+                .source(printable(reason.trim()).into_owned())
+                .hint("mend what the manager names, then run again: a re-run is the recovery path")
+                .into());
+        }
+        Ok(())
+    }
+
+    /// C54: the name and id, then the containers.
+    pub(super) fn report(&mut self, created: &Created) {
+        let name = self.m.stack.name();
+        let normalised = name.normalised();
+        self.say(Event::Created {
+            name: name.as_str(),
+            id: &created.id,
+        });
+        let mut containers = self.list().unwrap_or_default();
+        if containers.is_empty() && normalised != name.as_str() {
+            containers = self.m.engine.list(&normalised).unwrap_or_default();
+        }
+        self.say(Event::Containers(&containers));
+    }
+}
+
+/// Hides the values of `.env`, as the contract reads them and as compose does.
+fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
+    let env = source.env.as_deref().unwrap_or_default();
+    let compose = compose_dotenv(env, &|_| None).unwrap_or_default();
+    let contract = rewrite
+        .env
+        .variables
+        .iter()
+        .map(|variable| variable.value.as_str());
+    Mask::new(contract.chain(compose.iter().map(|(_, value)| value.as_str())))
+}
+
+/// The names that an env file sets, as compose reads it; none where it cannot.
+fn names(env: &str) -> Vec<String> {
+    let variables = compose_dotenv(env, &|_| None).unwrap_or_default();
+    variables.into_iter().map(|(name, _)| name).collect()
+}

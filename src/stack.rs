@@ -1,0 +1,257 @@
+//! A stack on disk: its name, its directory, its compose file, its `.env`, its backup.
+
+use std::{
+    fs::{self, File},
+    io::{self, ErrorKind, Read},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+
+use crate::failure::Failure;
+
+mod backup;
+mod name;
+
+pub use backup::Backup;
+pub use name::{EXAMPLES, StackName};
+
+/// Compose file names that people use besides `<tool>-compose.yml`, for the hint of C07.
+const OTHER_NAMES: [&str; 4] = [
+    "compose.yaml",
+    "compose.yml",
+    "docker-compose.yaml",
+    "docker-compose.yml",
+];
+
+/// Where a stack is looked for.
+#[derive(Debug, Clone)]
+pub struct Location {
+    /// `--stacks-root`: the directory under which each stack has its own.
+    pub root: PathBuf,
+    /// `--dir`: the stack's directory where it is not `{root}/<STACK>`.
+    pub dir: Option<PathBuf>,
+    /// `--file`: the compose file's name where it is not `<tool>-compose.yml`.
+    pub file: Option<String>,
+    /// The container tool, `docker` unless configured.
+    pub tool: String,
+}
+
+/// A stack whose directory and compose file are there.
+#[derive(Debug, Clone)]
+pub struct Stack {
+    name: StackName,
+    dir: PathBuf,
+    file: String,
+}
+
+/// The files of a stack as they were read, once.
+#[derive(Clone)]
+pub struct Source {
+    /// The compose file, byte for byte.
+    pub compose: String,
+    /// `.env`, byte for byte; `None` where there is none (C40).
+    pub env: Option<String>,
+}
+
+impl Stack {
+    /// Finds the stack's directory (C06) and compose file (C07); reads neither.
+    pub fn find(name: StackName, at: &Location) -> Result<Self> {
+        let dir = match &at.dir {
+            Some(dir) => dir.clone(),
+            None => at.root.join(name.as_str()),
+        };
+        let dir = std::path::absolute(&dir)
+            .with_context(|| format!("failed to resolve the directory {}", dir.display()))?;
+        require_utf8(&dir)?;
+        if !is(&dir, fs::Metadata::is_dir)? {
+            return Err(missing_dir(&name, &dir, at).into());
+        }
+        let file = match &at.file {
+            Some(file) => file.clone(),
+            None => format!("{}-compose.yml", at.tool),
+        };
+        if !is(&dir.join(&file), fs::Metadata::is_file)? {
+            return Err(missing_file(&name, &dir, &file).into());
+        }
+        Ok(Self { name, dir, file })
+    }
+
+    /// The stack's name.
+    pub fn name(&self) -> &StackName {
+        &self.name
+    }
+
+    /// The stack's directory, absolute.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The stack's directory as text: what `./` becomes in the compose text (C32).
+    pub fn dir_text(&self) -> &str {
+        self.dir.to_str().unwrap_or_default()
+    }
+
+    /// The compose file's name in the directory.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The compose file, absolute.
+    pub fn compose_path(&self) -> PathBuf {
+        self.dir.join(&self.file)
+    }
+
+    /// Reads the compose file and `.env`. Either must be UTF-8 (C34).
+    pub fn read(&self) -> Result<Source> {
+        let compose_path = self.compose_path();
+        let compose = fs::read(&compose_path).map_err(|error| {
+            Failure::new(format!(
+                "failed to read the compose file {}",
+                compose_path.display()
+            ))
+            .source(error)
+        })?;
+        Ok(Source {
+            compose: utf8("compose file", &compose_path, compose)?,
+            env: self.read_env(".env")?,
+        })
+    }
+
+    /// Reads an env file of the stack, named as the compose file names it: relative to the stack's
+    /// directory. `None` where there is none.
+    pub fn read_env(&self, file: &str) -> Result<Option<String>> {
+        let path = self.dir.join(file);
+        let failed = |error: io::Error| {
+            Failure::new(format!("failed to read the env file {}", path.display())).source(error)
+        };
+        match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error).into()),
+            Ok(_) => {}
+        }
+        // Opening a fifo would wait for a writer: look before.
+        let metadata = fs::metadata(&path).map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(Failure::new(format!(
+                "the env file {} is not a regular file",
+                path.display()
+            ))
+            .hint("make it a file, or move it away if the stack needs no variables")
+            .into());
+        }
+        let mut bytes = Vec::new();
+        File::open(&path)
+            .and_then(|mut file| file.read_to_end(&mut bytes))
+            .map_err(failed)?;
+        utf8("env file", &path, bytes).map(Some)
+    }
+
+    /// Locks the stack against a second run: `flock` on its directory, no file is left there.
+    pub fn lock(&self) -> Result<Lock> {
+        let dir = File::open(&self.dir)
+            .with_context(|| format!("failed to open the directory {}", self.dir.display()))?;
+        match dir.try_lock() {
+            Ok(()) => Ok(Lock { _dir: dir }),
+            Err(fs::TryLockError::WouldBlock) => Err(Failure::new(format!(
+                "another run of stacklift works on the stack {} at this moment",
+                self.name
+            ))
+            .hint("wait until it has ended, then run again")
+            .into()),
+            Err(fs::TryLockError::Error(error)) => Err(anyhow::Error::new(error).context(format!(
+                "failed to lock the directory {}",
+                self.dir.display()
+            ))),
+        }
+    }
+}
+
+/// The proof that no other run works on the stack. Freed on drop.
+#[derive(Debug)]
+pub struct Lock {
+    _dir: File,
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The values of `.env` are secrets, and the compose text may hold some.
+        write!(
+            f,
+            "Source {{ compose: {} bytes, env: {:?} bytes }}",
+            self.compose.len(),
+            self.env.as_ref().map(String::len)
+        )
+    }
+}
+
+fn is(path: &Path, kind: impl Fn(&fs::Metadata) -> bool) -> Result<bool> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(kind(&metadata)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(false)
+        }
+        Err(error) => Err(
+            Failure::new(format!("failed to look at {}", path.display()))
+                .source(error)
+                .hint("run as a user who may read the stack's directory")
+                .into(),
+        ),
+    }
+}
+
+fn require_utf8(dir: &Path) -> Result<()> {
+    if dir.to_str().is_some() {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "the directory {} is not UTF-8: its path cannot stand in a compose text",
+        dir.display()
+    ))
+    .into())
+}
+
+fn utf8(what: &str, path: &Path, bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|error| {
+        Failure::new(format!(
+            "the {what} {} is not UTF-8 at byte {}, so it cannot be sent as JSON",
+            path.display(),
+            error.utf8_error().valid_up_to()
+        ))
+        .hint("save it as UTF-8 (`iconv -f LATIN1 -t UTF-8`), then run again")
+        .into()
+    })
+}
+
+fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
+    let failure = Failure::new(format!(
+        "the directory of the stack {name} is missing: {} is not a directory",
+        dir.display()
+    ));
+    if at.dir.is_some() {
+        failure
+    } else {
+        failure.hint(format!(
+            "stacks are looked for under {}; name another with --stacks-root, or the directory itself with --dir",
+            at.root.display()
+        ))
+    }
+}
+
+fn missing_file(name: &StackName, dir: &Path, file: &str) -> Failure {
+    let failure = Failure::new(format!(
+        "the compose file of the stack {name} is missing: {} is not a file",
+        dir.join(file).display()
+    ));
+    let there: Vec<&str> = OTHER_NAMES
+        .into_iter()
+        .filter(|other| *other != file && dir.join(other).is_file())
+        .collect();
+    match there.first() {
+        Some(other) => failure.hint(format!(
+            "there is a {}; to use it: --file {other}",
+            there.join(" and a ")
+        )),
+        None => failure.hint("name it with --file if it is called otherwise"),
+    }
+}

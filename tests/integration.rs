@@ -1,0 +1,18 @@
+//! The real binary against the rehearsal's manager and engine; one file a feature.
+
+#[path = "integration/backup.rs"]
+mod backup;
+#[path = "integration/bench.rs"]
+mod bench;
+#[path = "integration/beyond.rs"]
+mod beyond;
+#[path = "integration/calling.rs"]
+mod calling;
+#[path = "integration/calls.rs"]
+mod calls;
+#[path = "integration/environment.rs"]
+mod environment;
+#[path = "integration/rules.rs"]
+mod rules;
+#[path = "integration/text.rs"]
+mod text;

@@ -1,0 +1,258 @@
+//! A bench for one test: a rehearsal, stacks on disk, and the real binary between them.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+use stacklift::rehearsal::{Call, Era, Options, Peer, Rehearsal, Request, World};
+use tempfile::TempDir;
+
+/// The administrator's key. No output may show it.
+pub const KEY: &str = "ptr_bench-key-4f9a1c";
+
+/// A compose file of one service that loses nothing when it is migrated.
+pub const PLAIN: &str = "services:\n  a:\n    image: busybox:1.36\n    command: sleep 1000\n";
+
+pub struct Bench {
+    pub rehearsal: Rehearsal,
+    root: TempDir,
+    home: TempDir,
+}
+
+/// What a run of the binary came to.
+#[derive(Debug)]
+pub struct Run {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Bench {
+    /// A manager of 2.23 and an engine, with nothing in them.
+    pub fn new() -> Self {
+        Self::of(Era::Sync)
+    }
+
+    /// The same, of an era.
+    pub fn of(era: Era) -> Self {
+        let mut world = World::new(KEY);
+        // Nobody waits in a test: a deployment ends when it is asked about.
+        world.deploy_millis = None;
+        let options = Options {
+            era,
+            ..Options::default()
+        };
+        Self {
+            rehearsal: Rehearsal::start(world, &options).expect("a rehearsal"),
+            root: tempfile::tempdir().expect("a stacks root"),
+            home: tempfile::tempdir().expect("a home"),
+        }
+    }
+
+    /// A stack on disk, not started: its compose file, and `.env` where there is one.
+    pub fn stack(&self, name: &str, compose: &str, env: Option<&str>) -> PathBuf {
+        let dir = self.dir(name);
+        fs::create_dir_all(&dir).expect("the stack's directory");
+        fs::write(dir.join("docker-compose.yml"), compose).expect("the compose file");
+        let folder = dir.to_str().expect("UTF-8").to_owned();
+        let mut files = vec![("docker-compose.yml", compose)];
+        if let Some(env) = env {
+            fs::write(dir.join(".env"), env).expect("the env file");
+            files.push((".env", env));
+        }
+        self.rehearsal
+            .world(|world| world.add_stack(&folder, files));
+        dir
+    }
+
+    /// A stack on disk that was started by hand.
+    pub fn started(&self, name: &str, compose: &str, env: Option<&str>) -> PathBuf {
+        let dir = self.stack(name, compose, env);
+        let folder = dir.to_str().expect("UTF-8").to_owned();
+        self.rehearsal
+            .world(|world| world.start_by_hand(name, &folder))
+            .expect("a stack that starts");
+        dir
+    }
+
+    /// A record of the manager that runs nothing yet.
+    pub fn record(&self, name: &str, endpoint: u64) -> u64 {
+        self.rehearsal
+            .world(|world| world.add_record(name, endpoint, PLAIN))
+    }
+
+    /// Where a stack of that name lies.
+    pub fn dir(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// The stacks root.
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// The binary with an environment of its own, pointed at the rehearsal.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home.path())
+            .env("STACKMGR_API_KEY", KEY)
+            .env("STACKLIFT_BASE_URL", self.rehearsal.base_url())
+            .env("STACKLIFT_STACKS_ROOT", self.root.path())
+            .env("STACKLIFT_ENGINE", "api")
+            .env("STACKLIFT_STATE_DIR", self.home.path().join("state"))
+            .env(
+                "DOCKER_HOST",
+                format!("unix://{}", self.rehearsal.socket().display()),
+            )
+            .stdin(Stdio::null())
+            .current_dir(self.home.path());
+        command
+    }
+
+    /// Runs the binary.
+    pub fn run(&self, args: &[&str]) -> Run {
+        Run::of(&mut self.command(args))
+    }
+
+    /// The requests to the manager of one call.
+    pub fn calls(&self, call: Call) -> Vec<Request> {
+        let mut requests = self.rehearsal.requests();
+        requests.retain(|request| request.call == call);
+        requests
+    }
+
+    /// Every request, as `manager GET /api/stacks`, in order; container ids left out.
+    pub fn journal(&self) -> Vec<String> {
+        let short = |path: &str| match path.split_once("/containers/") {
+            Some((_, rest)) if !rest.starts_with("json") => "/containers/<id>".to_owned(),
+            Some(_) => "/containers/json".to_owned(),
+            None => path.to_owned(),
+        };
+        self.rehearsal
+            .requests()
+            .iter()
+            .map(|request| match request.peer {
+                Peer::Manager => format!("manager {} {}", request.method, request.path),
+                Peer::Engine => format!("engine {} {}", request.method, short(&request.path)),
+            })
+            .collect()
+    }
+
+    /// The body of the one create that was sent.
+    pub fn sent(&self) -> Value {
+        let creates = self.calls(Call::Create);
+        assert_eq!(creates.len(), 1, "creates: {creates:?}");
+        serde_json::from_slice(&creates[0].body).expect("JSON")
+    }
+
+    /// The text that was sent.
+    pub fn sent_text(&self) -> String {
+        let text = self.sent()["stackFileContent"].clone();
+        text.as_str().expect("a string").to_owned()
+    }
+
+    /// The variables that were sent.
+    pub fn sent_env(&self) -> Vec<(String, String)> {
+        let env = self.sent()["env"].clone();
+        let text = |value: &Value| value.as_str().expect("a string").to_owned();
+        env.as_array()
+            .expect("an array")
+            .iter()
+            .map(|variable| (text(&variable["name"]), text(&variable["value"])))
+            .collect()
+    }
+
+    /// The ids of a project's containers.
+    pub fn containers(&self, project: &str) -> Vec<String> {
+        self.rehearsal.world(|world| {
+            world
+                .project(project)
+                .into_iter()
+                .map(|container| container.id.clone())
+                .collect()
+        })
+    }
+
+    /// Whether the manager was asked for nothing but reads, and the engine too.
+    pub fn nothing_was_changed(&self) -> bool {
+        self.rehearsal
+            .requests()
+            .iter()
+            .all(|request| matches!(request.method.as_str(), "GET" | "HEAD"))
+    }
+
+    /// The backups in a stack's directory.
+    pub fn backups(&self, name: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.dir(name)).expect("the stack's directory");
+        let mut found: Vec<PathBuf> = entries
+            .map(|entry| entry.expect("an entry").path())
+            .filter(|path| {
+                path.to_string_lossy()
+                    .contains(".bak-pre-stackmgr-migration-")
+            })
+            .collect();
+        found.sort();
+        found
+    }
+
+    /// A program on `PATH` that is a script: the engine is then reached by the command.
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        let bin = self.home.path().join("bin");
+        fs::create_dir_all(&bin).expect("a folder");
+        let path = bin.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}")).expect("a script");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
+        bin
+    }
+}
+
+impl Run {
+    /// Runs a command and takes what it prints.
+    pub fn of(command: &mut Command) -> Self {
+        let output = command.output().expect("the binary runs");
+        let run = Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        };
+        assert!(!run.all().contains(KEY), "the key shows: {run:?}");
+        assert!(!run.err.contains("panicked"), "{run:?}");
+        run
+    }
+
+    /// Both streams.
+    pub fn all(&self) -> String {
+        format!("{}{}", self.out, self.err)
+    }
+
+    /// Asserts the exit code.
+    #[track_caller]
+    pub fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+
+    /// Asserts that one of the streams says all of `words`.
+    #[track_caller]
+    pub fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.all().contains(word), "no {word:?} in {self:#?}");
+        }
+        self
+    }
+
+    /// Asserts that neither stream says `word`.
+    #[track_caller]
+    pub fn hides(self, word: &str) -> Self {
+        assert!(!self.all().contains(word), "{word:?} in {self:#?}");
+        self
+    }
+}

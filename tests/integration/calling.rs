@@ -1,0 +1,319 @@
+//! C01–C11: how the program is called.
+
+use std::{fs, os::unix::ffi::OsStrExt};
+
+use stacklift::stack::EXAMPLES;
+
+use crate::bench::{Bench, KEY, PLAIN, Run};
+
+#[test]
+fn c01_the_stack_name_is_required() {
+    let bench = Bench::new();
+    let run = bench.run(&[]).code(1).says(&["the stack name is required"]);
+    let places: Vec<usize> = EXAMPLES
+        .iter()
+        .map(|example| run.err.find(example).expect(example))
+        .collect();
+    assert!(places.is_sorted(), "lowest impact first: {}", run.err);
+}
+
+#[test]
+fn c02_the_key_is_required() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    for key in [None, Some("")] {
+        let mut command = bench.command(&["web"]);
+        match key {
+            None => command.env_remove("STACKMGR_API_KEY"),
+            Some(key) => command.env("STACKMGR_API_KEY", key),
+        };
+        Run::of(&mut command)
+            .code(1)
+            .says(&["STACKMGR_API_KEY is required"]);
+    }
+    assert!(bench.backups("web").is_empty());
+    assert!(bench.rehearsal.requests().is_empty());
+}
+
+#[test]
+fn c02_the_key_can_lie_in_a_file() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let file = bench.root().join("key");
+    fs::write(&file, format!("{KEY}\nsecond line\n")).expect("a key file");
+    let mut command = bench.command(&["web"]);
+    command
+        .env_remove("STACKMGR_API_KEY")
+        .env("STACKMGR_API_KEY_FILE", &file);
+    Run::of(&mut command).code(0);
+    // An empty variable is not unset: the file does not stand in for it.
+    command.env("STACKMGR_API_KEY", "");
+    Run::of(&mut command)
+        .code(1)
+        .says(&["STACKMGR_API_KEY is required"]);
+    fs::write(&file, "\n").expect("a key file");
+    command.env_remove("STACKMGR_API_KEY");
+    Run::of(&mut command).code(1).says(&["is empty"]);
+}
+
+#[test]
+fn c03_exit_codes() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.run(&["web"]).code(0);
+    bench.run(&["absent"]).code(1);
+    bench.run(&["web", "--no-such-flag"]).code(2);
+    bench.run(&["web", "--endpoint", "one"]).code(2);
+    bench.run(&["--version"]).code(0);
+    bench.run(&["--help"]).code(0);
+}
+
+#[test]
+fn c04_checks_in_the_seeds_order() {
+    let bench = Bench::new();
+    let without_key = |args: &[&str]| {
+        let mut command = bench.command(args);
+        command.env_remove("STACKMGR_API_KEY");
+        Run::of(&mut command).code(1)
+    };
+    without_key(&[]).says(&["the stack name is required"]);
+    without_key(&["traefik"]).says(&["STACKMGR_API_KEY is required"]);
+    bench.run(&["traefik"]).code(1).says(&["refusing"]);
+    bench
+        .run(&["web"])
+        .code(1)
+        .says(&["is missing", bench.dir("web").to_str().expect("UTF-8")]);
+    fs::create_dir(bench.dir("web")).expect("a directory");
+    bench
+        .run(&["web"])
+        .code(1)
+        .says(&["the compose file", "docker-compose.yml is not a file"]);
+    assert!(bench.rehearsal.requests().is_empty());
+    assert_eq!(fs::read_dir(bench.dir("web")).expect("read").count(), 0);
+}
+
+#[test]
+fn c05_the_management_plane_is_refused() {
+    let bench = Bench::new();
+    for name in ["traefik", "portainer", "Traefik", "PORTAINER", "Port.ainer"] {
+        bench.started(name, PLAIN, None);
+        let before = bench.rehearsal.world(|world| world.containers.clone());
+        for args in [vec![name], vec!["migrate", name], vec![name, "--force"]] {
+            bench
+                .run(&args)
+                .code(1)
+                .says(&["refusing to migrate", name]);
+        }
+        assert!(bench.rehearsal.world(|world| world.containers == before));
+        assert!(bench.backups(name).is_empty());
+    }
+    // Nothing is read either: neither the key's file nor the settings.
+    let mut command = bench.command(&["traefik"]);
+    command
+        .env_remove("STACKMGR_API_KEY")
+        .env("STACKMGR_API_KEY_FILE", "/no/such/file")
+        .env("STACKLIFT_ENDPOINT", "not a number");
+    Run::of(&mut command)
+        .code(1)
+        .says(&["refusing to migrate traefik"]);
+    assert!(bench.rehearsal.requests().is_empty());
+}
+
+#[test]
+fn c06_the_directory_must_be_there() {
+    let bench = Bench::new();
+    let dir = bench.dir("web");
+    let shown = dir.to_str().expect("UTF-8");
+    bench.run(&["web"]).code(1).says(&["directory", shown]);
+    fs::write(&dir, "a file").expect("a file");
+    bench
+        .run(&["web"])
+        .code(1)
+        .says(&["is not a directory", shown]);
+    assert!(bench.rehearsal.requests().is_empty());
+}
+
+#[test]
+fn c07_the_compose_file_must_be_there() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.dir("web").join("docker-compose.yml")).expect("a directory");
+    let file = bench.dir("web").join("docker-compose.yml");
+    bench
+        .run(&["web"])
+        .code(1)
+        .says(&["is not a file", file.to_str().expect("UTF-8")]);
+    fs::create_dir(bench.dir("new")).expect("a directory");
+    for other in ["compose.yaml", "compose.yml", "docker-compose.yaml"] {
+        let path = bench.dir("new").join(other);
+        fs::write(&path, PLAIN).expect("a file");
+        bench.run(&["new"]).code(1).says(&[
+            "docker-compose.yml is not a file",
+            &format!("--file {other}"),
+        ]);
+        fs::remove_file(path).expect("removed");
+    }
+    assert!(bench.rehearsal.requests().is_empty());
+}
+
+#[test]
+fn c07_file_stands_for_the_compose_file_everywhere() {
+    let bench = Bench::new();
+    let dir = bench.stack("web", "services: {}\n", None);
+    fs::write(dir.join("compose.yaml"), PLAIN).expect("a file");
+    bench.run(&["web", "--file", "compose.yaml"]).code(0);
+    assert_eq!(bench.sent_text(), PLAIN);
+    let backups = bench.backups("web");
+    let name = backups[0].file_name().expect("a name").to_string_lossy();
+    assert!(name.starts_with("compose.yaml.bak-pre-stackmgr-migration-"));
+    for bad in ["../x.yml", "/etc/passwd", "a/b", "", ".."] {
+        bench.run(&["web", "--file", bad]).code(2);
+    }
+}
+
+#[test]
+fn c08_the_banner() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    let run = bench.run(&["web"]).code(0);
+    let banner = run.out.lines().next().expect("a line");
+    for word in ["web", dir.to_str().expect("UTF-8"), "endpoint 1"] {
+        assert!(banner.contains(word), "{banner}");
+    }
+}
+
+#[test]
+fn c09_flag_before_environment_before_file() {
+    let bench = Bench::new();
+    bench.rehearsal.world(|world| {
+        for id in 2..=4 {
+            // Endpoints of this host's engine, so that nothing stands against them (B03).
+            world.add_endpoint(id, "more");
+            let engine = world.engine.id.clone();
+            world.endpoints.get_mut(&id).expect("it").engine = engine;
+        }
+    });
+    bench.stack("web", PLAIN, None);
+    let config = bench.root().join("config");
+    fs::create_dir(&config).expect("a folder");
+    fs::write(config.join("stacklift.toml"), "endpoint = 2\n").expect("settings");
+    let created_on = |args: &[&str], env: Option<&str>| {
+        bench.rehearsal.forget_requests();
+        let mut command = bench.command(args);
+        command.env("XDG_CONFIG_HOME", &config);
+        if let Some(endpoint) = env {
+            command.env("STACKLIFT_ENDPOINT", endpoint);
+        }
+        Run::of(&mut command).code(0);
+        let creates = bench.calls(stacklift::rehearsal::Call::Create);
+        bench.rehearsal.world(|world| world.records.clear());
+        creates[0].path.clone()
+    };
+    let query =
+        |endpoint: u8| format!("/api/stacks/create/standalone/string?endpointId={endpoint}");
+    assert_eq!(created_on(&["web", "--endpoint", "4"], Some("3")), query(4));
+    assert_eq!(
+        created_on(&["--endpoint", "4", "migrate", "web"], Some("3")),
+        query(4)
+    );
+    assert_eq!(created_on(&["web"], Some("3")), query(3));
+    assert_eq!(created_on(&["web"], None), query(2));
+    fs::remove_file(config.join("stacklift.toml")).expect("removed");
+    assert_eq!(created_on(&["web"], None), query(1));
+}
+
+#[test]
+fn c09_a_settings_file_that_cannot_be_trusted_or_understood() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    let config = bench.root().join("config");
+    fs::create_dir(&config).expect("a folder");
+    let file = config.join("stacklift.toml");
+    let run = || {
+        let mut command = bench.command(&["web"]);
+        command.env("XDG_CONFIG_HOME", &config);
+        Run::of(&mut command).code(1)
+    };
+    fs::write(&file, "base-ulr = \"https://localhost\"\n").expect("settings");
+    run().says(&["base-ulr", "stacklift.toml"]);
+    fs::write(&file, "not toml").expect("settings");
+    run().says(&["failed to read the settings file", "stacklift.toml"]);
+    fs::write(&file, "endpoint = 1\n").expect("settings");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("a mode");
+    run().says(&["is refused", "others cannot write"]);
+    assert!(bench.rehearsal.requests().is_empty());
+    assert!(bench.backups("web").is_empty());
+}
+
+#[test]
+fn c09_the_base_url_keeps_its_path_and_needs_a_scheme() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    let base = format!("{}/under/", bench.rehearsal.base_url());
+    bench.run(&["web", "--base-url", &base]).code(1);
+    let requests = bench.rehearsal.requests();
+    assert_eq!(requests[0].path, "/under/api/stacks");
+    for bad in [
+        "localhost:9443",
+        "http://manager.example",
+        "ftp://x",
+        "https://u:p@h",
+    ] {
+        bench.run(&["web", "--base-url", bad]).code(2);
+    }
+}
+
+#[test]
+fn c09_dir_is_the_stacks_directory() {
+    let bench = Bench::new();
+    let dir = bench.stack(
+        "elsewhere",
+        "services:\n  a:\n    image: x\n    volumes: [./d:/d]\n",
+        None,
+    );
+    let shown = dir.to_str().expect("UTF-8");
+    bench.run(&["web", "--dir", shown]).code(0);
+    assert_eq!(bench.sent()["name"], "web");
+    assert!(bench.sent_text().contains(&format!("[{shown}/d:/d]")));
+}
+
+#[test]
+fn c10_one_stack_a_run() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.started("mail", PLAIN, None);
+    bench.run(&["web", "mail"]).code(2);
+    assert!(bench.rehearsal.requests().is_empty());
+}
+
+#[test]
+fn c11_names_that_are_none() {
+    let bench = Bench::new();
+    for name in [
+        "",
+        ".",
+        "..",
+        ".hidden",
+        "../web",
+        "a/b",
+        "/etc",
+        "a\\b",
+        "a..b",
+        "a\nb",
+        "a\u{7f}",
+        "a\u{9b}31m",
+    ] {
+        bench
+            .run(&["migrate", name])
+            .code(1)
+            .says(&["is not a stack name"]);
+    }
+    bench
+        .run(&["--", "-web"])
+        .code(1)
+        .says(&["starts with a hyphen"]);
+    let mut command = bench.command(&[]);
+    command.arg(std::ffi::OsStr::from_bytes(b"a\xff"));
+    Run::of(&mut command).code(1).says(&["it is not UTF-8"]);
+    assert!(bench.rehearsal.requests().is_empty());
+}
