@@ -112,6 +112,22 @@ fn the_examples_run_as_started_by_hand() {
 }
 
 #[test]
+fn the_summary_goes_by_stack() {
+    let mut world = running(TEXT);
+    create(&mut world, TEXT).unwrap();
+    world.add_container("lone", "busybox:1");
+    world.advance(world.now + 7_200_000);
+    let short = |name: &str| world.container(name).unwrap().id[..12].to_owned();
+    let (a, b, lone) = (short("app-a-1"), short("app-b-1"), short("lone"));
+    let expected = format!(
+        "(no stack)\n  {lone}  lone  busybox:1  Up 2 hours\napp\n  record 1 on endpoint 1, active\n  {a}  \
+         app-a-1  busybox  Up 2 hours\n  {b}  app-b-1  busybox  Up 2 hours"
+    );
+    assert_eq!(world.summary().to_string(), expected);
+    assert_eq!(world.summary_of("none").to_string(), "nothing");
+}
+
+#[test]
 fn every_example_can_be_created_after_the_literal_rewrite() {
     for example in super::super::seed::examples() {
         let mut world = World::with_examples("key", "/opt/stacks").unwrap();
