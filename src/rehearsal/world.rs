@@ -12,6 +12,7 @@ mod files;
 mod mounts;
 mod ports;
 mod records;
+mod refusal;
 mod resolve;
 mod service;
 mod summary;
@@ -30,7 +31,8 @@ pub use self::{
         ApiKey, Attachment, Container, Endpoint, Engine, HostPath, Mount, MountKind, Network, Port,
         Role, Volume,
     },
-    records::{DeploymentNote, Record, Refusal, ResourceControl, Status, Update, Variable},
+    records::{DeploymentNote, Record, ResourceControl, Status, Update, Variable},
+    refusal::Refusal,
     summary::Summary,
 };
 
