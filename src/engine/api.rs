@@ -33,8 +33,9 @@ use crate::{
 /// The newest version of the API that this client was written for.
 const NEWEST: Version = Version(1, 51);
 
-/// How many containers are removed at the same time: the engine takes its time over each.
-const AT_ONCE: usize = 16;
+/// How many containers are removed at the same time. The engine takes its time over each: thirty took
+/// 1.3 s at once, 1.7 s by sixteens and 2.0 s by fours.
+const AT_ONCE: usize = 32;
 
 /// The longest answer that is read.
 const LONGEST_ANSWER: u64 = 256 << 20;

@@ -13,8 +13,6 @@ use crate::{
     observed::{Mount, MountKind, PublishedPort},
 };
 
-const TOOL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/engine/tool");
-
 /// A container command that runs a shell text, and what was run.
 struct Fake {
     folder: TempDir,
@@ -30,7 +28,11 @@ impl Fake {
 
     fn with_limits(script: &str, read: Duration, removal: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        symlink(TOOL, folder.path().join("docker")).unwrap();
+        let project = std::env::var_os("CARGO_MANIFEST_DIR").expect("run by cargo");
+        let tool = Path::new(&project).join("tests/fixtures/engine/tool");
+        // Else the search would go on to a real `docker`.
+        assert!(tool.exists(), "{}", tool.display());
+        symlink(tool, folder.path().join("docker")).unwrap();
         let script = format!("HERE={}\n{script}", folder.path().display());
         fs::write(folder.path().join("script"), script).unwrap();
         let runs = Arc::new(Mutex::new(Vec::new()));
