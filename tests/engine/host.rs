@@ -190,6 +190,7 @@ pub fn engine(choice: Choice) -> Engine {
         read_timeout: Duration::from_secs(30),
         connect_timeout: Duration::from_secs(10),
         removal_timeout: Duration::from_mins(2),
+        change_timeout: Duration::from_mins(2),
         trace: Trace::off(),
     })
 }

@@ -82,6 +82,7 @@ fn engine_on(socket: &std::path::Path, read: Duration, removal: Duration) -> Eng
         read_timeout: read,
         connect_timeout: Duration::from_secs(5),
         removal_timeout: removal,
+        change_timeout: removal,
         trace: Trace::off(),
     })
 }
@@ -425,6 +426,7 @@ fn the_permission_that_is_missing_has_a_hint() {
             read_timeout: Duration::from_secs(1),
             connect_timeout: Duration::from_secs(1),
             removal_timeout: Duration::from_secs(1),
+            change_timeout: Duration::from_secs(1),
             trace: Trace::off(),
         },
     )

@@ -47,6 +47,7 @@ impl Fake {
             read_timeout: read,
             connect_timeout: read,
             removal_timeout: removal,
+            change_timeout: removal,
             trace: Trace::to(move |exchange| {
                 seen.lock()
                     .unwrap()
@@ -257,6 +258,7 @@ fn a_missing_command_is_named() {
         read_timeout: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(1),
         removal_timeout: Duration::from_secs(1),
+        change_timeout: Duration::from_secs(1),
         trace: Trace::off(),
     });
     let error = engine.list("web").unwrap_err();

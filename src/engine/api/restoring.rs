@@ -1,0 +1,256 @@
+//! The writes that bring back what ran. By the Engine API only.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+use ureq::http::Method;
+
+use super::{Answer, Api, Version, objects::path_of, percent_encoded, wire};
+use crate::engine::{
+    objects::{Kind, check_name, name_of},
+    printable,
+};
+
+/// The engine, as one that can be given containers, networks and volumes.
+///
+/// Nothing is repeated whose outcome is unknown (B05), and no verb looks before it acts: where an answer
+/// is lost, the caller looks. A verb succeeds where what it is to bring about is so already, if it says so.
+#[derive(Debug)]
+pub struct Restoring<'a>(&'a Api);
+
+impl<'a> Restoring<'a> {
+    pub(in crate::engine) fn new(api: &'a Api) -> Self {
+        Self(api)
+    }
+
+    /// The version of the Engine API that is spoken: at least what a body uses must be in it.
+    pub fn version(&self) -> Result<Version> {
+        self.0.version()
+    }
+
+    /// Creates the container `name` and gives its id. `platform` is `os[/arch[/variant]]`.
+    ///
+    /// `body` is as in `POST /containers/create`: the fields of `Config`, `HostConfig`,
+    /// `NetworkingConfig`. What versions differ in:
+    ///
+    /// - Below 1.44 more than one network in `NetworkingConfig.EndpointsConfig` is refused (400; engines
+    ///   before 25 say 400 too): create with one, [`Self::connect`] the others before the start.
+    /// - Below 1.44 an address belongs into `MacAddress` beside `Image`, and one in an endpoint is
+    ///   ignored; from 1.44 into the endpoint; both may stand only if they are the same.
+    /// - Below 1.45 `Aliases` read by inspect hold the old container's short id; from 1.44 `DNSNames`
+    ///   do, which are not for sending.
+    /// - From 1.42 `VolumeOptions`, `BindOptions` and `TmpfsOptions` are refused on a mount of another
+    ///   type; below, they are ignored.
+    /// - From 1.48 `Sysctls` of an interface (`net.ipv4.conf.eth0.…`) are refused.
+    /// - Refused rather than ignored in what is too old for them: `ReadOnlyForceRecursive` (1.44),
+    ///   `VolumeOptions.Subpath` (1.45), mounts of type `image` (1.48).
+    /// - Without a word ignored: `CreateMountpoint` (1.42), `Annotations` (1.43),
+    ///   `Healthcheck.StartInterval` (1.44), `GwPriority` (1.48).
+    pub fn create_container(
+        &self,
+        name: &str,
+        platform: Option<&str>,
+        body: &Value,
+    ) -> Result<String> {
+        let mut path = format!("/containers/create?name={}", percent_encoded(name));
+        if let Some(platform) = platform {
+            path.push_str("&platform=");
+            path.push_str(&percent_encoded(platform));
+        }
+        let created = self
+            .post(&path, Some(body), Duration::ZERO)
+            .and_then(|answer| self.created(&answer));
+        created.with_context(|| failed("create", Kind::Container, name))
+    }
+
+    /// Connects `container`, running or not, with `endpoint` as its settings in the network:
+    /// `Aliases`, `IPAMConfig`, `Links`, `DriverOpts`.
+    ///
+    /// A running one that is connected already is refused; of one that is not running the settings are
+    /// replaced. `MacAddress` has an effect on engines from 1.54 only.
+    pub fn connect(&self, network: &str, container: &str, endpoint: &Value) -> Result<()> {
+        let body = json!({ "Container": container, "EndpointConfig": endpoint });
+        check_name(network)
+            .and_then(|()| {
+                let path = format!("/networks/{}/connect", percent_encoded(network));
+                let answer = self.post(&path, Some(&body), Duration::ZERO)?;
+                self.done(&answer)
+            })
+            .with_context(|| to_network("connect", container, "to", network))
+    }
+
+    /// Takes `container` off the network; one that is not connected, or gone, is off it already.
+    pub fn disconnect(&self, network: &str, container: &str) -> Result<()> {
+        let body = json!({ "Container": container, "Force": false });
+        check_name(network)
+            .and_then(|()| {
+                let path = format!("/networks/{}/disconnect", percent_encoded(network));
+                let answer = self.post(&path, Some(&body), Duration::ZERO)?;
+                match self.done(&answer) {
+                    // Engines do not agree on the status of this refusal.
+                    Err(_) if !self.is_connected(network, container)? => Ok(()),
+                    done => done,
+                }
+            })
+            .with_context(|| to_network("disconnect", container, "from", network))
+    }
+
+    fn is_connected(&self, network: &str, container: &str) -> Result<bool> {
+        let Some(found) = self.find(Kind::Container, container)? else {
+            return Ok(false);
+        };
+        let networks = found.pointer("/NetworkSettings/Networks");
+        let mut networks = networks.and_then(Value::as_object).into_iter().flatten();
+        Ok(networks.any(|(name, endpoint)| {
+            name == network || endpoint.get("NetworkID").is_some_and(|id| id == network)
+        }))
+    }
+
+    /// Starts `container`; one that runs already is fine. A paused one is refused.
+    pub fn start(&self, container: &str) -> Result<()> {
+        self.act(container, "start", "", Duration::ZERO, &[304])
+    }
+
+    /// Stops `container` and waits for its end; one that is stopped, or gone, is fine.
+    ///
+    /// `grace` is in seconds; without it the container's own holds.
+    pub fn stop(&self, container: &str, grace: Option<u32>) -> Result<()> {
+        let query = grace.map_or_else(String::new, |grace| format!("?t={grace}"));
+        let longer = Duration::from_secs(grace.unwrap_or_default().into());
+        self.act(container, "stop", &query, longer, &[304, 404])
+    }
+
+    /// Pauses `container`, which must run; one that is paused already is fine.
+    pub fn pause(&self, container: &str) -> Result<()> {
+        self.freeze(container, "pause", true)
+    }
+
+    /// Lets a paused `container` go on; one that runs is fine.
+    pub fn unpause(&self, container: &str) -> Result<()> {
+        self.freeze(container, "unpause", false)
+    }
+
+    fn freeze(&self, container: &str, verb: &str, paused: bool) -> Result<()> {
+        let refused = match self.act(container, verb, "", Duration::ZERO, &[]) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        // Engines do not agree on the status of this refusal.
+        let state = match self.find(Kind::Container, container) {
+            Ok(Some(mut found)) => found["State"].take(),
+            _ => return Err(refused),
+        };
+        if state["Running"] == json!(true) && state["Paused"] == json!(paused) {
+            return Ok(());
+        }
+        Err(refused)
+    }
+
+    /// Calls `container` by `new_name`, which nobody else may have. Its present name is refused.
+    pub fn rename(&self, container: &str, new_name: &str) -> Result<()> {
+        let query = format!("?name={}", percent_encoded(new_name));
+        self.act(container, "rename", &query, Duration::ZERO, &[])
+            .with_context(|| format!("the new name is {}", printable(new_name)))
+    }
+
+    /// Creates a network from a body as in `POST /networks/create` and gives its id.
+    ///
+    /// A name that is taken is refused. From 1.44 on, and in engines from 25 on by any version, so is an
+    /// invalid `IPAM`; `EnableIPv4` counts from 1.48.
+    pub fn create_network(&self, body: &Value) -> Result<String> {
+        let mut body = body.clone();
+        if let Some(fields) = body.as_object_mut() {
+            // Engines before 25 make a second one of the same name without it.
+            fields.insert("CheckDuplicate".to_owned(), json!(true));
+        }
+        let created = self
+            .post("/networks/create", Some(&body), Duration::ZERO)
+            .and_then(|answer| self.created(&answer));
+        created.with_context(|| failed("create", Kind::Network, name_of(&body)))
+    }
+
+    /// Creates a volume from a body as in `POST /volumes/create`.
+    ///
+    /// One of this name and driver that is there stays as it is, labels and options included.
+    pub fn create_volume(&self, body: &Value) -> Result<()> {
+        self.post("/volumes/create", Some(body), Duration::ZERO)
+            .and_then(|answer| self.done(&answer))
+            .with_context(|| failed("create", Kind::Volume, name_of(body)))
+    }
+
+    /// Removes the container, running or not, and leaves its volumes; one that is gone is fine.
+    pub fn remove_container(&self, id: &str) -> Result<()> {
+        check_name(id)
+            .and_then(|()| {
+                let deadline = Instant::now() + self.0.removal_timeout;
+                let version = self.0.version()?;
+                self.0.remove_one(version, &percent_encoded(id), deadline)
+            })
+            .with_context(|| failed("remove", Kind::Container, id))
+    }
+
+    /// What the engine says of the container of that very name; `None` if there is none.
+    pub fn container_by_name(&self, name: &str) -> Result<Option<Value>> {
+        let found = self.find(Kind::Container, name)?;
+        // An engine also takes the beginning of an id.
+        Ok(found.filter(|found| name_of(found) == name))
+    }
+
+    fn find(&self, kind: Kind, name: &str) -> Result<Option<Value>> {
+        check_name(name)
+            .and_then(|()| self.0.find(&path_of(kind, name)))
+            .with_context(|| failed("inspect", kind, name))
+    }
+
+    /// Has the engine do `verb` with `container`; the statuses in `fine` are as good as done.
+    fn act(
+        &self,
+        container: &str,
+        verb: &str,
+        query: &str,
+        longer: Duration,
+        fine: &[u16],
+    ) -> Result<()> {
+        check_name(container)
+            .and_then(|()| {
+                let path = format!("/containers/{}/{verb}{query}", percent_encoded(container));
+                let answer = self.post(&path, None, longer)?;
+                if fine.contains(&answer.status) {
+                    return Ok(());
+                }
+                self.done(&answer)
+            })
+            .with_context(|| failed(verb, Kind::Container, container))
+    }
+
+    fn post(&self, path: &str, body: Option<&Value>, longer: Duration) -> Result<Answer> {
+        let path = format!("/v{}{path}", self.0.version()?);
+        let body = body.map(serde_json::to_vec).transpose()?;
+        let limit = self.0.change_timeout + longer;
+        self.0
+            .send(&Method::POST, &path, &body.unwrap_or_default(), limit)
+    }
+
+    fn done(&self, answer: &Answer) -> Result<()> {
+        match answer.status {
+            200..=299 => Ok(()),
+            _ => Err(self.0.refused(answer)),
+        }
+    }
+
+    fn created(&self, answer: &Answer) -> Result<String> {
+        self.done(answer)?;
+        let wire::Created { id } = self.0.parse(answer)?;
+        Ok(id)
+    }
+}
+
+fn failed(verb: &str, kind: Kind, name: &str) -> String {
+    format!("failed to {verb} the {kind} {}", printable(name))
+}
+
+fn to_network(verb: &str, container: &str, way: &str, network: &str) -> String {
+    let (container, network) = (printable(container), printable(network));
+    format!("failed to {verb} the container {container} {way} the network {network}")
+}
