@@ -88,10 +88,10 @@ impl Progress {
                 match containers {
                     Step::NotBegun => f.write_str("no container was removed here; ")?,
                     Step::Begun(count) => {
-                        write!(f, "some of {} may be removed; ", count_of(*count))?
+                        write!(f, "some of {} may be removed; ", count_of(*count))?;
                     }
                     Step::Done(count) => {
-                        write!(f, "what ran before is removed ({}); ", count_of(*count))?
+                        write!(f, "what ran before is removed ({}); ", count_of(*count))?;
                     }
                 }
                 f.write_str("the stack is not created")
