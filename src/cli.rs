@@ -8,7 +8,6 @@ use crate::{
     engine,
     failure::Failure,
     manager::{BaseUrl, Tls},
-    migrate::Stopped,
     stack::EXAMPLES,
 };
 
@@ -16,6 +15,7 @@ mod console;
 mod migrate;
 mod rehearse;
 mod render;
+mod restore;
 mod settings;
 
 use console::Console;
@@ -63,6 +63,8 @@ enum Command {
     Migrate(MigrateArguments),
     /// Print what the manager would be sent, as JSON; reads the disk and touches nothing
     Render(RenderArguments),
+    /// Bring back what ran before a run, from the snapshot it took
+    Restore(RestoreArguments),
     /// Run a migration against an embedded manager and engine; nothing real is called or written
     Rehearse(RehearseArguments),
 }
@@ -85,6 +87,19 @@ struct RenderArguments {
     /// Print the bytes that would be sent, with the values of .env
     #[arg(long)]
     reveal: bool,
+}
+
+#[derive(Debug, Args)]
+struct RestoreArguments {
+    /// The stack's name
+    #[arg(value_name = "STACK")]
+    stack: OsString,
+    /// The snapshot [default: the newest]
+    #[arg(long, value_name = "ID", conflicts_with = "list")]
+    to: Option<String>,
+    /// List the snapshots and do nothing
+    #[arg(long)]
+    list: bool,
 }
 
 #[derive(Debug, Args)]
@@ -167,8 +182,17 @@ pub fn main() -> ExitCode {
             console.error(&error, None);
             ExitCode::FAILURE
         }
-        Err(Ended::Stopped(stopped)) => {
+        Err(Ended::Migrate(stopped, stack)) => {
             console.error(&stopped.error, Some(&stopped.progress.to_string()));
+            if let Some(id) = stopped.progress.way_back() {
+                console.hint(&format!(
+                    "what ran before comes back with: stacklift restore {stack} --to {id}"
+                ));
+            }
+            ExitCode::FAILURE
+        }
+        Err(Ended::Restore(stopped)) => {
+            console.error(&stopped.error, Some(&stopped.state));
             ExitCode::FAILURE
         }
     }
@@ -178,7 +202,9 @@ pub fn main() -> ExitCode {
 enum Ended {
     Usage(&'static str),
     Failed(anyhow::Error),
-    Stopped(Stopped),
+    /// A migration of this stack.
+    Migrate(crate::migrate::Stopped, String),
+    Restore(crate::restore::Stopped),
 }
 
 impl From<anyhow::Error> for Ended {
@@ -202,6 +228,7 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         None => migrate::run(&migrate, &common, console),
         Some(Command::Migrate(migrate)) => migrate::run(&migrate, &common, console),
         Some(Command::Render(render)) => Ok(render::run(&render, &common, console)?),
+        Some(Command::Restore(restore)) => restore::run(&restore, &common, console),
         Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, &common, console),
     }
 }

@@ -13,10 +13,12 @@ use crate::{
     manager::{BaseUrl, Manager, Payload},
     observed::{Container, Record},
     plan::Loss,
+    snapshot::Store,
     stack::{Backup, Source, Stack},
 };
 
 mod progress;
+mod snapshot;
 mod steps;
 
 pub use progress::Progress;
@@ -37,6 +39,10 @@ pub struct Migration<'a> {
     pub today: NaiveDate,
     /// What to do about a refusal of B02–B04.
     pub on_refusal: OnRefusal,
+    /// Where the snapshot goes that is taken before anything is destroyed.
+    pub store: &'a Store,
+    /// The container tool: it names the labels.
+    pub tool: &'a str,
 }
 
 /// What to do where the run would be refused.
@@ -66,6 +72,8 @@ pub enum Event<'a> {
     Warning(String),
     /// What the stack will lose (B01).
     Losses(&'a [Loss]),
+    /// A snapshot was taken; its id.
+    Snapshot(&'a str),
     /// A record is about to be deleted (C51).
     Deleting(&'a Record),
     /// Containers are about to be removed (C52).
@@ -161,6 +169,7 @@ impl Run<'_, '_> {
         let before = self.observe(known)?;
         self.refuse_what_cannot_be_undone(&before)?;
         self.say_losses(&source, document.ok().as_ref(), &rewrite, &before);
+        self.take_snapshot(&source, &before)?;
         self.delete_record(before.record.as_ref())?;
         self.remove_containers(before)?;
         let created = self.create(&source, &rewrite)?;

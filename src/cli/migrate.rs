@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Common, Console, Ended, MigrateArguments,
+    restore::store,
     settings::{KeySource, Settings},
     stack_required,
 };
@@ -47,6 +48,12 @@ pub(super) fn run(
         engine::Surroundings::from_env(),
         trace,
     ));
+    let store = store(
+        stack.name(),
+        &settings.location,
+        &settings.base_url,
+        settings.endpoint,
+    )?;
     let migration = Migration {
         stack: &stack,
         manager: &manager,
@@ -55,8 +62,11 @@ pub(super) fn run(
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: on_refusal(arguments.force),
+        store: &store,
+        tool: &settings.location.tool,
     };
-    migrate::run(&migration, &mut |event| show(console, &event)).map_err(Ended::Stopped)
+    migrate::run(&migration, &mut |event| show(console, &event))
+        .map_err(|stopped| Ended::Migrate(stopped, stack.name().to_string()))
 }
 
 pub(super) fn on_refusal(force: bool) -> OnRefusal {
@@ -96,6 +106,7 @@ pub(super) fn show(console: &Console, event: &Event) {
             let lines: Vec<_> = losses.iter().map(|loss| format!("  - {loss}")).collect();
             console.warning(&format!("the stack will lose:\n{}", lines.join("\n")));
         }
+        Event::Snapshot(id) => console.step("snapshot", &format!("{id} taken")),
         Event::Deleting(record) => {
             console.step("delete", &format!("record {} at the manager", record.id));
         }

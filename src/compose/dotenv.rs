@@ -7,16 +7,17 @@ mod compose_rules;
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use compose_rules::{DotenvError, DotenvProblem, compose_dotenv};
 
 /// One entry of the `env` that is sent.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variable {
     /// Its name, possibly empty or odd: nothing is checked (C42).
     pub name: String,
     /// Its value; secret.
+    #[serde(default)]
     pub value: String,
 }
 

@@ -38,6 +38,36 @@ pub struct Payload<'a> {
     pub env: &'a [Variable],
 }
 
+/// What a record holds and a PUT brings back (M16, M17).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Contents {
+    /// The compose text.
+    pub text: String,
+    /// The variables, in order.
+    pub env: Vec<Variable>,
+}
+
+impl std::fmt::Debug for Contents {
+    // Without the text and the values: they hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Contents({} bytes, {:?})", self.text.len(), self.env)
+    }
+}
+
+/// The body of a PUT (M16).
+pub(super) struct Update<'a>(pub(super) &'a Contents);
+
+impl Serialize for Update<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut update = serializer.serialize_struct("Update", 4)?;
+        update.serialize_field("stackFileContent", &self.0.text)?;
+        update.serialize_field("env", &self.0.env)?;
+        update.serialize_field("prune", &false)?;
+        update.serialize_field("pullImage", &false)?;
+        update.end()
+    }
+}
+
 /// What a create answered when it made a record (C54).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {
@@ -86,6 +116,32 @@ pub(super) fn record(reply: Response<Body>) -> Result<Record> {
     serde_json::from_slice::<RecordWire>(&body)
         .map(Record::from)
         .map_err(|error| anyhow!(error).context("the manager's record cannot be understood"))
+}
+
+/// The variables of one record; `null` is none (M17).
+pub(super) fn env(reply: Response<Body>) -> Result<Vec<Variable>> {
+    #[derive(Deserialize)]
+    struct Wire {
+        #[serde(rename = "Env", default)]
+        env: Option<Vec<Variable>>,
+    }
+    let body = read(reply).context("failed to read a record")?;
+    let wire: Wire = serde_json::from_slice(&body)
+        .map_err(|_| anyhow!("the record's variables cannot be understood"))?;
+    Ok(wire.env.unwrap_or_default())
+}
+
+/// The compose text of one record (M17).
+pub(super) fn text(reply: Response<Body>) -> Result<String> {
+    #[derive(Deserialize)]
+    struct Wire {
+        #[serde(rename = "StackFileContent")]
+        text: String,
+    }
+    let body = read(reply).context("failed to read a record's text")?;
+    let wire: Wire = serde_json::from_slice(&body)
+        .map_err(|_| anyhow!("the record's text cannot be understood"))?;
+    Ok(wire.text)
 }
 
 /// The `ID` of an engine (M17).

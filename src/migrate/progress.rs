@@ -6,6 +6,7 @@ use std::{fmt, path::PathBuf};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     pub(super) backup: Option<PathBuf>,
+    pub(super) snapshot: Option<String>,
     pub(super) record: Step<String>,
     pub(super) containers: Step<usize>,
     pub(super) create: Sent,
@@ -54,6 +55,14 @@ impl fmt::Display for Progress {
 }
 
 impl Progress {
+    /// The id of the snapshot from which what ran before can be brought back; `None` where everything is
+    /// as it was.
+    pub fn way_back(&self) -> Option<&str> {
+        let untouched = (&self.record, &self.containers, &self.create)
+            == (&Step::NotBegun, &Step::NotBegun, &Sent::No);
+        self.snapshot.as_deref().filter(|_| !untouched)
+    }
+
     /// What ran before and does not any more.
     fn fmt_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.record, &self.containers) {

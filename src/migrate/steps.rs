@@ -28,7 +28,7 @@ impl Run<'_, '_> {
         (self.say)(event);
     }
 
-    fn warn(&mut self, warning: impl Into<String>) {
+    pub(super) fn warn(&mut self, warning: impl Into<String>) {
         self.say(Event::Warning(warning.into()));
     }
 
