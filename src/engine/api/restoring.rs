@@ -68,36 +68,33 @@ impl<'a> Restoring<'a> {
     /// `Aliases`, `IPAMConfig`, `Links`, `DriverOpts`.
     ///
     /// A running one that is connected already is refused; of one that is not running the settings are
-    /// replaced. `MacAddress` has an effect on engines from 1.54 only.
+    /// replaced. `MacAddress` counts from 1.44 in the documents, in fact on engines from 1.54 only.
     pub fn connect(&self, network: &str, container: &str, endpoint: &Value) -> Result<()> {
         let body = json!({ "Container": container, "EndpointConfig": endpoint });
-        check_name(network)
-            .and_then(|()| {
-                let path = format!("/networks/{}/connect", percent_encoded(network));
-                let answer = self.post(&path, Some(&body), Duration::ZERO)?;
-                self.done(&answer)
-            })
+        self.act_in(network, "connect", &body)
             .with_context(|| to_network("connect", container, "to", network))
     }
 
     /// Takes `container` off the network; one that is not connected, or gone, is off it already.
     pub fn disconnect(&self, network: &str, container: &str) -> Result<()> {
         let body = json!({ "Container": container, "Force": false });
-        check_name(network)
-            .and_then(|()| {
-                let path = format!("/networks/{}/disconnect", percent_encoded(network));
-                let answer = self.post(&path, Some(&body), Duration::ZERO)?;
-                match self.done(&answer) {
-                    // Engines do not agree on the status of this refusal.
-                    Err(_) if !self.is_connected(network, container)? => Ok(()),
-                    done => done,
-                }
-            })
-            .with_context(|| to_network("disconnect", container, "from", network))
+        let done = self.act_in(network, "disconnect", &body);
+        // Engines do not agree on the status of the refusal.
+        if done.is_err() && matches!(self.is_connected(network, container), Ok(false)) {
+            return Ok(());
+        }
+        done.with_context(|| to_network("disconnect", container, "from", network))
+    }
+
+    fn act_in(&self, network: &str, how: &str, body: &Value) -> Result<()> {
+        check_name(network)?;
+        let path = format!("/networks/{}/{how}", percent_encoded(network));
+        let answer = self.post(&path, Some(body), Duration::ZERO)?;
+        self.done(&answer)
     }
 
     fn is_connected(&self, network: &str, container: &str) -> Result<bool> {
-        let Some(found) = self.find(Kind::Container, container)? else {
+        let Some(found) = self.find(container)? else {
             return Ok(false);
         };
         let networks = found.pointer("/NetworkSettings/Networks");
@@ -109,35 +106,38 @@ impl<'a> Restoring<'a> {
 
     /// Starts `container`; one that runs already is fine. A paused one is refused.
     pub fn start(&self, container: &str) -> Result<()> {
-        self.act(container, "start", "", Duration::ZERO, &[304])
+        self.act(container, "start", Duration::ZERO, &[304])
+            .with_context(|| failed("start", Kind::Container, container))
     }
 
     /// Stops `container` and waits for its end; one that is stopped, or gone, is fine.
     ///
     /// `grace` is in seconds; without it the container's own holds.
     pub fn stop(&self, container: &str, grace: Option<u32>) -> Result<()> {
-        let query = grace.map_or_else(String::new, |grace| format!("?t={grace}"));
         let longer = Duration::from_secs(grace.unwrap_or_default().into());
-        self.act(container, "stop", &query, longer, &[304, 404])
+        let how = grace.map_or_else(|| "stop".to_owned(), |grace| format!("stop?t={grace}"));
+        self.act(container, &how, longer, &[304, 404])
+            .with_context(|| failed("stop", Kind::Container, container))
     }
 
     /// Pauses `container`, which must run; one that is paused already is fine.
     pub fn pause(&self, container: &str) -> Result<()> {
         self.freeze(container, "pause", true)
+            .with_context(|| failed("pause", Kind::Container, container))
     }
 
     /// Lets a paused `container` go on; one that runs is fine.
     pub fn unpause(&self, container: &str) -> Result<()> {
         self.freeze(container, "unpause", false)
+            .with_context(|| failed("unpause", Kind::Container, container))
     }
 
-    fn freeze(&self, container: &str, verb: &str, paused: bool) -> Result<()> {
-        let refused = match self.act(container, verb, "", Duration::ZERO, &[]) {
-            Ok(()) => return Ok(()),
-            Err(error) => error,
+    fn freeze(&self, container: &str, how: &str, paused: bool) -> Result<()> {
+        let Err(refused) = self.act(container, how, Duration::ZERO, &[]) else {
+            return Ok(());
         };
         // Engines do not agree on the status of this refusal.
-        let state = match self.find(Kind::Container, container) {
+        let state = match self.find(container) {
             Ok(Some(mut found)) => found["State"].take(),
             _ => return Err(refused),
         };
@@ -149,9 +149,15 @@ impl<'a> Restoring<'a> {
 
     /// Calls `container` by `new_name`, which nobody else may have. Its present name is refused.
     pub fn rename(&self, container: &str, new_name: &str) -> Result<()> {
-        let query = format!("?name={}", percent_encoded(new_name));
-        self.act(container, "rename", &query, Duration::ZERO, &[])
-            .with_context(|| format!("the new name is {}", printable(new_name)))
+        let how = format!("rename?name={}", percent_encoded(new_name));
+        self.act(container, &how, Duration::ZERO, &[])
+            .with_context(|| {
+                let new_name = printable(new_name);
+                format!(
+                    "{} to {new_name}",
+                    failed("rename", Kind::Container, container)
+                )
+            })
     }
 
     /// Creates a network from a body as in `POST /networks/create` and gives its id.
@@ -192,36 +198,27 @@ impl<'a> Restoring<'a> {
 
     /// What the engine says of the container of that very name; `None` if there is none.
     pub fn container_by_name(&self, name: &str) -> Result<Option<Value>> {
-        let found = self.find(Kind::Container, name)?;
+        let found = self
+            .find(name)
+            .with_context(|| failed("inspect", Kind::Container, name))?;
         // An engine also takes the beginning of an id.
         Ok(found.filter(|found| name_of(found) == name))
     }
 
-    fn find(&self, kind: Kind, name: &str) -> Result<Option<Value>> {
-        check_name(name)
-            .and_then(|()| self.0.find(&path_of(kind, name)))
-            .with_context(|| failed("inspect", kind, name))
+    fn find(&self, container: &str) -> Result<Option<Value>> {
+        check_name(container)?;
+        self.0.find(&path_of(Kind::Container, container))
     }
 
-    /// Has the engine do `verb` with `container`; the statuses in `fine` are as good as done.
-    fn act(
-        &self,
-        container: &str,
-        verb: &str,
-        query: &str,
-        longer: Duration,
-        fine: &[u16],
-    ) -> Result<()> {
-        check_name(container)
-            .and_then(|()| {
-                let path = format!("/containers/{}/{verb}{query}", percent_encoded(container));
-                let answer = self.post(&path, None, longer)?;
-                if fine.contains(&answer.status) {
-                    return Ok(());
-                }
-                self.done(&answer)
-            })
-            .with_context(|| failed(verb, Kind::Container, container))
+    /// Has the engine do with `container` what `how` says; the statuses in `fine` are as good as done.
+    fn act(&self, container: &str, how: &str, longer: Duration, fine: &[u16]) -> Result<()> {
+        check_name(container)?;
+        let path = format!("/containers/{}/{how}", percent_encoded(container));
+        let answer = self.post(&path, None, longer)?;
+        if fine.contains(&answer.status) {
+            return Ok(());
+        }
+        self.done(&answer)
     }
 
     fn post(&self, path: &str, body: Option<&Value>, longer: Duration) -> Result<Answer> {

@@ -1,3 +1,5 @@
+mod objects;
+
 use std::{
     fs,
     os::unix::fs::symlink,
