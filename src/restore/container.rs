@@ -160,7 +160,7 @@ impl<'a> Inspected<'a> {
         let short = &self.id()[..self.id().len().min(12)];
         if self.text("/Config/Hostname") == short
             || mode.starts_with("container:")
-            || mode == "host"
+            || self.text("/HostConfig/UTSMode") == "host"
         {
             config.remove("Hostname");
             config.remove("Domainname");

@@ -1,0 +1,5 @@
+//! Snapshot and restore by the real binary, of stacks that real compose started on a real engine.
+
+mod bench;
+mod big;
+mod sameness;
