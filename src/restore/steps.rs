@@ -183,16 +183,18 @@ impl Run<'_, '_> {
     /// The files in a container's own layer: they went with it.
     fn files_lost(&self, container: Inspected) -> Option<String> {
         let changes = self.snapshot().changes.get(container.id())?.known()?;
-        let files: Vec<&str> = changes
+        let paths: Vec<&str> = changes
             .listed
             .iter()
             .map(|change| change.path.as_str())
             .collect();
+        let files = container.own_files(&paths);
         if files.is_empty() {
             return None;
         }
         let shown = files[..files.len().min(FILES_SHOWN)].join(", ");
-        let more = changes.total.saturating_sub(FILES_SHOWN);
+        let unlisted = changes.total.saturating_sub(paths.len());
+        let more = files.len().saturating_sub(FILES_SHOWN) + unlisted;
         let more = if more == 0 {
             String::new()
         } else {
@@ -447,6 +449,11 @@ impl Run<'_, '_> {
             .first()
             .map(Inspected)
             .ok_or_else(|| anyhow!("the container {} went away", wanted.name()))?;
+        if now.is_paused() && !wanted.is_paused() {
+            self.touched = true;
+            self.say(Event::Step("unpause", wanted.name().to_owned()));
+            engine.unpause(id)?;
+        }
         match (wanted.is_running(), now.is_running()) {
             (true, false) => {
                 self.touched = true;
@@ -462,6 +469,7 @@ impl Run<'_, '_> {
         }
         if wanted.is_paused() && !now.is_paused() {
             self.touched = true;
+            self.say(Event::Step("pause", wanted.name().to_owned()));
             engine.pause(id)?;
         }
         Ok(())
@@ -486,13 +494,8 @@ impl Run<'_, '_> {
                 continue;
             };
             let mut differences = wanted.differences(now);
-            if wanted.is_running() != now.is_running() {
-                let state = if wanted.is_running() {
-                    "it does not run"
-                } else {
-                    "it runs"
-                };
-                differences.push(state.to_owned());
+            if wanted.state() != now.state() {
+                differences.push(format!("it is {}, not {}", now.state(), wanted.state()));
             }
             if !differences.is_empty() {
                 wrong.push(format!(

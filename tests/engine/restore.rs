@@ -2,4 +2,6 @@
 
 mod bench;
 mod big;
+mod many;
 mod sameness;
+mod states;

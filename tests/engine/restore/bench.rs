@@ -117,11 +117,34 @@ impl Stack {
 
     /// `compose up -d`; gives what it said.
     pub fn up(&self) -> String {
-        let said = self
-            .compose
-            .run(&self.dir(), &self.host.project, &["up", "-d"]);
+        self.compose(&["up", "-d"])
+    }
+
+    /// Any other command of compose; gives what it said.
+    pub fn compose(&self, arguments: &[&str]) -> String {
+        let project = &self.host.project;
+        let said = self.compose.run(&self.dir(), project, arguments);
         self.containers();
         said
+    }
+
+    /// The text of a file in a volume.
+    pub fn in_volume(&self, volume: &str, file: &str) -> String {
+        let (mount, mark) = (format!("{volume}:/volume"), self.host.mark());
+        let file = format!("/volume/{file}");
+        let arguments = [
+            "run",
+            "--rm",
+            "--label",
+            &mark,
+            "--network=none",
+            "-v",
+            &mount,
+            IMAGE,
+            "/bin/cat",
+            &file,
+        ];
+        docker(&arguments)
     }
 
     /// What the engine says of the stack's containers, by name.

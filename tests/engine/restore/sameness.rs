@@ -57,10 +57,14 @@ fn comparable_all(containers: &BTreeMap<String, Value>) -> BTreeMap<String, Valu
                 text = text.replace(&id[..12], &format!("<the short id of {name}>"));
             }
             let mut container: Value = serde_json::from_str(&text).unwrap();
-            // By name: ids have no order.
+            // The short id is one from the first start on, and in no order among the others.
             for endpoint in endpoints(&mut container) {
-                sort(&mut endpoint["Aliases"]);
-                sort(&mut endpoint["DNSNames"]);
+                for names in ["Aliases", "DNSNames"] {
+                    if let Some(names) = endpoint[names].as_array_mut() {
+                        names.retain(|name| !name.to_string().contains("<the short id of"));
+                    }
+                    sort(&mut endpoint[names]);
+                }
             }
             (name.clone(), container)
         })
@@ -110,9 +114,8 @@ fn comparable(mut container: Value) -> Value {
     sort(&mut container["Mounts"]);
     // SELinux's, which the engine sets by itself where a volume is named (compose's own carry-over, too).
     for mount in container["Mounts"].as_array_mut().unwrap() {
-        if mount["Type"] == "volume" && mount["Name"].as_str().is_some_and(|name| name.len() == 64)
-        {
-            remove(mount, &["Mode"]);
+        if mount["Type"] == "volume" && mount["Mode"] == "z" {
+            mount["Mode"] = json!("");
         }
     }
     // Volumes that only the engine named are mounted by that name: what is mounted is in `Mounts`.
