@@ -2,6 +2,7 @@
 
 mod bench;
 mod big;
+mod kills;
 mod many;
 mod sameness;
 mod states;

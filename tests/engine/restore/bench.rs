@@ -128,23 +128,38 @@ impl Stack {
         said
     }
 
-    /// The text of a file in a volume.
-    pub fn in_volume(&self, volume: &str, file: &str) -> String {
-        let (mount, mark) = (format!("{volume}:/volume"), self.host.mark());
-        let file = format!("/volume/{file}");
-        let arguments = [
-            "run",
-            "--rm",
-            "--label",
-            &mark,
-            "--network=none",
-            "-v",
-            &mount,
-            IMAGE,
-            "/bin/cat",
-            &file,
-        ];
-        docker(&arguments)
+    /// The text of a file in a volume; what went wrong where there is none, or the volume is gone.
+    pub fn in_volume(&self, volume: &str, file: &str) -> Result<String, String> {
+        let (mark, file) = (self.host.mark(), format!("/volume/{file}"));
+        let mount = format!("type=volume,source={volume},target=/volume,volume-nocopy");
+        let mut arguments = vec!["run", "--rm", "--label", &mark, "--network=none"];
+        arguments.extend(["--mount", &mount, IMAGE, "/bin/cat", &file]);
+        let output = attempt(&arguments).map_err(|error| error.to_string())?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        if output.status.success() {
+            Ok(text(output.stdout))
+        } else {
+            Err(text(output.stderr))
+        }
+    }
+
+    /// The volumes that were made for containers of this test's [`Self::image`], whether or not a container
+    /// mounts them: those with the image's file in them.
+    pub fn volumes_made(&self) -> Vec<String> {
+        let nobodys = lines(&["volume", "ls", "-q", "--filter", "dangling=true"]);
+        let mut made: Vec<_> = nobodys
+            .into_iter()
+            .filter(|volume| {
+                volume.len() == 64 && self.in_volume(volume, &self.host.project).is_ok()
+            })
+            .collect();
+        let mounted = self.containers();
+        let mounts = mounted
+            .values()
+            .flat_map(|container| container["Mounts"].as_array().unwrap());
+        made.extend(mounts.filter_map(|mount| mount["Name"].as_str().map(str::to_owned)));
+        made.sort();
+        made
     }
 
     /// What the engine says of the stack's containers, by name.

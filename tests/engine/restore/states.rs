@@ -63,7 +63,7 @@ fn what_did_not_run_does_not_run_and_jobs_are_not_run_again() {
     let after = stack.containers();
     assert_same(&before, &after);
     let data = stack.host.project.clone() + "_data";
-    assert_eq!(stack.in_volume(&data, "log"), "ran");
+    assert_eq!(stack.in_volume(&data, "log").unwrap(), "ran");
 
     // `up` starts what has ended and what is stopped, as it always does (N08); it makes none anew.
     docker(&["unpause", &stack.name("paused")]);
