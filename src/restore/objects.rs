@@ -1,0 +1,230 @@
+//! The steps of a restore at the engine: networks, volumes, containers, and whether all is as it was.
+
+use anyhow::{Context, Result, anyhow};
+use serde_json::{Value, json};
+
+use super::{
+    Event, Run,
+    container::{Inspected, NewIds},
+    plan::{Plan, saved},
+};
+use crate::{engine::Restoring, failure::Failure};
+
+impl Run<'_, '_> {
+    pub(super) fn restore_networks(&mut self, engine: &Restoring) -> Result<()> {
+        let Some(networks) = self.snapshot().networks.known().cloned() else {
+            return Ok(());
+        };
+        for network in networks {
+            let name = text(&network, "Name").to_owned();
+            if !self
+                .r
+                .engine
+                .inspect_networks(std::slice::from_ref(&name))?
+                .is_empty()
+            {
+                continue;
+            }
+            self.touched = true;
+            self.say(Event::Step("network", name));
+            let mut body = json!({ "CheckDuplicate": true });
+            for key in [
+                "Name",
+                "Driver",
+                "IPAM",
+                "Internal",
+                "Attachable",
+                "EnableIPv6",
+                "Options",
+                "Labels",
+            ] {
+                body[key] = network[key].clone();
+            }
+            engine.create_network(&body)?;
+        }
+        Ok(())
+    }
+
+    /// A volume is never removed, so one that is missing was removed by somebody: its data is gone.
+    pub(super) fn restore_volumes(&mut self, engine: &Restoring) -> Result<()> {
+        let Some(volumes) = self.snapshot().volumes.known().cloned() else {
+            return Ok(());
+        };
+        for volume in volumes {
+            let name = text(&volume, "Name").to_owned();
+            if !self
+                .r
+                .engine
+                .inspect_volumes(std::slice::from_ref(&name))?
+                .is_empty()
+            {
+                continue;
+            }
+            self.touched = true;
+            self.trouble(format!(
+                "the volume {name} is gone with its data; an empty one takes its place"
+            ));
+            engine.create_volume(&json!({
+                "Name": name,
+                "Driver": volume["Driver"],
+                "DriverOpts": volume["Options"],
+                "Labels": volume["Labels"],
+            }))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn restore_containers(&mut self, engine: &Restoring) -> Result<()> {
+        let there = self.there()?;
+        let snapshot = self.snapshot().clone();
+        let plan = Plan::new(&snapshot, &there);
+        let containers = saved(&snapshot);
+        for (id, name) in &plan.remove {
+            self.refuse_strangers(&there, id, name)?;
+            self.touched = true;
+            self.say(Event::Step("remove", name.clone()));
+            engine.remove_container(id)?;
+        }
+        let mut ids = NewIds::new();
+        for &index in &plan.order {
+            let container = containers[index];
+            let id = match plan.keep.get(&index) {
+                Some(id) => Some(id.clone()),
+                None => self.create_container(engine, container, &ids)?,
+            };
+            if let Some(id) = id {
+                ids.insert(container.id().to_owned(), id);
+            }
+        }
+        for &index in &plan.order {
+            let container = containers[index];
+            if let Some(id) = ids.get(container.id()) {
+                self.restore_state(engine, container, id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a container again and connects it to its networks. `None` where its image is gone.
+    fn create_container(
+        &mut self,
+        engine: &Restoring,
+        container: Inspected,
+        ids: &NewIds,
+    ) -> Result<Option<String>> {
+        let Some(image) = self.image_of(container)? else {
+            self.trouble(format!(
+                "the container {} cannot be brought back: its image {} ({}) is gone",
+                container.name(),
+                container.image_name(),
+                container.image_id()
+            ));
+            return Ok(None);
+        };
+        self.touched = true;
+        self.say(Event::Step("create", container.name().to_owned()));
+        let recipe = container.recipe(&image, ids);
+        let id = engine.create_container(container.name(), None, &recipe.body)?;
+        for (network, endpoint) in &recipe.connect {
+            engine.connect(network, &id, endpoint)?;
+        }
+        Ok(Some(id))
+    }
+
+    /// The image's name where it still means the same image, else its id; `None` where it is gone.
+    fn image_of(&self, container: Inspected) -> Result<Option<String>> {
+        let (id, name) = (container.image_id(), container.image_name());
+        for asked in [name, id] {
+            let found = if asked.is_empty() {
+                Vec::new()
+            } else {
+                self.r.engine.inspect_images(&[asked.to_owned()])?
+            };
+            if found.first().is_some_and(|image| text(image, "Id") == id) {
+                return Ok(Some(asked.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Running, paused or stopped, as it was.
+    fn restore_state(&mut self, engine: &Restoring, wanted: Inspected, id: &str) -> Result<()> {
+        let inspected = self.r.engine.inspect_containers(&[id.to_owned()])?;
+        let now = inspected
+            .first()
+            .map(Inspected)
+            .ok_or_else(|| anyhow!("the container {} went away", wanted.name()))?;
+        if now.is_paused() && !wanted.is_paused() {
+            self.touched = true;
+            self.say(Event::Step("unpause", wanted.name().to_owned()));
+            engine.unpause(id)?;
+        }
+        match (wanted.is_running(), now.is_running()) {
+            (true, false) => {
+                self.touched = true;
+                self.say(Event::Step("start", wanted.name().to_owned()));
+                engine.start(id)?;
+            }
+            (false, true) => {
+                self.touched = true;
+                self.say(Event::Step("stop", wanted.name().to_owned()));
+                engine.stop(id, None)?;
+            }
+            _ => {}
+        }
+        if wanted.is_paused() && !now.is_paused() {
+            self.touched = true;
+            self.say(Event::Step("pause", wanted.name().to_owned()));
+            engine.pause(id)?;
+        }
+        Ok(())
+    }
+
+    /// Every container against the snapshot.
+    pub(super) fn verify(&mut self) -> Result<()> {
+        let there = self
+            .there()
+            .context("failed to look at what was brought back")?;
+        let snapshot = self.snapshot().clone();
+        let mut running = 0;
+        let mut wrong = std::mem::take(&mut self.trouble);
+        let containers = saved(&snapshot);
+        for wanted in &containers {
+            let now = there
+                .iter()
+                .map(Inspected)
+                .find(|now| now.name() == wanted.name());
+            let Some(now) = now else {
+                wrong.push(format!("{} is not there", wanted.name()));
+                continue;
+            };
+            let mut differences = wanted.differences(now);
+            if wanted.state() != now.state() {
+                differences.push(format!("it is {}, not {}", now.state(), wanted.state()));
+            }
+            if !differences.is_empty() {
+                wrong.push(format!(
+                    "{} differs: {}",
+                    wanted.name(),
+                    differences.join("; ")
+                ));
+            }
+            running += usize::from(now.is_running());
+        }
+        if wrong.is_empty() {
+            self.say(Event::Verified {
+                containers: containers.len(),
+                running,
+            });
+            return Ok(());
+        }
+        Err(Failure::new("not everything is as it was")
+            .details(wrong.join("\n"))
+            .hint("mend what is named, then run again: it goes on from here")
+            .into())
+    }
+}
+
+fn text<'a>(object: &'a Value, key: &str) -> &'a str {
+    object.get(key).and_then(Value::as_str).unwrap_or_default()
+}
