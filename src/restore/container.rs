@@ -89,6 +89,24 @@ impl<'a> Inspected<'a> {
         self.at("/State/Paused") == Some(&Value::Bool(true))
     }
 
+    /// Whether it is being removed, or its removal has failed.
+    pub fn is_going(self) -> bool {
+        matches!(self.text("/State/Status"), "removing" | "dead")
+    }
+
+    /// How long it may take to stop, in seconds, where it says so.
+    pub fn stop_grace(self) -> Option<u32> {
+        let grace = self.at("/Config/StopTimeout").and_then(Value::as_u64);
+        grace.and_then(|grace| grace.try_into().ok())
+    }
+
+    /// Whether its address in that network is a fixed one.
+    pub fn has_fixed_address(self, network: &str) -> bool {
+        self.networks().any(|(name, endpoint)| {
+            name == network && !endpoint.get("IPAMConfig").is_none_or(is_empty)
+        })
+    }
+
     /// `running`, `paused` or `stopped`: how it ended, or that it never began, does not come back.
     pub fn state(self) -> &'static str {
         match (self.is_running(), self.is_paused()) {

@@ -1,5 +1,7 @@
 //! The steps of a restore at the engine: networks, volumes, containers, and whether all is as it was.
 
+use std::{collections::BTreeSet, thread, time::Duration};
+
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 
@@ -9,6 +11,13 @@ use super::{
     plan::{Plan, saved},
 };
 use crate::{engine::Restoring, failure::Failure};
+
+/// How often the containers are gone through at most.
+const ROUNDS: usize = 3;
+
+/// How long a removal takes until the container no longer runs. Until then the engine tells of it
+/// nowhere, so that one which a killed run left at work would go unseen.
+const REMOVAL: Duration = Duration::from_millis(500);
 
 impl Run<'_, '_> {
     pub(super) fn restore_networks(&mut self, engine: &Restoring) -> Result<()> {
@@ -26,7 +35,7 @@ impl Run<'_, '_> {
                 continue;
             }
             self.touched = true;
-            self.say(Event::Step("network", name));
+            self.say(Event::Step("network", name.clone()));
             let mut body = json!({ "CheckDuplicate": true });
             for key in [
                 "Name",
@@ -40,9 +49,44 @@ impl Run<'_, '_> {
             ] {
                 body[key] = network[key].clone();
             }
-            engine.create_network(&body)?;
+            let made = self.make_network(engine, &name, body);
+            self.go_on(made)?;
         }
         Ok(())
+    }
+
+    /// Makes a network. Where its addresses were taken by another one meanwhile it gets others, unless a
+    /// container has a fixed one in it.
+    fn make_network(&mut self, engine: &Restoring, name: &str, mut body: Value) -> Result<()> {
+        let Err(refused) = engine.create_network(&body) else {
+            return Ok(());
+        };
+        let is_fixed = saved(self.snapshot())
+            .iter()
+            .any(|container| container.has_fixed_address(name));
+        if is_fixed || !format!("{refused:#}").contains("overlaps") {
+            return Err(refused);
+        }
+        body["IPAM"]["Config"] = json!([]);
+        engine.create_network(&body)?;
+        self.trouble(format!(
+            "the network {name} gets other addresses: {refused:#}"
+        ));
+        Ok(())
+    }
+
+    /// What one thing comes to keeps no other from being brought back, as long as the engine answers.
+    fn go_on<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
+        match outcome {
+            Ok(done) => Ok(Some(done)),
+            Err(error) => {
+                if self.r.engine.list(&self.snapshot().stack).is_err() {
+                    return Err(error);
+                }
+                self.trouble(format!("{error:#}"));
+                Ok(None)
+            }
+        }
     }
 
     /// A volume is never removed, so one that is missing was removed by somebody: its data is gone.
@@ -64,17 +108,35 @@ impl Run<'_, '_> {
             self.trouble(format!(
                 "the volume {name} is gone with its data; an empty one takes its place"
             ));
-            engine.create_volume(&json!({
+            let made = engine.create_volume(&json!({
                 "Name": name,
                 "Driver": volume["Driver"],
                 "DriverOpts": volume["Options"],
                 "Labels": volume["Labels"],
-            }))?;
+            }));
+            self.go_on(made)?;
         }
         Ok(())
     }
 
+    /// Again where something came or went meanwhile: what a run that was killed had asked for is done by
+    /// the engine all the same.
     pub(super) fn restore_containers(&mut self, engine: &Restoring) -> Result<()> {
+        let known = self.trouble.len();
+        for _ in 0..ROUNDS {
+            self.trouble.truncate(known);
+            let stand = self.restore_once(engine)?;
+            let there = self.there()?;
+            let there = there.iter().map(Inspected).filter(|one| !one.is_going());
+            if stand == there.map(|one| one.id().to_owned()).collect() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the ids of all that stand for saved ones, whatever state they are in.
+    fn restore_once(&mut self, engine: &Restoring) -> Result<BTreeSet<String>> {
         let there = self.there()?;
         let snapshot = self.snapshot().clone();
         let plan = Plan::new(&snapshot, &there);
@@ -83,34 +145,46 @@ impl Run<'_, '_> {
             self.refuse_strangers(&there, id, name)?;
             self.touched = true;
             self.say(Event::Step("remove", name.clone()));
-            engine.remove_container(id)?;
+            let removed = engine.remove_container(id);
+            self.go_on(removed)?;
         }
         let mut ids = NewIds::new();
+        let mut stand = BTreeSet::new();
         for &index in &plan.order {
             let container = containers[index];
             let id = match plan.keep.get(&index) {
                 Some(id) => Some(id.clone()),
-                None => self.create_container(engine, container, &ids)?,
+                None => {
+                    let made = self.create_container(engine, container, &ids, &mut stand);
+                    self.go_on(made)?.flatten()
+                }
             };
             if let Some(id) = id {
+                stand.insert(id.clone());
                 ids.insert(container.id().to_owned(), id);
             }
         }
         for &index in &plan.order {
             let container = containers[index];
             if let Some(id) = ids.get(container.id()) {
-                self.restore_state(engine, container, id)?;
+                let done = self.restore_state(engine, container, id);
+                self.go_on(done)?;
             }
         }
-        Ok(())
+        if plan.keep.keys().any(|&kept| containers[kept].is_running()) {
+            thread::sleep(REMOVAL);
+        }
+        Ok(stand)
     }
 
-    /// Makes a container again and connects it to its networks. `None` where its image is gone.
+    /// Makes a container again and connects it to its networks. `None` where its image is gone, or the
+    /// container that it shares with.
     fn create_container(
         &mut self,
         engine: &Restoring,
         container: Inspected,
         ids: &NewIds,
+        stand: &mut BTreeSet<String>,
     ) -> Result<Option<String>> {
         let Some(image) = self.image_of(container)? else {
             self.trouble(format!(
@@ -121,10 +195,23 @@ impl Run<'_, '_> {
             ));
             return Ok(None);
         };
+        let snapshot = self.snapshot();
+        let missing = container.shares_with().into_iter().find_map(|id| {
+            let other = saved(snapshot).into_iter().find(|other| other.id() == id)?;
+            (!ids.contains_key(id)).then(|| other.name().to_owned())
+        });
+        if let Some(other) = missing {
+            self.trouble(format!(
+                "the container {} cannot be brought back without {other}, with which it shares",
+                container.name()
+            ));
+            return Ok(None);
+        }
         self.touched = true;
         self.say(Event::Step("create", container.name().to_owned()));
         let recipe = container.recipe(&image, ids);
         let id = engine.create_container(container.name(), None, &recipe.body)?;
+        stand.insert(id.clone());
         for (network, endpoint) in &recipe.connect {
             engine.connect(network, &id, endpoint)?;
         }
@@ -168,7 +255,7 @@ impl Run<'_, '_> {
             (false, true) => {
                 self.touched = true;
                 self.say(Event::Step("stop", wanted.name().to_owned()));
-                engine.stop(id, None)?;
+                engine.stop(id, now.stop_grace())?;
             }
             _ => {}
         }

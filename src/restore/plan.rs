@@ -87,7 +87,7 @@ fn is_as_it_was(wanted: Inspected, now: Inspected, ids: &NewIds) -> bool {
         None if wanted.id() == now.id() => now.shares_with(),
         None => return false,
     };
-    expected == now.shares_with() && wanted.differences(now).is_empty()
+    !now.is_going() && expected == now.shares_with() && wanted.differences(now).is_empty()
 }
 
 /// The saved containers, each behind those that it needs: by its `depends_on` label, and by what it shares
