@@ -7,4 +7,5 @@ mod kills;
 mod lost;
 mod many;
 mod sameness;
+mod saved;
 mod states;

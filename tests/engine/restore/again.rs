@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stacklift::rehearsal::{Call, Kind};
 
 use super::{
-    bench::Stack,
+    bench::{RECORD, Stack},
     sameness::{assert_same, assert_same_networks, ids},
 };
 use crate::host::{IMAGE, PROJECT, docker};
@@ -197,7 +197,7 @@ fn an_untouched_stack_stays_untouched() {
     let name = stack.host.project.as_str();
     stack
         .rehearsal
-        .world(|world| world.add_record(name, 1, "services: {}\n"));
+        .world(|world| world.add_record(name, 1, RECORD));
     stack
         .rehearsal
         .faults()

@@ -18,6 +18,9 @@ use crate::host::{Compose, Host, IMAGE, PROJECT, attempt, docker};
 
 const KEY: &str = "ptr_engine-key-77ab10";
 
+/// The text of a record from before. What the embedded manager deploys of it is not on the real engine.
+pub const RECORD: &str = "services:\n  old:\n    image: busybox:1.36\n";
+
 /// A stack, gone at the end with everything that was made for it.
 pub struct Stack {
     pub host: Host,

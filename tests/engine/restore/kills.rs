@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    bench::{Stack, lines},
+    bench::{RECORD, Stack, lines},
     sameness::{assert_same, assert_same_networks},
 };
 
@@ -133,7 +133,7 @@ fn a_restore_killed_anywhere_is_finished_by_the_next() {
         stack.remove_networks();
         stack.rehearsal.world(|world| {
             if world.records.is_empty() {
-                world.add_record(name, 1, "services: {}\n");
+                world.add_record(name, 1, RECORD);
             }
         });
     };
@@ -173,14 +173,13 @@ fn a_migration_killed_anywhere_is_undone_by_a_restore() {
     let stack = &killed.stack;
     let name = stack.host.project.as_str();
     // Its deletion is undone, too.
-    let text = "services:\n  old:\n    image: busybox:1.36\n";
     stack
         .rehearsal
-        .world(|world| world.add_record(name, 1, text));
+        .world(|world| world.add_record(name, 1, RECORD));
     let all = killed.run_and_kill(&["migrate", name], usize::MAX);
     assert!(stack.ids().is_empty(), "{all:#?}");
     stack.restore();
-    killed.assert_restored(Some(text));
+    killed.assert_restored(Some(RECORD));
     for after in killed.places(&all) {
         let snapshots = stack.snapshots();
         let ids = stack.ids();
@@ -190,6 +189,6 @@ fn a_migration_killed_anywhere_is_undone_by_a_restore() {
         } else {
             stack.restore();
         }
-        killed.assert_restored(Some(text));
+        killed.assert_restored(Some(RECORD));
     }
 }
