@@ -152,12 +152,11 @@ impl Run<'_, '_> {
         let mut stand = BTreeSet::new();
         for &index in &plan.order {
             let container = containers[index];
-            let id = match plan.keep.get(&index) {
-                Some(id) => Some(id.clone()),
-                None => {
-                    let made = self.create_container(engine, container, &ids, &mut stand);
-                    self.go_on(made)?.flatten()
-                }
+            let id = if let Some(id) = plan.keep.get(&index) {
+                Some(id.clone())
+            } else {
+                let made = self.create_container(engine, container, &ids, &mut stand);
+                self.go_on(made)?.flatten()
             };
             if let Some(id) = id {
                 stand.insert(id.clone());

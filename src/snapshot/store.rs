@@ -53,10 +53,8 @@ impl Store {
     pub fn new(state: &Path, key: &Key) -> Self {
         let identity = format!("{}\0{}\0{}", key.dir, key.base_url, key.endpoint);
         let hash = digest(&SHA256, identity.as_bytes());
-        let hex: String = hash.as_ref()[..8]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let hash = hash.as_ref()[..8].iter();
+        let hex = hash.fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
         Self {
             folder: state.join("snapshots").join(format!("{}-{hex}", key.name)),
         }

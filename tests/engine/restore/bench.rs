@@ -4,6 +4,7 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     fs,
+    io::ErrorKind,
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -152,9 +153,7 @@ impl Stack {
         let nobodys = lines(&["volume", "ls", "-q", "--filter", "dangling=true"]);
         let mut made: Vec<_> = nobodys
             .into_iter()
-            .filter(|volume| {
-                volume.len() == 64 && self.in_volume(volume, &self.host.project).is_ok()
-            })
+            .filter(|volume| volume.len() == 64 && self.is_made(volume))
             .collect();
         let mounted = self.containers();
         let mounts = mounted
@@ -163,6 +162,21 @@ impl Stack {
         made.extend(mounts.filter_map(|mount| mount["Name"].as_str().map(str::to_owned)));
         made.sort();
         made
+    }
+
+    fn is_made(&self, volume: &str) -> bool {
+        let file = &self.host.project;
+        // Where it can be looked at from outside: in use by a container, another test could not remove it.
+        let place = lines(&["volume", "inspect", "--format", "{{.Mountpoint}}", volume]);
+        match place.first().map(fs::read_dir) {
+            Some(Ok(mut entries)) => {
+                entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() == file.as_str()))
+            }
+            Some(Err(error)) if error.kind() != ErrorKind::NotFound => {
+                self.in_volume(volume, file).is_ok()
+            }
+            _ => false,
+        }
     }
 
     /// What the engine says of the stack's containers, by name.
