@@ -6,8 +6,10 @@
 use anyhow::Result;
 
 use crate::{
+    compose::dotenv::compose_dotenv,
     engine::Engine,
     manager::{Contents, Manager},
+    mask::Mask,
     observed::Record,
     snapshot::{Saved, Snapshot},
 };
@@ -88,6 +90,7 @@ pub fn run(restore: &Restore, say: &mut dyn FnMut(Event)) -> Result<(), Stopped>
     let mut run = Run {
         r: restore,
         say,
+        mask: mask(&restore.saved.snapshot),
         touched: false,
         trouble: Vec::new(),
     };
@@ -100,10 +103,21 @@ pub fn run(restore: &Restore, say: &mut dyn FnMut(Event)) -> Result<(), Stopped>
 struct Run<'a, 'say> {
     r: &'a Restore<'a>,
     say: &'say mut dyn FnMut(Event),
+    /// Hides the values of `.env` and of the record in what the manager says.
+    mask: Mask,
     /// Whether anything was changed.
     touched: bool,
     /// What went wrong without keeping the rest from being brought back.
     trouble: Vec<String>,
+}
+
+fn mask(snapshot: &Snapshot) -> Mask {
+    let env = snapshot.env.as_ref().map(|file| file.text.as_str());
+    let own = compose_dotenv(env.unwrap_or_default(), &|_| None).unwrap_or_default();
+    let record = snapshot.record.known().and_then(Option::as_ref);
+    let values = record.into_iter().flat_map(|record| &record.env);
+    let values = values.map(|variable| variable.value.as_str());
+    Mask::new(values.chain(own.iter().map(|(_, value)| value.as_str())))
 }
 
 impl Run<'_, '_> {

@@ -249,7 +249,7 @@ impl Run<'_, '_> {
         let answer = self.r.manager.update(record, contents)?;
         if !(200..300).contains(&answer.status) {
             // What it took down is brought back all the same.
-            let summary = answer.summary();
+            let summary = self.mask.hide(&answer.summary());
             self.trouble(format!(
                 "record {} did not get its text back: {summary}",
                 record.id
@@ -277,7 +277,7 @@ impl Run<'_, '_> {
         match self.r.manager.create(self.snapshot().endpoint, &payload) {
             Creation::Created(created) => self.settle(&created.id),
             Creation::Refused(answer) => {
-                let summary = answer.summary();
+                let summary = self.mask.hide(&answer.summary());
                 self.trouble(format!(
                     "the manager did not make the record again: {summary}"
                 ));
@@ -292,11 +292,9 @@ impl Run<'_, '_> {
     fn settle(&mut self, id: &str) -> Result<()> {
         match self.r.manager.settle(id)? {
             Some(Deployment::Failed(reason)) => {
-                let reason = reason.unwrap_or_else(|| "no reason is given".to_owned());
-                self.trouble(format!(
-                    "the deployment of record {id} failed: {}",
-                    reason.trim()
-                ));
+                let reason = reason.as_deref().unwrap_or("no reason is given").trim();
+                let reason = self.mask.hide(reason);
+                self.trouble(format!("the deployment of record {id} failed: {reason}"));
             }
             None => self.trouble(format!("record {id} went away while it was deployed")),
             Some(_) => {}
