@@ -12,6 +12,8 @@ mod calling;
 mod calls;
 #[path = "integration/environment.rs"]
 mod environment;
+#[path = "integration/listing.rs"]
+mod listing;
 #[path = "integration/output.rs"]
 mod output;
 #[path = "integration/rehearse.rs"]

@@ -253,6 +253,10 @@ fn serve(rehearsal: &Rehearsal, root: &Path, console: &Console) -> Result<()> {
         ("STACKLIFT_STACKS_ROOT", path_text(root)?.to_owned()),
         ("STACKLIFT_TLS", path_text(&certificate)?.to_owned()),
         (
+            "STACKLIFT_STATE_DIR",
+            path_text(&root.join("state"))?.to_owned(),
+        ),
+        (
             "DOCKER_HOST",
             format!("unix://{}", rehearsal.socket().display()),
         ),
