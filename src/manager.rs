@@ -21,6 +21,7 @@ use crate::{
 mod address;
 mod hints;
 mod http;
+mod list;
 mod tls;
 mod wire;
 

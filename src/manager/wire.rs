@@ -3,21 +3,14 @@
 //! Invariant: the list is never held whole; an entry that is not understood is not a match, and a list
 //! that is not understood is an error, never an empty list.
 
-use std::{
-    borrow::Cow,
-    collections::BTreeSet,
-    io::{BufReader, Read},
-};
+use std::{collections::BTreeSet, io::Read};
 
 use anyhow::{Context, Result, anyhow};
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{SeqAccess, Visitor},
-    ser::SerializeStruct,
-};
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
+use serde_json::Value;
 use ureq::{Body, http::Response};
 
+use super::list;
 use crate::{
     compose::dotenv::Variable,
     failure::Failure,
@@ -98,16 +91,19 @@ pub(super) fn records(reply: Response<Body>, wanted: impl Fn(&str) -> bool) -> R
         .into_with_config()
         .limit(u64::MAX)
         .reader();
-    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, reader));
-    let found = json
-        .deserialize_any(List { wanted })
-        .and_then(|found| json.end().map(|()| found));
-    found.map_err(|error| {
+    let mut found = Vec::new();
+    let take = |json: &[u8]| {
+        // An entry that lacks what a record has is no match.
+        if let Ok(record) = serde_json::from_slice::<RecordWire>(json) {
+            found.push(record.into());
+        }
+    };
+    list::entries(reader, wanted, take).map_err(|error| {
         Failure::new("the manager's list of stacks cannot be understood")
             .source(error)
             .hint("check that --base-url is the manager's address, without /api")
-            .into()
-    })
+    })?;
+    Ok(found)
 }
 
 /// One record (M17).
@@ -176,39 +172,6 @@ fn read(reply: Response<Body>) -> std::io::Result<Vec<u8>> {
         .reader()
         .read_to_end(&mut body)?;
     Ok(body)
-}
-
-struct List<W> {
-    wanted: W,
-}
-
-impl<'de, W: Fn(&str) -> bool> Visitor<'de> for List<W> {
-    type Value = Vec<Record>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an array of stacks")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        #[derive(Deserialize)]
-        struct Head<'a> {
-            #[serde(rename = "Name", borrow)]
-            name: Cow<'a, str>,
-        }
-        let mut found = Vec::new();
-        while let Some(entry) = entries.next_element::<Box<RawValue>>()? {
-            let wanted = serde_json::from_str::<Head>(entry.get())
-                .is_ok_and(|head| (self.wanted)(&head.name));
-            if wanted && let Ok(record) = serde_json::from_str::<RecordWire>(entry.get()) {
-                found.push(record.into());
-            }
-        }
-        Ok(found)
-    }
 }
 
 #[derive(Deserialize)]
