@@ -12,6 +12,7 @@ use crate::{
 };
 
 mod console;
+mod interrupt;
 mod migrate;
 mod rehearse;
 mod render;
@@ -36,6 +37,7 @@ Exit codes:
   0  the stack is at the manager and its deployment has ended well
   1  refused, missing, or failed; the message says what state the stack is in
   2  wrong usage
+  130  interrupted; the message says how far the run came
 
 A stack that is called like a command: stacklift migrate <STACK>.
 Try it without risk first: stacklift rehearse";
@@ -185,9 +187,7 @@ pub fn main() -> ExitCode {
         Err(Ended::Migrate(stopped, stack)) => {
             console.error(&stopped.error, Some(&stopped.progress.to_string()));
             if let Some(id) = stopped.progress.way_back() {
-                console.hint(&format!(
-                    "what ran before comes back with: stacklift restore {stack} --to {id}"
-                ));
+                console.way_back(&stack, id);
             }
             ExitCode::FAILURE
         }

@@ -96,7 +96,7 @@ impl Manager {
         let reply = self
             .client
             .get("/api/stacks", "list the manager's stacks")?;
-        wire::records(reply, |record| record == name || record == normalised)
+        wire::records(reply, &[name, normalised])
     }
 
     /// A record by its id (M17), `None` where the manager does not have it.

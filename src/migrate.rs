@@ -78,8 +78,10 @@ pub enum Event<'a> {
     Deleting(&'a Record),
     /// Containers are about to be removed (C52).
     Removing(&'a [Container]),
-    /// Something takes a while; over at the next event.
+    /// Something takes a while; over at the next event that is said.
     Waiting(String),
+    /// How far the run has come; nothing to say, unless it is interrupted.
+    Progress(&'a Progress),
     /// The stack is created (C54).
     Created {
         /// The stack's name.

@@ -50,8 +50,10 @@ pub enum Event<'a> {
     Lost(&'a [String]),
     /// A step that is about to be done: its verb, and what it is about.
     Step(&'static str, String),
-    /// Something takes a while; over at the next event.
+    /// Something takes a while; over at the next event that is said.
     Waiting(String),
+    /// From now on the stack is not as it was; nothing to say, unless the run is interrupted.
+    Touched(&'a str),
     /// All containers are as they were: how many, and how many of them run.
     Verified {
         /// All.
@@ -137,6 +139,15 @@ impl Run<'_, '_> {
 
     fn snapshot(&self) -> &Snapshot {
         &self.r.saved.snapshot
+    }
+
+    /// Before anything is changed.
+    fn touch(&mut self) {
+        if !self.touched {
+            self.touched = true;
+            let state = self.state();
+            self.say(Event::Touched(&state));
+        }
     }
 
     fn state(&self) -> String {

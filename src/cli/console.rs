@@ -84,11 +84,23 @@ impl Console {
             self.err(&lines(details));
         }
         if let Some(state) = state {
-            self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));
+            self.state(state);
         }
         if let Some(hint) = Failure::hint_of(error) {
             self.hint(hint);
         }
+    }
+
+    /// The command that brings back what ran before.
+    pub(super) fn way_back(&self, stack: &str, id: &str) {
+        self.hint(&format!(
+            "what ran before comes back with: stacklift restore {stack} --to {id}"
+        ));
+    }
+
+    /// What state the stack is in.
+    pub(super) fn state(&self, state: &str) {
+        self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));
     }
 
     /// What a person can do.

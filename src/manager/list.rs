@@ -10,6 +10,7 @@ use std::{
     ops::Range,
 };
 
+use memchr::{memchr, memmem::Finder};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Deserializer;
 
@@ -25,12 +26,21 @@ struct Head<'a> {
     name: Cow<'a, str>,
 }
 
-/// Gives the JSON of each entry whose `Name` is `wanted` to `take`, in order. `null` is an empty list.
+/// Gives the JSON of each entry whose `Name` is one of `names` to `take`, in order. `null` is an empty
+/// list.
 pub(super) fn entries(
     reader: impl Read,
-    wanted: impl Fn(&str) -> bool,
+    names: &[&str],
     mut take: impl FnMut(&[u8]),
 ) -> io::Result<()> {
+    let finders: Vec<Finder> = names
+        .iter()
+        .map(|name| Finder::new(name.as_bytes()))
+        .collect();
+    // Most entries are seen not to be it without looking for their name. An escape can hide one.
+    let may_be = |json: &[u8]| {
+        finders.iter().any(|name| name.find(json).is_some()) || memchr(b'\\', json).is_some()
+    };
     let mut list = List {
         reader,
         buffer: Vec::new(),
@@ -62,7 +72,8 @@ pub(super) fn entries(
         let entry = list.value()?;
         list.at = entry.end;
         let json = &list.buffer[entry];
-        if serde_json::from_slice::<Head>(json).is_ok_and(|head| wanted(&head.name)) {
+        let is_wanted = |head: Head| names.contains(&&*head.name);
+        if may_be(json) && serde_json::from_slice(json).is_ok_and(is_wanted) {
             take(json);
         }
     }
@@ -175,11 +186,9 @@ mod tests {
 
     fn read(text: &str, step: usize) -> Result<Vec<String>, String> {
         let mut found = Vec::new();
-        entries(
-            Drip(text.as_bytes(), step),
-            |name| name == "web",
-            |json| found.push(String::from_utf8_lossy(json).into_owned()),
-        )
+        entries(Drip(text.as_bytes(), step), &["web", "other"], |json| {
+            found.push(String::from_utf8_lossy(json).into_owned())
+        })
         .map_err(|error| error.to_string())?;
         Ok(found)
     }

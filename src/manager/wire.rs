@@ -81,8 +81,8 @@ impl Serialize for Payload<'_> {
     }
 }
 
-/// The records of a list whose name `wanted` accepts (C50). 204 and `null` are empty lists (N03).
-pub(super) fn records(reply: Response<Body>, wanted: impl Fn(&str) -> bool) -> Result<Vec<Record>> {
+/// The records of a list whose name is one of `names` (C50). 204 and `null` are empty lists (N03).
+pub(super) fn records(reply: Response<Body>, names: &[&str]) -> Result<Vec<Record>> {
     if reply.status() == 204 {
         return Ok(Vec::new());
     }
@@ -98,7 +98,7 @@ pub(super) fn records(reply: Response<Body>, wanted: impl Fn(&str) -> bool) -> R
             found.push(record.into());
         }
     };
-    list::entries(reader, wanted, take).map_err(|error| {
+    list::entries(reader, names, take).map_err(|error| {
         Failure::new("the manager's list of stacks cannot be understood")
             .source(error)
             .hint("check that --base-url is the manager's address, without /api")

@@ -28,6 +28,7 @@ pub(super) enum Sent {
     No,
     Unanswered,
     Refused,
+    Created(String),
     Deploying(String),
     Failed(String),
 }
@@ -37,8 +38,9 @@ impl fmt::Display for Progress {
         match &self.create {
             Sent::No => self.fmt_before_create(f),
             Sent::Unanswered => f.write_str(
-                "the create was sent once and its answer was lost: the stack may be there, or be deployed at this moment",
+                "the create was sent once and its answer was not seen: the stack may be there, or be deployed at this moment",
             ),
+            Sent::Created(id) => write!(f, "the stack is created as record {id}"),
             Sent::Refused => {
                 f.write_str("the stack is absent: the manager did not create it")?;
                 self.fmt_removed(f)

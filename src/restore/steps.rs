@@ -215,7 +215,7 @@ impl Run<'_, '_> {
     }
 
     fn delete_record(&mut self, record: &Record) -> Result<()> {
-        self.touched = true;
+        self.touch();
         self.say(Event::Step(
             "delete",
             format!("record {} at the manager", record.id),
@@ -237,7 +237,7 @@ impl Run<'_, '_> {
     }
 
     fn update_record(&mut self, record: &Record, contents: &Contents) -> Result<()> {
-        self.touched = true;
+        self.touch();
         self.say(Event::Step(
             "update",
             format!("record {}: its text and variables", record.id),
@@ -260,7 +260,7 @@ impl Run<'_, '_> {
     }
 
     fn create_record(&mut self, contents: &Contents) -> Result<()> {
-        self.touched = true;
+        self.touch();
         let name = self.snapshot().stack.clone();
         self.say(Event::Step(
             "create",
@@ -316,7 +316,7 @@ impl Run<'_, '_> {
             {
                 continue;
             }
-            self.touched = true;
+            self.touch();
             self.say(Event::Step("network", name));
             let mut body = json!({ "CheckDuplicate": true });
             for key in [
@@ -351,7 +351,7 @@ impl Run<'_, '_> {
             {
                 continue;
             }
-            self.touched = true;
+            self.touch();
             self.trouble(format!(
                 "the volume {name} is gone with its data; an empty one takes its place"
             ));
@@ -372,7 +372,7 @@ impl Run<'_, '_> {
         let containers = saved(&snapshot);
         for (id, name) in &plan.remove {
             self.refuse_strangers(&there, id, name)?;
-            self.touched = true;
+            self.touch();
             self.say(Event::Step("remove", name.clone()));
             engine.remove_container(id)?;
         }
@@ -412,7 +412,7 @@ impl Run<'_, '_> {
             ));
             return Ok(None);
         };
-        self.touched = true;
+        self.touch();
         self.say(Event::Step("create", container.name().to_owned()));
         let recipe = container.recipe(&image, ids);
         let id = engine.create_container(container.name(), None, &recipe.body)?;
@@ -447,19 +447,19 @@ impl Run<'_, '_> {
             .ok_or_else(|| anyhow!("the container {} went away", wanted.name()))?;
         match (wanted.is_running(), now.is_running()) {
             (true, false) => {
-                self.touched = true;
+                self.touch();
                 self.say(Event::Step("start", wanted.name().to_owned()));
                 engine.start(id)?;
             }
             (false, true) => {
-                self.touched = true;
+                self.touch();
                 self.say(Event::Step("stop", wanted.name().to_owned()));
                 engine.stop(id, None)?;
             }
             _ => {}
         }
         if wanted.is_paused() && !now.is_paused() {
-            self.touched = true;
+            self.touch();
             engine.pause(id)?;
         }
         Ok(())
