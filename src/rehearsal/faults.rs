@@ -41,15 +41,51 @@ pub enum Call {
     EngineInspect,
     /// Engine: `DELETE /containers/<id>`.
     EngineRemove,
-    /// Engine: creating, starting, stopping, connecting: every other write.
-    EngineWrite,
+    /// Engine: `GET /containers/<id>/changes`.
+    EngineChanges,
+    /// Engine: `POST /containers/create`.
+    EngineCreate,
+    /// Engine: `POST /containers/<id>/start`.
+    EngineStart,
+    /// Engine: `POST /containers/<id>/stop`.
+    EngineStop,
+    /// Engine: `POST /containers/<id>/kill`.
+    EngineKill,
+    /// Engine: `POST /containers/<id>/restart`.
+    EngineRestart,
+    /// Engine: `POST /containers/<id>/pause` and `unpause`.
+    EnginePause,
+    /// Engine: `POST /containers/<id>/rename`.
+    EngineRename,
+    /// Engine: `POST /containers/<id>/wait`.
+    EngineWait,
+    /// Engine: `GET /networks` and `/networks/<id>`.
+    EngineNetworks,
+    /// Engine: `POST /networks/create`.
+    EngineNetworkCreate,
+    /// Engine: `DELETE /networks/<id>`.
+    EngineNetworkRemove,
+    /// Engine: `POST /networks/<id>/connect`.
+    EngineConnect,
+    /// Engine: `POST /networks/<id>/disconnect`.
+    EngineDisconnect,
+    /// Engine: `GET /volumes` and `/volumes/<name>`.
+    EngineVolumes,
+    /// Engine: `POST /volumes/create`.
+    EngineVolumeCreate,
+    /// Engine: `DELETE /volumes/<name>`.
+    EngineVolumeRemove,
+    /// Engine: `GET /images/json` and `/images/<name>/json`.
+    EngineImages,
+    /// Engine: `POST /images/create`.
+    EnginePull,
     /// Anything else.
     Other,
 }
 
 impl Call {
     /// Every call with the name that `--fault CALL=KIND` takes.
-    pub const NAMES: [(Self, &'static str); 18] = [
+    pub const NAMES: [(Self, &'static str); 36] = [
         (Self::Status, "status"),
         (Self::Endpoints, "endpoints"),
         (Self::List, "list"),
@@ -66,7 +102,25 @@ impl Call {
         (Self::EngineList, "engine-list"),
         (Self::EngineInspect, "engine-inspect"),
         (Self::EngineRemove, "engine-remove"),
-        (Self::EngineWrite, "engine-write"),
+        (Self::EngineChanges, "engine-changes"),
+        (Self::EngineCreate, "engine-create"),
+        (Self::EngineStart, "engine-start"),
+        (Self::EngineStop, "engine-stop"),
+        (Self::EngineKill, "engine-kill"),
+        (Self::EngineRestart, "engine-restart"),
+        (Self::EnginePause, "engine-pause"),
+        (Self::EngineRename, "engine-rename"),
+        (Self::EngineWait, "engine-wait"),
+        (Self::EngineNetworks, "engine-networks"),
+        (Self::EngineNetworkCreate, "engine-network-create"),
+        (Self::EngineNetworkRemove, "engine-network-remove"),
+        (Self::EngineConnect, "engine-connect"),
+        (Self::EngineDisconnect, "engine-disconnect"),
+        (Self::EngineVolumes, "engine-volumes"),
+        (Self::EngineVolumeCreate, "engine-volume-create"),
+        (Self::EngineVolumeRemove, "engine-volume-remove"),
+        (Self::EngineImages, "engine-images"),
+        (Self::EnginePull, "engine-pull"),
         (Self::Other, "other"),
     ];
 }

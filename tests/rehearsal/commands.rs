@@ -95,7 +95,7 @@ fn docker_reads_everything_else() {
     let inspected = docker(&rehearsal, &["inspect", "minio", "--format", format]).unwrap();
     assert_eq!(
         inspected.trim(),
-        "/minio running volume:/data bind:/policies"
+        "/minio running bind:/policies volume:/data"
     );
     let volumes = docker(&rehearsal, &["volume", "ls", "-q"]).unwrap();
     assert!(
