@@ -102,7 +102,7 @@ fn make_again(client: &mut Client, old: &Value, renamed: &Map<String, Value>) ->
     });
     body["HostConfig"] = serde_json::from_str(&text).unwrap();
     let networks = old["NetworkSettings"]["Networks"].as_object().unwrap();
-    let mut endpoints = networks.iter().map(|(name, one)| {
+    let endpoints = networks.iter().map(|(name, one)| {
         let aliases = one["Aliases"].as_array().cloned().unwrap_or_default();
         let given = aliases
             .into_iter()
@@ -113,21 +113,18 @@ fn make_again(client: &mut Client, old: &Value, renamed: &Map<String, Value>) ->
         });
         (name.clone(), endpoint)
     });
-    let mut endpoints = endpoints.by_ref().collect::<Vec<_>>();
-    endpoints.sort_by_key(|(name, _)| *name != mode);
-    let mut endpoints = endpoints.into_iter();
-    let first = endpoints.by_ref().take(1).collect::<Map<_, _>>();
+    let (first, others) = endpoints.partition::<Map<_, _>, _>(|(name, _)| *name == mode);
     body["NetworkingConfig"] = json!({ "EndpointsConfig": first });
     let name = old["Name"].as_str().unwrap().trim_start_matches('/');
-    let made = send(
+    let answer = send(
         client,
         "POST",
         &format!("/containers/create?name={name}"),
         &body,
     );
-    assert_eq!(made.status, 201, "{name}: {}", made.text());
-    let id = made.json()["Id"].clone();
-    for (network, endpoint) in endpoints {
+    assert_eq!(answer.status, 201, "{name}: {}", answer.text());
+    let id = answer.json()["Id"].clone();
+    for (network, endpoint) in others {
         let body = json!({ "Container": id, "EndpointConfig": endpoint });
         assert_eq!(
             post(client, &format!("/networks/{network}/connect"), &body),

@@ -229,104 +229,66 @@ fn volumes_are_made_found_and_removed() {
 #[test]
 fn every_write_can_go_wrong_on_its_own() {
     let (rehearsal, mut client) = everything(Hand::V2_26);
-    let idle = "/containers/everything-idle-1";
-    let connect = json!({ "Container": "everything-idle-1" });
-    for (call, method, path, body) in [
+    let none = Value::Null;
+    let idle = json!({ "Container": "everything-idle-1" });
+    let named = json!({ "Name": "x1" });
+    let image = json!({ "Image": "redis:7" });
+    for (call, request, body) in [
         (
             Call::EngineCreate,
-            "POST",
-            "/containers/create?name=x1".to_owned(),
-            json!({ "Image": "redis:7" }),
+            "POST /containers/create?name=x1",
+            &image,
         ),
         (
             Call::EngineStart,
-            "POST",
-            format!("{idle}/start"),
-            Value::Null,
+            "POST /containers/everything-idle-1/start",
+            &none,
         ),
         (
             Call::EngineStop,
-            "POST",
-            format!("{idle}/stop"),
-            Value::Null,
+            "POST /containers/everything-idle-1/stop",
+            &none,
         ),
         (
             Call::EngineChanges,
-            "GET",
-            format!("{idle}/changes"),
-            Value::Null,
+            "GET /containers/everything-idle-1/changes",
+            &none,
         ),
-        (
-            Call::EngineNetworkCreate,
-            "POST",
-            "/networks/create".to_owned(),
-            json!({ "Name": "x1" }),
-        ),
+        (Call::EngineNetworkCreate, "POST /networks/create", &named),
         (
             Call::EngineConnect,
-            "POST",
-            "/networks/everything_edge/connect".to_owned(),
-            connect.clone(),
+            "POST /networks/everything_edge/connect",
+            &idle,
         ),
         (
             Call::EngineDisconnect,
-            "POST",
-            "/networks/everything_inner/disconnect".to_owned(),
-            connect,
+            "POST /networks/everything_inner/disconnect",
+            &idle,
         ),
         (
             Call::EngineNetworkRemove,
-            "DELETE",
-            "/networks/everything_default".to_owned(),
-            Value::Null,
+            "DELETE /networks/everything_default",
+            &none,
         ),
-        (
-            Call::EngineNetworks,
-            "GET",
-            "/networks".to_owned(),
-            Value::Null,
-        ),
-        (
-            Call::EngineVolumes,
-            "GET",
-            "/volumes".to_owned(),
-            Value::Null,
-        ),
-        (
-            Call::EngineVolumeCreate,
-            "POST",
-            "/volumes/create".to_owned(),
-            json!({ "Name": "x1" }),
-        ),
-        (
-            Call::EngineImages,
-            "GET",
-            "/images/redis:7/json".to_owned(),
-            Value::Null,
-        ),
+        (Call::EngineNetworks, "GET /networks", &none),
+        (Call::EngineVolumes, "GET /volumes", &none),
+        (Call::EngineVolumeCreate, "POST /volumes/create", &named),
+        (Call::EngineImages, "GET /images/redis:7/json", &none),
         (
             Call::EngineRename,
-            "POST",
-            format!("{idle}/rename?name=y1"),
-            Value::Null,
+            "POST /containers/everything-idle-1/rename?name=y1",
+            &none,
         ),
     ] {
+        let (method, path) = request.split_once(' ').unwrap();
         let before = rehearsal.world(|world| world.containers.clone());
-        rehearsal
-            .faults()
-            .once(call, Kind::Status(503, "busy".to_owned()));
-        assert_eq!(
-            send(&mut client, method, &path, &body).status,
-            503,
-            "{call}"
-        );
-        assert!(
-            rehearsal.world(|world| world.containers == before),
-            "{call}: nothing is done"
-        );
-        assert!(
-            send(&mut client, method, &path, &body).status < 400,
-            "{call}: used up"
-        );
+        let busy = Kind::Status(503, "busy".to_owned());
+        rehearsal.faults().once(call, busy);
+        let refused = send(&mut client, method, path, body);
+        assert_eq!(refused.status, 503, "{call}");
+        let same = rehearsal.world(|world| world.containers == before);
+        assert!(same, "{call}: nothing is done");
+        let answer = send(&mut client, method, path, body);
+        assert!(answer.status < 400, "{call}: used up");
     }
 }
