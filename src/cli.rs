@@ -8,14 +8,15 @@ use crate::{
     engine,
     failure::Failure,
     manager::{BaseUrl, Tls},
-    migrate::Stopped,
     stack::EXAMPLES,
 };
 
 mod console;
+mod interrupt;
 mod migrate;
 mod rehearse;
 mod render;
+mod restore;
 mod settings;
 
 use console::Console;
@@ -36,6 +37,7 @@ Exit codes:
   0  the stack is at the manager and its deployment has ended well
   1  refused, missing, or failed; the message says what state the stack is in
   2  wrong usage
+  130  interrupted; the message says how far the run came
 
 A stack that is called like a command: stacklift migrate <STACK>.
 Try it without risk first: stacklift rehearse";
@@ -63,6 +65,8 @@ enum Command {
     Migrate(MigrateArguments),
     /// Print what the manager would be sent, as JSON; reads the disk and touches nothing
     Render(RenderArguments),
+    /// Bring back what ran before a run, from the snapshot it took
+    Restore(RestoreArguments),
     /// Run a migration against an embedded manager and engine; nothing real is called or written
     Rehearse(RehearseArguments),
 }
@@ -85,6 +89,19 @@ struct RenderArguments {
     /// Print the bytes that would be sent, with the values of .env
     #[arg(long)]
     reveal: bool,
+}
+
+#[derive(Debug, Args)]
+struct RestoreArguments {
+    /// The stack's name
+    #[arg(value_name = "STACK")]
+    stack: OsString,
+    /// The snapshot [default: the newest]
+    #[arg(long, value_name = "ID", conflicts_with = "list")]
+    to: Option<String>,
+    /// List the snapshots and do nothing
+    #[arg(long)]
+    list: bool,
 }
 
 #[derive(Debug, Args)]
@@ -167,8 +184,15 @@ pub fn main() -> ExitCode {
             console.error(&error, None);
             ExitCode::FAILURE
         }
-        Err(Ended::Stopped(stopped)) => {
+        Err(Ended::Migrate(stopped, stack)) => {
             console.error(&stopped.error, Some(&stopped.progress.to_string()));
+            if let Some(id) = stopped.progress.way_back() {
+                console.way_back(&stack, id);
+            }
+            ExitCode::FAILURE
+        }
+        Err(Ended::Restore(stopped)) => {
+            console.error(&stopped.error, Some(&stopped.state));
             ExitCode::FAILURE
         }
     }
@@ -178,7 +202,9 @@ pub fn main() -> ExitCode {
 enum Ended {
     Usage(&'static str),
     Failed(anyhow::Error),
-    Stopped(Stopped),
+    /// A migration of this stack.
+    Migrate(crate::migrate::Stopped, String),
+    Restore(crate::restore::Stopped),
 }
 
 impl From<anyhow::Error> for Ended {
@@ -202,6 +228,7 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         None => migrate::run(&migrate, &common, console),
         Some(Command::Migrate(migrate)) => migrate::run(&migrate, &common, console),
         Some(Command::Render(render)) => Ok(render::run(&render, &common, console)?),
+        Some(Command::Restore(restore)) => restore::run(&restore, &common, console),
         Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, &common, console),
     }
 }

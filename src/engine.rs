@@ -9,13 +9,18 @@
 mod api;
 mod choice;
 mod command;
+mod objects;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, Result};
 
-pub use self::choice::{Adapter, Choice, Route};
 use self::{api::Api, command::Command};
+pub use self::{
+    api::{Restoring, Version},
+    choice::{Adapter, Choice, Route},
+    objects::{Change, ChangeKind, Changes, MOST_CHANGES},
+};
 use crate::{
     failure::Failure,
     observed::{Container, MountKind, PublishedPort},
@@ -70,12 +75,14 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// The most that one [`Engine::remove`] may take.
     pub removal_timeout: Duration,
+    /// The most that one change by [`Restoring`] may take, its own grace not counted.
+    pub change_timeout: Duration,
     /// Receives each request and each run of the command.
     pub trace: Trace,
 }
 
 impl Options {
-    /// The usual patience: connecting 10 s, questions 30 s, a removal five minutes.
+    /// The usual patience: connecting 10 s, questions 30 s, a removal or a change five minutes.
     pub fn new(tool: &str, choice: Choice, surroundings: Surroundings, trace: Trace) -> Self {
         Self {
             tool: tool.to_owned(),
@@ -84,6 +91,7 @@ impl Options {
             read_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),
             removal_timeout: Duration::from_mins(5),
+            change_timeout: Duration::from_mins(5),
             trace,
         }
     }
@@ -162,6 +170,28 @@ impl Engine {
             Reach::Nowhere => Err(self.nowhere()),
         }
         .context("failed to ask the engine for its ID")
+    }
+
+    /// The engine as one that can be given containers, networks and volumes; an error where the Engine API
+    /// does not certainly reach it.
+    pub fn restoring(&self) -> Result<Restoring<'_>> {
+        match &self.reach {
+            Reach::Api(api) => Ok(Restoring::new(api)),
+            Reach::Command(_) => Err(self.needs_the_api()),
+            Reach::Nowhere => Err(self.nowhere()),
+        }
+    }
+
+    fn needs_the_api(&self) -> anyhow::Error {
+        let Adapter { tool, because, .. } = &self.adapter;
+        Failure::new(format!(
+            "this needs the Engine API, and the engine is reached by the `{tool}` command: {because}"
+        ))
+        .hint(format!(
+            "where a unix socket reaches the engine of `{tool}`, use `--engine api`, with DOCKER_HOST=unix:///… if \
+             it is not the usual one"
+        ))
+        .into()
     }
 
     fn nowhere(&self) -> anyhow::Error {

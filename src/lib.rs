@@ -17,5 +17,7 @@ pub mod migrate;
 pub mod observed;
 pub mod plan;
 pub mod rehearsal;
+pub mod restore;
+pub mod snapshot;
 pub mod stack;
 pub mod trace;

@@ -21,13 +21,14 @@ use crate::{
 mod address;
 mod hints;
 mod http;
+mod list;
 mod tls;
 mod wire;
 
 pub use address::BaseUrl;
 pub use http::Refusal;
 pub use tls::Tls;
-pub use wire::{Created, Payload};
+pub use wire::{Contents, Created, Payload};
 
 use http::{Client, Patience};
 
@@ -95,7 +96,7 @@ impl Manager {
         let reply = self
             .client
             .get("/api/stacks", "list the manager's stacks")?;
-        wire::records(reply, |record| record == name || record == normalised)
+        wire::records(reply, &[name, normalised])
     }
 
     /// A record by its id (M17), `None` where the manager does not have it.
@@ -131,6 +132,32 @@ impl Manager {
             Err(error) if http::is_status(&error, 409) => Ok(Deletion::Busy),
             Err(error) => Err(error),
         }
+    }
+
+    /// A record's text and variables (M17), to be brought back by an update.
+    pub fn contents(&self, id: &str) -> Result<Contents> {
+        let what = format!("read the record {id}");
+        let record = self.client.get(&format!("/api/stacks/{id}"), &what)?;
+        let env = wire::env(record)?;
+        let file = self.client.get(
+            &format!("/api/stacks/{id}/file"),
+            &format!("read the text of the record {id}"),
+        )?;
+        Ok(Contents {
+            text: wire::text(file)?,
+            env,
+        })
+    }
+
+    /// Changes a record's text and variables in place (M16), sent once. An answer of any status is a
+    /// success here: [`Refusal::status`] tells.
+    pub fn update(&self, record: &Record, contents: &Contents) -> Result<Refusal> {
+        let path = format!(
+            "/api/stacks/{}?endpointId={}",
+            record.id, record.endpoint_id
+        );
+        let what = format!("give the record {} its text back", record.id);
+        self.client.put(&path, &wire::Update(contents), &what)
     }
 
     /// Call C, sent once, ever (C53, B05).

@@ -13,10 +13,12 @@ use crate::{
     manager::{BaseUrl, Manager, Payload},
     observed::{Container, Record},
     plan::Loss,
+    snapshot::Store,
     stack::{Backup, Source, Stack},
 };
 
 mod progress;
+mod snapshot;
 mod steps;
 
 pub use progress::Progress;
@@ -37,6 +39,10 @@ pub struct Migration<'a> {
     pub today: NaiveDate,
     /// What to do about a refusal of B02–B04.
     pub on_refusal: OnRefusal,
+    /// Where the snapshot goes that is taken before anything is destroyed.
+    pub store: &'a Store,
+    /// The container tool: it names the labels.
+    pub tool: &'a str,
 }
 
 /// What to do where the run would be refused.
@@ -66,12 +72,16 @@ pub enum Event<'a> {
     Warning(String),
     /// What the stack will lose (B01).
     Losses(&'a [Loss]),
+    /// A snapshot was taken; its id.
+    Snapshot(&'a str),
     /// A record is about to be deleted (C51).
     Deleting(&'a Record),
     /// Containers are about to be removed (C52).
     Removing(&'a [Container]),
-    /// Something takes a while; over at the next event.
+    /// Something takes a while; over at the next event that is said.
     Waiting(String),
+    /// How far the run has come; nothing to say, unless it is interrupted.
+    Progress(&'a Progress),
     /// The stack is created (C54).
     Created {
         /// The stack's name.
@@ -118,8 +128,7 @@ impl Rewrite {
     pub fn literal(source: &Source, dir: &str) -> Self {
         Self {
             text: literal::rewrite(&source.compose, dir),
-            env: contract_env(source.env.as_deref().unwrap_or_default().as_bytes())
-                .unwrap_or_default(),
+            env: contract_env(source.env.as_deref().unwrap_or_default()),
         }
     }
 
@@ -162,6 +171,7 @@ impl Run<'_, '_> {
         let before = self.observe(known)?;
         self.refuse_what_cannot_be_undone(&before)?;
         self.say_losses(&source, document.ok().as_ref(), &rewrite, &before);
+        self.take_snapshot(&source, &before)?;
         self.delete_record(before.record.as_ref())?;
         self.remove_containers(before)?;
         let created = self.create(&source, &rewrite)?;

@@ -14,7 +14,7 @@ mod backup;
 mod name;
 
 pub use backup::Backup;
-pub use name::{EXAMPLES, StackName};
+pub use name::{EXAMPLES, StackName, normalised};
 
 /// Compose file names that people use besides `<tool>-compose.yml`, for the hint of C07.
 const OTHER_NAMES: [&str; 4] = [
@@ -57,13 +57,7 @@ pub struct Source {
 impl Stack {
     /// Finds the stack's directory (C06) and compose file (C07); reads neither.
     pub fn find(name: StackName, at: &Location) -> Result<Self> {
-        let dir = match &at.dir {
-            Some(dir) => dir.clone(),
-            None => at.root.join(name.as_str()),
-        };
-        let dir = std::path::absolute(&dir)
-            .with_context(|| format!("failed to resolve the directory {}", dir.display()))?;
-        require_utf8(&dir)?;
+        let dir = stack_dir(&name, at)?;
         if !is(&dir, fs::Metadata::is_dir)? {
             return Err(missing_dir(&name, &dir, at).into());
         }
@@ -149,21 +143,34 @@ impl Stack {
 
     /// Locks the stack against a second run: `flock` on its directory, no file is left there.
     pub fn lock(&self) -> Result<Lock> {
-        let dir = File::open(&self.dir)
-            .with_context(|| format!("failed to open the directory {}", self.dir.display()))?;
-        match dir.try_lock() {
-            Ok(()) => Ok(Lock { _dir: dir }),
-            Err(fs::TryLockError::WouldBlock) => Err(Failure::new(format!(
-                "another run of stacklift works on the stack {} at this moment",
-                self.name
-            ))
-            .hint("wait until it has ended, then run again")
-            .into()),
-            Err(fs::TryLockError::Error(error)) => Err(anyhow::Error::new(error).context(format!(
-                "failed to lock the directory {}",
-                self.dir.display()
-            ))),
-        }
+        lock_dir(&self.name, &self.dir)
+    }
+}
+
+/// Where a stack of that name is looked for: absolute, whether it is there or not.
+pub fn stack_dir(name: &StackName, at: &Location) -> Result<PathBuf> {
+    let dir = match &at.dir {
+        Some(dir) => dir.clone(),
+        None => at.root.join(name.as_str()),
+    };
+    let dir = std::path::absolute(&dir)
+        .with_context(|| format!("failed to resolve the directory {}", dir.display()))?;
+    require_utf8(&dir)?;
+    Ok(dir)
+}
+
+/// Locks the directory of a stack.
+pub fn lock_dir(name: &StackName, path: &Path) -> Result<Lock> {
+    let what = || format!("failed to lock the directory {}", path.display());
+    let dir = File::open(path).with_context(what)?;
+    match dir.try_lock() {
+        Ok(()) => Ok(Lock { _dir: dir }),
+        Err(fs::TryLockError::WouldBlock) => Err(Failure::new(format!(
+            "another run of stacklift works on the stack {name} at this moment"
+        ))
+        .hint("wait until it has ended, then run again")
+        .into()),
+        Err(fs::TryLockError::Error(error)) => Err(error).with_context(what),
     }
 }
 

@@ -84,11 +84,28 @@ impl Console {
             self.err(&lines(details));
         }
         if let Some(state) = state {
-            self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));
+            self.state(state);
         }
         if let Some(hint) = Failure::hint_of(error) {
-            self.err(&format!("{HINT}hint:{HINT:#} {}", printable(hint)));
+            self.hint(hint);
         }
+    }
+
+    /// The command that brings back what ran before.
+    pub(super) fn way_back(&self, stack: &str, id: &str) {
+        self.hint(&format!(
+            "what ran before comes back with: stacklift restore {stack} --to {id}"
+        ));
+    }
+
+    /// What state the stack is in.
+    pub(super) fn state(&self, state: &str) {
+        self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));
+    }
+
+    /// What a person can do.
+    pub(super) fn hint(&self, hint: &str) {
+        self.err(&format!("{HINT}hint:{HINT:#} {}", printable(hint)));
     }
 
     /// The containers as a table of Names, Image and Status (C54).
@@ -96,16 +113,24 @@ impl Console {
         if self.quiet {
             return;
         }
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(["Names", "Image", "Status"]);
+        let mut rows = vec![["Names", "Image", "Status"].map(str::to_owned).to_vec()];
         for container in containers {
             let cells = [
                 &container.names.join(","),
                 &container.image,
                 &container.status,
             ];
-            table.add_row(cells.map(|cell| printable(cell).into_owned()));
+            rows.push(cells.map(|cell| cell.to_owned()).to_vec());
+        }
+        self.table(rows);
+    }
+
+    /// Rows in columns, the first row the header.
+    pub(super) fn table(&self, rows: Vec<Vec<String>>) {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        for row in rows {
+            table.add_row(row.iter().map(|cell| printable(cell).into_owned()));
         }
         self.out(&table.trim_fmt());
     }

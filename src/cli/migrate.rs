@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::{
     Common, Console, Ended, MigrateArguments,
+    interrupt::Interrupt,
+    restore::store,
     settings::{KeySource, Settings},
     stack_required,
 };
@@ -47,6 +49,12 @@ pub(super) fn run(
         engine::Surroundings::from_env(),
         trace,
     ));
+    let store = store(
+        stack.name(),
+        &settings.location,
+        &settings.base_url,
+        settings.endpoint,
+    )?;
     let migration = Migration {
         stack: &stack,
         manager: &manager,
@@ -55,8 +63,18 @@ pub(super) fn run(
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: on_refusal(arguments.force),
+        store: &store,
+        tool: &settings.location.tool,
     };
-    migrate::run(&migration, &mut |event| show(console, &event)).map_err(Ended::Stopped)
+    let interrupt = Interrupt::watch(console, stack.name().as_str());
+    let mut say = |event: Event| {
+        if let Event::Progress(progress) = event {
+            interrupt.note(progress.to_string(), progress.way_back());
+        }
+        show(console, &event);
+    };
+    migrate::run(&migration, &mut say)
+        .map_err(|stopped| Ended::Migrate(stopped, stack.name().to_string()))
 }
 
 pub(super) fn on_refusal(force: bool) -> OnRefusal {
@@ -69,8 +87,12 @@ pub(super) fn on_refusal(force: bool) -> OnRefusal {
 
 /// Prints what a run says.
 pub(super) fn show(console: &Console, event: &Event) {
+    if matches!(event, Event::Progress(_)) {
+        return;
+    }
     console.done();
     match event {
+        Event::Progress(_) => {}
         Event::Banner { stack, endpoint } => console.step(
             "migrate",
             &format!(
@@ -96,6 +118,7 @@ pub(super) fn show(console: &Console, event: &Event) {
             let lines: Vec<_> = losses.iter().map(|loss| format!("  - {loss}")).collect();
             console.warning(&format!("the stack will lose:\n{}", lines.join("\n")));
         }
+        Event::Snapshot(id) => console.step("snapshot", &format!("{id} taken")),
         Event::Deleting(record) => {
             console.step("delete", &format!("record {} at the manager", record.id));
         }

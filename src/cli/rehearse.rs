@@ -11,7 +11,10 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 use tempfile::TempDir;
 
-use super::{Common, Console, Ended, RehearseArguments, migrate as run_of, settings::Settings};
+use super::{
+    Common, Console, Ended, RehearseArguments, migrate as run_of, restore::store_at,
+    settings::Settings,
+};
 use crate::{
     compose::{document::Document, services},
     engine::{self, Engine},
@@ -199,6 +202,14 @@ fn migrate_on(
         surroundings,
         trace,
     ));
+    let state = folder()?;
+    let store = store_at(
+        state.path(),
+        stack.name(),
+        stack.dir(),
+        &base_url,
+        settings.endpoint,
+    );
     let migration = Migration {
         stack,
         manager: &manager,
@@ -207,6 +218,8 @@ fn migrate_on(
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: run_of::on_refusal(force),
+        store: &store,
+        tool,
     };
     console.heading("the run, against an embedded manager and engine");
     let before = summary(rehearsal);
@@ -215,7 +228,7 @@ fn migrate_on(
     console.line(&before);
     console.heading("the world after");
     console.line(&summary(rehearsal));
-    ended.map_err(Ended::Stopped)
+    ended.map_err(|stopped| Ended::Migrate(stopped, stack.name().to_string()))
 }
 
 fn summary(rehearsal: &Rehearsal) -> String {
@@ -239,6 +252,10 @@ fn serve(rehearsal: &Rehearsal, root: &Path, console: &Console) -> Result<()> {
         ("STACKLIFT_BASE_URL", rehearsal.base_url()),
         ("STACKLIFT_STACKS_ROOT", path_text(root)?.to_owned()),
         ("STACKLIFT_TLS", path_text(&certificate)?.to_owned()),
+        (
+            "STACKLIFT_STATE_DIR",
+            path_text(&root.join("state"))?.to_owned(),
+        ),
         (
             "DOCKER_HOST",
             format!("unix://{}", rehearsal.socket().display()),

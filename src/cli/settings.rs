@@ -210,6 +210,25 @@ fn read(path: &Path) -> Result<Option<File>> {
     })
 }
 
+/// Where snapshots are kept: `STACKLIFT_STATE_DIR`, else `/var/lib/stacklift` for root and the user's state
+/// folder otherwise.
+pub(super) fn state_folder() -> Result<PathBuf> {
+    if let Some(folder) = env::var_os("STACKLIFT_STATE_DIR").filter(|folder| !folder.is_empty()) {
+        return std::path::absolute(folder).context("STACKLIFT_STATE_DIR cannot be used");
+    }
+    if rustix::process::geteuid().is_root() {
+        return Ok(PathBuf::from("/var/lib/stacklift"));
+    }
+    let dirs = etcetera::choose_base_strategy().ok();
+    let state = dirs.and_then(|dirs| dirs.state_dir());
+    Ok(state
+        .ok_or_else(|| {
+            Failure::new("there is no folder to keep snapshots in: HOME is not set")
+                .hint("name one in STACKLIFT_STATE_DIR")
+        })?
+        .join("stacklift"))
+}
+
 /// The API key (C02): `STACKMGR_API_KEY`, else the file that `STACKMGR_API_KEY_FILE` names.
 #[derive(Debug)]
 pub(super) enum KeySource {

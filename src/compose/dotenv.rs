@@ -7,18 +7,17 @@ mod compose_rules;
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use compose_rules::{DotenvError, DotenvProblem, compose_dotenv};
 
-use super::NotUtf8;
-
 /// One entry of the `env` that is sent.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variable {
     /// Its name, possibly empty or odd: nothing is checked (C42).
     pub name: String,
     /// Its value; secret.
+    #[serde(default)]
     pub value: String,
 }
 
@@ -51,13 +50,12 @@ pub enum EnvWarning {
     ByteOrderMark,
 }
 
-/// Reads the bytes of a `.env` as the contract does.
+/// Reads the text of a `.env` as the contract does.
 ///
 /// A line ends at LF or CRLF; a CR anywhere else stays in the value, also at the end of the file. A line
 /// of nothing but ASCII blanks is blank. A BOM stays where it is: it is part of the first name, and a
 /// comment behind it is none.
-pub fn contract_env(bytes: &[u8]) -> Result<ContractEnv, NotUtf8> {
-    let text = super::utf8(bytes)?;
+pub fn contract_env(text: &str) -> ContractEnv {
     let mut env = ContractEnv::default();
     if text.starts_with('\u{feff}') {
         env.warnings.push(EnvWarning::ByteOrderMark);
@@ -75,7 +73,7 @@ pub fn contract_env(bytes: &[u8]) -> Result<ContractEnv, NotUtf8> {
             None => env.warnings.push(EnvWarning::NoEquals { line: index + 1 }),
         }
     }
-    Ok(env)
+    env
 }
 
 fn without_end(line: &str) -> &str {
@@ -96,10 +94,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{EnvWarning, contract_env};
-    use crate::compose::NotUtf8;
 
     fn read(text: &str) -> Vec<(String, String)> {
-        let env = contract_env(text.as_bytes()).expect("UTF-8");
+        let env = contract_env(text);
         env.variables
             .into_iter()
             .map(|variable| (variable.name, variable.value))
@@ -141,7 +138,7 @@ mod tests {
 
     #[test]
     fn c43_a_line_without_equals_is_a_warning_without_its_text() {
-        let env = contract_env(b"A=1\n\nsecret\nB=2\nsecret").expect("UTF-8");
+        let env = contract_env("A=1\n\nsecret\nB=2\nsecret");
         assert_eq!(env.variables.len(), 2);
         let shown: Vec<_> = env.warnings.iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -156,7 +153,7 @@ mod tests {
     #[test]
     fn a_byte_order_mark_stays() {
         check("\u{feff}A=1\n", &[("\u{feff}A", "1")]);
-        let env = contract_env("\u{feff}# c\n".as_bytes()).expect("UTF-8");
+        let env = contract_env("\u{feff}# c\n");
         assert_eq!(
             env.warnings,
             [EnvWarning::ByteOrderMark, EnvWarning::NoEquals { line: 1 }]
@@ -164,13 +161,8 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_an_error() {
-        assert_eq!(contract_env(b"A=1\nB=\xff\n"), Err(NotUtf8 { offset: 6 }));
-    }
-
-    #[test]
     fn debug_shows_no_value() {
-        let env = contract_env(b"TOKEN=hunter2hunter2\n").expect("UTF-8");
+        let env = contract_env("TOKEN=hunter2hunter2\n");
         let shown = format!("{env:?}");
         assert!(
             shown.contains("TOKEN") && !shown.contains("hunter2"),
@@ -183,7 +175,7 @@ mod tests {
         #[test]
         fn every_line_is_accounted_for(lines in prop::collection::vec("[ -~ä\t\r]{0,8}", 0..10)) {
             let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
-            let env = contract_env(text.as_bytes()).expect("UTF-8");
+            let env = contract_env(&text);
             let mut expected = Vec::new();
             for line in &lines {
                 let line = line.strip_suffix('\r').unwrap_or(line);

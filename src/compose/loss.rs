@@ -195,7 +195,14 @@ impl Finder<'_> {
         for file in service.label_files() {
             self.unreadable(&owner, file, FileUse::LabelFile);
         }
-        self.replaced(&owner, strings::of_service(service));
+        for node in strings::of_service(service) {
+            let below = node.path_below(service.node);
+            let place = below.map_or_else(
+                || node.path(),
+                |below| format!("services.{}.{below}", service.name),
+            );
+            self.add(&owner, node, TextLossKind::Replaced { place });
+        }
     }
 
     fn rest(&mut self, document: &Document<'_>) {
@@ -211,7 +218,10 @@ impl Finder<'_> {
         for (name, device) in bound_volumes(document) {
             self.path(&Owner::Volume(name.to_owned()), device);
         }
-        self.replaced(&Owner::File, strings::outside_services(document));
+        for node in strings::outside_services(document) {
+            let place = node.path();
+            self.add(&Owner::File, node, TextLossKind::Replaced { place });
+        }
     }
 
     fn add(&mut self, owner: &Owner, node: Node<'_>, kind: TextLossKind) {
@@ -311,12 +321,6 @@ impl Finder<'_> {
                 named.node,
                 TextLossKind::Unreadable { path, named_by },
             );
-        }
-    }
-
-    fn replaced(&mut self, owner: &Owner, texts: Vec<Node<'_>>) {
-        for node in texts {
-            self.add(owner, node, TextLossKind::Replaced { place: node.path() });
         }
     }
 }

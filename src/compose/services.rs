@@ -6,6 +6,9 @@
 
 mod mount;
 
+use std::fmt;
+
+pub(in crate::compose) use mount::starts_with_drive;
 pub use mount::{MountKind, MountSpec, is_host_path};
 
 use super::document::{Document, Entry, Node};
@@ -32,8 +35,8 @@ pub struct EnvFile<'d> {
     pub node: Node<'d>,
 }
 
-/// One entry of a service's `environment`.
-#[derive(Debug, Clone, Copy)]
+/// One entry of a service's `environment`; `Debug` leaves the value out.
+#[derive(Clone, Copy)]
 pub struct EnvironmentEntry<'d> {
     /// The variable.
     pub name: &'d str,
@@ -72,6 +75,17 @@ pub struct NamedPath<'d> {
     pub path: &'d str,
     /// Where it is written.
     pub node: Node<'d>,
+}
+
+impl fmt::Debug for EnvironmentEntry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "EnvironmentEntry({} at {:?})",
+            self.name,
+            self.node.span()
+        )
+    }
 }
 
 impl<'d> NamedPath<'d> {

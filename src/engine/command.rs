@@ -1,7 +1,9 @@
-//! The host's container command: `<tool> ps`, `inspect`, `rm`, `info`.
+//! The host's container command: `<tool> ps`, `inspect`, `rm`, `info`, `diff`.
 //!
-//! Invariant: only ids that the command itself has printed, and that look like ids, are passed back to it.
+//! Invariant: of what the command has printed only ids that look like ids are passed back to it, and names
+//! that no option can be mistaken for.
 
+mod objects;
 mod process;
 mod wire;
 
@@ -17,7 +19,9 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use self::process::{Ended, Stopped};
-use super::{Left, Options, Surroundings, escaped, printable, project_label, verdict};
+use super::{
+    Left, Options, Surroundings, escaped, objects::Kind, printable, project_label, verdict,
+};
 use crate::{
     failure::Failure,
     observed::Container,
@@ -82,7 +86,7 @@ impl Command {
     fn inspect_all(&self, filter: &str) -> Result<Vec<Container>> {
         let mut ids = self.ids(&["ps", "-aq", "--filter", filter])?;
         for _ in 1..TRIES {
-            let failed = match self.inspect(&ids) {
+            let failed = match self.inspect_containers(&ids) {
                 Ok(containers) => return Ok(containers),
                 Err(error) => error,
             };
@@ -92,21 +96,12 @@ impl Command {
             }
             ids = now;
         }
-        self.inspect(&ids)
+        self.inspect_containers(&ids)
     }
 
-    fn inspect(&self, ids: &[String]) -> Result<Vec<Container>> {
-        let mut containers = Vec::new();
-        for ids in ids.chunks(IDS_A_CALL) {
-            let arguments = with_ids(&["inspect", "--type", "container"], ids);
-            let output = self.ask(&arguments)?;
-            let inspected: Vec<wire::Container> =
-                serde_json::from_slice(&output).with_context(|| {
-                    format!("`{} inspect` does not print what it should", self.tool)
-                })?;
-            containers.extend(inspected.into_iter().map(Container::from));
-        }
-        Ok(containers)
+    fn inspect_containers(&self, ids: &[String]) -> Result<Vec<Container>> {
+        let inspected: Vec<wire::Container> = self.print(Kind::Container, ids)?;
+        Ok(inspected.into_iter().map(Container::from).collect())
     }
 
     /// The status in the engine's words, by full id.
@@ -204,7 +199,7 @@ impl Command {
         Ok(id)
     }
 
-    /// The ids that the command prints, one a line.
+    /// The ids that the command, a verb and its flag or two verbs first, prints one a line.
     fn ids(&self, arguments: &[&str]) -> Result<Vec<String>> {
         let output = self.ask(arguments)?;
         let text = String::from_utf8_lossy(&output);
@@ -213,8 +208,9 @@ impl Command {
                 let is_id = id.len() >= 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
                 is_id.then(|| id.to_owned()).ok_or_else(|| {
                     anyhow!(
-                        "`{} ps -aq` prints what is no id: {}",
+                        "`{} {}` prints what is no id: {}",
                         self.tool,
+                        arguments.get(..2).unwrap_or(arguments).join(" "),
                         printable(id)
                     )
                 })

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret;
 use serde::Serialize;
 use ureq::{
     Agent, Body, Proxy, RequestExt,
-    http::{HeaderValue, Request, Response, header},
+    http::{HeaderValue, Method, Request, Response, header},
     unversioned::{
         resolver::DefaultResolver,
         transport::{ConnectProxyConnector, Connector, SocksConnector, TcpConnector},
@@ -120,8 +120,25 @@ impl Client {
 
     /// Posts JSON. Every answer that comes whole is a success here, whatever its status.
     pub(super) fn post(&self, path: &str, json: &impl Serialize, what: &str) -> Result<Refusal> {
+        self.change(Method::POST, path, json, what)
+    }
+
+    /// The same by PUT.
+    pub(super) fn put(&self, path: &str, json: &impl Serialize, what: &str) -> Result<Refusal> {
+        self.change(Method::PUT, path, json, what)
+    }
+
+    fn change(
+        &self,
+        method: Method,
+        path: &str,
+        json: &impl Serialize,
+        what: &str,
+    ) -> Result<Refusal> {
         let body = serde_json::to_vec(json).with_context(|| failed_to(what))?;
-        let request = Request::post(self.options.base_url.join(path))
+        let request = Request::builder()
+            .method(method)
+            .uri(self.options.base_url.join(path))
             .header(header::CONTENT_TYPE, "application/json")
             .body(body);
         let mut reply = self.send(request, path, what, self.patience.change)?;

@@ -3,21 +3,14 @@
 //! Invariant: the list is never held whole; an entry that is not understood is not a match, and a list
 //! that is not understood is an error, never an empty list.
 
-use std::{
-    borrow::Cow,
-    collections::BTreeSet,
-    io::{BufReader, Read},
-};
+use std::{collections::BTreeSet, io::Read};
 
 use anyhow::{Context, Result, anyhow};
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{SeqAccess, Visitor},
-    ser::SerializeStruct,
-};
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
+use serde_json::Value;
 use ureq::{Body, http::Response};
 
+use super::list;
 use crate::{
     compose::dotenv::Variable,
     failure::Failure,
@@ -36,6 +29,36 @@ pub struct Payload<'a> {
     pub text: &'a str,
     /// Names and values, in order.
     pub env: &'a [Variable],
+}
+
+/// What a record holds and a PUT brings back (M16, M17).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Contents {
+    /// The compose text.
+    pub text: String,
+    /// The variables, in order.
+    pub env: Vec<Variable>,
+}
+
+impl std::fmt::Debug for Contents {
+    // Without the text and the values: they hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Contents({} bytes, {:?})", self.text.len(), self.env)
+    }
+}
+
+/// The body of a PUT (M16).
+pub(super) struct Update<'a>(pub(super) &'a Contents);
+
+impl Serialize for Update<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut update = serializer.serialize_struct("Update", 4)?;
+        update.serialize_field("stackFileContent", &self.0.text)?;
+        update.serialize_field("env", &self.0.env)?;
+        update.serialize_field("prune", &false)?;
+        update.serialize_field("pullImage", &false)?;
+        update.end()
+    }
 }
 
 /// What a create answered when it made a record (C54).
@@ -58,8 +81,8 @@ impl Serialize for Payload<'_> {
     }
 }
 
-/// The records of a list whose name `wanted` accepts (C50). 204 and `null` are empty lists (N03).
-pub(super) fn records(reply: Response<Body>, wanted: impl Fn(&str) -> bool) -> Result<Vec<Record>> {
+/// The records of a list whose name is one of `names` (C50). 204 and `null` are empty lists (N03).
+pub(super) fn records(reply: Response<Body>, names: &[&str]) -> Result<Vec<Record>> {
     if reply.status() == 204 {
         return Ok(Vec::new());
     }
@@ -68,16 +91,19 @@ pub(super) fn records(reply: Response<Body>, wanted: impl Fn(&str) -> bool) -> R
         .into_with_config()
         .limit(u64::MAX)
         .reader();
-    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, reader));
-    let found = json
-        .deserialize_any(List { wanted })
-        .and_then(|found| json.end().map(|()| found));
-    found.map_err(|error| {
+    let mut found = Vec::new();
+    let take = |json: &[u8]| {
+        // An entry that lacks what a record has is no match.
+        if let Ok(record) = serde_json::from_slice::<RecordWire>(json) {
+            found.push(record.into());
+        }
+    };
+    list::entries(reader, names, take).map_err(|error| {
         Failure::new("the manager's list of stacks cannot be understood")
             .source(error)
             .hint("check that --base-url is the manager's address, without /api")
-            .into()
-    })
+    })?;
+    Ok(found)
 }
 
 /// One record (M17).
@@ -86,6 +112,32 @@ pub(super) fn record(reply: Response<Body>) -> Result<Record> {
     serde_json::from_slice::<RecordWire>(&body)
         .map(Record::from)
         .map_err(|error| anyhow!(error).context("the manager's record cannot be understood"))
+}
+
+/// The variables of one record; `null` is none (M17).
+pub(super) fn env(reply: Response<Body>) -> Result<Vec<Variable>> {
+    #[derive(Deserialize)]
+    struct Wire {
+        #[serde(rename = "Env", default)]
+        env: Option<Vec<Variable>>,
+    }
+    let body = read(reply).context("failed to read a record")?;
+    let wire: Wire = serde_json::from_slice(&body)
+        .map_err(|_| anyhow!("the record's variables cannot be understood"))?;
+    Ok(wire.env.unwrap_or_default())
+}
+
+/// The compose text of one record (M17).
+pub(super) fn text(reply: Response<Body>) -> Result<String> {
+    #[derive(Deserialize)]
+    struct Wire {
+        #[serde(rename = "StackFileContent")]
+        text: String,
+    }
+    let body = read(reply).context("failed to read a record's text")?;
+    let wire: Wire = serde_json::from_slice(&body)
+        .map_err(|_| anyhow!("the record's text cannot be understood"))?;
+    Ok(wire.text)
 }
 
 /// The `ID` of an engine (M17).
@@ -120,39 +172,6 @@ fn read(reply: Response<Body>) -> std::io::Result<Vec<u8>> {
         .reader()
         .read_to_end(&mut body)?;
     Ok(body)
-}
-
-struct List<W> {
-    wanted: W,
-}
-
-impl<'de, W: Fn(&str) -> bool> Visitor<'de> for List<W> {
-    type Value = Vec<Record>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an array of stacks")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        #[derive(Deserialize)]
-        struct Head<'a> {
-            #[serde(rename = "Name", borrow)]
-            name: Cow<'a, str>,
-        }
-        let mut found = Vec::new();
-        while let Some(entry) = entries.next_element::<Box<RawValue>>()? {
-            let wanted = serde_json::from_str::<Head>(entry.get())
-                .is_ok_and(|head| (self.wanted)(&head.name));
-            if wanted && let Ok(record) = serde_json::from_str::<RecordWire>(entry.get()) {
-                found.push(record.into());
-            }
-        }
-        Ok(found)
-    }
 }
 
 #[derive(Deserialize)]

@@ -6,6 +6,7 @@ use std::{fmt, path::PathBuf};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     pub(super) backup: Option<PathBuf>,
+    pub(super) snapshot: Option<String>,
     pub(super) record: Step<String>,
     pub(super) containers: Step<usize>,
     pub(super) create: Sent,
@@ -27,6 +28,7 @@ pub(super) enum Sent {
     No,
     Unanswered,
     Refused,
+    Created(String),
     Deploying(String),
     Failed(String),
 }
@@ -36,8 +38,9 @@ impl fmt::Display for Progress {
         match &self.create {
             Sent::No => self.fmt_before_create(f),
             Sent::Unanswered => f.write_str(
-                "the create was sent once and its answer was lost: the stack may be there, or be deployed at this moment",
+                "the create was sent once and its answer was not seen: the stack may be there, or be deployed at this moment",
             ),
+            Sent::Created(id) => write!(f, "the stack is created as record {id}"),
             Sent::Refused => {
                 f.write_str("the stack is absent: the manager did not create it")?;
                 self.fmt_removed(f)
@@ -54,12 +57,20 @@ impl fmt::Display for Progress {
 }
 
 impl Progress {
+    /// The id of the snapshot from which what ran before can be brought back; `None` where everything is
+    /// as it was.
+    pub fn way_back(&self) -> Option<&str> {
+        let untouched = (&self.record, &self.containers, &self.create)
+            == (&Step::NotBegun, &Step::NotBegun, &Sent::No);
+        self.snapshot.as_deref().filter(|_| !untouched)
+    }
+
     /// What ran before and does not any more.
     fn fmt_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.record, &self.containers) {
             (Step::Done(id), _) => write!(f, "; what record {id} ran before is removed"),
             (_, Step::Done(count)) => {
-                write!(f, "; the {count} containers that ran before are removed")
+                write!(f, "; what ran before is removed ({})", count_of(*count))
             }
             _ => Ok(()),
         }
@@ -87,11 +98,19 @@ impl Progress {
                 }
                 match containers {
                     Step::NotBegun => f.write_str("no container was removed here; ")?,
-                    Step::Begun(count) => write!(f, "some of {count} containers may be removed; ")?,
-                    Step::Done(count) => write!(f, "{count} containers are removed; ")?,
+                    Step::Begun(count) => {
+                        write!(f, "some of {} may be removed; ", count_of(*count))?;
+                    }
+                    Step::Done(count) => {
+                        write!(f, "what ran before is removed ({}); ", count_of(*count))?;
+                    }
                 }
                 f.write_str("the stack is not created")
             }
         }
     }
+}
+
+fn count_of(count: usize) -> String {
+    format!("{count} container{}", if count == 1 { "" } else { "s" })
 }

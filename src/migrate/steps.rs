@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use super::{
     Before, Event, OnRefusal, Rewrite, Run,
-    progress::{Sent, Step},
+    progress::{Progress, Sent, Step},
 };
 use crate::{
     compose::{
@@ -28,7 +28,14 @@ impl Run<'_, '_> {
         (self.say)(event);
     }
 
-    fn warn(&mut self, warning: impl Into<String>) {
+    /// Notes how far the run has come, where an interrupt can see it.
+    pub(super) fn mark(&mut self, change: impl FnOnce(&mut Progress)) {
+        change(&mut self.progress);
+        let progress = self.progress.clone();
+        self.say(Event::Progress(&progress));
+    }
+
+    pub(super) fn warn(&mut self, warning: impl Into<String>) {
         self.say(Event::Warning(warning.into()));
     }
 
@@ -67,7 +74,7 @@ impl Run<'_, '_> {
     pub(super) fn back_up(&mut self, source: &Source, lock: &Lock) -> Result<()> {
         let backup = self.m.stack.back_up(source, self.m.today, lock)?;
         let (Backup::Made(path) | Backup::Kept(path)) = &backup;
-        self.progress.backup = Some(path.clone());
+        self.mark(|progress| progress.backup = Some(path.clone()));
         self.say(Event::Backup(&backup));
         Ok(())
     }
@@ -239,23 +246,23 @@ impl Run<'_, '_> {
         };
         self.say(Event::Deleting(record));
         self.say(Event::Waiting(format!("deleting record {}", record.id)));
-        self.progress.record = Step::Begun(record.id.clone());
+        self.mark(|progress| progress.record = Step::Begun(record.id.clone()));
         let mut deletion = self.delete_once(record)?;
         if deletion == Deletion::Busy {
             self.say(Event::Waiting(format!(
                 "waiting until record {} is deployed",
                 record.id
             )));
-            self.progress.record = Step::NotBegun;
+            self.mark(|progress| progress.record = Step::NotBegun);
             self.m.manager.settle(&record.id)?;
-            self.progress.record = Step::Begun(record.id.clone());
+            self.mark(|progress| progress.record = Step::Begun(record.id.clone()));
             deletion = self.delete_once(record)?;
         }
         match deletion {
             Deletion::Done => {}
             Deletion::NotFound => self.require_gone(record)?,
             Deletion::Busy => {
-                self.progress.record = Step::NotBegun;
+                self.mark(|progress| progress.record = Step::NotBegun);
                 return Err(Failure::new(format!(
                     "the manager will not delete record {} at this moment: it is busy with it",
                     record.id
@@ -264,7 +271,7 @@ impl Run<'_, '_> {
                 .into());
             }
         }
-        self.progress.record = Step::Done(record.id.clone());
+        self.mark(|progress| progress.record = Step::Done(record.id.clone()));
         Ok(())
     }
 
@@ -276,12 +283,12 @@ impl Run<'_, '_> {
             match listed {
                 Ok(records) if records.iter().any(|other| other.id == record.id) => {
                     if crate::manager::was_refused(&error) {
-                        self.progress.record = Step::NotBegun;
+                        self.mark(|progress| progress.record = Step::NotBegun);
                     }
                     error.context(format!("record {} is still there", record.id))
                 }
                 Ok(_) => {
-                    self.progress.record = Step::Done(record.id.clone());
+                    self.mark(|progress| progress.record = Step::Done(record.id.clone()));
                     error.context(format!("record {} is gone all the same", record.id))
                 }
                 Err(_) => error,
@@ -296,7 +303,7 @@ impl Run<'_, '_> {
         if records.iter().all(|other| other.id != record.id) {
             return Ok(());
         }
-        self.progress.record = Step::NotBegun;
+        self.mark(|progress| progress.record = Step::NotBegun);
         Err(Failure::new(format!(
             "the manager says that there is no record {}, and lists it still",
             record.id
@@ -320,9 +327,9 @@ impl Run<'_, '_> {
             return Ok(());
         }
         self.say(Event::Removing(&containers));
-        self.progress.containers = Step::Begun(containers.len());
+        self.mark(|progress| progress.containers = Step::Begun(containers.len()));
         self.m.engine.remove(&containers)?;
-        self.progress.containers = Step::Done(containers.len());
+        self.mark(|progress| progress.containers = Step::Done(containers.len()));
         Ok(())
     }
 
@@ -332,7 +339,7 @@ impl Run<'_, '_> {
         self.say(Event::Waiting(format!(
             "the manager creates the stack {name}"
         )));
-        self.progress.create = Sent::Unanswered;
+        self.mark(|progress| progress.create = Sent::Unanswered);
         let mask = mask(source, rewrite);
         match self
             .m
@@ -341,7 +348,7 @@ impl Run<'_, '_> {
         {
             Creation::Created(created) => Ok(created),
             Creation::Refused(refusal) => {
-                self.progress.create = Sent::Refused;
+                self.mark(|progress| progress.create = Sent::Refused);
                 let summary = mask.hide(&refusal.summary());
                 Err(Failure::new(format!("failed to create the stack {name}: {summary}"))
                     .details(mask.hide_body(&refusal.body))
@@ -366,7 +373,7 @@ impl Run<'_, '_> {
         };
         match found {
             Some(record) => {
-                self.progress.create = Sent::Deploying(record.id.clone());
+                self.mark(|progress| progress.create = Sent::Deploying(record.id.clone()));
                 error.context(format!(
                     "the manager has record {} of the stack ({}), so the create did arrive",
                     record.id, record.deployment
@@ -388,7 +395,7 @@ impl Run<'_, '_> {
         let name = self.m.stack.name();
         let mut deployment = created.deployment.clone();
         if deployment == Deployment::Deploying {
-            self.progress.create = Sent::Deploying(created.id.clone());
+            self.mark(|progress| progress.create = Sent::Deploying(created.id.clone()));
             self.say(Event::Waiting(format!(
                 "the manager deploys the stack {name}"
             )));
@@ -397,7 +404,7 @@ impl Run<'_, '_> {
             })?;
         }
         if let Deployment::Failed(reason) = deployment {
-            self.progress.create = Sent::Failed(created.id.clone());
+            self.mark(|progress| progress.create = Sent::Failed(created.id.clone()));
             let reason =
                 mask(source, rewrite).hide(reason.as_deref().unwrap_or("no reason is given"));
             return Err(Failure::new(format!("failed to create the stack {name}"))
@@ -412,6 +419,7 @@ impl Run<'_, '_> {
     pub(super) fn report(&mut self, created: &Created) {
         let name = self.m.stack.name();
         let normalised = name.normalised();
+        self.mark(|progress| progress.create = Sent::Created(created.id.clone()));
         self.say(Event::Created {
             name: name.as_str(),
             id: &created.id,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use self::filters::Filters;
 use super::{
     faults::Call,
-    http::{Answer, Incoming},
+    http::{Answer, Incoming, decode},
     world::{Problem, World},
 };
 
@@ -122,7 +122,9 @@ fn route(
     path: &str,
     incoming: &Incoming,
 ) -> Result<Answer, Problem> {
-    let parts = parts(path);
+    // In a path a plus is itself.
+    let path = decode(&path.replace('+', "%2B"));
+    let parts = parts(&path);
     match (incoming.method.as_str(), parts.as_slice()) {
         ("GET" | "HEAD", ["_ping"]) => Ok(Answer::new(200, "text/plain; charset=utf-8", "OK")),
         ("GET", ["version"]) => Ok(ok(&shapes::version(world))),

@@ -242,6 +242,25 @@ impl Rule {
     }
 }
 
+impl FromStr for Rule {
+    type Err = String;
+
+    /// `CALL=KIND` for every request, `CALL=KIND*TIMES` for the next ones: `create=close-after*1`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (call, rest) = text.split_once('=').ok_or("expected CALL=KIND")?;
+        let (kind, times) = match rest.split_once('*') {
+            Some((kind, times)) => (
+                kind,
+                times
+                    .parse()
+                    .map_err(|_| format!("{times} is no number of times"))?,
+            ),
+            None => (rest, usize::MAX),
+        };
+        Ok(Self::new(call.parse()?, kind.parse()?).times(times))
+    }
+}
+
 /// The rules in force. The first that fits a request is the one that counts.
 #[derive(Debug, Default)]
 pub struct Faults(Mutex<Vec<Rule>>);
@@ -289,5 +308,33 @@ impl Faults {
 
     fn rules(&self) -> MutexGuard<'_, Vec<Rule>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_read_from_the_command_line() {
+        let read = |text: &str| text.parse::<Rule>();
+        assert_eq!(
+            read("create=close-after*1"),
+            Ok(Rule::new(Call::Create, Kind::CloseAfter).times(1))
+        );
+        assert_eq!(
+            read("engine-remove=hang"),
+            Ok(Rule::new(Call::EngineRemove, Kind::Hang))
+        );
+        assert!(matches!(
+            read("list=503").unwrap().kind,
+            Kind::Status(503, _)
+        ));
+        for wrong in ["list", "list=", "lists=503", "list=1000", "list=503*x"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        for (call, name) in Call::NAMES {
+            assert_eq!((call.to_string().as_str(), name.parse()), (name, Ok(call)));
+        }
     }
 }

@@ -69,7 +69,7 @@ fn authenticated(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> Resul
         .unwrap_or_default()
         .to_owned();
     match call {
-        Call::Endpoints => Ok(endpoints(&world)),
+        Call::Endpoints => endpoints(&world, &id),
         Call::Me => Ok(me(&world, &key)),
         Call::Info => proxied(&mut world, &id, incoming),
         Call::List => {
@@ -93,10 +93,15 @@ fn authenticated(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> Resul
         }
         Call::Update => update(&mut world, &key, &id, incoming),
         Call::Delete => {
-            let id = seen(&world, &key, &id)?.id;
+            let record = seen(&world, &key, &id)?;
+            let (id, name) = (record.id, record.name.clone());
             // Left out it is 0, which no endpoint has (M03).
             let endpoint = number(incoming, "endpointId")?.unwrap_or(0);
             world.delete(id, endpoint)?;
+            if world.era == Era::Async && incoming.query("removeVolumes").as_deref() == Some("true")
+            {
+                world.remove_volumes(endpoint, &name);
+            }
             Ok(Answer::no_content())
         }
         _ => Err(Refusal::new(404, "Not found", "Not found")),
@@ -131,13 +136,21 @@ fn version(world: &World) -> &'static str {
     }
 }
 
-fn endpoints(world: &World) -> Answer {
-    let all = world
+/// All endpoints, or the one whose id is given.
+fn endpoints(world: &World, id: &str) -> Result<Answer, Refusal> {
+    let mut all = world
         .endpoints
         .iter()
-        .map(|(id, endpoint)| shapes::endpoint_json(*id, &endpoint.name));
-    let body = format!("[{}]\n", all.collect::<Vec<_>>().join(","));
-    Answer::new(200, "application/json", body)
+        .map(|(id, one)| shapes::endpoint_json(*id, &one.name));
+    let body = if id.is_empty() {
+        format!("[{}]\n", all.collect::<Vec<_>>().join(","))
+    } else {
+        let number = id.parse().unwrap_or(0);
+        world.check_endpoint(number)?;
+        let before = world.endpoints.range(..number).count();
+        all.nth(before).unwrap_or_default()
+    };
+    Ok(Answer::new(200, "application/json", body))
 }
 
 fn me(world: &World, key: &ApiKey) -> Answer {

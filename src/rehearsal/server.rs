@@ -55,7 +55,8 @@ impl Connection {
 }
 
 impl Shared {
-    pub fn new(world: World) -> Self {
+    pub fn new(mut world: World) -> Self {
+        world.rebase(clock());
         Self {
             world: Mutex::new(world),
             faults: Faults::default(),
@@ -115,6 +116,14 @@ impl Shared {
             connection.shut();
         }
     }
+}
+
+/// Milliseconds since 1970.
+fn clock() -> i64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Both listeners; dropping it ends every thread.
@@ -379,6 +388,9 @@ fn refusal(status: u16, body: &str) -> Answer {
 }
 
 fn typed(status: u16, body: Vec<u8>) -> Answer {
+    if status == 204 {
+        return Answer::no_content();
+    }
     let content_type = match body.trim_ascii_start().first() {
         Some(b'<') => "text/html; charset=utf-8",
         Some(b'{' | b'[') => "application/json",

@@ -17,6 +17,7 @@ mod mounts;
 mod networks;
 mod ports;
 mod records;
+mod refusal;
 mod resolve;
 mod service;
 mod settings;
@@ -38,7 +39,8 @@ pub use self::{
     entities::{
         ApiKey, Endpoint, Engine, HostPath, Image, Network, Problem, Role, SubnetBy, Volume,
     },
-    records::{DeploymentNote, Record, Refusal, ResourceControl, Status, Update, Variable},
+    records::{DeploymentNote, Record, ResourceControl, Status, Update, Variable},
+    refusal::Refusal,
     summary::Summary,
 };
 
@@ -52,6 +54,22 @@ pub enum Era {
     /// From 2.41 on: a compose library, and answers at once (N01–N12).
     Async,
 }
+
+/// What well-known images declare as `VOLUME`.
+const IMAGE_VOLUMES: [(&str, &str); 12] = [
+    ("influxdb", "/var/lib/influxdb"),
+    ("mariadb", "/var/lib/mysql"),
+    ("mongo", "/data/configdb"),
+    ("mongo", "/data/db"),
+    ("mysql", "/var/lib/mysql"),
+    ("nextcloud", "/var/www/html"),
+    ("postgres", "/var/lib/postgresql/data"),
+    ("rabbitmq", "/var/lib/rabbitmq"),
+    ("redis", "/data"),
+    ("registry", "/var/lib/registry"),
+    ("valkey", "/data"),
+    ("wordpress", "/var/www/html"),
+];
 
 /// Everything there is. Comparable, so that a test can say that nothing changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -93,6 +111,8 @@ pub struct World {
     pub deploy_millis: Option<i64>,
     /// Milliseconds since 1970.
     pub now: i64,
+    /// The records with a deployment that goes on.
+    deploying: BTreeSet<u64>,
     next: Counters,
 }
 
@@ -115,21 +135,10 @@ impl World {
             name: "local".to_owned(),
             engine: engine.id.clone(),
         };
-        let volumes = [
-            ("elasticsearch-curator", "/data"),
-            ("mariadb", "/var/lib/mysql"),
-            ("mongo", "/data/configdb"),
-            ("mongo", "/data/db"),
-            ("mysql", "/var/lib/mysql"),
-            ("postgres", "/var/lib/postgresql/data"),
-            ("redis", "/data"),
-        ];
         let mut image_volumes = BTreeMap::<String, Vec<String>>::new();
-        for (image, target) in volumes {
-            image_volumes
-                .entry(image.to_owned())
-                .or_default()
-                .push(target.to_owned());
+        for (image, target) in IMAGE_VOLUMES {
+            let targets = image_volumes.entry(image.to_owned()).or_default();
+            targets.push(target.to_owned());
         }
         let mut world = Self {
             era: Era::Sync,
@@ -150,6 +159,7 @@ impl World {
             deploy_polls: 2,
             deploy_millis: Some(3_000),
             now: 1_795_255_427_000,
+            deploying: BTreeSet::new(),
             next: Counters {
                 record: 1,
                 control: 1,
@@ -166,6 +176,37 @@ impl World {
     pub(super) fn admin_key(&self) -> &str {
         let admin = self.keys.iter().find(|key| key.role == Role::Administrator);
         admin.map_or("", |key| key.secret())
+    }
+
+    /// Moves the whole world in time so that this moment is `now`: what ran for two hours still has.
+    pub(super) fn rebase(&mut self, now: i64) {
+        let by = (now - self.now) / 1000;
+        self.now = now;
+        let shift = |time: &mut i64| {
+            if *time != 0 {
+                *time += by;
+            }
+        };
+        for container in self.containers.values_mut() {
+            shift(&mut container.created);
+            shift(&mut container.started);
+            shift(&mut container.finished);
+        }
+        for record in self.records.values_mut() {
+            shift(&mut record.created);
+            shift(&mut record.updated);
+            record
+                .deployments
+                .iter_mut()
+                .for_each(|note| shift(&mut note.time));
+            record.shift_due(by * 1000);
+        }
+        self.volumes
+            .iter_mut()
+            .for_each(|volume| shift(&mut volume.created));
+        self.networks
+            .iter_mut()
+            .for_each(|network| shift(&mut network.created));
     }
 
     /// Sets the clock, which never goes back, and lets happen what is due.

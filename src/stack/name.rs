@@ -55,11 +55,7 @@ impl StackName {
     /// The name as the manager normalises it: lower-case, every character outside `[-_a-z0-9]`
     /// removed (M02).
     pub fn normalised(&self) -> String {
-        self.0
-            .chars()
-            .flat_map(char::to_lowercase)
-            .filter(|c| matches!(c, '-' | '_' | 'a'..='z' | '0'..='9'))
-            .collect()
+        normalised(&self.0)
     }
 
     /// Refuses the management plane, compared on the normalised name (C05).
@@ -73,6 +69,14 @@ impl StackName {
         .hint("manage this stack by hand")
         .into())
     }
+}
+
+/// A name as the manager normalises it (M02).
+pub fn normalised(name: &str) -> String {
+    name.chars()
+        .flat_map(char::to_lowercase)
+        .filter(|c| matches!(c, '-' | '_' | 'a'..='z' | '0'..='9'))
+        .collect()
 }
 
 impl fmt::Display for StackName {

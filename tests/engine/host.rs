@@ -3,6 +3,7 @@
 use std::{
     env,
     io::Write as _,
+    path::Path,
     process::{Command, Output, id},
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
@@ -20,7 +21,7 @@ pub const IMAGE: &str = "stacklift-test-busybox";
 /// The label that names a container's project.
 pub const PROJECT: &str = "com.docker.compose.project";
 
-/// The label that every container and volume of one test carries.
+/// The label that every container, network and volume of one test carries.
 const MARK: &str = "stacklift.test";
 
 /// The engine, for one test.
@@ -34,8 +35,7 @@ impl Host {
     pub fn find() -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         if let Err(why) = ready() {
-            let required = env::var("STACKLIFT_TEST_ENGINE").is_ok_and(|value| value == "required");
-            assert!(!required, "STACKLIFT_TEST_ENGINE=required, but {why}");
+            assert!(!required(), "STACKLIFT_TEST_ENGINE=required, but {why}");
             // Past the capture of the test harness: nobody shall take it for a pass.
             let _ = writeln!(std::io::stderr(), "skipped a test of the engine: {why}");
             return None;
@@ -112,12 +112,31 @@ impl Host {
         ])
     }
 
+    /// Makes a network `<project>-<name>` with a subnet of its own, and gives the subnet's first three numbers.
+    pub fn network(&self, name: &str) -> String {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let subnet = format!("10.213.{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        docker(&[
+            "network",
+            "create",
+            "--label",
+            &self.mark(),
+            "--label",
+            &format!("{PROJECT}={}", self.project),
+            "--subnet",
+            &format!("{subnet}.0/24"),
+            &self.name(name),
+        ]);
+        subnet
+    }
+
     /// What the container is called on this host.
     pub fn name(&self, name: &str) -> String {
         format!("{}-{name}", self.project)
     }
 
-    fn mark(&self) -> String {
+    /// The label that has the thing gone at the end of the test.
+    pub fn mark(&self) -> String {
         format!("{MARK}={}", self.project)
     }
 
@@ -167,6 +186,10 @@ impl Drop for Host {
             &["volume", "rm", "-f"],
             lines(&["volume", "ls", "-q", "--filter", &filter]),
         );
+        remove(
+            &["network", "rm"],
+            lines(&["network", "ls", "-q", "--filter", &filter]),
+        );
         let images = format!("reference={}*", self.project);
         remove(
             &["rmi", "-f"],
@@ -190,6 +213,7 @@ pub fn engine(choice: Choice) -> Engine {
         read_timeout: Duration::from_secs(30),
         connect_timeout: Duration::from_secs(10),
         removal_timeout: Duration::from_mins(2),
+        change_timeout: Duration::from_mins(2),
         trace: Trace::off(),
     })
 }
@@ -213,6 +237,10 @@ fn attempt(arguments: &[&str]) -> std::io::Result<Output> {
     Command::new("docker").args(arguments).output()
 }
 
+fn required() -> bool {
+    env::var("STACKLIFT_TEST_ENGINE").is_ok_and(|value| value == "required")
+}
+
 fn ready() -> Result<(), String> {
     let works = |arguments: &[&str]| attempt(arguments).is_ok_and(|output| output.status.success());
     if !works(&["version"]) {
@@ -222,4 +250,71 @@ fn ready() -> Result<(), String> {
         return Err(format!("there is no image {IMAGE}: scripts/test makes it"));
     }
     Ok(())
+}
+
+/// The compose program: `STACKLIFT_TEST_COMPOSE`, else the plugin of `docker`.
+pub struct Compose {
+    program: String,
+    first: &'static [&'static str],
+}
+
+impl Compose {
+    /// The program; `None` where there is none and no engine is required. Says so.
+    pub fn find() -> Option<Self> {
+        let named = env::var("STACKLIFT_TEST_COMPOSE").unwrap_or_default();
+        let compose = if named.is_empty() {
+            Self {
+                program: "docker".to_owned(),
+                first: &["compose"],
+            }
+        } else {
+            Self {
+                program: named,
+                first: &[],
+            }
+        };
+        if compose
+            .attempt(&["version"])
+            .is_ok_and(|output| output.status.success())
+        {
+            return Some(compose);
+        }
+        let why = format!(
+            "`{} version` does not run: scripts/test gets a compose program",
+            compose.words()
+        );
+        assert!(!required(), "STACKLIFT_TEST_ENGINE=required, but {why}");
+        let _ = writeln!(std::io::stderr(), "skipped a test of the engine: {why}");
+        None
+    }
+
+    /// Runs it in `folder` for `project`; it must succeed. Gives what it said.
+    pub fn run(&self, folder: &Path, project: &str, arguments: &[&str]) -> String {
+        let place = folder.to_str().unwrap();
+        let start = ["--project-directory", place, "-p", project];
+        let arguments: Vec<_> = start.iter().chain(arguments).copied().collect();
+        let output = self.attempt(&arguments).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success(),
+            "{} {}: {said}",
+            self.words(),
+            arguments.join(" ")
+        );
+        said
+    }
+
+    fn attempt(&self, arguments: &[&str]) -> std::io::Result<Output> {
+        Command::new(&self.program)
+            .args(self.first)
+            .args(arguments)
+            .output()
+    }
+
+    fn words(&self) -> String {
+        let words: Vec<_> = std::iter::once(self.program.as_str())
+            .chain(self.first.iter().copied())
+            .collect();
+        words.join(" ")
+    }
 }

@@ -4,6 +4,8 @@
 //! were skipped. `scripts/test` starts an engine where there is none.
 
 mod host;
+mod objects;
+mod restoring;
 
 use std::{collections::BTreeMap, thread};
 
@@ -12,7 +14,13 @@ use stacklift::{
     observed::{Container, Mount, MountKind, PublishedPort},
 };
 
-use self::host::{Host, IMAGE, PROJECT, docker, engine};
+use self::{
+    host::{Host, IMAGE, PROJECT, docker, engine},
+    objects::{
+        inspects_each_kind_and_leaves_out_what_is_gone, tells_the_files_changed_in_a_container,
+        tells_the_networks_and_volumes_of_the_project,
+    },
+};
 
 /// One test for each adapter.
 macro_rules! by_both_adapters {
@@ -36,6 +44,9 @@ by_both_adapters! {
     c54_reports_names_ports_and_mounts,
     b03_tells_the_id_of_the_engine,
     b04_names_the_image_as_the_container_was_created_with_it,
+    inspects_each_kind_and_leaves_out_what_is_gone,
+    tells_the_networks_and_volumes_of_the_project,
+    tells_the_files_changed_in_a_container,
 }
 
 fn with(choice: Choice, test: fn(&Host, &Engine)) {

@@ -114,6 +114,25 @@ fn docker_reads_everything_else() {
 }
 
 #[test]
+fn docker_agrees_with_a_newer_engine_on_a_version() {
+    let mut world = World::with_examples("ptr_test", "/opt/stacks").unwrap();
+    for (name, value) in [
+        (&mut world.engine.api, "1.52"),
+        (&mut world.engine.min_api, "1.44"),
+    ] {
+        value.clone_into(name);
+    }
+    let rehearsal = Rehearsal::start(world, &Options::default()).unwrap();
+    let Some(ids) = docker(&rehearsal, &["ps", "-aq"]) else {
+        return;
+    };
+    assert_eq!(
+        ids.lines().count(),
+        rehearsal.world(|world| world.containers.len())
+    );
+}
+
+#[test]
 fn curl_migrates_by_hand() {
     let rehearsal = start();
     let key = format!("X-API-Key: {}", rehearsal.key());

@@ -3,7 +3,7 @@
 use std::{
     net::TcpStream,
     os::unix::net::UnixStream,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json};
@@ -285,6 +285,52 @@ fn n01_a_create_answers_at_once_and_settles_later() {
     assert_eq!(settled["Status"], 1);
     assert_eq!(settled["DeploymentStatus"].as_array().unwrap().len(), 2);
     assert!(is_there(&rehearsal));
+}
+
+#[test]
+fn n02_remove_volumes_takes_the_data() {
+    for (query, left) in [("", 1), ("&removeVolumes=true", 0)] {
+        let mut world = World::new(KEY);
+        let text = "services:\n  a:\n    image: x\n    volumes: ['d:/d']\nvolumes:\n  d:\n";
+        world.add_stack("/s/web", [("docker-compose.yml", text)]);
+        world.start_by_hand("web", "/s/web").unwrap();
+        world.add_record("web", 1, text);
+        let options = Options {
+            era: Era::Async,
+            ..Options::default()
+        };
+        let rehearsal = Rehearsal::start(world, &options).unwrap();
+        let path = format!("/api/stacks/1?endpointId=1{query}");
+        let mut client = Client::manager(&rehearsal);
+        let deleted = client
+            .send("DELETE", &path, &[("X-API-Key", KEY)], b"")
+            .unwrap();
+        assert_eq!(deleted.status, 204);
+        assert_eq!(rehearsal.world(|world| world.volumes.len()), left);
+    }
+}
+
+#[test]
+fn n03_a_list_can_be_204() {
+    let rehearsal = empty();
+    rehearsal
+        .faults()
+        .once(Call::List, Kind::Body(204, Vec::new()));
+    let list = get(&mut Client::manager(&rehearsal), "/api/stacks");
+    assert_eq!((list.status, list.header("content-length")), (204, None));
+}
+
+#[test]
+fn the_world_comes_to_the_present_with_its_ages() {
+    let rehearsal = start(World::with_examples(KEY, "/opt/stacks").unwrap());
+    let summary = rehearsal.world(|world| world.summary_of("minio").to_string());
+    assert!(summary.ends_with("Up 2 days"), "{summary}");
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let age = now.abs_diff(rehearsal.world(|world| world.now).unsigned_abs() / 1000);
+    assert!(age < 60, "{age}");
 }
 
 #[test]

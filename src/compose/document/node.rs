@@ -85,19 +85,26 @@ impl<'d> Node<'d> {
     ///
     /// Costs time in proportion to what stands before it on each level, so it is for messages.
     pub fn path(self) -> String {
+        let root = Self::new(self.document, 0);
+        self.path_below(root).unwrap_or_default()
+    }
+
+    /// The same from another node on, which is cheaper; `None` where it is not below that one.
+    pub fn path_below(self, above: Node<'d>) -> Option<String> {
         let mut path = String::new();
-        let mut at = Self::new(self.document, 0);
+        let mut at = above;
+        if self.id < at.id || self.id > at.last_id() {
+            return None;
+        }
         while at.id != self.id {
-            let Some((step, below)) = at.step_towards(self.id) else {
-                break;
-            };
+            let (step, below) = at.step_towards(self.id)?;
             if !path.is_empty() && !step.starts_with('[') {
                 path.push('.');
             }
             path.push_str(&step);
             at = below;
         }
-        path
+        Some(path)
     }
 
     /// The child that is or holds a node, and how to name it; the value where the node is its key.

@@ -2,7 +2,7 @@
 
 use crate::compose::{
     interpolate::{Lookup, interpolate},
-    services::{MountKind, MountSpec},
+    services::{MountKind, MountSpec, starts_with_drive},
 };
 
 /// What paths are resolved against.
@@ -88,11 +88,9 @@ impl Places<'_> {
 
 impl Place {
     fn of(path: &str) -> Self {
-        let is_drive =
-            path.chars().next().is_some_and(char::is_alphabetic) && path[1..].starts_with(':');
         if path.starts_with('/') {
             Self::Absolute(normalized(path))
-        } else if is_drive || path.starts_with(r"\\") {
+        } else if starts_with_drive(path) || path.starts_with(r"\\") {
             Self::Absolute(path.to_owned())
         } else if path.starts_with('~') {
             Self::Home

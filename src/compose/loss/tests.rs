@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
+
 use super::{EnvFileNames, Surroundings, env_file_paths, losses};
 use crate::compose::document::Document;
 
@@ -283,4 +285,50 @@ fn the_env_files_to_read() {
 fn aliases_without_end_are_no_trouble() {
     let text = "x: &x {command: [*x, ./a], <<: *x}\nservices:\n  web: *x\n";
     assert_eq!(shown(text).len(), 2, "{:?}", shown(text));
+}
+
+/// A service out of lines that each lose something, in any order and of any shape.
+fn services_of_any_shape() -> impl Strategy<Value = String> {
+    let keys = vec![
+        "env_file",
+        "volumes",
+        "build",
+        "extends",
+        "label_file",
+        "environment",
+        "command",
+        "secrets",
+        "include",
+    ];
+    let values = vec![
+        ".env",
+        "./ä",
+        "../b",
+        "~",
+        "ü:/x",
+        "[./a:/b, ..]",
+        "*a",
+        "${A:-./b}:/c",
+        "${",
+        "{path: ./x, file: y, source: ä, type: bind, target: z}",
+    ];
+    let line = (prop::sample::select(keys), prop::sample::select(values))
+        .prop_map(|(key, value)| format!("{key}: {value}"));
+    prop::collection::vec(line, 0..6).prop_map(|lines| {
+        let body = lines.join("\n    ");
+        format!(
+            "x: &a {{<<: *a, k: [*a, ./y]}}\n{}\nservices:\n  web:\n    {body}\n",
+            lines.join("\n")
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_service_is_read(text in services_of_any_shape()) {
+        if Document::parse(&text).is_ok() {
+            let lines = text.lines().count();
+            prop_assert!(shown(&text).len() <= 20 * lines);
+        }
+    }
 }

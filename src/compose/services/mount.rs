@@ -71,7 +71,8 @@ pub fn is_host_path(source: &str) -> bool {
     source.starts_with(['.', '/', '~']) || source.starts_with(r"\\") || starts_with_drive(source)
 }
 
-fn starts_with_drive(source: &str) -> bool {
+/// Whether a path starts with a drive letter, which compose takes for absolute.
+pub(in crate::compose) fn starts_with_drive(source: &str) -> bool {
     let mut chars = source.chars();
     chars.next().is_some_and(char::is_alphabetic) && chars.next() == Some(':')
 }

@@ -1,5 +1,8 @@
+mod objects;
+mod restoring;
+
 use std::{
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::net::{UnixListener, UnixStream},
     sync::Arc,
 };
@@ -23,6 +26,8 @@ fn json(status: u16, body: impl Into<String>) -> Reply {
 struct Fake {
     folder: TempDir,
     requests: Arc<Mutex<Vec<String>>>,
+    /// The body of each request that has one.
+    bodies: Arc<Mutex<Vec<String>>>,
     connections: Arc<Mutex<usize>>,
 }
 
@@ -33,15 +38,18 @@ impl Fake {
         let fake = Self {
             folder,
             requests: Arc::default(),
+            bodies: Arc::default(),
             connections: Arc::default(),
         };
         let (requests, connections) = (Arc::clone(&fake.requests), Arc::clone(&fake.connections));
+        let bodies = Arc::clone(&fake.bodies);
         let answer = Arc::new(answer);
         thread::spawn(move || {
             for stream in listener.incoming() {
                 *lock(&connections) += 1;
                 let (answer, requests) = (Arc::clone(&answer), Arc::clone(&requests));
-                thread::spawn(move || serve(&stream.unwrap(), &*answer, &requests));
+                let bodies = Arc::clone(&bodies);
+                thread::spawn(move || serve(&stream.unwrap(), &*answer, &requests, &bodies));
             }
         });
         fake
@@ -69,6 +77,10 @@ impl Fake {
     fn requests(&self) -> Vec<String> {
         lock(&self.requests).clone()
     }
+
+    fn bodies(&self) -> Vec<String> {
+        lock(&self.bodies).clone()
+    }
 }
 
 fn engine_on(socket: &std::path::Path, read: Duration, removal: Duration) -> Engine {
@@ -82,15 +94,38 @@ fn engine_on(socket: &std::path::Path, read: Duration, removal: Duration) -> Eng
         read_timeout: read,
         connect_timeout: Duration::from_secs(5),
         removal_timeout: removal,
+        change_timeout: removal,
         trace: Trace::off(),
     })
 }
 
-fn serve(mut stream: &UnixStream, answer: &dyn Fn(&str) -> Reply, requests: &Mutex<Vec<String>>) {
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    while let Some(line) = lines.next() {
-        let request = line.trim_end_matches(" HTTP/1.1").to_owned();
-        let _head: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+fn serve(
+    mut stream: &UnixStream,
+    answer: &dyn Fn(&str) -> Reply,
+    requests: &Mutex<Vec<String>>,
+    bodies: &Mutex<Vec<String>>,
+) {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let lines = reader.by_ref().lines().map_while(Result::ok);
+        let head: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
+        let Some(first) = head.first() else {
+            return;
+        };
+        let request = first.trim_end_matches(" HTTP/1.1").to_owned();
+        let header = |name: &str| head.iter().find_map(|line| line.strip_prefix(name));
+        let length = header("content-length: ").map_or(0, |length| length.parse().unwrap());
+        assert_eq!(
+            header("transfer-encoding: "),
+            None,
+            "no engine takes it everywhere"
+        );
+        if length > 0 {
+            assert_eq!(header("content-type: "), Some("application/json"));
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            lock(bodies).push(String::from_utf8(body).unwrap());
+        }
         lock(requests).push(request.clone());
         let Reply::Answer(status, version, body) = answer(&request) else {
             thread::sleep(Duration::from_mins(1));
@@ -425,6 +460,7 @@ fn the_permission_that_is_missing_has_a_hint() {
             read_timeout: Duration::from_secs(1),
             connect_timeout: Duration::from_secs(1),
             removal_timeout: Duration::from_secs(1),
+            change_timeout: Duration::from_secs(1),
             trace: Trace::off(),
         },
     )

@@ -73,6 +73,37 @@ pub(super) struct Info {
     pub(super) id: String,
 }
 
+/// An entry of `GET /networks`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Network {
+    pub(super) id: String,
+}
+
+/// What `GET /volumes` answers.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Volumes {
+    #[serde(default, deserialize_with = "nullable")]
+    pub(super) volumes: Vec<Volume>,
+    /// Why the list is not whole.
+    #[serde(default, deserialize_with = "nullable")]
+    pub(super) warnings: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Volume {
+    pub(super) name: String,
+}
+
+/// The answer to a creation.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Created {
+    pub(super) id: String,
+}
+
 /// The body of an error.
 #[derive(Deserialize)]
 pub(super) struct Message {

@@ -1,3 +1,5 @@
+mod objects;
+
 use std::{
     fs,
     os::unix::fs::symlink,
@@ -12,8 +14,6 @@ use crate::{
     engine::{Choice, Engine},
     observed::{Mount, MountKind, PublishedPort},
 };
-
-const TOOL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/engine/tool");
 
 /// A container command that runs a shell text, and what was run.
 struct Fake {
@@ -30,7 +30,11 @@ impl Fake {
 
     fn with_limits(script: &str, read: Duration, removal: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        symlink(TOOL, folder.path().join("docker")).unwrap();
+        let project = std::env::var_os("CARGO_MANIFEST_DIR").expect("run by cargo");
+        let tool = Path::new(&project).join("tests/fixtures/engine/tool");
+        // Else the search would go on to a real `docker`.
+        assert!(tool.exists(), "{}", tool.display());
+        symlink(tool, folder.path().join("docker")).unwrap();
         let script = format!("HERE={}\n{script}", folder.path().display());
         fs::write(folder.path().join("script"), script).unwrap();
         let runs = Arc::new(Mutex::new(Vec::new()));
@@ -45,6 +49,7 @@ impl Fake {
             read_timeout: read,
             connect_timeout: read,
             removal_timeout: removal,
+            change_timeout: removal,
             trace: Trace::to(move |exchange| {
                 seen.lock()
                     .unwrap()
@@ -255,6 +260,7 @@ fn a_missing_command_is_named() {
         read_timeout: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(1),
         removal_timeout: Duration::from_secs(1),
+        change_timeout: Duration::from_secs(1),
         trace: Trace::off(),
     });
     let error = engine.list("web").unwrap_err();

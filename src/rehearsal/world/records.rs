@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Era, Volumes, World, deployment::Deployment};
+use super::{Era, Refusal, Volumes, World, deployment::Deployment};
 
 /// The manager's entry of a stack.
 #[derive(Clone, PartialEq, Serialize)]
@@ -128,6 +128,18 @@ pub struct ResourceControl {
     pub public: bool,
 }
 
+impl Record {
+    pub(super) fn shift_due(&mut self, millis: i64) {
+        if let Some(due) = self
+            .pending
+            .as_mut()
+            .and_then(|pending| pending.due.as_mut())
+        {
+            *due += millis;
+        }
+    }
+}
+
 /// What a PUT changes.
 pub struct Update {
     /// The new text.
@@ -136,55 +148,8 @@ pub struct Update {
     pub env: Option<Vec<Variable>>,
 }
 
-/// Why the manager does not do a call: status, message, details.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The HTTP status.
-    pub status: u16,
-    /// What went wrong.
-    pub message: String,
-    /// What went wrong in more words.
-    pub details: String,
-}
-
-impl Refusal {
-    pub(in crate::rehearsal) fn new(status: u16, message: &str, details: &str) -> Self {
-        Self {
-            status,
-            message: message.to_owned(),
-            details: details.to_owned(),
-        }
-    }
-
-    pub(in crate::rehearsal) fn no_record(id: &str) -> Self {
-        Self::new(
-            404,
-            "Unable to find a stack with the specified identifier inside the database",
-            &format!("Object not found inside the database (bucket=stacks, key={id})"),
-        )
-    }
-
-    fn no_endpoint(message: &str, id: u64) -> Self {
-        let details = format!("Object not found inside the database (bucket=endpoints, key={id})");
-        Self::new(404, message, &details)
-    }
-
-    fn failed(reason: &str) -> Self {
-        Self::new(
-            500,
-            &format!("failed to deploy a stack: {reason}\n"),
-            &format!("Failed to deploy a stack: {reason}\n"),
-        )
-    }
-
-    fn busy() -> Self {
-        let text = "The stack deployment is in progress";
-        Self::new(409, text, text)
-    }
-}
-
 /// The name as the manager writes it (M02).
-pub(super) fn normalise(name: &str) -> String {
+fn normalise(name: &str) -> String {
     let allowed = |c: &char| matches!(c, '-' | '_' | 'a'..='z' | '0'..='9');
     name.to_lowercase().chars().filter(allowed).collect()
 }
@@ -335,19 +300,27 @@ impl World {
 
     /// Ends every deployment whose time is over.
     pub(super) fn settle_due(&mut self) {
-        let now = self.now;
-        let is_due = |pending: &Pending| pending.due.is_some_and(|due| due <= now);
-        let due = self
-            .records
-            .values()
-            .filter(|one| one.pending.as_ref().is_some_and(is_due));
-        for id in due.map(|record| record.id).collect::<Vec<_>>() {
+        let is_due = |id: &&u64| {
+            let pending = self
+                .records
+                .get(*id)
+                .and_then(|record| record.pending.as_ref());
+            pending.is_some_and(|pending| pending.due.is_some_and(|due| due <= self.now))
+        };
+        for id in self
+            .deploying
+            .iter()
+            .filter(is_due)
+            .copied()
+            .collect::<Vec<_>>()
+        {
             self.settle(id);
         }
     }
 
     /// Ends a deployment that goes on: now the containers change.
     pub fn settle(&mut self, id: u64) {
+        self.deploying.remove(&id);
         let Some(record) = self.records.get_mut(&id) else {
             return;
         };
@@ -386,6 +359,7 @@ impl World {
             message: String::new(),
         };
         let polls = self.deploy_polls;
+        self.deploying.insert(id);
         if let Some(record) = self.records.get_mut(&id) {
             record.deployments = vec![note];
             record.pending = Some(Pending {
@@ -423,6 +397,17 @@ impl World {
     pub fn down(&mut self, project: &str) {
         let engine = self.engine.id.clone();
         self.down_on(&engine, project);
+    }
+
+    /// What `removeVolumes` adds to a DELETE: named volumes of the project go, data and all (N02).
+    pub(in crate::rehearsal) fn remove_volumes(&mut self, endpoint: u64, project: &str) {
+        let Some(there) = self.endpoints.get(&endpoint) else {
+            return;
+        };
+        let (engine, label) = (&there.engine, self.label("project"));
+        self.volumes.retain(|volume| {
+            volume.engine != *engine || volume.labels.get(&label).is_none_or(|of| of != project)
+        });
     }
 
     fn down_on(&mut self, engine: &str, project: &str) {

@@ -4,6 +4,9 @@ use std::{collections::BTreeMap, fmt};
 
 use super::{Container, Record, World};
 
+/// The heading of containers without a project label; no stack can be called so.
+const NO_STACK: &str = "(no stack)";
+
 /// Records and containers of this host, by stack; displays as lines.
 pub struct Summary<'w> {
     world: &'w World,
@@ -52,7 +55,7 @@ impl fmt::Display for Summary<'_> {
         for (stack, (records, mut containers)) in stacks {
             write!(f, "{separator}{stack}")?;
             separator = "\n";
-            if records.is_empty() {
+            if records.is_empty() && stack != NO_STACK {
                 write!(f, "\n  no record")?;
             }
             for record in records {

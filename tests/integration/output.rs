@@ -1,0 +1,154 @@
+//! What is printed where.
+
+use std::{
+    io::Read,
+    process::{Command, Stdio},
+};
+
+use stacklift::rehearsal::{Call, Kind};
+
+use crate::bench::{Bench, PLAIN, Run};
+
+#[test]
+fn steps_on_standard_output_warnings_and_errors_on_standard_error() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, Some("ODD\n"));
+    bench
+        .rehearsal
+        .faults()
+        .once(Call::Create, Kind::Status(500, "{}".to_owned()));
+    let run = bench.run(&["web"]).code(1);
+    for line in run.out.lines() {
+        let verb = line.split_whitespace().next();
+        assert!(
+            matches!(verb, Some("migrate" | "backup" | "remove")),
+            "{line}"
+        );
+    }
+    let starts: Vec<&str> = run
+        .err
+        .lines()
+        .filter_map(|line| line.split_once(": ").map(|(start, _)| start))
+        .filter(|start| !start.starts_with(' '))
+        .collect();
+    assert_eq!(starts, ["warning", "error", "state", "hint"], "{}", run.err);
+}
+
+#[test]
+fn colour_on_a_terminal_only_and_not_with_no_color() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    bench.run(&["web"]).code(0).hides("\x1b[");
+    // A terminal of its own, by util-linux' script.
+    let on_a_terminal = |no_color: Option<&str>| {
+        let inner = bench.command(&["web"]);
+        let program = inner.get_program().to_owned();
+        let mut command = Command::new("script");
+        command
+            .args(["-qec"])
+            .arg(format!("{} web", program.display()))
+            .arg("/dev/null");
+        command.env_clear().stdin(Stdio::null());
+        for (name, value) in inner.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command.env("TERM", "xterm");
+        if let Some(value) = no_color {
+            command.env("NO_COLOR", value);
+        }
+        Run::of(&mut command).code(0)
+    };
+    on_a_terminal(None).says(&["\x1b["]);
+    let plain = on_a_terminal(Some("1"));
+    assert!(!plain.out.contains("\x1b[3"), "{plain:?}");
+}
+
+#[test]
+fn quiet_prints_warnings_and_errors_only() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, Some("ODD\n"));
+    let run = bench.run(&["web", "-q"]).code(0);
+    assert_eq!(run.out, "");
+    assert!(run.err.starts_with("warning: "), "{}", run.err);
+}
+
+#[test]
+fn verbose_shows_each_request_without_header_or_body() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, Some("TOKEN=very-secret-value\n"));
+    let run = bench.run(&["web", "-v"]).code(0);
+    for request in [
+        "manager: GET /api/stacks -> 200 in ",
+        "engine: GET /v1.41/containers/json",
+        "manager: POST /api/stacks/create/standalone/string?endpointId=1 -> 200 in ",
+    ] {
+        assert!(run.err.contains(request), "{}", run.err);
+    }
+    run.hides("very-secret-value").hides("X-API-Key");
+}
+
+#[test]
+fn a_closed_pipe_ends_the_output_and_not_the_run() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let mut child = bench
+        .command(&["web"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    drop(child.stdout.take());
+    let mut err = String::new();
+    let mut stderr = child.stderr.take().expect("a pipe");
+    stderr.read_to_string(&mut err).expect("text");
+    assert!(child.wait().expect("it ends").success(), "{err}");
+    assert_eq!(err, "");
+    assert_eq!(bench.calls(Call::Create).len(), 1);
+}
+
+#[test]
+fn control_characters_from_outside_are_escaped() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.rehearsal.world(|world| {
+        let id = world.project("web")[0].id.clone();
+        let container = world.containers.get_mut(&id).expect("it");
+        container.image = "evil\x1b]0;title\x07".to_owned();
+        container.name = "a\rb".to_owned();
+    });
+    let kind = Kind::Status(500, "{\"message\":\"\\u001b[2Jgone\"}".to_owned());
+    bench.rehearsal.faults().set(Call::EngineRemove, kind);
+    bench
+        .run(&["web"])
+        .code(1)
+        .says(&["a\\rb"])
+        .hides("\x1b")
+        .hides("\r");
+}
+
+#[test]
+fn the_help_names_every_command_and_setting() {
+    let bench = Bench::new();
+    bench.run(&["--help"]).code(0).says(&[
+        "migrate",
+        "render",
+        "rehearse",
+        "--base-url",
+        "--stacks-root",
+        "--endpoint",
+        "--tool",
+        "--engine",
+        "--tls",
+        "--timeout",
+        "--dir",
+        "--file",
+        "--force",
+        "STACKMGR_API_KEY",
+        "Exit codes",
+    ]);
+    let version = bench.run(&["--version"]).code(0);
+    assert_eq!(
+        version.out,
+        format!("stacklift {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}

@@ -1,0 +1,122 @@
+//! `stacklift rehearse`.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+};
+
+use stacklift::rehearsal::seed;
+
+use crate::bench::{Bench, Run};
+
+/// The binary with nothing around it: no home, no settings, no engine, no key.
+fn bare(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
+    command.args(args).env_clear().stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn each_example_rehearses_in_both_eras() {
+    for example in seed::examples() {
+        for era in ["sync", "async"] {
+            Run::of(&mut bare(&["rehearse", example.name, "--era", era]))
+                .code(0)
+                .says(&[
+                    &format!("created stack {} with Id ", example.name),
+                    "the world before",
+                    "the world after",
+                    "the requests made",
+                    "manager POST /api/stacks/create/standalone/string?endpointId=1",
+                ]);
+        }
+    }
+}
+
+#[test]
+fn without_a_stack_it_shows_each_kind_of_loss() {
+    Run::of(&mut bare(&["rehearse"])).code(0).says(&[
+        "the stack will lose:",
+        "no longer arrive",
+        "../shared",
+        "anonymous volume",
+    ]);
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let bench = Bench::new();
+    let folder = bench.root().join("tmp");
+    fs::create_dir(&folder).expect("a folder");
+    Run::of(bare(&["rehearse", "minio"]).env("TMPDIR", &folder)).code(0);
+    assert_eq!(fs::read_dir(&folder).expect("read").count(), 0);
+}
+
+#[test]
+fn ones_own_stack_is_copied_and_rehearsed() {
+    let bench = Bench::new();
+    let text = "services:\n  a:\n    image: x\n    env_file: [config/app.env, .env]\n    volumes: [./data:/data]\n";
+    let dir = bench.stack("mine", text, Some("TOKEN=very-secret-value\n"));
+    fs::create_dir(dir.join("config")).expect("a folder");
+    fs::write(dir.join("config/app.env"), "MODE=1\n").expect("an env file");
+    fs::create_dir(dir.join("data")).expect("a folder");
+    fs::write(dir.join("data/photo"), "data").expect("data");
+    let root = bench.root().to_str().expect("UTF-8").to_owned();
+    Run::of(&mut bare(&["rehearse", "mine", "--stacks-root", &root]))
+        .code(0)
+        .says(&["created stack mine", "TOKEN", "MODE"])
+        .hides("very-secret-value");
+    // Neither its directory nor anything real is written or called.
+    assert!(bench.backups("mine").is_empty());
+    assert!(bench.rehearsal.requests().is_empty());
+    Run::of(&mut bare(&["rehearse", "absent", "--stacks-root", &root]))
+        .code(1)
+        .says(&["is missing"]);
+}
+
+#[test]
+fn served_it_answers_the_program_and_curl() {
+    let mut child = bare(&["rehearse", "--serve"])
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it serves");
+    let mut exports = Vec::new();
+    for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
+        let line = line.expect("a line");
+        match line.strip_prefix("export ") {
+            Some(export) => {
+                let (name, value) = export.split_once('=').expect("NAME=VALUE");
+                exports.push((name.to_owned(), value.to_owned()));
+            }
+            None => break,
+        }
+    }
+    let value = |name: &str| {
+        let found = exports.iter().find(|(export, _)| export == name);
+        found.expect(name).1.clone()
+    };
+    let run = Run::of(
+        bare(&["imgproxy", "--engine", "api"])
+            .envs(exports.clone())
+            .env("HOME", "/nonexistent"),
+    );
+    let stacks = Command::new("curl")
+        // curl verifies no certificate whose issuer is empty, as the manager's own is (M18).
+        .args(["--silent", "--insecure", "-H"])
+        .arg(format!("X-API-Key: {}", value("STACKMGR_API_KEY")))
+        .arg(format!("{}/api/stacks", value("STACKLIFT_BASE_URL")))
+        .output();
+    let interrupt = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    let ended = child.wait().expect("it ends");
+    run.code(0).says(&["created stack imgproxy"]);
+    assert!(interrupt.expect("kill").success());
+    assert!(ended.success(), "{ended:?}");
+    let stacks = String::from_utf8(stacks.expect("curl").stdout).expect("text");
+    assert!(stacks.contains("\"Name\":\"imgproxy\""), "{stacks}");
+    // The folder of the served stacks is gone.
+    assert!(!std::path::Path::new(&value("STACKLIFT_STACKS_ROOT")).exists());
+}
