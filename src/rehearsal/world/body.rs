@@ -128,9 +128,7 @@ impl Service {
                 .map(|one| one.replacen('=', ":", 1))
                 .collect::<Vec<_>>(),
         };
-        if !hosts.is_empty() {
-            host["ExtraHosts"] = json!(hosts);
-        }
+        host["ExtraHosts"] = json!(hosts);
         let sysctls = pairs(raw.get("sysctls"));
         if !sysctls.is_empty() {
             host["Sysctls"] = sysctls.into_iter().map(|(k, v)| (k, json!(v))).collect();

@@ -127,20 +127,14 @@ impl World {
         )
     }
 
-    /// `a:ro` as the engine knows it: `<id>:ro`.
+    /// `a:ro` as the engine knows it: `<id>`. What comes after the service, compose 2.26 leaves out.
     fn volumes_from(&self, deployment: &Deployment, from: &str) -> String {
         if let Some(container) = from.strip_prefix("container:") {
             return container.to_owned();
         }
-        let (service, mode) = from.split_once(':').unwrap_or((from, ""));
-        let id = self
-            .existing(deployment, service, 1)
-            .map_or_else(|| service.to_owned(), |container| container.id);
-        if mode.is_empty() {
-            id
-        } else {
-            format!("{id}:{mode}")
-        }
+        let service = from.split(':').next().unwrap_or_default();
+        self.existing(deployment, service, 1)
+            .map_or_else(|| service.to_owned(), |container| container.id)
     }
 
     fn labels(&self, run: &Run<'_>, hash: String) -> BTreeMap<String, String> {
