@@ -99,7 +99,7 @@ pub struct Stopped {
     /// Why.
     pub error: anyhow::Error,
     /// What state the stack is in now.
-    pub progress: Progress,
+    pub progress: Box<Progress>,
 }
 
 /// Migrates the stack. Each step is one line below; what it does is said where it is done.
@@ -111,7 +111,7 @@ pub fn run(migration: &Migration, say: &mut dyn FnMut(Event)) -> Result<(), Stop
     };
     run.procedure().map_err(|error| Stopped {
         error,
-        progress: run.progress,
+        progress: Box::new(run.progress),
     })
 }
 

@@ -120,7 +120,7 @@ impl Console {
                 &container.image,
                 &container.status,
             ];
-            rows.push(cells.map(|cell| cell.to_owned()).to_vec());
+            rows.push(cells.map(ToOwned::to_owned).to_vec());
         }
         self.table(rows);
     }

@@ -187,7 +187,7 @@ mod tests {
     fn read(text: &str, step: usize) -> Result<Vec<String>, String> {
         let mut found = Vec::new();
         entries(Drip(text.as_bytes(), step), &["web", "other"], |json| {
-            found.push(String::from_utf8_lossy(json).into_owned())
+            found.push(String::from_utf8_lossy(json).into_owned());
         })
         .map_err(|error| error.to_string())?;
         Ok(found)

@@ -76,7 +76,7 @@ fn containers(bench: &Bench, project: &str) -> Vec<Value> {
                         .iter()
                         .filter(|alias| **alias != *id)
                         .collect();
-                    aliases.sort_by_key(|alias| alias.to_string());
+                    aliases.sort_by_key(std::string::ToString::to_string);
                     *network = json!({"aliases": aliases, "ipam": network["ipam"]});
                 }
                 json
