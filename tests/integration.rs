@@ -20,6 +20,8 @@ mod output;
 mod rehearse;
 #[path = "integration/render.rs"]
 mod render;
+#[path = "integration/restore.rs"]
+mod restore;
 #[path = "integration/rules.rs"]
 mod rules;
 #[path = "integration/text.rs"]
