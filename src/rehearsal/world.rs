@@ -201,6 +201,9 @@ impl World {
                 .for_each(|note| shift(&mut note.time));
             record.shift_due(by * 1000);
         }
+        self.images
+            .values_mut()
+            .for_each(|image| shift(&mut image.created));
         self.volumes
             .iter_mut()
             .for_each(|volume| shift(&mut volume.created));
