@@ -209,16 +209,9 @@ impl Command {
     fn ids(&self, arguments: &[&str]) -> Result<Vec<String>> {
         let output = self.ask(arguments)?;
         let text = String::from_utf8_lossy(&output);
-        text.lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
+        text.split_whitespace()
             .map(|id| {
-                // Hexadecimal in every engine there is; what matters is that it is one word and no option.
-                let is_id = id.starts_with(|first: char| first.is_ascii_alphanumeric())
-                    && id
-                        .bytes()
-                        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-                is_id.then(|| id.to_owned()).ok_or_else(|| {
+                is_id(id).then(|| id.to_owned()).ok_or_else(|| {
                     anyhow!(
                         "`{} {}` prints what is no id: {}",
                         self.tool,
