@@ -15,6 +15,7 @@ use crate::{
 };
 
 pub mod container;
+mod objects;
 pub mod plan;
 mod steps;
 

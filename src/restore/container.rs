@@ -11,6 +11,22 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Copy)]
 pub struct Inspected<'a>(pub &'a Value);
 
+/// Settings that a container made again says in another way, or that [`Inspected::differences`] tells more
+/// of: its mounts, variables, labels and ports, its image, and what it shares with others.
+const COMPARED_OTHERWISE: [&str; 8] = [
+    "Binds",
+    "ContainerIDFile",
+    "Env",
+    "Image",
+    "Labels",
+    "Mounts",
+    "PortBindings",
+    "VolumesFrom",
+];
+
+/// Where the engine mounts its init program.
+const INIT: &str = "/sbin/docker-init";
+
 /// What became of ids that stand in other containers' configuration: old id to new.
 pub type NewIds = BTreeMap<String, String>;
 
@@ -57,7 +73,7 @@ impl<'a> Inspected<'a> {
         self.text("/Config/Image")
     }
 
-    /// `linux/amd64`, where the engine says so; only the system is said by old ones.
+    /// One of its labels.
     pub fn label(self, name: &str) -> Option<&'a str> {
         self.at("/Config/Labels")?.get(name)?.as_str()
     }
@@ -71,6 +87,33 @@ impl<'a> Inspected<'a> {
     /// Whether it is paused.
     pub fn is_paused(self) -> bool {
         self.at("/State/Paused") == Some(&Value::Bool(true))
+    }
+
+    /// Whether it is being removed, or its removal has failed.
+    pub fn is_going(self) -> bool {
+        matches!(self.text("/State/Status"), "removing" | "dead")
+    }
+
+    /// How long it may take to stop, in seconds, where it says so.
+    pub fn stop_grace(self) -> Option<u32> {
+        let grace = self.at("/Config/StopTimeout").and_then(Value::as_u64);
+        grace.and_then(|grace| grace.try_into().ok())
+    }
+
+    /// Whether its address in that network is a fixed one.
+    pub fn has_fixed_address(self, network: &str) -> bool {
+        self.networks().any(|(name, endpoint)| {
+            name == network && !endpoint.get("IPAMConfig").is_none_or(is_empty)
+        })
+    }
+
+    /// `running`, `paused` or `stopped`: how it ended, or that it never began, does not come back.
+    pub fn state(self) -> &'static str {
+        match (self.is_running(), self.is_paused()) {
+            (true, true) => "paused",
+            (true, false) => "running",
+            (false, _) => "stopped",
+        }
     }
 
     /// The container whose network, process or IPC namespace or volumes it shares, by id.
@@ -119,12 +162,21 @@ impl<'a> Inspected<'a> {
     }
 
     /// Of the changed `paths` of its own layer those that a person would miss: no folder that only holds
-    /// other changed paths, and no place that the engine made to mount something at.
+    /// other changed paths, and no place that the engine made to mount something at or to work in.
     pub fn own_files<'p>(self, paths: &[&'p str]) -> Vec<&'p str> {
         let mut parents = BTreeSet::new();
+        let tmpfs = self.at("/HostConfig/Tmpfs").and_then(Value::as_object);
         let targets: Vec<&str> = self
             .mounts()
             .filter_map(|mount| mount["Destination"].as_str())
+            .chain(
+                tmpfs
+                    .into_iter()
+                    .flatten()
+                    .map(|(target, _)| target.as_str()),
+            )
+            .chain([self.text("/Config/WorkingDir"), INIT])
+            .map(|target| target.trim_end_matches('/'))
             .collect();
         for path in paths.iter().chain(&targets) {
             let mut path = *path;
@@ -157,18 +209,13 @@ impl<'a> Inspected<'a> {
             .unwrap_or_default();
         config.insert("Image".to_owned(), image.into());
         let mode = self.text("/HostConfig/NetworkMode");
-        let short = &self.id()[..self.id().len().min(12)];
-        if self.text("/Config/Hostname") == short
-            || mode.starts_with("container:")
-            || mode == "host"
-        {
+        if self.hostname().is_none() || self.text("/HostConfig/UTSMode") == "host" {
             config.remove("Hostname");
             config.remove("Domainname");
         }
         if mode.starts_with("container:") {
-            // The ports are the other container's; the engine refuses them here.
+            // The ports are the other container's: the engine refuses those that the image gave it.
             config.remove("ExposedPorts");
-            host.remove("PortBindings");
         }
         replace_ids(&mut host, new_ids);
         host.remove("ContainerIDFile");
@@ -215,12 +262,8 @@ impl<'a> Inspected<'a> {
             }
             named.insert(target);
         }
-        // Shared volumes come with the container that they are shared from.
-        let shared = host.get("VolumesFrom").is_some_and(|from| !is_empty(from));
-        for mount in self
-            .mounts()
-            .filter(|mount| mount["Type"] == "volume" && !shared)
-        {
+        // Those of `volumes_from`, too: among them are some of its own, and nothing tells them apart.
+        for mount in self.mounts().filter(|mount| mount["Type"] == "volume") {
             let (Some(name), Some(target)) =
                 (mount["Name"].as_str(), mount["Destination"].as_str())
             else {
@@ -273,7 +316,7 @@ impl<'a> Inspected<'a> {
     where
         Self: 'a,
     {
-        let short = &self.id()[..self.id().len().min(12)];
+        let short = self.short_id();
         let name = endpoint_name(self, endpoint);
         self.at(&format!("/NetworkSettings/Networks/{name}/Aliases"))
             .and_then(Value::as_array)
@@ -285,8 +328,8 @@ impl<'a> Inspected<'a> {
     }
 
     /// What differs in `now`, in words and by name; never a value of a variable. Whether either runs is
-    /// left out: [`Self::state_differs`] says that.
-    pub fn differences(self, now: Inspected) -> Vec<String> {
+    /// left out: [`Self::state`] says that.
+    pub fn differences(self, now: Inspected<'a>) -> Vec<String> {
         let mut found = Vec::new();
         let mut differ = |what: &str, same: bool| {
             if !same {
@@ -301,38 +344,55 @@ impl<'a> Inspected<'a> {
             "the labels",
             self.present("/Config/Labels") == now.present("/Config/Labels"),
         );
-        for key in [
-            "Cmd",
-            "Entrypoint",
-            "User",
-            "WorkingDir",
-            "Healthcheck",
-            "StopSignal",
-        ] {
-            let pointer = format!("/Config/{key}");
-            differ(key, self.present(&pointer) == now.present(&pointer));
-        }
-        for key in [
-            "RestartPolicy",
-            "Privileged",
-            "CapAdd",
-            "CapDrop",
-            "Ulimits",
-            "Devices",
-            "ReadonlyRootfs",
-            "Memory",
-            "NanoCpus",
-            "LogConfig",
-            "ExtraHosts",
-            "Sysctls",
-            "ShmSize",
-            "SecurityOpt",
-        ] {
-            let pointer = format!("/HostConfig/{key}");
-            differ(key, self.present(&pointer) == now.present(&pointer));
+        for section in ["Config", "HostConfig"] {
+            found.extend(self.settings_that_differ(now, section));
         }
         found.extend(self.variables_that_differ(now));
         found
+    }
+
+    /// The other settings that differ, by name.
+    fn settings_that_differ(self, now: Inspected<'a>, section: &str) -> Vec<String> {
+        let settings = |container: Self| container.at(&format!("/{section}"))?.as_object();
+        let (saved, there) = (settings(self), settings(now));
+        let keys: BTreeSet<&String> = [saved, there]
+            .into_iter()
+            .flatten()
+            .flat_map(Map::keys)
+            .filter(|key| !COMPARED_OTHERWISE.contains(&key.as_str()))
+            .collect();
+        let setting = |settings: Option<&'a Map<String, Value>>, key: &str| {
+            settings?.get(key).filter(|value| !is_unset(value))
+        };
+        keys.into_iter()
+            .filter(|key| match key.as_str() {
+                "Hostname" => self.hostname() != now.hostname(),
+                "NetworkMode" | "PidMode" | "IpcMode" => self.mode(key) != now.mode(key),
+                key => setting(saved, key) != setting(there, key),
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// A mode, without the container that it is shared with: [`Self::shares_with`] says that.
+    fn mode(self, key: &str) -> &'a str {
+        let mode = self.text(&format!("/HostConfig/{key}"));
+        mode.split_once("container:").map_or(mode, |_| "container")
+    }
+
+    /// The host name that it was given; the engine gives others the short id, or that of the container
+    /// whose network they share.
+    fn hostname(self) -> Option<&'a str> {
+        let name = self.text("/Config/Hostname");
+        let shared = self
+            .text("/HostConfig/NetworkMode")
+            .starts_with("container:");
+        (!shared && !name.is_empty() && name != self.short_id()).then_some(name)
+    }
+
+    fn short_id(self) -> &'a str {
+        let id = self.id();
+        id.get(..12).unwrap_or(id)
     }
 
     /// The variables that differ, by name.
@@ -408,6 +468,15 @@ fn is_empty(value: &Value) -> bool {
         Value::Object(fields) => fields.is_empty(),
         Value::String(text) => text.is_empty(),
         Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Whether a setting says no more than that it is not given: engines differ in how they write that.
+fn is_unset(value: &Value) -> bool {
+    match value {
+        Value::Bool(on) => !on,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        _ => is_empty(value),
     }
 }
 

@@ -88,7 +88,8 @@ fn is_as_it_was(wanted: Inspected, now: Inspected, ids: &NewIds, saved: &[Inspec
             None => Some(id),
         })
         .collect();
-    expected.is_some_and(|expected| expected == now.shares_with())
+    !now.is_going()
+        && expected.is_some_and(|expected| expected == now.shares_with())
         && wanted.differences(now).is_empty()
 }
 

@@ -1,17 +1,16 @@
-//! What each step of a restore does.
+//! What each step of a restore does until the engine is written to.
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context, Result, anyhow};
-use serde_json::{Value, json};
+use anyhow::Result;
+use serde_json::Value;
 
 use super::{
     Event, RecordStep, Run,
-    container::{Inspected, NewIds},
+    container::Inspected,
     plan::{Plan, saved},
 };
 use crate::{
-    engine::Restoring,
     failure::Failure,
     manager::{Contents, Creation, Deletion, Payload},
     observed::{Deployment, Record},
@@ -27,7 +26,7 @@ impl Run<'_, '_> {
     }
 
     /// Something that is not brought back, said now and again at the end.
-    fn trouble(&mut self, what: String) {
+    pub(super) fn trouble(&mut self, what: String) {
         self.say(Event::Warning(what.clone()));
         self.trouble.push(what);
     }
@@ -95,7 +94,7 @@ impl Run<'_, '_> {
     }
 
     /// What the engine says of the project's containers, and of those with the name of a saved one.
-    fn there(&self) -> Result<Vec<Value>> {
+    pub(super) fn there(&self) -> Result<Vec<Value>> {
         let engine = self.r.engine;
         let snapshot = self.snapshot();
         let listed = engine.list(&snapshot.stack)?;
@@ -156,7 +155,7 @@ impl Run<'_, '_> {
     }
 
     /// A container of another project that has the name of a saved one is not ours to remove.
-    fn refuse_strangers(&self, there: &[Value], id: &str, name: &str) -> Result<()> {
+    pub(super) fn refuse_strangers(&self, there: &[Value], id: &str, name: &str) -> Result<()> {
         let label = self.snapshot().label("project");
         let container = there
             .iter()
@@ -183,23 +182,25 @@ impl Run<'_, '_> {
     /// The files in a container's own layer: they went with it.
     fn files_lost(&self, container: Inspected) -> Option<String> {
         let changes = self.snapshot().changes.get(container.id())?.known()?;
-        let files: Vec<&str> = changes
+        let paths: Vec<&str> = changes
             .listed
             .iter()
             .map(|change| change.path.as_str())
             .collect();
+        let files = container.own_files(&paths);
         if files.is_empty() {
             return None;
         }
         let shown = files[..files.len().min(FILES_SHOWN)].join(", ");
-        let more = changes.total.saturating_sub(FILES_SHOWN);
+        let unlisted = changes.total.saturating_sub(paths.len());
+        let more = files.len().saturating_sub(FILES_SHOWN) + unlisted;
         let more = if more == 0 {
             String::new()
         } else {
             format!(" and {more} more")
         };
         Some(format!(
-            "{}: paths written inside the container's own layer: {shown}{more}",
+            "{}: files written inside the container's own layer: {shown}{more}",
             container.name()
         ))
     }
@@ -301,218 +302,6 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
-
-    pub(super) fn restore_networks(&mut self, engine: &Restoring) -> Result<()> {
-        let Some(networks) = self.snapshot().networks.known().cloned() else {
-            return Ok(());
-        };
-        for network in networks {
-            let name = text(&network, "Name").to_owned();
-            if !self
-                .r
-                .engine
-                .inspect_networks(std::slice::from_ref(&name))?
-                .is_empty()
-            {
-                continue;
-            }
-            self.touch();
-            self.say(Event::Step("network", name));
-            let mut body = json!({ "CheckDuplicate": true });
-            for key in [
-                "Name",
-                "Driver",
-                "IPAM",
-                "Internal",
-                "Attachable",
-                "EnableIPv6",
-                "Options",
-                "Labels",
-            ] {
-                body[key] = network[key].clone();
-            }
-            engine.create_network(&body)?;
-        }
-        Ok(())
-    }
-
-    /// A volume is never removed, so one that is missing was removed by somebody: its data is gone.
-    pub(super) fn restore_volumes(&mut self, engine: &Restoring) -> Result<()> {
-        let Some(volumes) = self.snapshot().volumes.known().cloned() else {
-            return Ok(());
-        };
-        for volume in volumes {
-            let name = text(&volume, "Name").to_owned();
-            if !self
-                .r
-                .engine
-                .inspect_volumes(std::slice::from_ref(&name))?
-                .is_empty()
-            {
-                continue;
-            }
-            self.touch();
-            self.trouble(format!(
-                "the volume {name} is gone with its data; an empty one takes its place"
-            ));
-            engine.create_volume(&json!({
-                "Name": name,
-                "Driver": volume["Driver"],
-                "DriverOpts": volume["Options"],
-                "Labels": volume["Labels"],
-            }))?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn restore_containers(&mut self, engine: &Restoring) -> Result<()> {
-        let there = self.there()?;
-        let snapshot = self.snapshot().clone();
-        let plan = Plan::new(&snapshot, &there);
-        let containers = saved(&snapshot);
-        for (id, name) in &plan.remove {
-            self.refuse_strangers(&there, id, name)?;
-            self.touch();
-            self.say(Event::Step("remove", name.clone()));
-            engine.remove_container(id)?;
-        }
-        let mut ids = NewIds::new();
-        for &index in &plan.order {
-            let container = containers[index];
-            let id = match plan.keep.get(&index) {
-                Some(id) => Some(id.clone()),
-                None => self.create_container(engine, container, &ids)?,
-            };
-            if let Some(id) = id {
-                ids.insert(container.id().to_owned(), id);
-            }
-        }
-        for &index in &plan.order {
-            let container = containers[index];
-            if let Some(id) = ids.get(container.id()) {
-                self.restore_state(engine, container, id)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes a container again and connects it to its networks. `None` where its image is gone.
-    fn create_container(
-        &mut self,
-        engine: &Restoring,
-        container: Inspected,
-        ids: &NewIds,
-    ) -> Result<Option<String>> {
-        let Some(image) = self.image_of(container)? else {
-            self.trouble(format!(
-                "the container {} cannot be brought back: its image {} ({}) is gone",
-                container.name(),
-                container.image_name(),
-                container.image_id()
-            ));
-            return Ok(None);
-        };
-        self.touch();
-        self.say(Event::Step("create", container.name().to_owned()));
-        let recipe = container.recipe(&image, ids);
-        let id = engine.create_container(container.name(), None, &recipe.body)?;
-        for (network, endpoint) in &recipe.connect {
-            engine.connect(network, &id, endpoint)?;
-        }
-        Ok(Some(id))
-    }
-
-    /// The image's name where it still means the same image, else its id; `None` where it is gone.
-    fn image_of(&self, container: Inspected) -> Result<Option<String>> {
-        let (id, name) = (container.image_id(), container.image_name());
-        for asked in [name, id] {
-            let found = if asked.is_empty() {
-                Vec::new()
-            } else {
-                self.r.engine.inspect_images(&[asked.to_owned()])?
-            };
-            if found.first().is_some_and(|image| text(image, "Id") == id) {
-                return Ok(Some(asked.to_owned()));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Running, paused or stopped, as it was.
-    fn restore_state(&mut self, engine: &Restoring, wanted: Inspected, id: &str) -> Result<()> {
-        let inspected = self.r.engine.inspect_containers(&[id.to_owned()])?;
-        let now = inspected
-            .first()
-            .map(Inspected)
-            .ok_or_else(|| anyhow!("the container {} went away", wanted.name()))?;
-        match (wanted.is_running(), now.is_running()) {
-            (true, false) => {
-                self.touch();
-                self.say(Event::Step("start", wanted.name().to_owned()));
-                engine.start(id)?;
-            }
-            (false, true) => {
-                self.touch();
-                self.say(Event::Step("stop", wanted.name().to_owned()));
-                engine.stop(id, None)?;
-            }
-            _ => {}
-        }
-        if wanted.is_paused() && !now.is_paused() {
-            self.touch();
-            engine.pause(id)?;
-        }
-        Ok(())
-    }
-
-    /// Every container against the snapshot.
-    pub(super) fn verify(&mut self) -> Result<()> {
-        let there = self
-            .there()
-            .context("failed to look at what was brought back")?;
-        let snapshot = self.snapshot().clone();
-        let mut running = 0;
-        let mut wrong = std::mem::take(&mut self.trouble);
-        let containers = saved(&snapshot);
-        for wanted in &containers {
-            let now = there
-                .iter()
-                .map(Inspected)
-                .find(|now| now.name() == wanted.name());
-            let Some(now) = now else {
-                wrong.push(format!("{} is not there", wanted.name()));
-                continue;
-            };
-            let mut differences = wanted.differences(now);
-            if wanted.is_running() != now.is_running() {
-                let state = if wanted.is_running() {
-                    "it does not run"
-                } else {
-                    "it runs"
-                };
-                differences.push(state.to_owned());
-            }
-            if !differences.is_empty() {
-                wrong.push(format!(
-                    "{} differs: {}",
-                    wanted.name(),
-                    differences.join("; ")
-                ));
-            }
-            running += usize::from(now.is_running());
-        }
-        if wrong.is_empty() {
-            self.say(Event::Verified {
-                containers: containers.len(),
-                running,
-            });
-            return Ok(());
-        }
-        Err(Failure::new("not everything is as it was")
-            .details(wrong.join("\n"))
-            .hint("mend what is named, then run again: it goes on from here")
-            .into())
-    }
 }
 
 fn contents(saved: SavedRecord) -> Contents {
@@ -520,8 +309,4 @@ fn contents(saved: SavedRecord) -> Contents {
         text: saved.text,
         env: saved.env,
     }
-}
-
-fn text<'a>(object: &'a Value, key: &str) -> &'a str {
-    object.get(key).and_then(Value::as_str).unwrap_or_default()
 }

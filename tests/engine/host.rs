@@ -233,7 +233,8 @@ pub fn docker(arguments: &[&str]) -> String {
         .to_owned()
 }
 
-fn attempt(arguments: &[&str]) -> std::io::Result<Output> {
+/// Runs `docker`.
+pub fn attempt(arguments: &[&str]) -> std::io::Result<Output> {
     Command::new("docker").args(arguments).output()
 }
 

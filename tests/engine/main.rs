@@ -5,6 +5,7 @@
 
 mod host;
 mod objects;
+mod restore;
 mod restoring;
 
 use std::{collections::BTreeMap, thread};

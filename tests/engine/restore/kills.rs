@@ -1,0 +1,194 @@
+//! Killed at each request, a run is finished by the next restore.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead as _, BufReader},
+    process::Stdio,
+};
+
+use serde_json::Value;
+
+use super::{
+    bench::{RECORD, Stack, lines},
+    sameness::{assert_same, assert_same_networks},
+};
+
+/// Two networks, an image volume, an anonymous one, a shared network and a job.
+const STACK: &str = r#"services:
+  db:
+    image: $PROJECT
+    command: /bin/sleep 600
+    init: true
+    networks: {one: {aliases: [sql]}, two: {ipv4_address: $SUBNET.9}}
+    volumes: [/anonymous]
+  side:
+    image: $PROJECT
+    command: /bin/sleep 600
+    init: true
+    network_mode: service:db
+  job:
+    image: $IMAGE
+    command: /bin/true
+    network_mode: none
+networks:
+  one: {}
+  two: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
+"#;
+
+/// What there was before, and what there must be after.
+struct Killed {
+    stack: Stack,
+    containers: BTreeMap<String, Value>,
+    networks: Vec<Value>,
+    volumes: Vec<String>,
+}
+
+impl Killed {
+    fn find() -> Option<Self> {
+        let stack = Stack::find()?;
+        stack.image();
+        stack.write(STACK);
+        stack.up();
+        stack.sh(
+            "db",
+            "echo imgvol > /imgvol/file; echo anonymous > /anonymous/file",
+        );
+        Some(Self {
+            containers: stack.containers(),
+            networks: stack.networks(),
+            volumes: stack.volumes_made(),
+            stack,
+        })
+    }
+
+    /// Runs with `-v` and kills after the given number of requests. Gives the requests.
+    fn run_and_kill(&self, arguments: &[&str], after: usize) -> Vec<String> {
+        let mut command = self.stack.command(arguments);
+        let mut child = command
+            .arg("-v")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut requests = Vec::new();
+        for line in BufReader::new(child.stderr.take().unwrap()).lines() {
+            let line = line.unwrap();
+            if line.starts_with("engine: ") || line.starts_with("manager: ") {
+                requests.push(line);
+                if requests.len() == after {
+                    child.kill().unwrap();
+                    break;
+                }
+            }
+        }
+        child.wait().unwrap();
+        requests
+    }
+
+    /// How many requests to kill after: before and after each that changes something.
+    fn places(&self, requests: &[String]) -> Vec<usize> {
+        let writes = |place: usize| {
+            let request = requests.get(place).map_or("", String::as_str);
+            ["POST ", "PUT ", "DELETE "]
+                .iter()
+                .any(|method| request.contains(method))
+        };
+        let places: Vec<_> = (1..requests.len())
+            .filter(|&after| writes(after - 1) || writes(after))
+            .collect();
+        assert!(places.len() > 4, "{requests:#?}");
+        places
+    }
+
+    fn assert_restored(&self, record: Option<&str>) {
+        let stack = &self.stack;
+        assert_same(&self.containers, &stack.containers());
+        assert_same_networks(&self.networks, &stack.networks());
+        assert_eq!(
+            stack.sh("db", "cat /imgvol/file /anonymous/file"),
+            "imgvol\nanonymous"
+        );
+        assert_eq!(stack.volumes_made(), self.volumes);
+        let records = stack.rehearsal.world(|world| world.records.clone());
+        let texts: Vec<_> = records.values().map(|one| one.text.as_str()).collect();
+        assert_eq!(texts, Vec::from_iter(record));
+        // Nothing by another name either.
+        let image = format!("ancestor={}", stack.host.project);
+        assert_eq!(lines(&["ps", "-aq", "--filter", &image]).len(), 2);
+    }
+}
+
+#[test]
+fn a_restore_killed_anywhere_is_finished_by_the_next() {
+    let Some(killed) = Killed::find() else { return };
+    let stack = &killed.stack;
+    let name = stack.host.project.as_str();
+    stack.migrate();
+    // The same broken start for each: no container, no network, a record that came since.
+    let breaking = || {
+        let ids = stack.ids();
+        if !ids.is_empty() {
+            stack.remove_all();
+        }
+        stack.remove_networks();
+        stack.rehearsal.world(|world| {
+            if world.records.is_empty() {
+                world.add_record(name, 1, RECORD);
+            }
+        });
+    };
+    breaking();
+    let all = killed.run_and_kill(&["restore", name], usize::MAX);
+    killed.assert_restored(None);
+    for after in killed.places(&all) {
+        breaking();
+        let seen = killed.run_and_kill(&["restore", name], after);
+        let last = seen.last().map_or("", String::as_str);
+        println!("killed after {after} of {}: {last}", all.len());
+        stack.restore();
+        killed.assert_restored(None);
+    }
+}
+
+#[test]
+fn a_restore_killed_again_and_again_comes_to_its_end() {
+    let Some(killed) = Killed::find() else { return };
+    let stack = &killed.stack;
+    let name = stack.host.project.as_str();
+    stack.migrate();
+    stack.remove_networks();
+    for after in 1.. {
+        let seen = killed.run_and_kill(&["restore", name], after);
+        if seen.len() < after {
+            break;
+        }
+        assert!(after < 500, "it never ends: {seen:#?}");
+    }
+    killed.assert_restored(None);
+}
+
+#[test]
+fn a_migration_killed_anywhere_is_undone_by_a_restore() {
+    let Some(killed) = Killed::find() else { return };
+    let stack = &killed.stack;
+    let name = stack.host.project.as_str();
+    // Its deletion is undone, too.
+    stack
+        .rehearsal
+        .world(|world| world.add_record(name, 1, RECORD));
+    let all = killed.run_and_kill(&["migrate", name], usize::MAX);
+    assert!(stack.ids().is_empty(), "{all:#?}");
+    stack.restore();
+    killed.assert_restored(Some(RECORD));
+    for after in killed.places(&all) {
+        let snapshots = stack.snapshots();
+        let ids = stack.ids();
+        killed.run_and_kill(&["migrate", name], after);
+        if stack.snapshots() == snapshots {
+            assert_eq!(stack.ids(), ids, "killed after {after}: {all:#?}");
+        } else {
+            stack.restore();
+        }
+        killed.assert_restored(Some(RECORD));
+    }
+}

@@ -1,0 +1,42 @@
+//! Thirty containers in one stack.
+
+use std::{fmt::Write as _, time::Instant};
+
+use super::{
+    bench::Stack,
+    sameness::{assert_same, ids},
+};
+
+#[test]
+fn thirty_containers_come_back() {
+    let Some(stack) = Stack::find() else { return };
+    let mut text = "services:\n".to_owned();
+    for number in 0..30 {
+        write!(
+            text,
+            "  s{number:02}:\n    image: $IMAGE\n    command: /bin/sleep 600\n    init: true\n    volumes: [/anonymous]\n"
+        )
+        .unwrap();
+        if number % 10 != 0 {
+            writeln!(text, "    depends_on: [s{:02}]", number - 1).unwrap();
+        }
+    }
+    text.push_str("networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}\n");
+    stack.write(&text);
+    stack.up();
+    let before = stack.containers();
+    assert_eq!(before.len(), 30);
+
+    stack.migrate();
+    let start = Instant::now();
+    stack
+        .restore()
+        .says(&["30 containers are as they were, 30 of them running"]);
+    println!("30 containers were brought back in {:?}", start.elapsed());
+
+    let after = stack.containers();
+    assert_same(&before, &after);
+    let said = stack.up();
+    assert_eq!(said.matches("  Running").count(), 30, "{said}");
+    assert_eq!(ids(&stack.containers()), ids(&after));
+}
