@@ -95,6 +95,18 @@ impl Options {
             trace,
         }
     }
+
+    /// The same, where nothing may take longer than `timeout`.
+    #[must_use]
+    pub fn within(self, timeout: Duration) -> Self {
+        Self {
+            read_timeout: self.read_timeout.min(timeout),
+            connect_timeout: self.connect_timeout.min(timeout),
+            removal_timeout: self.removal_timeout.min(timeout),
+            change_timeout: self.change_timeout.min(timeout),
+            ..self
+        }
+    }
 }
 
 /// The container engine of this host.

@@ -44,7 +44,8 @@ pub struct Options {
     pub key: SecretString,
     /// How the manager's certificate is checked.
     pub tls: Tls,
-    /// The bound on the answer to a create or delete, and on the settling after it.
+    /// The bound on the answer to a create or delete, and on the settling after it. Reads have 30 s,
+    /// or this where it is less.
     pub timeout: Duration,
     /// Receives each request.
     pub trace: Trace,
@@ -216,8 +217,8 @@ impl std::fmt::Debug for Options {
 impl Patience {
     fn of(options: &Options) -> Self {
         Self {
-            connect: Duration::from_secs(10),
-            read: Duration::from_secs(30),
+            connect: options.timeout.min(Duration::from_secs(10)),
+            read: options.timeout.min(Duration::from_secs(30)),
             change: options.timeout,
         }
     }
