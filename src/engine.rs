@@ -23,7 +23,7 @@ pub use self::{
 };
 use crate::{
     failure::Failure,
-    observed::{Container, MountKind, PublishedPort},
+    observed::{self, Container, MountKind, PublishedPort},
     trace::Trace,
 };
 
@@ -299,17 +299,9 @@ fn printable(text: &str) -> String {
     }
 }
 
-/// Text without control characters.
+/// Text without what would steer a terminal.
 fn escaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            shown.extend(character.escape_default());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
+    observed::printable(text).into_owned()
 }
 
 #[cfg(test)]

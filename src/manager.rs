@@ -69,6 +69,17 @@ pub enum Deletion {
     Busy,
 }
 
+/// What became of a request that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It never left this host.
+    NotSent,
+    /// The manager, or what stands in front of it, refused it: it has no further effect.
+    Refused,
+    /// It may have been done, or be under way.
+    Unknown,
+}
+
 /// How a create was answered.
 #[derive(Debug)]
 pub enum Creation {
@@ -118,6 +129,15 @@ impl Manager {
             .client
             .get(&path, &format!("ask endpoint {endpoint} for its engine"))?;
         wire::engine_id(reply)
+    }
+
+    /// Whether the key is an administrator's; `None` where the answer does not say. Others are not shown
+    /// every record.
+    pub fn is_administrator(&self) -> Result<Option<bool>> {
+        let reply = self
+            .client
+            .get("/api/users/me", "ask the manager whose key it is")?;
+        wire::is_administrator(reply)
     }
 
     /// Call B, with the record's own endpoint (C51, M19). The body is discarded.
@@ -199,10 +219,9 @@ impl Manager {
     }
 }
 
-/// Whether `error` is an answer of the manager, so that the request had no further effect; `false`
-/// where no answer came.
-pub fn was_refused(error: &anyhow::Error) -> bool {
-    http::is_refusal(error)
+/// What became of a request that changes something and failed with `error`.
+pub fn outcome_of(error: &anyhow::Error) -> Outcome {
+    http::outcome(error)
 }
 
 impl std::fmt::Debug for Options {
