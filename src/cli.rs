@@ -8,6 +8,7 @@ use crate::{
     engine,
     failure::Failure,
     manager::{BaseUrl, Tls},
+    rehearsal::Rule,
     stack::EXAMPLES,
 };
 
@@ -118,6 +119,10 @@ struct RehearseArguments {
     /// Go on where the run would be refused
     #[arg(long)]
     force: bool,
+    /// Make a call go wrong, each time or so many times: create=close-after, list=503*1; an unknown
+    /// name lists those that there are. Repeatable
+    #[arg(long = "fault", value_name = "CALL=KIND[*TIMES]")]
+    faults: Vec<Rule>,
 }
 
 /// The settings that every command takes.
@@ -148,7 +153,8 @@ struct Common {
     /// How the manager's certificate is checked: off, system, or a PEM file [default: off]
     #[arg(long, global = true, value_name = "CHECK")]
     tls: Option<Tls>,
-    /// How long a create or delete may take, and the settling after it: 90s, 20m [default: 20m]
+    /// How long a create or delete may take, and the settling after it: 90s, 20m; nothing takes longer
+    /// [default: 20m]
     #[arg(long, global = true, value_name = "TIME", value_parser = settings::duration)]
     timeout: Option<std::time::Duration>,
     /// Show each request: method, path, status and time
@@ -191,6 +197,11 @@ pub fn main() -> ExitCode {
             }
             ExitCode::FAILURE
         }
+        Err(Ended::Rehearse(stopped)) => {
+            // No way back: its snapshot goes with the rehearsal.
+            console.error(&stopped.error, Some(&stopped.progress.to_string()));
+            ExitCode::FAILURE
+        }
         Err(Ended::Restore(stopped)) => {
             console.error(&stopped.error, Some(&stopped.state));
             ExitCode::FAILURE
@@ -204,6 +215,7 @@ enum Ended {
     Failed(anyhow::Error),
     /// A migration of this stack.
     Migrate(crate::migrate::Stopped, String),
+    Rehearse(crate::migrate::Stopped),
     Restore(crate::restore::Stopped),
 }
 

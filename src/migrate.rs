@@ -17,6 +17,7 @@ use crate::{
     stack::{Backup, Source, Stack},
 };
 
+mod creating;
 mod progress;
 mod snapshot;
 mod steps;
@@ -170,9 +171,10 @@ impl Run<'_, '_> {
         let rewrite = self.rewrite(&source, &document)?;
         let before = self.observe(known)?;
         self.refuse_what_cannot_be_undone(&before)?;
+        self.warn_of_filtered_list(&before);
         self.say_losses(&source, document.ok().as_ref(), &rewrite, &before);
         self.take_snapshot(&source, &before)?;
-        self.delete_record(before.record.as_ref())?;
+        self.delete_record(&before)?;
         self.remove_containers(before)?;
         let created = self.create(&source, &rewrite)?;
         self.settle(&source, &rewrite, &created)?;

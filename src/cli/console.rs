@@ -58,7 +58,7 @@ impl Console {
 
     /// A line of its own on standard output, quiet or not: what the command is for.
     pub(super) fn line(&self, text: &str) {
-        self.out(text);
+        self.out(&lines(text));
     }
 
     /// A heading between parts of the output.

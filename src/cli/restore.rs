@@ -51,12 +51,13 @@ pub(super) fn run(
         timeout: settings.timeout,
         trace: trace.clone(),
     })?;
-    let engine = Engine::open(engine::Options::new(
+    let engine = engine::Options::new(
         &settings.location.tool,
         settings.engine,
         engine::Surroundings::from_env(),
         trace,
-    ));
+    );
+    let engine = Engine::open(engine.within(settings.timeout));
     let restore = Restore {
         saved: &saved,
         manager: &manager,

@@ -3,14 +3,17 @@
 //! Invariant: the list is never held whole; an entry that is not understood is not a match, and a list
 //! that is not understood is an error, never an empty list.
 
-use std::{collections::BTreeSet, io::Read};
+use std::{
+    collections::BTreeSet,
+    io::{self, Read},
+};
 
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 use serde_json::Value;
 use ureq::{Body, http::Response};
 
-use super::list;
+use super::{hints, http, list};
 use crate::{
     compose::dotenv::Variable,
     failure::Failure,
@@ -86,6 +89,7 @@ pub(super) fn records(reply: Response<Body>, names: &[&str]) -> Result<Vec<Recor
     if reply.status() == 204 {
         return Ok(Vec::new());
     }
+    let is_page = hints::is_page(&reply);
     let reader = reply
         .into_body()
         .into_with_config()
@@ -99,9 +103,19 @@ pub(super) fn records(reply: Response<Body>, names: &[&str]) -> Result<Vec<Recor
         }
     };
     list::entries(reader, names, take).map_err(|error| {
-        Failure::new("the manager's list of stacks cannot be understood")
+        let what = "the manager's list of stacks cannot be understood";
+        if is_page {
+            return Failure::new(format!("{what}: it is an HTML page"))
+                .hint(hints::OF_PAGE)
+                .into();
+        }
+        if error.kind() != io::ErrorKind::InvalidData {
+            return http::cut_off(error).context("failed to list the manager's stacks");
+        }
+        Failure::new(what)
             .source(error)
             .hint("check that --base-url is the manager's address, without /api")
+            .into()
     })?;
     Ok(found)
 }
@@ -148,6 +162,14 @@ pub(super) fn engine_id(reply: Response<Body>) -> Result<Option<String>> {
     Ok((!id.is_empty()).then(|| id.to_owned()))
 }
 
+/// `Role` of a user: 1 is an administrator.
+pub(super) fn is_administrator(reply: Response<Body>) -> Result<Option<bool>> {
+    let body = read(reply).context("failed to read the key's user")?;
+    let json: Value = serde_json::from_slice(&body).context("the manager's answer is not JSON")?;
+    let role = json.get("Role").and_then(Value::as_i64);
+    Ok(role.map(|role| role == 1))
+}
+
 /// What a create made, if its answer is JSON with a non-empty `Id` (C54).
 pub(super) fn created(body: &[u8]) -> Option<Created> {
     let json: Value = serde_json::from_slice(body).ok()?;
@@ -163,14 +185,15 @@ pub(super) fn created(body: &[u8]) -> Option<Created> {
     })
 }
 
-fn read(reply: Response<Body>) -> std::io::Result<Vec<u8>> {
+fn read(reply: Response<Body>) -> Result<Vec<u8>> {
     let mut body = Vec::new();
     reply
         .into_body()
         .into_with_config()
         .limit(ONE_ANSWER)
         .reader()
-        .read_to_end(&mut body)?;
+        .read_to_end(&mut body)
+        .map_err(http::cut_off)?;
     Ok(body)
 }
 
