@@ -8,10 +8,12 @@ use crate::{
     engine,
     failure::Failure,
     manager::{BaseUrl, Tls},
+    rehearsal::Rule,
     stack::EXAMPLES,
 };
 
 mod console;
+mod interrupt;
 mod migrate;
 mod rehearse;
 mod render;
@@ -36,6 +38,7 @@ Exit codes:
   0  the stack is at the manager and its deployment has ended well
   1  refused, missing, or failed; the message says what state the stack is in
   2  wrong usage
+  130  interrupted; the message says how far the run came
 
 A stack that is called like a command: stacklift migrate <STACK>.
 Try it without risk first: stacklift rehearse";
@@ -116,6 +119,10 @@ struct RehearseArguments {
     /// Go on where the run would be refused
     #[arg(long)]
     force: bool,
+    /// Make a call go wrong, each time or so many times: create=close-after, list=503*1; an unknown
+    /// name lists those that there are. Repeatable
+    #[arg(long = "fault", value_name = "CALL=KIND[*TIMES]")]
+    faults: Vec<Rule>,
 }
 
 /// The settings that every command takes.
@@ -146,7 +153,8 @@ struct Common {
     /// How the manager's certificate is checked: off, system, or a PEM file [default: off]
     #[arg(long, global = true, value_name = "CHECK")]
     tls: Option<Tls>,
-    /// How long a create or delete may take, and the settling after it: 90s, 20m [default: 20m]
+    /// How long a create or delete may take, and the settling after it: 90s, 20m; nothing takes longer
+    /// [default: 20m]
     #[arg(long, global = true, value_name = "TIME", value_parser = settings::duration)]
     timeout: Option<std::time::Duration>,
     /// Show each request: method, path, status and time
@@ -185,10 +193,13 @@ pub fn main() -> ExitCode {
         Err(Ended::Migrate(stopped, stack)) => {
             console.error(&stopped.error, Some(&stopped.progress.to_string()));
             if let Some(id) = stopped.progress.way_back() {
-                console.hint(&format!(
-                    "what ran before comes back with: stacklift restore {stack} --to {id}"
-                ));
+                console.way_back(&stack, id);
             }
+            ExitCode::FAILURE
+        }
+        Err(Ended::Rehearse(stopped)) => {
+            // No way back: its snapshot goes with the rehearsal.
+            console.error(&stopped.error, Some(&stopped.progress.to_string()));
             ExitCode::FAILURE
         }
         Err(Ended::Restore(stopped)) => {
@@ -204,6 +215,7 @@ enum Ended {
     Failed(anyhow::Error),
     /// A migration of this stack.
     Migrate(crate::migrate::Stopped, String),
+    Rehearse(crate::migrate::Stopped),
     Restore(crate::restore::Stopped),
 }
 

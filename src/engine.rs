@@ -23,7 +23,7 @@ pub use self::{
 };
 use crate::{
     failure::Failure,
-    observed::{Container, MountKind, PublishedPort},
+    observed::{self, Container, MountKind, PublishedPort},
     trace::Trace,
 };
 
@@ -93,6 +93,18 @@ impl Options {
             removal_timeout: Duration::from_mins(5),
             change_timeout: Duration::from_mins(5),
             trace,
+        }
+    }
+
+    /// The same, where nothing may take longer than `timeout`.
+    #[must_use]
+    pub fn within(self, timeout: Duration) -> Self {
+        Self {
+            read_timeout: self.read_timeout.min(timeout),
+            connect_timeout: self.connect_timeout.min(timeout),
+            removal_timeout: self.removal_timeout.min(timeout),
+            change_timeout: self.change_timeout.min(timeout),
+            ..self
         }
     }
 }
@@ -287,17 +299,9 @@ fn printable(text: &str) -> String {
     }
 }
 
-/// Text without control characters.
+/// Text without what would steer a terminal.
 fn escaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            shown.extend(character.escape_default());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
+    observed::printable(text).into_owned()
 }
 
 #[cfg(test)]

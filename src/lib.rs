@@ -2,7 +2,8 @@
 //! everything that ran before running the same after.
 //!
 //! The way of the data is observe → plan (data) → apply. Arrows between modules go one way:
-//! `cli → migrate → {manager, engine, stack} → observed`, `migrate → plan → {compose, observed}`.
+//! `cli → {migrate, restore} → {manager, engine, stack, snapshot} → observed`,
+//! `migrate → plan → {compose, observed}`.
 //! Nothing imports [`cli`]. [`compose`] imports nothing of ours. [`rehearsal`] may import [`compose`],
 //! never [`manager`] or [`engine`]: it writes its JSON from recorded exchanges, so that a wrong shape
 //! in the client cannot agree with itself.

@@ -21,6 +21,7 @@ use crate::{
 mod address;
 mod hints;
 mod http;
+mod list;
 mod tls;
 mod wire;
 
@@ -43,7 +44,8 @@ pub struct Options {
     pub key: SecretString,
     /// How the manager's certificate is checked.
     pub tls: Tls,
-    /// The bound on the answer to a create or delete, and on the settling after it.
+    /// The bound on the answer to a create or delete, and on the settling after it. Reads have 30 s,
+    /// or this where it is less.
     pub timeout: Duration,
     /// Receives each request.
     pub trace: Trace,
@@ -65,6 +67,17 @@ pub enum Deletion {
     NotFound,
     /// 409: the record is deploying (N01).
     Busy,
+}
+
+/// What became of a request that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It never left this host.
+    NotSent,
+    /// The manager, or what stands in front of it, refused it: it has no further effect.
+    Refused,
+    /// It may have been done, or be under way.
+    Unknown,
 }
 
 /// How a create was answered.
@@ -95,7 +108,7 @@ impl Manager {
         let reply = self
             .client
             .get("/api/stacks", "list the manager's stacks")?;
-        wire::records(reply, |record| record == name || record == normalised)
+        wire::records(reply, &[name, normalised])
     }
 
     /// A record by its id (M17), `None` where the manager does not have it.
@@ -116,6 +129,15 @@ impl Manager {
             .client
             .get(&path, &format!("ask endpoint {endpoint} for its engine"))?;
         wire::engine_id(reply)
+    }
+
+    /// Whether the key is an administrator's; `None` where the answer does not say. Others are not shown
+    /// every record.
+    pub fn is_administrator(&self) -> Result<Option<bool>> {
+        let reply = self
+            .client
+            .get("/api/users/me", "ask the manager whose key it is")?;
+        wire::is_administrator(reply)
     }
 
     /// Call B, with the record's own endpoint (C51, M19). The body is discarded.
@@ -197,10 +219,9 @@ impl Manager {
     }
 }
 
-/// Whether `error` is an answer of the manager, so that the request had no further effect; `false`
-/// where no answer came.
-pub fn was_refused(error: &anyhow::Error) -> bool {
-    http::is_refusal(error)
+/// What became of a request that changes something and failed with `error`.
+pub fn outcome_of(error: &anyhow::Error) -> Outcome {
+    http::outcome(error)
 }
 
 impl std::fmt::Debug for Options {
@@ -215,8 +236,8 @@ impl std::fmt::Debug for Options {
 impl Patience {
     fn of(options: &Options) -> Self {
         Self {
-            connect: Duration::from_secs(10),
-            read: Duration::from_secs(30),
+            connect: options.timeout.min(Duration::from_secs(10)),
+            read: options.timeout.min(Duration::from_secs(30)),
             change: options.timeout,
         }
     }

@@ -17,6 +17,7 @@ use crate::{
     stack::{Backup, Source, Stack},
 };
 
+mod creating;
 mod progress;
 mod snapshot;
 mod steps;
@@ -78,8 +79,10 @@ pub enum Event<'a> {
     Deleting(&'a Record),
     /// Containers are about to be removed (C52).
     Removing(&'a [Container]),
-    /// Something takes a while; over at the next event.
+    /// Something takes a while; over at the next event that is said.
     Waiting(String),
+    /// How far the run has come; nothing to say, unless it is interrupted.
+    Progress(&'a Progress),
     /// The stack is created (C54).
     Created {
         /// The stack's name.
@@ -97,7 +100,7 @@ pub struct Stopped {
     /// Why.
     pub error: anyhow::Error,
     /// What state the stack is in now.
-    pub progress: Progress,
+    pub progress: Box<Progress>,
 }
 
 /// Migrates the stack. Each step is one line below; what it does is said where it is done.
@@ -109,7 +112,7 @@ pub fn run(migration: &Migration, say: &mut dyn FnMut(Event)) -> Result<(), Stop
     };
     run.procedure().map_err(|error| Stopped {
         error,
-        progress: run.progress,
+        progress: Box::new(run.progress),
     })
 }
 
@@ -168,9 +171,10 @@ impl Run<'_, '_> {
         let rewrite = self.rewrite(&source, &document)?;
         let before = self.observe(known)?;
         self.refuse_what_cannot_be_undone(&before)?;
+        self.warn_of_filtered_list(&before);
         self.say_losses(&source, document.ok().as_ref(), &rewrite, &before);
         self.take_snapshot(&source, &before)?;
-        self.delete_record(before.record.as_ref())?;
+        self.delete_record(&before)?;
         self.remove_containers(before)?;
         let created = self.create(&source, &rewrite)?;
         self.settle(&source, &rewrite, &created)?;

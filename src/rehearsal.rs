@@ -7,6 +7,7 @@
 //! Invariant: the JSON is written from recorded exchanges with a real manager, never from the
 //! program's own client, so that a wrong shape in one cannot agree with the other.
 
+mod doors;
 mod engine;
 pub mod faults;
 mod http;
@@ -19,13 +20,12 @@ pub mod world;
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use anyhow::Context as _;
 use tempfile::TempDir;
 
-use self::server::{Server, Shared};
+use self::server::Server;
 pub use self::{
     faults::{Call, Faults, Kind, Rule},
     world::{Era, World},
@@ -128,8 +128,7 @@ impl Rehearsal {
         let socket = folder.path().join("engine.sock");
         let (tls, certificate) = tls::self_signed()?;
         let key = world.admin_key().to_owned();
-        let shared = Arc::new(Shared::new(world));
-        let server = Server::start(shared, tls, &socket)
+        let server = Server::start(world, tls, &socket)
             .with_context(|| format!("failed to listen on 127.0.0.1 and {}", socket.display()))?;
         Ok(Self {
             server,
@@ -142,7 +141,7 @@ impl Rehearsal {
 
     /// The manager's base URL: `https://127.0.0.1:<port>`.
     pub fn base_url(&self) -> String {
-        format!("https://127.0.0.1:{}", self.server.port)
+        format!("https://127.0.0.1:{}", self.server.port())
     }
 
     /// The engine's socket.
@@ -178,6 +177,13 @@ impl Rehearsal {
     /// What goes wrong on purpose.
     pub fn faults(&self) -> &Faults {
         &self.server.shared.faults
+    }
+
+    /// Brings back who died by [`Kind::Die`] or [`Kind::DieAfter`], on the same address.
+    pub fn revive(&self) -> anyhow::Result<()> {
+        self.server
+            .revive()
+            .context("failed to listen on the addresses of before")
     }
 }
 

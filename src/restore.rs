@@ -6,8 +6,10 @@
 use anyhow::Result;
 
 use crate::{
+    compose::dotenv::compose_dotenv,
     engine::Engine,
     manager::{Contents, Manager},
+    mask::Mask,
     observed::Record,
     snapshot::{Saved, Snapshot},
 };
@@ -49,8 +51,10 @@ pub enum Event<'a> {
     Lost(&'a [String]),
     /// A step that is about to be done: its verb, and what it is about.
     Step(&'static str, String),
-    /// Something takes a while; over at the next event.
+    /// Something takes a while; over at the next event that is said.
     Waiting(String),
+    /// From now on the stack is not as it was; nothing to say, unless the run is interrupted.
+    Touched(&'a str),
     /// All containers are as they were: how many, and how many of them run.
     Verified {
         /// All.
@@ -89,6 +93,7 @@ pub fn run(restore: &Restore, say: &mut dyn FnMut(Event)) -> Result<(), Stopped>
     let mut run = Run {
         r: restore,
         say,
+        mask: mask(&restore.saved.snapshot),
         touched: false,
         trouble: Vec::new(),
     };
@@ -101,10 +106,21 @@ pub fn run(restore: &Restore, say: &mut dyn FnMut(Event)) -> Result<(), Stopped>
 struct Run<'a, 'say> {
     r: &'a Restore<'a>,
     say: &'say mut dyn FnMut(Event),
+    /// Hides the values of `.env` and of the record in what the manager says.
+    mask: Mask,
     /// Whether anything was changed.
     touched: bool,
     /// What went wrong without keeping the rest from being brought back.
     trouble: Vec<String>,
+}
+
+fn mask(snapshot: &Snapshot) -> Mask {
+    let env = snapshot.env.as_ref().map(|file| file.text.as_str());
+    let own = compose_dotenv(env.unwrap_or_default(), &|_| None).unwrap_or_default();
+    let record = snapshot.record.known().and_then(Option::as_ref);
+    let values = record.into_iter().flat_map(|record| &record.env);
+    let values = values.map(|variable| variable.value.as_str());
+    Mask::new(values.chain(own.iter().map(|(_, value)| value.as_str())))
 }
 
 impl Run<'_, '_> {
@@ -124,6 +140,15 @@ impl Run<'_, '_> {
 
     fn snapshot(&self) -> &Snapshot {
         &self.r.saved.snapshot
+    }
+
+    /// Before anything is changed.
+    fn touch(&mut self) {
+        if !self.touched {
+            self.touched = true;
+            let state = self.state();
+            self.say(Event::Touched(&state));
+        }
     }
 
     fn state(&self) -> String {

@@ -12,12 +12,16 @@ mod calling;
 mod calls;
 #[path = "integration/environment.rs"]
 mod environment;
+#[path = "integration/listing.rs"]
+mod listing;
 #[path = "integration/output.rs"]
 mod output;
 #[path = "integration/rehearse.rs"]
 mod rehearse;
 #[path = "integration/render.rs"]
 mod render;
+#[path = "integration/restore.rs"]
+mod restore;
 #[path = "integration/rules.rs"]
 mod rules;
 #[path = "integration/text.rs"]

@@ -58,7 +58,7 @@ impl Console {
 
     /// A line of its own on standard output, quiet or not: what the command is for.
     pub(super) fn line(&self, text: &str) {
-        self.out(text);
+        self.out(&lines(text));
     }
 
     /// A heading between parts of the output.
@@ -84,11 +84,23 @@ impl Console {
             self.err(&lines(details));
         }
         if let Some(state) = state {
-            self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));
+            self.state(state);
         }
         if let Some(hint) = Failure::hint_of(error) {
             self.hint(hint);
         }
+    }
+
+    /// The command that brings back what ran before.
+    pub(super) fn way_back(&self, stack: &str, id: &str) {
+        self.hint(&format!(
+            "what ran before comes back with: stacklift restore {stack} --to {id}"
+        ));
+    }
+
+    /// What state the stack is in.
+    pub(super) fn state(&self, state: &str) {
+        self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));
     }
 
     /// What a person can do.
@@ -108,7 +120,7 @@ impl Console {
                 &container.image,
                 &container.status,
             ];
-            rows.push(cells.map(|cell| cell.to_owned()).to_vec());
+            rows.push(cells.map(ToOwned::to_owned).to_vec());
         }
         self.table(rows);
     }

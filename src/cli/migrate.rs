@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Common, Console, Ended, MigrateArguments,
+    interrupt::Interrupt,
     restore::store,
     settings::{KeySource, Settings},
     stack_required,
@@ -42,12 +43,13 @@ pub(super) fn run(
         timeout: settings.timeout,
         trace: trace.clone(),
     })?;
-    let engine = Engine::open(engine::Options::new(
+    let engine = engine::Options::new(
         &settings.location.tool,
         settings.engine,
         engine::Surroundings::from_env(),
         trace,
-    ));
+    );
+    let engine = Engine::open(engine.within(settings.timeout));
     let store = store(
         stack.name(),
         &settings.location,
@@ -65,7 +67,14 @@ pub(super) fn run(
         store: &store,
         tool: &settings.location.tool,
     };
-    migrate::run(&migration, &mut |event| show(console, &event))
+    let interrupt = Interrupt::watch(console, stack.name().as_str());
+    let mut say = |event: Event| {
+        if let Event::Progress(progress) = event {
+            interrupt.note(progress.to_string(), progress.way_back());
+        }
+        show(console, &event);
+    };
+    migrate::run(&migration, &mut say)
         .map_err(|stopped| Ended::Migrate(stopped, stack.name().to_string()))
 }
 
@@ -79,8 +88,12 @@ pub(super) fn on_refusal(force: bool) -> OnRefusal {
 
 /// Prints what a run says.
 pub(super) fn show(console: &Console, event: &Event) {
+    if matches!(event, Event::Progress(_)) {
+        return;
+    }
     console.done();
     match event {
+        Event::Progress(_) => {}
         Event::Banner { stack, endpoint } => console.step(
             "migrate",
             &format!(

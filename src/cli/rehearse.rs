@@ -70,6 +70,9 @@ pub(super) fn run(
         ..Options::default()
     };
     let rehearsal = Rehearsal::start(stage.world, &options)?;
+    for rule in &arguments.faults {
+        rehearsal.faults().add(rule.clone());
+    }
     if arguments.serve {
         serve(&rehearsal, &stage.location.root, console)?;
         return Ok(());
@@ -196,12 +199,8 @@ fn migrate_on(
         ..engine::Surroundings::default()
     };
     let tool = &settings.location.tool;
-    let engine = Engine::open(engine::Options::new(
-        tool,
-        engine::Choice::Api,
-        surroundings,
-        trace,
-    ));
+    let engine = engine::Options::new(tool, engine::Choice::Api, surroundings, trace);
+    let engine = Engine::open(engine.within(settings.timeout));
     let state = folder()?;
     let store = store_at(
         state.path(),
@@ -228,7 +227,7 @@ fn migrate_on(
     console.line(&before);
     console.heading("the world after");
     console.line(&summary(rehearsal));
-    ended.map_err(|stopped| Ended::Migrate(stopped, stack.name().to_string()))
+    ended.map_err(Ended::Rehearse)
 }
 
 fn summary(rehearsal: &Rehearsal) -> String {
@@ -252,6 +251,10 @@ fn serve(rehearsal: &Rehearsal, root: &Path, console: &Console) -> Result<()> {
         ("STACKLIFT_BASE_URL", rehearsal.base_url()),
         ("STACKLIFT_STACKS_ROOT", path_text(root)?.to_owned()),
         ("STACKLIFT_TLS", path_text(&certificate)?.to_owned()),
+        (
+            "STACKLIFT_STATE_DIR",
+            path_text(&root.join("state"))?.to_owned(),
+        ),
         (
             "DOCKER_HOST",
             format!("unix://{}", rehearsal.socket().display()),

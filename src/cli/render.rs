@@ -1,6 +1,9 @@
 //! `stacklift render <STACK>`: the payload of call C, from the disk alone.
 
-use std::io::{IsTerminal, Write, stdout};
+use std::{
+    fmt::Write as _,
+    io::{IsTerminal, Write, stdout},
+};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -8,6 +11,7 @@ use serde_json::Value;
 use super::{Common, Console, RenderArguments, settings::Settings};
 use crate::{
     migrate::Rewrite,
+    observed::steers,
     stack::{Stack, StackName},
 };
 
@@ -27,8 +31,25 @@ pub(super) fn run(arguments: &RenderArguments, common: &Common, console: &Consol
     }
     let mut json = serde_json::to_value(payload).context("failed to write JSON")?;
     mask_values(&mut json);
-    console.line(&serde_json::to_string_pretty(&json).context("failed to write JSON")?);
+    let text = serde_json::to_string_pretty(&json).context("failed to write JSON")?;
+    console.line(&plain(&text));
     Ok(())
+}
+
+/// JSON in which what would steer a terminal is escaped as JSON does it: it stays the same JSON.
+fn plain(json: &str) -> String {
+    let mut plain = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c == '\n' || !steers(c) {
+            plain.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a String does not fail.
+                let _ = write!(plain, "\\u{unit:04x}");
+            }
+        }
+    }
+    plain
 }
 
 fn mask_values(payload: &mut Value) {

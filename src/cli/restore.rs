@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::{
     Common, Console, Ended, RestoreArguments,
+    interrupt::Interrupt,
     settings::{KeySource, Settings, state_folder},
 };
 use crate::{
@@ -50,18 +51,26 @@ pub(super) fn run(
         timeout: settings.timeout,
         trace: trace.clone(),
     })?;
-    let engine = Engine::open(engine::Options::new(
+    let engine = engine::Options::new(
         &settings.location.tool,
         settings.engine,
         engine::Surroundings::from_env(),
         trace,
-    ));
+    );
+    let engine = Engine::open(engine.within(settings.timeout));
     let restore = Restore {
         saved: &saved,
         manager: &manager,
         engine: &engine,
     };
-    restore::run(&restore, &mut |event| show(console, &event)).map_err(Ended::Restore)
+    let interrupt = Interrupt::watch(console, name.as_str());
+    let mut say = |event: Event| {
+        if let Event::Touched(state) = event {
+            interrupt.note(state.to_owned(), None);
+        }
+        show(console, &event);
+    };
+    restore::run(&restore, &mut say).map_err(Ended::Restore)
 }
 
 /// Where the snapshots of a stack lie.
@@ -161,8 +170,12 @@ fn list(name: &StackName, store: &Store, console: &Console) -> Result<()> {
 
 /// Prints what a restore says.
 pub(super) fn show(console: &Console, event: &Event) {
+    if matches!(event, Event::Touched(_)) {
+        return;
+    }
     console.done();
     match event {
+        Event::Touched(_) => {}
         Event::Banner(saved) => console.step(
             "restore",
             &format!(

@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    io::ErrorKind,
+    io::{ErrorKind, Read as _},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     str::FromStr,
@@ -24,6 +24,12 @@ use crate::{
 
 const SYSTEM_FILE: &str = "/etc/stacklift.toml";
 const USER_FILE: &str = "stacklift.toml";
+/// The longest settings file that is read, in bytes.
+const LONGEST_FILE: u64 = 64 * 1024;
+/// The longest beginning of a key file in which its first line is looked for, in bytes.
+const LONGEST_KEY: u64 = 64 * 1024;
+const KNOWN: &str =
+    "it knows base-url, stacks-root, endpoint, tool, engine, tls and timeout, each on a line";
 
 /// The settings of a run.
 #[derive(Debug, Clone)]
@@ -201,13 +207,19 @@ fn read(path: &Path) -> Result<Option<File>> {
         .hint(format!("chown it, and chmod go-w {}", path.display()))
         .into());
     }
+    if metadata.len() > LONGEST_FILE {
+        return Err(Failure::new(format!(
+            "the settings file {} is refused: it is longer than {} KiB",
+            path.display(),
+            LONGEST_FILE / 1024
+        ))
+        .hint(KNOWN)
+        .into());
+    }
     let text = fs::read_to_string(path).with_context(failed)?;
-    toml::from_str(&text).map(Some).map_err(|error| {
-        Failure::new(failed())
-            .source(error)
-            .hint("it knows base-url, stacks-root, endpoint, tool, engine, tls and timeout")
-            .into()
-    })
+    toml::from_str(&text)
+        .map(Some)
+        .map_err(|error| Failure::new(failed()).source(error).hint(KNOWN).into())
 }
 
 /// Where snapshots are kept: `STACKLIFT_STATE_DIR`, else `/var/lib/stacklift` for root and the user's state
@@ -260,8 +272,15 @@ impl KeySource {
             Self::Given(key) => return Ok(key),
             Self::File(path) => path,
         };
-        let text = fs::read_to_string(&path)
-            .with_context(|| format!("failed to read the key file {}", path.display()))?;
+        // It may be a pipe, and one that never ends.
+        let mut text = String::new();
+        fs::File::open(&path)
+            .and_then(|file| file.take(LONGEST_KEY).read_to_string(&mut text))
+            .map_err(|error| {
+                Failure::new(format!("failed to read the key file {}", path.display()))
+                    .source(error)
+                    .hint("STACKMGR_API_KEY_FILE names a text file whose first line is the key")
+            })?;
         let key = text.lines().next().unwrap_or_default().trim();
         if key.is_empty() {
             return Err(Failure::new(format!(

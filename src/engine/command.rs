@@ -63,9 +63,15 @@ impl Command {
     }
 
     /// The containers of `project`, in every state.
+    ///
+    /// The ids alone are what a removal needs (C52): where `inspect` fails, what the containers are stays
+    /// unknown, and their image is empty.
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
         let filter = format!("label={}={project}", self.label);
-        let mut containers = self.inspect_all(&filter)?;
+        let ids = self.ids(&["ps", "-aq", "--filter", &filter])?;
+        let Ok(mut containers) = self.inspect_all(&filter, ids.clone()) else {
+            return Ok(ids.into_iter().map(only_id).collect());
+        };
         containers.retain(|found| {
             found
                 .labels
@@ -73,7 +79,8 @@ impl Command {
                 .is_some_and(|name| name == project)
         });
         if !containers.is_empty() {
-            let status = self.status(&filter)?;
+            // Only shown: a table without it is better than none.
+            let status = self.status(&filter).unwrap_or_default();
             for container in &mut containers {
                 if let Some(status) = status.get(&container.id) {
                     container.status.clone_from(status);
@@ -83,8 +90,7 @@ impl Command {
         Ok(containers)
     }
 
-    fn inspect_all(&self, filter: &str) -> Result<Vec<Container>> {
-        let mut ids = self.ids(&["ps", "-aq", "--filter", filter])?;
+    fn inspect_all(&self, filter: &str, mut ids: Vec<String>) -> Result<Vec<Container>> {
         for _ in 1..TRIES {
             let failed = match self.inspect_containers(&ids) {
                 Ok(containers) => return Ok(containers),
@@ -174,7 +180,7 @@ impl Command {
                 .collect();
             let left: Vec<_> = containers
                 .iter()
-                .filter(|container| there.contains(&container.id))
+                .filter(|container| there.iter().any(|id| id.starts_with(&container.id)))
                 .map(|container| Left {
                     container,
                     why: complaint_of(container, complaints),
@@ -205,8 +211,7 @@ impl Command {
         let text = String::from_utf8_lossy(&output);
         text.split_whitespace()
             .map(|id| {
-                let is_id = id.len() >= 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-                is_id.then(|| id.to_owned()).ok_or_else(|| {
+                is_id(id).then(|| id.to_owned()).ok_or_else(|| {
                     anyhow!(
                         "`{} {}` prints what is no id: {}",
                         self.tool,
@@ -296,6 +301,25 @@ fn difference(
         changes.push(("DOCKER_CONFIG", wanted.config_dir.map(OsString::from)));
     }
     changes
+}
+
+/// Hexadecimal in every engine there is; what matters is that it is no option and no word of a message.
+fn is_id(id: &str) -> bool {
+    let is_hex = id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let has_digit = id.bytes().any(|byte| byte.is_ascii_digit());
+    id.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        && (is_hex || has_digit)
+}
+
+/// A container of which nothing else is known.
+fn only_id(id: String) -> Container {
+    Container {
+        id,
+        ..Container::default()
+    }
 }
 
 fn with_ids<'a>(start: &[&'a str], ids: &'a [String]) -> Vec<&'a str> {

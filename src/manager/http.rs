@@ -18,7 +18,7 @@ use ureq::{
     },
 };
 
-use super::{Options, hints, tls::TlsConnector};
+use super::{Options, Outcome, hints, tls::TlsConnector};
 use crate::{
     failure::Failure,
     observed::printable,
@@ -216,7 +216,8 @@ fn read_refusal(reply: &mut Response<Body>, limit: u64) -> Result<Refusal> {
         .limit(u64::MAX)
         .reader()
         .take(limit)
-        .read_to_end(&mut body)?;
+        .read_to_end(&mut body)
+        .map_err(cut_off)?;
     let location = reply
         .headers()
         .get(header::LOCATION)
@@ -233,9 +234,20 @@ pub(super) fn is_status(error: &anyhow::Error, status: u16) -> bool {
     status_of(error) == Some(status)
 }
 
-/// Whether `error` is an answer of the manager.
-pub(super) fn is_refusal(error: &anyhow::Error) -> bool {
-    status_of(error).is_some()
+/// What became of a request that failed with `error`.
+pub(super) fn outcome(error: &anyhow::Error) -> Outcome {
+    let refused = |bad: &BadStatus| bad.refusal.is_final();
+    let mut causes = error.chain();
+    let found = causes.find_map(|cause| {
+        let answered = cause.downcast_ref::<BadStatus>().map(refused);
+        let unreached = || Some(cause.downcast_ref::<Unreached>()?.was_not_sent());
+        match (answered, answered.is_none().then(unreached).flatten()) {
+            (Some(true), _) => Some(Outcome::Refused),
+            (_, Some(true)) => Some(Outcome::NotSent),
+            _ => None,
+        }
+    });
+    found.unwrap_or(Outcome::Unknown)
 }
 
 fn status_of(error: &anyhow::Error) -> Option<u16> {
@@ -263,6 +275,32 @@ impl Refusal {
         format!("status {}{rest}", self.status)
     }
 
+    /// Whether the request has no further effect: the manager says so itself (M01), or what stands in
+    /// front of it did not let it through. A gateway that lost patience says nothing of the manager.
+    pub fn is_final(&self) -> bool {
+        match self.status {
+            408 | 499 => false,
+            300..=499 => true,
+            500..=599 => self.message().is_some(),
+            _ => false,
+        }
+    }
+
+    /// What to do after a create that was answered like this.
+    pub fn hint_after_create(&self) -> String {
+        let again = "a re-run is the recovery path";
+        match self.status {
+            500..=599 if self.message().is_some() => {
+                format!("mend what the manager names, then run again: {again}")
+            }
+            200..=299 => format!(
+                "that is no answer to a create: {}; then run again: {again}",
+                hints::of_refusal(self)
+            ),
+            _ => format!("{}; then run again: {again}", hints::of_refusal(self)),
+        }
+    }
+
     fn message(&self) -> Option<String> {
         let json: serde_json::Value = serde_json::from_slice(&self.body).ok()?;
         Some(json.get("message")?.as_str()?.to_owned())
@@ -286,8 +324,72 @@ struct Unreached {
 
 impl fmt::Display for Unreached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no answer from {}: {}", self.url, self.error)
+        write!(f, "no answer from {}: {}", self.url, in_words(&self.error))
     }
+}
+
+impl Unreached {
+    /// Whether no connection was made, so that nothing was sent.
+    fn was_not_sent(&self) -> bool {
+        use std::io::ErrorKind::{
+            AddrNotAvailable, ConnectionRefused, HostUnreachable, NetworkUnreachable,
+        };
+        match &self.error {
+            ureq::Error::Io(error) => matches!(
+                error.kind(),
+                ConnectionRefused | HostUnreachable | NetworkUnreachable | AddrNotAvailable
+            ),
+            ureq::Error::ConnectionFailed
+            | ureq::Error::HostNotFound
+            | ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => true,
+            _ => false,
+        }
+    }
+}
+
+/// What went wrong on the way, without the words of the library below.
+fn in_words(error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::Io(error) if is_break(error) => "the connection broke off".to_owned(),
+        ureq::Error::Io(error) => error.to_string(),
+        ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
+            "no connection came about in time".to_owned()
+        }
+        ureq::Error::Timeout(_) => "it did not come in time".to_owned(),
+        error => error.to_string(),
+    }
+}
+
+fn is_break(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(
+        error.kind(),
+        BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
+    )
+}
+
+/// An answer that began and did not come to its end.
+pub(super) fn cut_off(error: std::io::Error) -> anyhow::Error {
+    let late = matches!(
+        error.kind(),
+        std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock
+    ) || error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<ureq::Error>())
+        .is_some_and(|inner| matches!(inner, ureq::Error::Timeout(_)));
+    let what = if late {
+        "the rest of the manager's answer did not come in time"
+    } else if is_break(&error) {
+        "the manager's answer breaks off in the middle"
+    } else {
+        return Failure::new("the manager's answer cannot be read")
+            .source(error)
+            .hint("check the manager, and what stands in front of it, then run again")
+            .into();
+    };
+    Failure::new(what)
+        .hint("check the manager, and what stands in front of it, then run again")
+        .into()
 }
 
 impl std::error::Error for Unreached {}

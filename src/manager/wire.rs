@@ -4,20 +4,16 @@
 //! that is not understood is an error, never an empty list.
 
 use std::{
-    borrow::Cow,
     collections::BTreeSet,
-    io::{BufReader, Read},
+    io::{self, Read},
 };
 
 use anyhow::{Context, Result, anyhow};
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{SeqAccess, Visitor},
-    ser::SerializeStruct,
-};
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
+use serde_json::Value;
 use ureq::{Body, http::Response};
 
+use super::{hints, http, list};
 use crate::{
     compose::dotenv::Variable,
     failure::Failure,
@@ -88,26 +84,40 @@ impl Serialize for Payload<'_> {
     }
 }
 
-/// The records of a list whose name `wanted` accepts (C50). 204 and `null` are empty lists (N03).
-pub(super) fn records(reply: Response<Body>, wanted: impl Fn(&str) -> bool) -> Result<Vec<Record>> {
+/// The records of a list whose name is one of `names` (C50). 204 and `null` are empty lists (N03).
+pub(super) fn records(reply: Response<Body>, names: &[&str]) -> Result<Vec<Record>> {
     if reply.status() == 204 {
         return Ok(Vec::new());
     }
+    let is_page = hints::is_page(&reply);
     let reader = reply
         .into_body()
         .into_with_config()
         .limit(u64::MAX)
         .reader();
-    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, reader));
-    let found = json
-        .deserialize_any(List { wanted })
-        .and_then(|found| json.end().map(|()| found));
-    found.map_err(|error| {
-        Failure::new("the manager's list of stacks cannot be understood")
+    let mut found = Vec::new();
+    let take = |json: &[u8]| {
+        // An entry that lacks what a record has is no match.
+        if let Ok(record) = serde_json::from_slice::<RecordWire>(json) {
+            found.push(record.into());
+        }
+    };
+    list::entries(reader, names, take).map_err(|error| {
+        let what = "the manager's list of stacks cannot be understood";
+        if is_page {
+            return Failure::new(format!("{what}: it is an HTML page"))
+                .hint(hints::OF_PAGE)
+                .into();
+        }
+        if error.kind() != io::ErrorKind::InvalidData {
+            return http::cut_off(error).context("failed to list the manager's stacks");
+        }
+        Failure::new(what)
             .source(error)
             .hint("check that --base-url is the manager's address, without /api")
             .into()
-    })
+    })?;
+    Ok(found)
 }
 
 /// One record (M17).
@@ -152,6 +162,14 @@ pub(super) fn engine_id(reply: Response<Body>) -> Result<Option<String>> {
     Ok((!id.is_empty()).then(|| id.to_owned()))
 }
 
+/// `Role` of a user: 1 is an administrator.
+pub(super) fn is_administrator(reply: Response<Body>) -> Result<Option<bool>> {
+    let body = read(reply).context("failed to read the key's user")?;
+    let json: Value = serde_json::from_slice(&body).context("the manager's answer is not JSON")?;
+    let role = json.get("Role").and_then(Value::as_i64);
+    Ok(role.map(|role| role == 1))
+}
+
 /// What a create made, if its answer is JSON with a non-empty `Id` (C54).
 pub(super) fn created(body: &[u8]) -> Option<Created> {
     let json: Value = serde_json::from_slice(body).ok()?;
@@ -167,48 +185,16 @@ pub(super) fn created(body: &[u8]) -> Option<Created> {
     })
 }
 
-fn read(reply: Response<Body>) -> std::io::Result<Vec<u8>> {
+fn read(reply: Response<Body>) -> Result<Vec<u8>> {
     let mut body = Vec::new();
     reply
         .into_body()
         .into_with_config()
         .limit(ONE_ANSWER)
         .reader()
-        .read_to_end(&mut body)?;
+        .read_to_end(&mut body)
+        .map_err(http::cut_off)?;
     Ok(body)
-}
-
-struct List<W> {
-    wanted: W,
-}
-
-impl<'de, W: Fn(&str) -> bool> Visitor<'de> for List<W> {
-    type Value = Vec<Record>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an array of stacks")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        #[derive(Deserialize)]
-        struct Head<'a> {
-            #[serde(rename = "Name", borrow)]
-            name: Cow<'a, str>,
-        }
-        let mut found = Vec::new();
-        while let Some(entry) = entries.next_element::<Box<RawValue>>()? {
-            let wanted = serde_json::from_str::<Head>(entry.get())
-                .is_ok_and(|head| (self.wanted)(&head.name));
-            if wanted && let Ok(record) = serde_json::from_str::<RecordWire>(entry.get()) {
-                found.push(record.into());
-            }
-        }
-        Ok(found)
-    }
 }
 
 #[derive(Deserialize)]

@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
+use crate::observed::Deployment;
+
 /// How far a run has come. Its `Display` is the state of the stack, in one sentence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -27,9 +29,30 @@ pub(super) enum Sent {
     #[default]
     No,
     Unanswered,
-    Refused,
+    Created(String),
     Deploying(String),
-    Failed(String),
+    /// It did not succeed, and this is there.
+    Failed(Found),
+}
+
+/// What is there of the stack after a create that did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The record's id and where its deployment stands; `None` where the manager cannot be asked.
+    pub(super) record: Option<Option<(String, Deployment)>>,
+    /// How many containers the project has; `None` where the engine cannot be asked.
+    pub(super) containers: Option<usize>,
+    /// Whether it can still become something.
+    pub(super) end: End,
+}
+
+/// Whether a create has come to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The manager said so itself.
+    Over,
+    /// It may be at it at this moment.
+    MayGoOn,
 }
 
 impl fmt::Display for Progress {
@@ -37,20 +60,22 @@ impl fmt::Display for Progress {
         match &self.create {
             Sent::No => self.fmt_before_create(f),
             Sent::Unanswered => f.write_str(
-                "the create was sent once and its answer was lost: the stack may be there, or be deployed at this moment",
+                "the create was under way and its answer was not seen: the stack may be there, or be deployed at this moment",
             ),
-            Sent::Refused => {
-                f.write_str("the stack is absent: the manager did not create it")?;
-                self.fmt_removed(f)
-            }
-            Sent::Deploying(id) => {
-                write!(f, "the stack is at the manager as record {id}, and its deployment has not been seen to end")
-            }
-            Sent::Failed(id) => {
-                write!(f, "the stack is at the manager as record {id}, but its deployment failed")?;
-                self.fmt_removed(f)
-            }
+            Sent::Created(id) => write!(f, "the stack is created as record {id}"),
+            Sent::Deploying(id) => fmt_record(f, id, &Deployment::Deploying),
+            Sent::Failed(found) => self.fmt_found(f, found),
         }
+    }
+}
+
+fn fmt_record(f: &mut fmt::Formatter<'_>, id: &str, deployment: &Deployment) -> fmt::Result {
+    write!(f, "the stack is at the manager as record {id}, ")?;
+    match deployment {
+        Deployment::Active => f.write_str("deployed"),
+        Deployment::Inactive => f.write_str("stopped"),
+        Deployment::Deploying => f.write_str("and its deployment has not been seen to end"),
+        Deployment::Failed(_) => f.write_str("but its deployment failed"),
     }
 }
 
@@ -61,6 +86,29 @@ impl Progress {
         let untouched = (&self.record, &self.containers, &self.create)
             == (&Step::NotBegun, &Step::NotBegun, &Sent::No);
         self.snapshot.as_deref().filter(|_| !untouched)
+    }
+
+    fn fmt_found(&self, f: &mut fmt::Formatter<'_>, found: &Found) -> fmt::Result {
+        match (&found.record, found.end) {
+            (Some(Some((id, deployment))), _) => fmt_record(f, id, deployment)?,
+            (Some(None), End::MayGoOn) => f.write_str(
+                "the manager has no record of the stack, and may be deploying it at this moment",
+            )?,
+            (None, End::MayGoOn) => f.write_str(
+                "the create was sent once and its answer was not seen: the stack may be there, or be deployed at this moment",
+            )?,
+            (_, End::Over) if found.containers == Some(0) => {
+                f.write_str("the stack is absent: the manager did not create it")?;
+            }
+            (_, End::Over) => f.write_str("the manager did not create the stack")?,
+        }
+        match found.containers {
+            None => f.write_str("; whether containers of it are here is not known")?,
+            Some(0) => {}
+            Some(1) => f.write_str("; 1 container of it is here")?,
+            Some(count) => write!(f, "; {count} containers of it are here")?,
+        }
+        self.fmt_removed(f)
     }
 
     /// What ran before and does not any more.

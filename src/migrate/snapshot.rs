@@ -28,7 +28,7 @@ impl Run<'_, '_> {
         }
         let id = self.m.store.save(&snapshot, Utc::now())?;
         self.say(Event::Snapshot(&id));
-        self.progress.snapshot = Some(id);
+        self.mark(|progress| progress.snapshot = Some(id));
         Ok(())
     }
 

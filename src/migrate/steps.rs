@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::{
     Before, Event, OnRefusal, Rewrite, Run,
-    progress::{Sent, Step},
+    progress::{Progress, Step},
 };
 use crate::{
     compose::{
@@ -16,9 +16,8 @@ use crate::{
         loss::{EnvFileNames, Surroundings, env_file_paths, losses},
     },
     failure::Failure,
-    manager::{Created, Creation, Deletion},
-    mask::Mask,
-    observed::{Container, Deployment, Record, printable},
+    manager::{self, Deletion, Outcome},
+    observed::{Container, Record},
     plan::{self, Loss, Refusal},
     stack::{Backup, Lock, Source},
 };
@@ -26,6 +25,13 @@ use crate::{
 impl Run<'_, '_> {
     pub(super) fn say(&mut self, event: Event) {
         (self.say)(event);
+    }
+
+    /// Notes how far the run has come, where an interrupt can see it.
+    pub(super) fn mark(&mut self, change: impl FnOnce(&mut Progress)) {
+        change(&mut self.progress);
+        let progress = self.progress.clone();
+        self.say(Event::Progress(&progress));
     }
 
     pub(super) fn warn(&mut self, warning: impl Into<String>) {
@@ -67,7 +73,7 @@ impl Run<'_, '_> {
     pub(super) fn back_up(&mut self, source: &Source, lock: &Lock) -> Result<()> {
         let backup = self.m.stack.back_up(source, self.m.today, lock)?;
         let (Backup::Made(path) | Backup::Kept(path)) = &backup;
-        self.progress.backup = Some(path.clone());
+        self.mark(|progress| progress.backup = Some(path.clone()));
         self.say(Event::Backup(&backup));
         Ok(())
     }
@@ -122,7 +128,7 @@ impl Run<'_, '_> {
     }
 
     /// A listing that fails is tolerated, and said (C52).
-    fn list(&mut self) -> Option<Vec<Container>> {
+    pub(super) fn list(&mut self) -> Option<Vec<Container>> {
         match self.m.engine.list(self.m.stack.name().as_str()) {
             Ok(containers) => Some(containers),
             Err(error) => {
@@ -165,6 +171,26 @@ impl Run<'_, '_> {
                 ));
                 false
             }
+        }
+    }
+
+    /// A key that is no administrator's is shown a part of the records only: where containers are about
+    /// to be removed and no record was found, there may be one all the same. Not knowable: nothing is said.
+    pub(super) fn warn_of_filtered_list(&mut self, before: &Before) {
+        let destroys = before.containers.as_ref().is_some_and(|c| !c.is_empty());
+        if !destroys || before.record.is_some() {
+            return;
+        }
+        if self
+            .m
+            .manager
+            .is_administrator()
+            .is_ok_and(|is| is == Some(false))
+        {
+            self.warn(format!(
+                "the key is no administrator's, so the manager lists only some of its stacks: a record of {} may be there unseen, and the create would then fail after the removal; use a key of an administrator",
+                self.m.stack.name()
+            ));
         }
     }
 
@@ -233,29 +259,29 @@ impl Run<'_, '_> {
     }
 
     /// C51.
-    pub(super) fn delete_record(&mut self, record: Option<&Record>) -> Result<()> {
-        let Some(record) = record else {
+    pub(super) fn delete_record(&mut self, before: &Before) -> Result<()> {
+        let Some(record) = &before.record else {
             return Ok(());
         };
         self.say(Event::Deleting(record));
         self.say(Event::Waiting(format!("deleting record {}", record.id)));
-        self.progress.record = Step::Begun(record.id.clone());
-        let mut deletion = self.delete_once(record)?;
+        self.mark(|progress| progress.record = Step::Begun(record.id.clone()));
+        let mut deletion = self.delete_once(record, before)?;
         if deletion == Deletion::Busy {
             self.say(Event::Waiting(format!(
                 "waiting until record {} is deployed",
                 record.id
             )));
-            self.progress.record = Step::NotBegun;
+            self.mark(|progress| progress.record = Step::NotBegun);
             self.m.manager.settle(&record.id)?;
-            self.progress.record = Step::Begun(record.id.clone());
-            deletion = self.delete_once(record)?;
+            self.mark(|progress| progress.record = Step::Begun(record.id.clone()));
+            deletion = self.delete_once(record, before)?;
         }
         match deletion {
             Deletion::Done => {}
             Deletion::NotFound => self.require_gone(record)?,
             Deletion::Busy => {
-                self.progress.record = Step::NotBegun;
+                self.mark(|progress| progress.record = Step::NotBegun);
                 return Err(Failure::new(format!(
                     "the manager will not delete record {} at this moment: it is busy with it",
                     record.id
@@ -264,29 +290,48 @@ impl Run<'_, '_> {
                 .into());
             }
         }
-        self.progress.record = Step::Done(record.id.clone());
+        self.mark(|progress| progress.record = Step::Done(record.id.clone()));
         Ok(())
     }
 
     /// Sends the delete. Where it fails, looks at what is there and says it (B05).
-    fn delete_once(&mut self, record: &Record) -> Result<Deletion> {
+    fn delete_once(&mut self, record: &Record, before: &Before) -> Result<Deletion> {
         let name = self.m.stack.name().as_str();
         self.m.manager.delete(record).map_err(|error| {
-            let listed = self.m.manager.records(name, name);
-            match listed {
+            let outcome = manager::outcome_of(&error);
+            if outcome == Outcome::NotSent {
+                self.mark(|progress| progress.record = Step::NotBegun);
+                return error;
+            }
+            match self.m.manager.records(name, name) {
                 Ok(records) if records.iter().any(|other| other.id == record.id) => {
-                    if crate::manager::was_refused(&error) {
-                        self.progress.record = Step::NotBegun;
+                    if outcome == Outcome::Refused && self.is_unchanged(before) {
+                        self.mark(|progress| progress.record = Step::NotBegun);
                     }
                     error.context(format!("record {} is still there", record.id))
                 }
                 Ok(_) => {
-                    self.progress.record = Step::Done(record.id.clone());
+                    self.mark(|progress| progress.record = Step::Done(record.id.clone()));
                     error.context(format!("record {} is gone all the same", record.id))
                 }
                 Err(_) => error,
             }
         })
+    }
+
+    /// Whether the containers are those of before, in the same state: a delete that was refused may have
+    /// stopped some of them first.
+    fn is_unchanged(&self, before: &Before) -> bool {
+        let Some(before) = &before.containers else {
+            return false;
+        };
+        let now = self.m.engine.list(self.m.stack.name().as_str());
+        let states = |all: &[Container]| -> Vec<_> {
+            all.iter()
+                .map(|c| (c.id.clone(), c.state.clone()))
+                .collect()
+        };
+        now.is_ok_and(|now| states(&now) == states(before))
     }
 
     /// A 404 does not prove that the record is gone: only a new listing does (M03).
@@ -296,7 +341,7 @@ impl Run<'_, '_> {
         if records.iter().all(|other| other.id != record.id) {
             return Ok(());
         }
-        self.progress.record = Step::NotBegun;
+        self.mark(|progress| progress.record = Step::NotBegun);
         Err(Failure::new(format!(
             "the manager says that there is no record {}, and lists it still",
             record.id
@@ -320,120 +365,11 @@ impl Run<'_, '_> {
             return Ok(());
         }
         self.say(Event::Removing(&containers));
-        self.progress.containers = Step::Begun(containers.len());
+        self.mark(|progress| progress.containers = Step::Begun(containers.len()));
         self.m.engine.remove(&containers)?;
-        self.progress.containers = Step::Done(containers.len());
+        self.mark(|progress| progress.containers = Step::Done(containers.len()));
         Ok(())
     }
-
-    /// C53–C55.
-    pub(super) fn create(&mut self, source: &Source, rewrite: &Rewrite) -> Result<Created> {
-        let name = self.m.stack.name().as_str();
-        self.say(Event::Waiting(format!(
-            "the manager creates the stack {name}"
-        )));
-        self.progress.create = Sent::Unanswered;
-        let mask = mask(source, rewrite);
-        match self
-            .m
-            .manager
-            .create(self.m.endpoint, &rewrite.payload(name))
-        {
-            Creation::Created(created) => Ok(created),
-            Creation::Refused(refusal) => {
-                self.progress.create = Sent::Refused;
-                let summary = mask.hide(&refusal.summary());
-                Err(Failure::new(format!("failed to create the stack {name}: {summary}"))
-                    .details(mask.hide_body(&refusal.body))
-                    .hint("mend what the manager names, then run again: a re-run is the recovery path")
-                    .into())
-            }
-            Creation::Unknown(error) => Err(self.look_after_lost_create(error)),
-        }
-    }
-
-    /// The answer to the create is lost: it is not sent again; looks and says what is there (B05).
-    fn look_after_lost_create(&mut self, error: anyhow::Error) -> anyhow::Error {
-        let name = self.m.stack.name();
-        let normalised = name.normalised();
-        let found = match self.m.manager.records(name.as_str(), &normalised) {
-            Ok(records) => records
-                .into_iter()
-                .find(|record| record.endpoint_id == self.m.endpoint),
-            Err(_) => {
-                return error.context("the manager cannot be asked whether the stack is there");
-            }
-        };
-        match found {
-            Some(record) => {
-                self.progress.create = Sent::Deploying(record.id.clone());
-                error.context(format!(
-                    "the manager has record {} of the stack ({}), so the create did arrive",
-                    record.id, record.deployment
-                ))
-            }
-            None => error.context(
-                "the manager has no record of the stack: it was not created, or is being deployed at this moment",
-            ),
-        }
-    }
-
-    /// Waits for the end of a deployment that goes on (C54, N01).
-    pub(super) fn settle(
-        &mut self,
-        source: &Source,
-        rewrite: &Rewrite,
-        created: &Created,
-    ) -> Result<()> {
-        let name = self.m.stack.name();
-        let mut deployment = created.deployment.clone();
-        if deployment == Deployment::Deploying {
-            self.progress.create = Sent::Deploying(created.id.clone());
-            self.say(Event::Waiting(format!(
-                "the manager deploys the stack {name}"
-            )));
-            deployment = self.m.manager.settle(&created.id)?.with_context(|| {
-                format!("record {} went away while it was deployed", created.id)
-            })?;
-        }
-        if let Deployment::Failed(reason) = deployment {
-            self.progress.create = Sent::Failed(created.id.clone());
-            let reason =
-                mask(source, rewrite).hide(reason.as_deref().unwrap_or("no reason is given"));
-            return Err(Failure::new(format!("failed to create the stack {name}"))
-                .source(printable(reason.trim()).into_owned())
-                .hint("mend what the manager names, then run again: a re-run is the recovery path")
-                .into());
-        }
-        Ok(())
-    }
-
-    /// C54: the name and id, then the containers.
-    pub(super) fn report(&mut self, created: &Created) {
-        let name = self.m.stack.name();
-        let normalised = name.normalised();
-        self.say(Event::Created {
-            name: name.as_str(),
-            id: &created.id,
-        });
-        let mut containers = self.list().unwrap_or_default();
-        if containers.is_empty() && normalised != name.as_str() {
-            containers = self.m.engine.list(&normalised).unwrap_or_default();
-        }
-        self.say(Event::Containers(&containers));
-    }
-}
-
-/// Hides the values of `.env`, as the contract reads them and as compose does.
-fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
-    let env = source.env.as_deref().unwrap_or_default();
-    let compose = compose_dotenv(env, &|_| None).unwrap_or_default();
-    let contract = rewrite
-        .env
-        .variables
-        .iter()
-        .map(|variable| variable.value.as_str());
-    Mask::new(contract.chain(compose.iter().map(|(_, value)| value.as_str())))
 }
 
 /// The names that an env file sets, as compose reads it; none where it cannot.

@@ -1,15 +1,19 @@
 //! The engine's HTTP front: the part of the Engine API that the program and the `docker` command use.
 
+mod containers;
 mod filters;
+mod images;
+mod networks;
 mod shapes;
+mod volumes;
 
 use serde_json::{Value, json};
 
 use self::filters::Filters;
 use super::{
     faults::Call,
-    http::{Answer, Incoming},
-    world::{Container, Volumes, World},
+    http::{Answer, Incoming, decode},
+    world::{Problem, World},
 };
 
 /// Which call a request is.
@@ -21,8 +25,26 @@ pub(super) fn call(incoming: &Incoming) -> Call {
         (_, ["info"]) => Call::EngineInfo,
         ("GET", ["containers", "json"]) => Call::EngineList,
         ("GET", ["containers", _, "json"]) => Call::EngineInspect,
+        ("GET", ["containers", _, "changes"]) => Call::EngineChanges,
+        ("POST", ["containers", "create"]) => Call::EngineCreate,
+        ("POST", ["containers", _, "start"]) => Call::EngineStart,
+        ("POST", ["containers", _, "stop"]) => Call::EngineStop,
+        ("POST", ["containers", _, "kill"]) => Call::EngineKill,
+        ("POST", ["containers", _, "restart"]) => Call::EngineRestart,
+        ("POST", ["containers", _, "pause" | "unpause"]) => Call::EnginePause,
+        ("POST", ["containers", _, "rename"]) => Call::EngineRename,
+        ("POST", ["containers", _, "wait"]) => Call::EngineWait,
         ("DELETE", ["containers", _]) => Call::EngineRemove,
-        ("POST" | "PUT" | "DELETE", _) => Call::EngineWrite,
+        ("GET", ["networks"] | ["networks", _]) => Call::EngineNetworks,
+        ("POST", ["networks", "create"]) => Call::EngineNetworkCreate,
+        ("POST", ["networks", _, "connect"]) => Call::EngineConnect,
+        ("POST", ["networks", _, "disconnect"]) => Call::EngineDisconnect,
+        ("DELETE", ["networks", _]) => Call::EngineNetworkRemove,
+        ("GET", ["volumes"] | ["volumes", _]) => Call::EngineVolumes,
+        ("POST", ["volumes", "create"]) => Call::EngineVolumeCreate,
+        ("DELETE", ["volumes", _]) => Call::EngineVolumeRemove,
+        ("POST", ["images", "create"]) => Call::EnginePull,
+        ("GET", ["images", ..]) => Call::EngineImages,
         _ => Call::Other,
     }
 }
@@ -58,21 +80,12 @@ pub(super) fn answer(world: &mut World, incoming: &Incoming) -> Answer {
     answer
 }
 
-/// Why the engine does not do a call.
-struct Problem(u16, String);
-
-impl Problem {
-    fn missing(what: &str, name: &str) -> Self {
-        Self(404, format!("No such {what}: {name}"))
-    }
-}
-
 /// Does what a request asks the engine of that id for.
 pub(super) fn answer_on(world: &mut World, engine: &str, incoming: &Incoming) -> Answer {
     let (version, path) = versioned(incoming.path());
     let outcome = check_version(world, version).and_then(|()| route(world, engine, path, incoming));
-    outcome.unwrap_or_else(|Problem(status, message)| {
-        Answer::json(status, &json!({ "message": message }))
+    outcome.unwrap_or_else(|problem| {
+        Answer::json(problem.status, &json!({ "message": problem.message }))
     })
 }
 
@@ -86,7 +99,7 @@ fn check_version(world: &World, version: Option<&str>) -> Result<(), Problem> {
     };
     let (min, max) = (&world.engine.min_api, &world.engine.api);
     if number(version) < number(min) {
-        return Err(Problem(
+        return Err(Problem::new(
             400,
             format!(
                 "client version {version} is too old. Minimum supported API version is {min}, please \
@@ -95,7 +108,7 @@ fn check_version(world: &World, version: Option<&str>) -> Result<(), Problem> {
         ));
     }
     if number(version) > number(max) {
-        return Err(Problem(
+        return Err(Problem::new(
             400,
             format!("client version {version} is too new. Maximum supported API version is {max}"),
         ));
@@ -109,42 +122,38 @@ fn route(
     path: &str,
     incoming: &Incoming,
 ) -> Result<Answer, Problem> {
-    let filters =
-        || Filters::read(incoming.query("filters").as_deref()).map_err(|what| Problem(400, what));
-    Ok(match (incoming.method.as_str(), parts(path).as_slice()) {
-        ("GET" | "HEAD", ["_ping"]) => Answer::new(200, "text/plain; charset=utf-8", "OK"),
-        ("GET", ["version"]) => ok(&shapes::version(world)),
-        ("GET", ["info"]) => ok(&shapes::info(world, engine)),
-        ("GET", ["containers", "json"]) => ok(&list(world, engine, incoming, &filters()?)),
-        ("GET", ["containers", id, "json"]) => {
-            ok(&shapes::inspected(world, find(world, engine, id)?))
-        }
-        ("DELETE", ["containers", id]) => remove(world, engine, id, incoming)?,
-        ("GET", ["volumes"]) => ok(&shapes::volumes(world, engine, &filters()?)),
-        ("GET", ["volumes", name]) => {
-            let mut there = world
-                .volumes
-                .iter()
-                .filter(|volume| volume.engine == engine);
-            let volume = there.find(|volume| volume.name == *name);
-            ok(&shapes::volume(
-                volume.ok_or_else(|| Problem::missing("volume", name))?,
-            ))
-        }
-        ("GET", ["networks"]) => ok(&shapes::networks(world, engine, &filters()?)),
-        ("GET", ["networks", id]) => {
-            let mut there = world
-                .networks
-                .iter()
-                .filter(|network| network.engine == engine);
-            let network = there.find(|network| network.id.starts_with(id) || network.name == *id);
-            ok(&shapes::network(
-                world,
-                network.ok_or_else(|| Problem::missing("network", id))?,
-            ))
-        }
-        ("GET", ["images", "json"]) => ok(&shapes::images(world)),
-        _ => return Err(Problem(404, "page not found".to_owned())),
+    // In a path a plus is itself.
+    let path = decode(&path.replace('+', "%2B"));
+    let parts = parts(&path);
+    match (incoming.method.as_str(), parts.as_slice()) {
+        ("GET" | "HEAD", ["_ping"]) => Ok(Answer::new(200, "text/plain; charset=utf-8", "OK")),
+        ("GET", ["version"]) => Ok(ok(&shapes::version(world))),
+        ("GET", ["info"]) => Ok(ok(&shapes::info(world, engine))),
+        (_, ["containers", rest @ ..]) => containers::route(world, engine, rest, incoming),
+        (_, ["networks", rest @ ..]) => networks::route(world, engine, rest, incoming),
+        (_, ["volumes", rest @ ..]) => volumes::route(world, engine, rest, incoming),
+        (_, ["images", rest @ ..]) => images::route(world, rest, incoming),
+        _ => Err(no_page()),
+    }
+}
+
+fn no_page() -> Problem {
+    Problem::new(404, "page not found")
+}
+
+fn filters(incoming: &Incoming) -> Result<Filters, Problem> {
+    Filters::read(incoming.query("filters").as_deref()).map_err(|what| Problem::new(400, what))
+}
+
+/// The body as JSON; one that is none is the engine's own fault, it says.
+fn body(incoming: &Incoming) -> Result<Value, Problem> {
+    serde_json::from_slice(&incoming.body).map_err(|error| {
+        let text = match error.is_eof() {
+            true if incoming.body.is_empty() => "EOF".to_owned(),
+            true => "unexpected EOF".to_owned(),
+            false => error.to_string(),
+        };
+        Problem::new(500, text)
     })
 }
 
@@ -159,75 +168,4 @@ fn flag(incoming: &Incoming, name: &str) -> bool {
         .unwrap_or_default()
         .to_ascii_lowercase();
     !matches!(value.as_str(), "" | "0" | "no" | "false" | "none")
-}
-
-fn list(world: &World, engine: &str, incoming: &Incoming, filters: &Filters) -> Value {
-    let all = flag(incoming, "all") || filters.names("status") || filters.names("exited");
-    let mut found = world
-        .containers
-        .values()
-        .filter(|container| container.engine == engine)
-        .filter(|container| all || container.is_running())
-        .filter(|container| filters.take(container))
-        .collect::<Vec<_>>();
-    // Newest first, as the engine lists them.
-    found.sort_by(|one, other| (other.created, &other.id).cmp(&(one.created, &one.id)));
-    if let Some(limit) = incoming.query("limit").and_then(|limit| limit.parse().ok()) {
-        found.truncate(limit);
-    }
-    found
-        .into_iter()
-        .map(|container| shapes::listed(world, container))
-        .collect()
-}
-
-/// A container by id, the start of an id that is the only one, or name.
-fn find<'w>(world: &'w World, engine: &str, name: &str) -> Result<&'w Container, Problem> {
-    let here = || {
-        world
-            .containers
-            .values()
-            .filter(|container| container.engine == engine)
-    };
-    let plain = name.trim_start_matches('/');
-    let exact = here().find(|container| container.id == plain || container.name == plain);
-    if let Some(container) = exact {
-        return Ok(container);
-    }
-    let mut starting = here().filter(|container| container.id.starts_with(plain));
-    match (starting.next(), starting.next()) {
-        (Some(container), None) => Ok(container),
-        (Some(_), Some(_)) => Err(Problem(
-            400,
-            format!("Multiple IDs found with provided prefix: {name}"),
-        )),
-        (None, _) => Err(Problem::missing("container", name)),
-    }
-}
-
-fn remove(
-    world: &mut World,
-    engine: &str,
-    id: &str,
-    incoming: &Incoming,
-) -> Result<Answer, Problem> {
-    let container = find(world, engine, id)?;
-    if container.is_running() && !flag(incoming, "force") {
-        return Err(Problem(
-            409,
-            format!(
-                "You cannot remove a running container {}. Stop the container before attempting removal \
-                 or force remove",
-                container.id
-            ),
-        ));
-    }
-    let id = container.id.clone();
-    let volumes = if flag(incoming, "v") {
-        Volumes::Removed
-    } else {
-        Volumes::Kept
-    };
-    world.remove_container(&id, volumes);
-    Ok(Answer::no_content())
 }

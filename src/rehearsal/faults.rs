@@ -41,15 +41,51 @@ pub enum Call {
     EngineInspect,
     /// Engine: `DELETE /containers/<id>`.
     EngineRemove,
-    /// Engine: creating, starting, stopping, connecting: every other write.
-    EngineWrite,
+    /// Engine: `GET /containers/<id>/changes`.
+    EngineChanges,
+    /// Engine: `POST /containers/create`.
+    EngineCreate,
+    /// Engine: `POST /containers/<id>/start`.
+    EngineStart,
+    /// Engine: `POST /containers/<id>/stop`.
+    EngineStop,
+    /// Engine: `POST /containers/<id>/kill`.
+    EngineKill,
+    /// Engine: `POST /containers/<id>/restart`.
+    EngineRestart,
+    /// Engine: `POST /containers/<id>/pause` and `unpause`.
+    EnginePause,
+    /// Engine: `POST /containers/<id>/rename`.
+    EngineRename,
+    /// Engine: `POST /containers/<id>/wait`.
+    EngineWait,
+    /// Engine: `GET /networks` and `/networks/<id>`.
+    EngineNetworks,
+    /// Engine: `POST /networks/create`.
+    EngineNetworkCreate,
+    /// Engine: `DELETE /networks/<id>`.
+    EngineNetworkRemove,
+    /// Engine: `POST /networks/<id>/connect`.
+    EngineConnect,
+    /// Engine: `POST /networks/<id>/disconnect`.
+    EngineDisconnect,
+    /// Engine: `GET /volumes` and `/volumes/<name>`.
+    EngineVolumes,
+    /// Engine: `POST /volumes/create`.
+    EngineVolumeCreate,
+    /// Engine: `DELETE /volumes/<name>`.
+    EngineVolumeRemove,
+    /// Engine: `GET /images/json` and `/images/<name>/json`.
+    EngineImages,
+    /// Engine: `POST /images/create`.
+    EnginePull,
     /// Anything else.
     Other,
 }
 
 impl Call {
     /// Every call with the name that `--fault CALL=KIND` takes.
-    pub const NAMES: [(Self, &'static str); 18] = [
+    pub const NAMES: [(Self, &'static str); 36] = [
         (Self::Status, "status"),
         (Self::Endpoints, "endpoints"),
         (Self::List, "list"),
@@ -66,7 +102,25 @@ impl Call {
         (Self::EngineList, "engine-list"),
         (Self::EngineInspect, "engine-inspect"),
         (Self::EngineRemove, "engine-remove"),
-        (Self::EngineWrite, "engine-write"),
+        (Self::EngineChanges, "engine-changes"),
+        (Self::EngineCreate, "engine-create"),
+        (Self::EngineStart, "engine-start"),
+        (Self::EngineStop, "engine-stop"),
+        (Self::EngineKill, "engine-kill"),
+        (Self::EngineRestart, "engine-restart"),
+        (Self::EnginePause, "engine-pause"),
+        (Self::EngineRename, "engine-rename"),
+        (Self::EngineWait, "engine-wait"),
+        (Self::EngineNetworks, "engine-networks"),
+        (Self::EngineNetworkCreate, "engine-network-create"),
+        (Self::EngineNetworkRemove, "engine-network-remove"),
+        (Self::EngineConnect, "engine-connect"),
+        (Self::EngineDisconnect, "engine-disconnect"),
+        (Self::EngineVolumes, "engine-volumes"),
+        (Self::EngineVolumeCreate, "engine-volume-create"),
+        (Self::EngineVolumeRemove, "engine-volume-remove"),
+        (Self::EngineImages, "engine-images"),
+        (Self::EnginePull, "engine-pull"),
         (Self::Other, "other"),
     ];
 }
@@ -89,7 +143,10 @@ impl FromStr for Call {
             .iter()
             .find(|(_, name)| *name == text)
             .map(|(call, _)| *call);
-        found.ok_or_else(|| format!("unknown call {text}"))
+        found.ok_or_else(|| {
+            let names: Vec<&str> = Self::NAMES.iter().map(|(_, name)| *name).collect();
+            format!("there is no call {text:?}; there are {}", names.join(", "))
+        })
     }
 }
 
@@ -116,28 +173,47 @@ pub enum Kind {
     HangAfter,
     /// The work is done; the answer comes byte by byte.
     SlowDrip,
+    /// Who is asked is gone from then on, and the work is not done: connections are refused.
+    Die,
+    /// The work is done, then the same.
+    DieAfter,
+}
+
+impl Kind {
+    /// Every kind but the statuses, with the name that `--fault CALL=KIND` takes.
+    pub const NAMES: [(Self, &'static str); 10] = [
+        (Self::Garbage, "garbage"),
+        (Self::Empty, "empty"),
+        (Self::CutOff, "cut-off"),
+        (Self::CloseBefore, "close-before"),
+        (Self::CloseAfter, "close-after"),
+        (Self::Hang, "hang"),
+        (Self::HangAfter, "hang-after"),
+        (Self::SlowDrip, "slow-drip"),
+        (Self::Die, "die"),
+        (Self::DieAfter, "die-after"),
+    ];
 }
 
 impl FromStr for Kind {
     type Err = String;
 
-    /// `garbage`, `empty`, `cut-off`, `close-before`, `close-after`, `hang`, `hang-after`, `slow-drip`,
-    /// or a status: `503`.
+    /// A name of [`Kind::NAMES`], or a status: `503`.
     fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "garbage" => Self::Garbage,
-            "empty" => Self::Empty,
-            "cut-off" => Self::CutOff,
-            "close-before" => Self::CloseBefore,
-            "close-after" => Self::CloseAfter,
-            "hang" => Self::Hang,
-            "hang-after" => Self::HangAfter,
-            "slow-drip" => Self::SlowDrip,
-            status => match status.parse() {
-                Ok(status @ 200..=599) => Self::Status(status, "the rehearsal refuses".to_owned()),
-                _ => return Err(format!("unknown kind of fault {text}")),
-            },
-        })
+        let named = Self::NAMES.iter().find(|(_, name)| *name == text);
+        if let Some((kind, _)) = named {
+            return Ok(kind.clone());
+        }
+        match text.parse() {
+            Ok(status @ 200..=599) => Ok(Self::Status(status, "the rehearsal refuses".to_owned())),
+            _ => {
+                let names: Vec<&str> = Self::NAMES.iter().map(|(_, name)| *name).collect();
+                Err(format!(
+                    "there is no kind of fault {text:?}; there are a status such as 503, {}",
+                    names.join(", ")
+                ))
+            }
+        }
     }
 }
 
@@ -193,13 +269,15 @@ impl FromStr for Rule {
 
     /// `CALL=KIND` for every request, `CALL=KIND*TIMES` for the next ones: `create=close-after*1`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let (call, rest) = text.split_once('=').ok_or("expected CALL=KIND")?;
+        let (call, rest) = text
+            .split_once('=')
+            .ok_or("expected CALL=KIND, such as create=close-after or list=503*1")?;
         let (kind, times) = match rest.split_once('*') {
             Some((kind, times)) => (
                 kind,
                 times
                     .parse()
-                    .map_err(|_| format!("{times} is no number of times"))?,
+                    .map_err(|_| format!("{times:?} is no number of times"))?,
             ),
             None => (rest, usize::MAX),
         };

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use super::world::World;
+use super::world::{Change, World};
 
 /// One example stack: its files by their path in the stack's directory.
 #[derive(Debug, Clone, Copy)]
@@ -100,6 +100,40 @@ impl World {
         );
         world.now += 44 * hour;
         Ok(world)
+    }
+
+    /// The stack `everything` in `folder`, started by hand: two networks with aliases and a fixed address,
+    /// every kind of mount, a container in another's network, a job that has exited and a container
+    /// that was stopped.
+    ///
+    /// # Errors
+    /// What compose would say that cannot start it.
+    pub fn add_everything(&mut self, folder: &str) -> Result<(), String> {
+        let files = [
+            ("docker-compose.yml", include_str!("seed/everything.yml")),
+            (".env", "TOKEN=hidden\n"),
+            ("www/index.html", "<p>everything</p>\n"),
+        ];
+        self.add_stack(folder, files);
+        self.exits.insert("everything/job".to_owned(), 0);
+        self.start_by_hand("everything", folder)?;
+        if let Some(idle) = self.container("everything-idle-1") {
+            let id = idle.id.clone();
+            self.stop_container(&id, 137)
+                .map_err(|problem| problem.message)?;
+        }
+        let front = self.container("everything-front-1");
+        if let Some(id) = front.map(|front| front.id.clone()) {
+            let paths = [("/etc", 0), ("/etc/motd", 1), ("/usr/share/nginx/old", 2)];
+            let changes = paths.map(|(path, kind)| Change {
+                path: path.to_owned(),
+                kind,
+            });
+            if let Some(front) = self.containers.get_mut(&id) {
+                front.changes = changes.to_vec();
+            }
+        }
+        Ok(())
     }
 
     /// Says that a stack's directory and these files in it are there; starts nothing.

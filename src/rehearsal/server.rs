@@ -5,7 +5,7 @@ use std::{
     io::{self, Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
     os::unix::net::{UnixListener, UnixStream},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -17,7 +17,9 @@ use std::{
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::{
-    Peer, Request, engine,
+    Peer, Request,
+    doors::Doors,
+    engine,
     faults::{Call, Faults, Kind},
     http::{self, Answer, Buffer, Incoming},
     manager,
@@ -37,6 +39,7 @@ pub(super) struct Shared {
     connections: Mutex<BTreeMap<u64, Connection>>,
     next: AtomicU64,
     ended: AtomicBool,
+    doors: Doors,
 }
 
 enum Connection {
@@ -45,6 +48,13 @@ enum Connection {
 }
 
 impl Connection {
+    fn is_to(&self, peer: Peer) -> bool {
+        matches!(
+            (self, peer),
+            (Self::Tcp(_), Peer::Manager) | (Self::Unix(_), Peer::Engine)
+        )
+    }
+
     fn shut(&self) {
         // A connection that is gone already is what is wanted.
         let _ = match self {
@@ -55,7 +65,7 @@ impl Connection {
 }
 
 impl Shared {
-    pub fn new(mut world: World) -> Self {
+    fn new(mut world: World, doors: Doors) -> Self {
         world.rebase(clock());
         Self {
             world: Mutex::new(world),
@@ -66,6 +76,7 @@ impl Shared {
             connections: Mutex::default(),
             next: AtomicU64::new(0),
             ended: AtomicBool::new(false),
+            doors,
         }
     }
 
@@ -108,6 +119,21 @@ impl Shared {
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
+    /// Whether the listener of `peer` is to end.
+    fn is_over(&self, peer: Peer) -> bool {
+        self.ended.load(Ordering::SeqCst) || self.doors.is_closing(peer)
+    }
+
+    /// From here on nobody is there: connections are refused, and those that there are break off.
+    fn die(&self, peer: Peer) {
+        self.doors.close(peer);
+        for connection in self.connections().values() {
+            if connection.is_to(peer) {
+                connection.shut();
+            }
+        }
+    }
+
     fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
         *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -129,48 +155,69 @@ fn clock() -> i64 {
 /// Both listeners; dropping it ends every thread.
 pub(super) struct Server {
     pub shared: Arc<Shared>,
-    pub port: u16,
-    socket: PathBuf,
-    threads: Vec<JoinHandle<()>>,
+    tls: Arc<ServerConfig>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Server {
     /// Listens on a free port of 127.0.0.1 and on `socket`.
-    pub fn start(shared: Arc<Shared>, tls: Arc<ServerConfig>, socket: &Path) -> io::Result<Self> {
-        let tcp = TcpListener::bind(("127.0.0.1", 0))?;
-        let port = tcp.local_addr()?.port();
-        let unix = UnixListener::bind(socket)?;
-        let (for_manager, for_engine) = (Arc::clone(&shared), Arc::clone(&shared));
-        let threads = vec![
-            thread::spawn(move || accept_manager(&tcp, &for_manager, &tls)),
-            thread::spawn(move || accept_engine(&unix, &for_engine)),
-        ];
-        Ok(Self {
-            shared,
-            port,
-            socket: socket.to_owned(),
-            threads,
-        })
+    pub fn start(world: World, tls: Arc<ServerConfig>, socket: &Path) -> io::Result<Self> {
+        let (doors, tcp, unix) = Doors::open(socket)?;
+        let server = Self {
+            shared: Arc::new(Shared::new(world, doors)),
+            tls,
+            threads: Mutex::default(),
+        };
+        server.listen(Some(tcp), Some(unix));
+        Ok(server)
+    }
+
+    /// The manager's port.
+    pub fn port(&self) -> u16 {
+        self.shared.doors.port
+    }
+
+    /// Whoever is gone is there again, on the same address.
+    pub fn revive(&self) -> io::Result<()> {
+        let doors = &self.shared.doors;
+        self.listen(doors.reopen_manager()?, doors.reopen_engine()?);
+        Ok(())
+    }
+
+    fn listen(&self, tcp: Option<TcpListener>, unix: Option<UnixListener>) {
+        let mut threads = lock(&self.threads);
+        if let Some(tcp) = tcp {
+            let (shared, tls) = (Arc::clone(&self.shared), Arc::clone(&self.tls));
+            threads.push(thread::spawn(move || accept_manager(tcp, &shared, &tls)));
+        }
+        if let Some(unix) = unix {
+            let shared = Arc::clone(&self.shared);
+            threads.push(thread::spawn(move || accept_engine(unix, &shared)));
+        }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.end();
-        // Wakes the listeners, which then see that it is over.
-        drop(TcpStream::connect(("127.0.0.1", self.port)));
-        drop(UnixStream::connect(&self.socket));
-        for thread in self.threads.drain(..) {
+        // The listeners then see that it is over.
+        self.shared.doors.knock(Peer::Manager);
+        self.shared.doors.knock(Peer::Engine);
+        for thread in lock(&self.threads).drain(..) {
             // A listener that panicked has ended, too.
             let _ = thread.join();
         }
     }
 }
 
-fn accept_manager(listener: &TcpListener, shared: &Arc<Shared>, tls: &Arc<ServerConfig>) {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn accept_manager(listener: TcpListener, shared: &Arc<Shared>, tls: &Arc<ServerConfig>) {
     let mut threads = Vec::new();
     for stream in listener.incoming() {
-        if shared.ended.load(Ordering::SeqCst) {
+        if shared.is_over(Peer::Manager) {
             break;
         }
         let Ok(stream) = stream else { continue };
@@ -181,6 +228,8 @@ fn accept_manager(listener: &TcpListener, shared: &Arc<Shared>, tls: &Arc<Server
             let _ = serve_manager(stream, &shared, tls);
         }));
     }
+    drop(listener);
+    shared.doors.closed(Peer::Manager);
     for thread in threads {
         let _ = thread.join();
     }
@@ -203,10 +252,10 @@ fn serve_manager(
     Ok(())
 }
 
-fn accept_engine(listener: &UnixListener, shared: &Arc<Shared>) {
+fn accept_engine(listener: UnixListener, shared: &Arc<Shared>) {
     let mut threads = Vec::new();
     for stream in listener.incoming() {
-        if shared.ended.load(Ordering::SeqCst) {
+        if shared.is_over(Peer::Engine) {
             break;
         }
         let Ok(mut stream) = stream else { continue };
@@ -218,6 +267,8 @@ fn accept_engine(listener: &UnixListener, shared: &Arc<Shared>) {
             let _ = serve(&mut stream, &shared, Peer::Engine, 0);
         }));
     }
+    drop(listener);
+    shared.doors.closed(Peer::Engine);
     for thread in threads {
         let _ = thread.join();
     }
@@ -308,6 +359,11 @@ fn exchange(
             shared.wait_for_end();
             return Ok(Next::Break);
         }
+        Some(Kind::Die) => {
+            log(incoming, None);
+            shared.die(peer);
+            return Ok(Next::Break);
+        }
         Some(Kind::Status(status, ref body)) => {
             let answer = refusal(status, body);
             return finish(stream, answer, incoming, &log);
@@ -323,6 +379,11 @@ fn exchange(
         Some(Kind::HangAfter) => {
             log(incoming, None);
             shared.wait_for_end();
+            Ok(Next::Break)
+        }
+        Some(Kind::DieAfter) => {
+            log(incoming, None);
+            shared.die(peer);
             Ok(Next::Break)
         }
         Some(Kind::CutOff) => {

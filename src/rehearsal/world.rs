@@ -4,32 +4,40 @@
 //! [`World::host`] says so.
 #![deny(clippy::disallowed_methods)]
 
+mod body;
+mod container;
+mod containers;
 mod converge;
 mod create;
 mod deployment;
 mod entities;
 mod files;
+mod images;
 mod mounts;
+mod networks;
 mod ports;
 mod records;
 mod refusal;
 mod resolve;
 mod service;
+mod settings;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod values;
+mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-pub(super) use self::create::image_id;
+pub(super) use self::images::tagged;
 pub use self::{
+    container::{Attachment, Change, Container, Live, Mount, MountKind, Port},
+    containers::Effect,
     deployment::Hand,
     entities::{
-        ApiKey, Attachment, Container, Endpoint, Engine, HostPath, Mount, MountKind, Network, Port,
-        Role, Volume,
+        ApiKey, Endpoint, Engine, HostPath, Image, Network, Problem, Role, SubnetBy, Volume,
     },
     records::{DeploymentNote, Record, ResourceControl, Status, Update, Variable},
     refusal::Refusal,
@@ -87,8 +95,8 @@ pub struct World {
     pub networks: Vec<Network>,
     /// The paths of the host that are known to exist; a container can be given no other.
     pub host: BTreeMap<String, HostPath>,
-    /// The images that lie on the host.
-    pub images: BTreeSet<String>,
+    /// The images that lie on the host, by id.
+    pub images: BTreeMap<String, Image>,
     /// Images that no registry gives out.
     pub unpullable: BTreeSet<String>,
     /// The `VOLUME`s of images, by the image's name without tag and registry.
@@ -132,7 +140,7 @@ impl World {
             let targets = image_volumes.entry(image.to_owned()).or_default();
             targets.push(target.to_owned());
         }
-        Self {
+        let mut world = Self {
             era: Era::Sync,
             tool: "docker".to_owned(),
             endpoints: BTreeMap::from([(1, local)]),
@@ -143,7 +151,7 @@ impl World {
             volumes: Vec::new(),
             networks: Vec::new(),
             host: BTreeMap::new(),
-            images: BTreeSet::new(),
+            images: BTreeMap::new(),
             unpullable: BTreeSet::new(),
             image_volumes,
             exits: BTreeMap::new(),
@@ -158,7 +166,10 @@ impl World {
                 object: 1,
                 host_port: 32_768,
             },
-        }
+        };
+        let engine = world.engine.id.clone();
+        world.add_predefined_networks(&engine);
+        world
     }
 
     /// The key of the first administrator.
@@ -190,6 +201,9 @@ impl World {
                 .for_each(|note| shift(&mut note.time));
             record.shift_due(by * 1000);
         }
+        self.images
+            .values_mut()
+            .for_each(|image| shift(&mut image.created));
         self.volumes
             .iter_mut()
             .for_each(|volume| shift(&mut volume.created));
@@ -224,6 +238,7 @@ impl World {
                 engine: engine.clone(),
             },
         );
+        self.add_predefined_networks(&engine);
         engine
     }
 
@@ -288,28 +303,30 @@ impl World {
         })
     }
 
-    /// Removes a container; with `volumes`, its anonymous volumes go with it, else they dangle.
+    /// Removes a container; with `volumes`, the volumes made for it go with it, else they dangle.
     pub fn remove_container(&mut self, id: &str, volumes: Volumes) -> Option<Container> {
         let container = self.containers.remove(id)?;
         if volumes == Volumes::Removed {
-            for mount in container.mounts.iter().filter(|mount| mount.anonymous) {
-                let name = mount.name.clone().unwrap_or_default();
-                self.volumes
-                    .retain(|volume| volume.name != name || volume.engine != container.engine);
+            for mount in container.mounts.iter().filter(|mount| mount.own) {
+                // One that another container mounts, too, stays.
+                let name = mount.name.as_deref().unwrap_or_default();
+                let _ = self.remove_volume(&container.engine, name);
             }
         }
         Some(container)
     }
 
-    /// Adds a container that belongs to no project.
+    /// Adds a container that belongs to no project, and starts it.
+    ///
+    /// # Panics
+    /// Where the name is taken.
     pub fn add_container(&mut self, name: &str, image: &str) -> String {
-        let id = self.new_id();
-        let mut container = Container::new(&id, name, image);
-        container.engine.clone_from(&self.engine.id);
-        container.created = self.seconds();
-        container.start(self.seconds());
-        self.images.insert(image.to_owned());
-        self.containers.insert(id.clone(), container);
+        self.add_image(image);
+        let engine = self.engine.id.clone();
+        let id = self
+            .create_container(&engine, Some(name), &serde_json::json!({ "Image": image }))
+            .expect("a container can be made");
+        self.start_container(&id).expect("a container starts");
         id
     }
 

@@ -34,7 +34,7 @@ impl Run<'_, '_> {
             {
                 continue;
             }
-            self.touched = true;
+            self.touch();
             self.say(Event::Step("network", name.clone()));
             let mut body = json!({ "CheckDuplicate": true });
             for key in [
@@ -104,7 +104,7 @@ impl Run<'_, '_> {
             {
                 continue;
             }
-            self.touched = true;
+            self.touch();
             self.trouble(format!(
                 "the volume {name} is gone with its data; an empty one takes its place"
             ));
@@ -143,7 +143,7 @@ impl Run<'_, '_> {
         let containers = saved(&snapshot);
         for (id, name) in &plan.remove {
             self.refuse_strangers(&there, id, name)?;
-            self.touched = true;
+            self.touch();
             self.say(Event::Step("remove", name.clone()));
             let removed = engine.remove_container(id);
             self.go_on(removed)?;
@@ -206,7 +206,7 @@ impl Run<'_, '_> {
             ));
             return Ok(None);
         }
-        self.touched = true;
+        self.touch();
         self.say(Event::Step("create", container.name().to_owned()));
         let recipe = container.recipe(&image, ids);
         let id = engine.create_container(container.name(), None, &recipe.body)?;
@@ -241,25 +241,25 @@ impl Run<'_, '_> {
             .map(Inspected)
             .ok_or_else(|| anyhow!("the container {} went away", wanted.name()))?;
         if now.is_paused() && !wanted.is_paused() {
-            self.touched = true;
+            self.touch();
             self.say(Event::Step("unpause", wanted.name().to_owned()));
             engine.unpause(id)?;
         }
         match (wanted.is_running(), now.is_running()) {
             (true, false) => {
-                self.touched = true;
+                self.touch();
                 self.say(Event::Step("start", wanted.name().to_owned()));
                 engine.start(id)?;
             }
             (false, true) => {
-                self.touched = true;
+                self.touch();
                 self.say(Event::Step("stop", wanted.name().to_owned()));
                 engine.stop(id, now.stop_grace())?;
             }
             _ => {}
         }
         if wanted.is_paused() && !now.is_paused() {
-            self.touched = true;
+            self.touch();
             self.say(Event::Step("pause", wanted.name().to_owned()));
             engine.pause(id)?;
         }

@@ -42,7 +42,7 @@ impl Plan {
                 .map(Inspected)
                 .find(|now| now.name() == wanted.name());
             match now {
-                Some(now) if is_as_it_was(wanted, now, &ids) => {
+                Some(now) if is_as_it_was(wanted, now, &ids, &saved) => {
                     ids.insert(wanted.id().to_owned(), now.id().to_owned());
                     plan.keep.insert(index, now.id().to_owned());
                 }
@@ -75,19 +75,22 @@ pub fn saved(snapshot: &Snapshot) -> Vec<Inspected<'_>> {
 
 /// Whether `now` is `wanted`, or was made from it: the same configuration, and it shares what it shares
 /// with the containers that stand for the saved ones.
-fn is_as_it_was(wanted: Inspected, now: Inspected, ids: &NewIds) -> bool {
+///
+/// `ids` are those of the saved containers that stay; what is shared with one outside of the snapshot is
+/// compared as it is.
+fn is_as_it_was(wanted: Inspected, now: Inspected, ids: &NewIds, saved: &[Inspected]) -> bool {
     let expected: Option<Vec<&str>> = wanted
         .shares_with()
         .into_iter()
-        .map(|id| ids.get(id).map(String::as_str))
+        .map(|id| match ids.get(id) {
+            Some(new) => Some(new.as_str()),
+            None if saved.iter().any(|other| other.id() == id) => None,
+            None => Some(id),
+        })
         .collect();
-    // What it shares with a container outside of the snapshot is left as it is.
-    let expected = match expected {
-        Some(expected) => expected,
-        None if wanted.id() == now.id() => now.shares_with(),
-        None => return false,
-    };
-    !now.is_going() && expected == now.shares_with() && wanted.differences(now).is_empty()
+    !now.is_going()
+        && expected.is_some_and(|expected| expected == now.shares_with())
+        && wanted.differences(now).is_empty()
 }
 
 /// The saved containers, each behind those that it needs: by its `depends_on` label, and by what it shares
@@ -114,8 +117,10 @@ fn order(saved: &[Inspected], snapshot: &Snapshot) -> Vec<usize> {
         .collect();
     let mut order = Vec::with_capacity(saved.len());
     let mut begun = vec![false; saved.len()];
+    let mut starts: Vec<usize> = (0..saved.len()).collect();
+    starts.sort_by_key(|&index| !has_fixed_address(saved[index]));
     // An explicit stack: the number of containers is not ours to bound.
-    for start in 0..saved.len() {
+    for start in starts {
         let mut stack = vec![(start, 0)];
         while let Some((index, next)) = stack.pop() {
             if next == 0 && std::mem::replace(&mut begun[index], true) {
@@ -133,6 +138,17 @@ fn order(saved: &[Inspected], snapshot: &Snapshot) -> Vec<usize> {
         }
     }
     order
+}
+
+fn has_fixed_address(container: Inspected) -> bool {
+    let networks = container.0.pointer("/NetworkSettings/Networks");
+    let mut endpoints = networks.and_then(Value::as_object).into_iter().flatten();
+    endpoints.any(|(_, endpoint)| {
+        let address = endpoint.pointer("/IPAMConfig/IPv4Address");
+        address
+            .and_then(Value::as_str)
+            .is_some_and(|address| !address.is_empty())
+    })
 }
 
 #[cfg(test)]

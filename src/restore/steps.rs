@@ -200,7 +200,7 @@ impl Run<'_, '_> {
             format!(" and {more} more")
         };
         Some(format!(
-            "{}: paths written inside the container's own layer: {shown}{more}",
+            "{}: files written inside the container's own layer: {shown}{more}",
             container.name()
         ))
     }
@@ -216,7 +216,7 @@ impl Run<'_, '_> {
     }
 
     fn delete_record(&mut self, record: &Record) -> Result<()> {
-        self.touched = true;
+        self.touch();
         self.say(Event::Step(
             "delete",
             format!("record {} at the manager", record.id),
@@ -238,7 +238,7 @@ impl Run<'_, '_> {
     }
 
     fn update_record(&mut self, record: &Record, contents: &Contents) -> Result<()> {
-        self.touched = true;
+        self.touch();
         self.say(Event::Step(
             "update",
             format!("record {}: its text and variables", record.id),
@@ -250,7 +250,7 @@ impl Run<'_, '_> {
         let answer = self.r.manager.update(record, contents)?;
         if !(200..300).contains(&answer.status) {
             // What it took down is brought back all the same.
-            let summary = answer.summary();
+            let summary = self.mask.hide(&answer.summary());
             self.trouble(format!(
                 "record {} did not get its text back: {summary}",
                 record.id
@@ -261,7 +261,7 @@ impl Run<'_, '_> {
     }
 
     fn create_record(&mut self, contents: &Contents) -> Result<()> {
-        self.touched = true;
+        self.touch();
         let name = self.snapshot().stack.clone();
         self.say(Event::Step(
             "create",
@@ -278,7 +278,7 @@ impl Run<'_, '_> {
         match self.r.manager.create(self.snapshot().endpoint, &payload) {
             Creation::Created(created) => self.settle(&created.id),
             Creation::Refused(answer) => {
-                let summary = answer.summary();
+                let summary = self.mask.hide(&answer.summary());
                 self.trouble(format!(
                     "the manager did not make the record again: {summary}"
                 ));
@@ -293,11 +293,9 @@ impl Run<'_, '_> {
     fn settle(&mut self, id: &str) -> Result<()> {
         match self.r.manager.settle(id)? {
             Some(Deployment::Failed(reason)) => {
-                let reason = reason.unwrap_or_else(|| "no reason is given".to_owned());
-                self.trouble(format!(
-                    "the deployment of record {id} failed: {}",
-                    reason.trim()
-                ));
+                let reason = reason.as_deref().unwrap_or("no reason is given").trim();
+                let reason = self.mask.hide(reason);
+                self.trouble(format!("the deployment of record {id} failed: {reason}"));
             }
             None => self.trouble(format!("record {id} went away while it was deployed")),
             Some(_) => {}

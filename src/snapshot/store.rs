@@ -3,6 +3,7 @@
 //! Files are 0600 in folders 0700. Kept are the oldest of a stack and the nine newest.
 
 use std::{
+    fmt::Write as _,
     fs::{self, DirBuilder, File},
     io::{self, ErrorKind, Write},
     os::unix::fs::DirBuilderExt,
@@ -53,8 +54,11 @@ impl Store {
     pub fn new(state: &Path, key: &Key) -> Self {
         let identity = format!("{}\0{}\0{}", key.dir, key.base_url, key.endpoint);
         let hash = digest(&SHA256, identity.as_bytes());
-        let hash = hash.as_ref()[..8].iter();
-        let hex = hash.fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        let mut hex = String::new();
+        for byte in &hash.as_ref()[..8] {
+            // Writing to a String does not fail.
+            let _ = write!(hex, "{byte:02x}");
+        }
         Self {
             folder: state.join("snapshots").join(format!("{}-{hex}", key.name)),
         }

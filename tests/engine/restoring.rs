@@ -258,6 +258,36 @@ fn a_container_is_connected_and_taken_off_running_or_not() {
 }
 
 #[test]
+fn what_shares_a_network_names_neither_host_nor_ports() {
+    with(|host, engine, restoring| {
+        let owner = restoring
+            .create_container(&host.name("owner"), None, &sleeper(host))
+            .unwrap();
+        restoring.start(&owner).unwrap();
+        let mut body = sleeper(host);
+        let mode = format!("container:{owner}");
+        body["HostConfig"]["NetworkMode"] = json!(mode);
+        let create =
+            |name: &str, body: &Value| restoring.create_container(&host.name(name), None, body);
+        let id = create("sharing", &body).unwrap();
+        restoring.start(&id).unwrap();
+        let found = inspect(engine, &id);
+        assert_eq!(found["HostConfig"]["NetworkMode"], mode);
+        // Inspect tells the owner's, which is refused.
+        assert_eq!(found["Config"]["Hostname"], owner[..12]);
+        for (field, value) in [
+            ("Hostname", found["Config"]["Hostname"].clone()),
+            ("ExposedPorts", json!({ "80/tcp": {} })),
+        ] {
+            let mut body = body.clone();
+            body[field] = value;
+            let error = format!("{:#}", create("refused", &body).unwrap_err());
+            assert!(error.contains("conflicting options"), "{error}");
+        }
+    });
+}
+
+#[test]
 fn networks_and_volumes_come_back_and_what_is_there_stays() {
     with(|host, engine, restoring| {
         let subnet = host.network("front");

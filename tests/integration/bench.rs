@@ -95,6 +95,11 @@ impl Bench {
         self.root.path()
     }
 
+    /// The state folder, where snapshots lie.
+    pub fn state(&self) -> PathBuf {
+        self.home.path().join("state")
+    }
+
     /// The binary with an environment of its own, pointed at the rehearsal.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
@@ -107,7 +112,7 @@ impl Bench {
             .env("STACKLIFT_BASE_URL", self.rehearsal.base_url())
             .env("STACKLIFT_STACKS_ROOT", self.root.path())
             .env("STACKLIFT_ENGINE", "api")
-            .env("STACKLIFT_STATE_DIR", self.home.path().join("state"))
+            .env("STACKLIFT_STATE_DIR", self.state())
             .env(
                 "DOCKER_HOST",
                 format!("unix://{}", self.rehearsal.socket().display()),

@@ -21,7 +21,7 @@ fn steps_on_standard_output_warnings_and_errors_on_standard_error() {
     for line in run.out.lines() {
         let verb = line.split_whitespace().next();
         assert!(
-            matches!(verb, Some("migrate" | "backup" | "remove")),
+            matches!(verb, Some("migrate" | "backup" | "snapshot" | "remove")),
             "{line}"
         );
     }
@@ -31,7 +31,12 @@ fn steps_on_standard_output_warnings_and_errors_on_standard_error() {
         .filter_map(|line| line.split_once(": ").map(|(start, _)| start))
         .filter(|start| !start.starts_with(' '))
         .collect();
-    assert_eq!(starts, ["warning", "error", "state", "hint"], "{}", run.err);
+    assert_eq!(
+        starts,
+        ["warning", "error", "state", "hint", "hint"],
+        "{}",
+        run.err
+    );
 }
 
 #[test]

@@ -45,6 +45,44 @@ fn without_a_stack_it_shows_each_kind_of_loss() {
 }
 
 #[test]
+fn calls_go_wrong_on_purpose() {
+    Run::of(&mut bare(&[
+        "rehearse",
+        "minio",
+        "--fault",
+        "create=close-after*1",
+        "--fault=engine-list=500*1",
+    ]))
+    .code(1)
+    .says(&[
+        "going on without knowing the stack's containers",
+        "manager POST /api/stacks/create/standalone/string?endpointId=1 → no answer",
+        "the manager has record 2",
+    ])
+    // Its snapshot goes with it.
+    .hides("stacklift restore");
+    for era in ["sync", "async"] {
+        let fault = "list=die-after";
+        Run::of(&mut bare(&[
+            "rehearse", "minio", "--era", era, "--fault", fault,
+        ]))
+        .code(1)
+        .says(&["the stack is as it was"]);
+    }
+    for (wrong, listed) in [
+        ("lists=503", "engine-remove"),
+        ("list=503x", "close-before"),
+        ("list=", "slow-drip"),
+        ("list=503*x", "number of times"),
+        ("list", "CALL=KIND"),
+    ] {
+        Run::of(&mut bare(&["rehearse", "--fault", wrong]))
+            .code(2)
+            .says(&[listed]);
+    }
+}
+
+#[test]
 fn nothing_is_left_behind() {
     let bench = Bench::new();
     let folder = bench.root().join("tmp");

@@ -102,7 +102,7 @@ impl Client {
         self.0.write_all(bytes)?;
         self.0.flush()?;
         let mut response = self.head()?;
-        if head_only || response.status == 204 {
+        if head_only || matches!(response.status, 204 | 304) {
             return Ok(response);
         }
         if response.header("transfer-encoding") == Some("chunked") {

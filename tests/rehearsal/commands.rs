@@ -95,7 +95,7 @@ fn docker_reads_everything_else() {
     let inspected = docker(&rehearsal, &["inspect", "minio", "--format", format]).unwrap();
     assert_eq!(
         inspected.trim(),
-        "/minio running volume:/data bind:/policies"
+        "/minio running bind:/policies volume:/data"
     );
     let volumes = docker(&rehearsal, &["volume", "ls", "-q"]).unwrap();
     assert!(
@@ -166,4 +166,81 @@ fn curl_migrates_by_hand() {
     ]);
     assert_eq!(deleted.unwrap(), "204");
     assert_eq!(rehearsal.world(|world| world.project("web").len()), 0);
+}
+
+#[test]
+fn docker_runs_stops_and_connects() {
+    let rehearsal = start();
+    rehearsal.world(|world| world.add_image("busybox:1.36"));
+    let run = [
+        "run",
+        "-d",
+        "--name",
+        "x1",
+        "-v",
+        "vol:/x",
+        "-v",
+        "/bare",
+        "-p",
+        "8089:80",
+        "--label",
+        "team=blue",
+        "busybox:1.36",
+        "sleep",
+        "99",
+    ];
+    let Some(id) = docker(&rehearsal, &run) else {
+        return;
+    };
+    let id = id.trim();
+    let say = |args: &[&str]| docker(&rehearsal, args).unwrap().trim().to_owned();
+    assert_eq!(
+        say(&["port", "x1"]),
+        "80/tcp -> 0.0.0.0:8089\n80/tcp -> [::]:8089"
+    );
+    assert_eq!(
+        say(&["network", "create", "--subnet", "10.7.0.0/24", "side"]).len(),
+        64
+    );
+    say(&[
+        "network", "connect", "--ip", "10.7.0.9", "--alias", "web", "side", "x1",
+    ]);
+    let format = "{{.State.Status}} {{(index .NetworkSettings.Networks \"side\").IPAddress}}";
+    assert_eq!(say(&["inspect", "x1", "-f", format]), "running 10.7.0.9");
+    let members = "{{range .Containers}}{{.Name}} {{.IPv4Address}}{{end}}";
+    assert_eq!(
+        say(&["network", "inspect", "side", "-f", members]),
+        "x1 10.7.0.9/24"
+    );
+    say(&["network", "disconnect", "side", "x1"]);
+    say(&["network", "rm", "side"]);
+    for (args, state) in [
+        (["stop", "x1"], "exited"),
+        (["start", "x1"], "running"),
+        (["pause", "x1"], "paused"),
+        (["unpause", "x1"], "running"),
+        (["restart", "x1"], "running"),
+        (["kill", "x1"], "exited"),
+    ] {
+        assert_eq!(say(&args), "x1");
+        let format = "{{.State.Status}}";
+        assert_eq!(say(&["inspect", "x1", "-f", format]), state, "{args:?}");
+    }
+    say(&["rename", "x1", "x2"]);
+    assert_eq!(say(&["ps", "-aq", "--no-trunc", "--filter", "name=x2"]), id);
+    assert_eq!(say(&["diff", "x2"]), "");
+    assert_eq!(
+        say(&["create", "--name", "x3", "busybox:new"]).len(),
+        64,
+        "pulled first"
+    );
+    let volumes = |rehearsal: &Rehearsal| rehearsal.world(|world| world.volumes.len());
+    let before = volumes(&rehearsal);
+    say(&["rm", "-v", "x2", "x3"]);
+    assert_eq!(
+        volumes(&rehearsal),
+        before - 1,
+        "only the one that was made for it"
+    );
+    assert_eq!(say(&["volume", "rm", "vol"]), "vol");
 }

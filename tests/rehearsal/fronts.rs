@@ -324,7 +324,7 @@ fn n03_a_list_can_be_204() {
 fn the_world_comes_to_the_present_with_its_ages() {
     let rehearsal = start(World::with_examples(KEY, "/opt/stacks").unwrap());
     let summary = rehearsal.world(|world| world.summary_of("minio").to_string());
-    assert!(summary.ends_with("Up 2 days"), "{summary}");
+    assert!(summary.ends_with("Up 2 days (healthy)"), "{summary}");
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap()

@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Map, Value, json};
+
 use super::{
-    Container, Network, Volume, Volumes, World,
+    Container, Problem, Volumes, World,
     deployment::{Compose, Deployment},
+    mounts::Source,
     resolve::{Project, Shared},
     service::Service,
+    values::{many, pairs, text},
 };
 
 /// One container that a deployment is about.
@@ -34,12 +38,12 @@ impl World {
                     service,
                     number,
                 };
-                wanted.push((self.converge(&run, &mut recreated)?, service));
+                wanted.push(self.converge(&run, &mut recreated)?);
             }
             self.scale_down(deployment, service);
         }
-        for (id, service) in wanted {
-            self.start(&id, deployment, service)?;
+        for id in wanted {
+            self.start(&id)?;
         }
         Ok(())
     }
@@ -56,7 +60,7 @@ impl World {
                         deployment.folder
                     ));
                 }
-            } else if self.unpullable.contains(image) && !self.images.contains(image) {
+            } else if self.unpullable.contains(image) && self.image(image).is_none() {
                 return Err(format!(
                     " {} Pulling \n {} Error \nError response from daemon: pull access denied for {image}, \
                      repository does not exist or may require 'docker login': denied: requested access to \
@@ -64,7 +68,7 @@ impl World {
                     service.name, service.name
                 ));
             }
-            self.images.insert(image.clone());
+            self.add_image(image);
         }
         Ok(())
     }
@@ -91,15 +95,13 @@ impl World {
             if !there {
                 let mut labels = self.shared_labels(deployment, network);
                 labels.insert(self.label("network"), key.clone());
-                let id = self.new_id();
-                self.networks.push(Network {
-                    id,
-                    name: network.name.clone(),
-                    engine: engine.clone(),
-                    driver: "bridge".to_owned(),
-                    labels,
-                    created: self.seconds(),
-                });
+                let wanted = wanted_network(network, &labels);
+                self.create_network(engine, &wanted).map_err(|problem| {
+                    format!(
+                        "failed to create network {}: Error response from daemon: {}",
+                        network.name, problem.message
+                    )
+                })?;
             }
         }
         for volume in project.volumes.values() {
@@ -113,7 +115,16 @@ impl World {
             if !there {
                 let mut labels = self.shared_labels(deployment, volume);
                 labels.insert(self.label("volume"), volume.key.clone());
-                self.make_volume(engine, &volume.name, labels);
+                let options = pairs(volume.written.get("driver_opts"));
+                let wanted = json!({
+                    "Name": volume.name,
+                    "Driver": volume.written.get("driver").and_then(text),
+                    "DriverOpts": options.into_iter().collect::<BTreeMap<_, _>>(),
+                    "Labels": labels,
+                });
+                self.create_volume(engine, &wanted).map_err(|problem| {
+                    format!("Error response from daemon: {}", problem.message)
+                })?;
             }
         }
         Ok(())
@@ -129,54 +140,99 @@ impl World {
         labels
     }
 
-    pub(super) fn make_volume(
-        &mut self,
-        engine: &str,
-        name: &str,
-        labels: BTreeMap<String, String>,
-    ) {
-        self.volumes.push(Volume {
-            name: name.to_owned(),
-            engine: engine.to_owned(),
-            labels,
-            content: String::new(),
-            created: self.seconds(),
-        });
-    }
-
     /// Leaves a container that is as it should be, creates or recreates one that is not (M05).
     fn converge(
         &mut self,
         run: &Run<'_>,
         recreated: &mut BTreeSet<String>,
     ) -> Result<String, String> {
-        let Run {
-            deployment,
-            service,
-            number,
-            ..
-        } = *run;
-        let hash = deployment.compose.hash(service);
-        let old = self.existing(deployment, &service.name, number);
-        let follows = service
-            .depends_on
-            .iter()
-            .any(|(name, dependency)| dependency.restart && recreated.contains(name));
+        let hash = run.deployment.compose.hash(run.service);
+        let old = self.existing(run.deployment, &run.service.name, run.number);
         if let Some(old) = &old {
-            let same = old.labels.get(&self.label("config-hash")) == Some(&hash);
-            let built = service.builds && deployment.compose != Compose::V2_26;
-            if same && !follows && !built {
+            if self.stays(run, &hash, old, recreated) {
                 return Ok(old.id.clone());
             }
-            recreated.insert(service.name.clone());
+            recreated.insert(run.service.name.clone());
         }
-        let new = self.create_container(run, hash, old.as_ref())?;
-        if let Some(old) = old {
-            self.remove_container(&old.id, Volumes::Kept);
+        self.create_for_service(run, hash, old.as_ref())
+    }
+
+    /// The services that [`Self::up`] would create or recreate.
+    pub(super) fn changed_by(&self, deployment: &Deployment) -> Result<Vec<String>, String> {
+        let project = self.resolve(deployment)?;
+        let mut recreated = BTreeSet::new();
+        let mut changed = Vec::new();
+        for service in &project.services {
+            let hash = deployment.compose.hash(service);
+            for number in 1..=service.replicas {
+                let run = Run {
+                    deployment,
+                    project: &project,
+                    service,
+                    number,
+                };
+                let old = self.existing(deployment, &service.name, number);
+                let stays = old
+                    .as_ref()
+                    .is_some_and(|old| self.stays(&run, &hash, old, &recreated));
+                if stays {
+                    continue;
+                }
+                if old.is_some() {
+                    recreated.insert(service.name.clone());
+                }
+                if changed.last() != Some(&service.name) {
+                    changed.push(service.name.clone());
+                }
+            }
         }
-        let id = new.id.clone();
-        self.containers.insert(id.clone(), new);
-        Ok(id)
+        Ok(changed)
+    }
+
+    fn stays(
+        &self,
+        run: &Run<'_>,
+        hash: &str,
+        old: &Container,
+        recreated: &BTreeSet<String>,
+    ) -> bool {
+        let mut depends_on = run.service.depends_on.iter();
+        let follows =
+            depends_on.any(|(name, dependency)| dependency.restart && recreated.contains(name));
+        !follows && self.is_as_wanted(run, hash, old)
+    }
+
+    /// Whether compose leaves a container as it is (M05, N05).
+    fn is_as_wanted(&self, run: &Run<'_>, hash: &str, old: &Container) -> bool {
+        let Run {
+            deployment,
+            project,
+            service,
+            ..
+        } = *run;
+        let label = |name: &str| old.labels.get(&self.label(name)).map(String::as_str);
+        let image = self.image_of(service);
+        let newer = deployment.compose != Compose::V2_26;
+        if label("config-hash") != Some(hash) || (newer && service.builds) {
+            return false;
+        }
+        if label("image").is_some_and(|label| label != image) {
+            return false;
+        }
+        let on_all = service.networks.keys().all(|key| {
+            let name = project.networks.get(key).map_or(key, |one| &one.name);
+            let network = self.network_on(&deployment.engine, name);
+            let attachment = old.networks.get(name);
+            attachment.is_some_and(|one| network.is_ok_and(|network| one.network_id == network.id))
+        });
+        let has_all = service.mounts.iter().all(|spec| match &spec.source {
+            Source::Volume { name } => old
+                .mounts
+                .iter()
+                .any(|mount| mount.target == spec.target && mount.is_volume(name)),
+            _ => true,
+        });
+        !newer || !old.is_running() || (on_all && has_all)
     }
 
     pub(super) fn existing(
@@ -215,28 +271,52 @@ impl World {
         }
     }
 
-    /// Starts a container that does not run (N08) and lets it write into its empty volumes.
-    fn start(
-        &mut self,
-        id: &str,
-        deployment: &Deployment,
-        service: &Service,
-    ) -> Result<(), String> {
+    /// Starts a container that does not run (N08).
+    fn start(&mut self, id: &str) -> Result<(), String> {
         let Some(container) = self.containers.get(id) else {
             return Ok(());
         };
         if container.is_running() {
             return Ok(());
         }
-        self.start_container(id)?;
-        let code = self
-            .exits
-            .get(&format!("{}/{}", deployment.project, service.name))
-            .copied();
-        let now = self.seconds();
-        if let (Some(code), Some(container)) = (code, self.containers.get_mut(id)) {
-            container.exit(code, now);
-        }
-        Ok(())
+        let failed = |problem: Problem| format!("Error response from daemon: {}", problem.message);
+        self.start_container(id).map(|_| ()).map_err(failed)
     }
+}
+
+/// The body of the create of a network.
+fn wanted_network(network: &Shared, labels: &BTreeMap<String, String>) -> Value {
+    let written = &network.written;
+    let flag = |key: &str| written.get(key) == Some(&json!(true));
+    let options = pairs(written.get("driver_opts"));
+    let ipam = written.get("ipam").unwrap_or(&Value::Null);
+    let pools = many(ipam.get("config")).into_iter().map(|pool| {
+        let fields = [
+            ("subnet", "Subnet"),
+            ("gateway", "Gateway"),
+            ("ip_range", "IPRange"),
+        ];
+        let given = fields.into_iter().filter_map(|(key, name)| {
+            Some((name.to_owned(), json!(pool.get(key).and_then(text)?)))
+        });
+        let mut shown = given.collect::<Map<_, _>>();
+        if let Some(addresses) = pool.get("aux_addresses") {
+            shown.insert("AuxiliaryAddresses".to_owned(), addresses.clone());
+        }
+        Value::Object(shown)
+    });
+    json!({
+        "Name": network.name,
+        "CheckDuplicate": true,
+        "Driver": written.get("driver").and_then(text),
+        "Options": options.into_iter().collect::<BTreeMap<_, _>>(),
+        "IPAM": {
+            "Driver": ipam.get("driver").and_then(text),
+            "Config": pools.collect::<Vec<_>>(),
+        },
+        "Internal": flag("internal"),
+        "Attachable": flag("attachable"),
+        "EnableIPv6": flag("enable_ipv6"),
+        "Labels": labels,
+    })
 }

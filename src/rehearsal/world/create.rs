@@ -1,87 +1,140 @@
-//! Creating and starting one container.
+//! How compose makes one container.
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value, json};
+
 use super::{
-    Container, Mount, MountKind, World,
+    Container, MountKind, Problem, World,
     converge::Run,
     deployment::{Compose, Deployment},
-    entities::fingerprint,
-    mounts::{MountSpec, Source},
+    mounts::Source,
     service::Service,
+    values::{many, text},
 };
 
 impl World {
-    pub(super) fn create_container(
+    /// Makes the container, without starting it, and puts it in the place of the old one.
+    pub(super) fn create_for_service(
         &mut self,
         run: &Run<'_>,
         hash: String,
         old: Option<&Container>,
-    ) -> Result<Container, String> {
+    ) -> Result<String, String> {
         let Run {
             deployment,
-            project,
             service,
             number,
+            ..
         } = *run;
-        let plain = || format!("{}-{}-{number}", deployment.project, service.name);
+        let plain = || {
+            // What an engine takes in a name; compose lets no project be called otherwise.
+            let name = format!("{}-{}-{number}", deployment.project, service.name);
+            let plain = name.chars().filter(char::is_ascii).collect::<String>();
+            plain.trim_start_matches('-').to_owned()
+        };
         let name = service.container_name.clone().unwrap_or_else(plain);
-        let taken = self.containers.values().find(|other| {
-            other.engine == deployment.engine
-                && other.name == name
-                && old.is_none_or(|old| old.id != other.id)
-        });
-        if let Some(other) = taken {
-            return Err(format!(
-                " Container {name}  Creating\nError response from daemon: Conflict. The container name \
-                 \"/{name}\" is already in use by container \"{}\". You have to remove (or rename) that \
-                 container to be able to reuse that name.",
-                other.id
-            ));
-        }
         let doing = if old.is_some() {
             "Recreate"
         } else {
             "Creating"
         };
-        let mounts = self.make_mounts(deployment, service, old).map_err(|what| {
-            format!(" Container {name}  {doing}\nError response from daemon: {what}")
-        })?;
-        let mut container = Container::new(&self.new_id(), &name, &service.image);
-        container.engine.clone_from(&deployment.engine);
-        container.created = self.seconds();
-        container.labels = self.labels(run, hash);
-        container.env = service
-            .env
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        container.command.clone_from(&service.command);
-        container.mounts = mounts;
-        container.ports.clone_from(&service.ports);
-        container.restart.clone_from(&service.restart);
-        for (key, attachment) in &service.networks {
-            let mut attachment = attachment.clone();
-            attachment.aliases.push(service.name.clone());
-            let network = project
-                .networks
-                .get(key)
-                .map_or(key, |network| &network.name);
-            if container.network_mode == "default" {
-                container.network_mode.clone_from(network);
+        let failed = |problem: Problem| {
+            let reason = problem.message;
+            format!(" Container {name}  {doing}\nError response from daemon: {reason}")
+        };
+        if deployment.by_hand {
+            self.make_bind_sources(service);
+        }
+        let body = self.body(run, hash, &name, old);
+        // Beside the old one first, so that it is still there where this fails.
+        let beside = old.map(|old| format!("{}_{name}", old.short_id()));
+        let engine = &deployment.engine;
+        let id = self
+            .create_container(engine, Some(beside.as_ref().unwrap_or(&name)), &body)
+            .map_err(failed)?;
+        for (network, endpoint) in endpoints(run, &name).into_iter().skip(1) {
+            self.connect(engine, &network, &id, &endpoint)
+                .map_err(failed)?;
+        }
+        if let Some(old) = old {
+            self.remove_container(&old.id, super::Volumes::Kept);
+            self.rename_container(&id, &name).map_err(failed)?;
+        }
+        Ok(id)
+    }
+
+    /// What a person binds is there.
+    fn make_bind_sources(&mut self, service: &Service) {
+        for spec in &service.mounts {
+            if let Source::Bind { path, .. } = &spec.source
+                && !self.has_path(path)
+            {
+                self.add_directory(path);
             }
-            container.networks.insert(network.clone(), attachment);
         }
-        if let Some(mode) = &service.network_mode {
-            let of = mode
-                .strip_prefix("service:")
-                .and_then(|of| self.existing(deployment, of, 1));
-            container.network_mode = of.map_or_else(
-                || mode.clone(),
-                |container| format!("container:{}", container.id),
-            );
+    }
+
+    fn body(&self, run: &Run<'_>, hash: String, name: &str, old: Option<&Container>) -> Value {
+        let (deployment, service) = (run.deployment, run.service);
+        let mut body = service.engine_config();
+        let mut labels = self.labels(run, hash);
+        if let Some(old) = old {
+            labels.insert(self.label("replace"), old.id.clone());
         }
-        Ok(container)
+        body["Labels"] = json!(labels);
+        let mut host = service.engine_host_config();
+        let (binds, mounts, tmpfs) = self.mounts_for(run, old);
+        host["Binds"] = if binds.is_empty() {
+            Value::Null
+        } else {
+            json!(binds)
+        };
+        host["Mounts"] = json!(mounts);
+        host["Tmpfs"] = Value::Object(tmpfs);
+        for (key, field) in [("pid", "PidMode"), ("ipc", "IpcMode")] {
+            if let Some(mode) = service.config.get(key).and_then(text) {
+                host[field] = json!(self.mode(deployment, &mode));
+            }
+        }
+        let from = many(service.config.get("volumes_from"));
+        let from = from.into_iter().filter_map(text);
+        let from = from.map(|from| self.volumes_from(deployment, &from));
+        host["VolumesFrom"] = match from.collect::<Vec<_>>() {
+            none if none.is_empty() => Value::Null,
+            some => json!(some),
+        };
+        let endpoints = endpoints(run, name);
+        host["NetworkMode"] = match (&service.network_mode, endpoints.first()) {
+            (Some(mode), _) => json!(self.mode(deployment, mode)),
+            (None, Some((network, _))) => json!(network),
+            (None, None) => json!("none"),
+        };
+        let first = endpoints.into_iter().take(1).collect::<Map<_, _>>();
+        body["HostConfig"] = host;
+        body["NetworkingConfig"] = json!({ "EndpointsConfig": first });
+        body
+    }
+
+    /// `service:a` as the engine knows it: `container:<id>`.
+    fn mode(&self, deployment: &Deployment, mode: &str) -> String {
+        let of = mode
+            .strip_prefix("service:")
+            .and_then(|of| self.existing(deployment, of, 1));
+        of.map_or_else(
+            || mode.to_owned(),
+            |container| format!("container:{}", container.id),
+        )
+    }
+
+    /// `a:ro` as the engine knows it: `<id>`. What comes after the service, compose 2.26 leaves out.
+    fn volumes_from(&self, deployment: &Deployment, from: &str) -> String {
+        if let Some(container) = from.strip_prefix("container:") {
+            return container.to_owned();
+        }
+        let service = from.split(':').next().unwrap_or_default();
+        self.existing(deployment, service, 1)
+            .map_or_else(|| service.to_owned(), |container| container.id)
     }
 
     fn labels(&self, run: &Run<'_>, hash: String) -> BTreeMap<String, String> {
@@ -98,7 +151,7 @@ impl World {
             ("config-hash", hash),
             ("container-number", number.to_string()),
             ("depends_on", depends_on.collect::<Vec<_>>().join(",")),
-            ("image", image_id(&service.image)),
+            ("image", self.image_of(service)),
             ("oneoff", "False".to_owned()),
             ("project", deployment.project.clone()),
             ("project.config_files", deployment.file.clone()),
@@ -120,133 +173,86 @@ impl World {
         labels
     }
 
-    fn make_mounts(
-        &mut self,
-        deployment: &Deployment,
-        service: &Service,
+    /// The id of the image that a service's name means now; empty where none is there.
+    pub(super) fn image_of(&self, service: &Service) -> String {
+        let image = self.image(&service.image);
+        image.map_or_else(String::new, |image| image.id.clone())
+    }
+
+    /// `Binds`, `Mounts` and `Tmpfs`.
+    fn mounts_for(
+        &self,
+        run: &Run<'_>,
         old: Option<&Container>,
-    ) -> Result<Vec<Mount>, String> {
-        let mut specs = service.mounts.clone();
-        for target in self.volumes_of_image(&service.image) {
-            if !specs.iter().any(|spec| spec.target == target) {
-                specs.push(MountSpec {
-                    source: Source::Anonymous,
-                    target,
-                    read_only: false,
-                });
-            }
-        }
-        // All binds are looked at before a volume is made.
-        for spec in &specs {
-            if let Source::Bind { path, create, .. } = &spec.source {
-                if !create && !deployment.by_hand && !self.has_path(path) {
-                    return Err(format!(
-                        "invalid mount config for type \"bind\": bind source path does not exist: {path}"
-                    ));
-                }
-                if !self.has_path(path) {
-                    self.add_directory(path);
-                }
-            }
-        }
-        let mut mounts = Vec::new();
-        for spec in specs {
-            // The programs carry anonymous volumes over, the library does not (N04).
-            let kept = old
-                .filter(|_| deployment.compose != Compose::Library)
-                .and_then(|old| old.mounts.iter().find(|mount| mount.target == spec.target))
-                .filter(|mount| mount.anonymous);
-            let (kind, name, anonymous) = match &spec.source {
-                Source::Bind { .. } => (MountKind::Bind, None, false),
-                Source::Tmpfs => (MountKind::Tmpfs, None, false),
-                Source::Volume { name } => (MountKind::Volume, Some(name.clone()), false),
-                Source::Anonymous => {
-                    let name = kept
-                        .and_then(|mount| mount.name.clone())
-                        .unwrap_or_else(|| {
-                            let name = self.new_id();
-                            self.make_volume(&deployment.engine, &name, BTreeMap::new());
-                            name
-                        });
-                    (MountKind::Volume, Some(name), true)
-                }
-            };
-            let source = match (&spec.source, &name) {
-                (Source::Bind { path, .. }, _) => path.clone(),
-                (_, Some(name)) => format!("/var/lib/docker/volumes/{name}/_data"),
-                (_, None) => String::new(),
-            };
-            let (target, read_only) = (spec.target, spec.read_only);
-            mounts.push(Mount {
-                kind,
-                name,
-                anonymous,
-                source,
-                target,
-                read_only,
-            });
-        }
-        Ok(mounts)
-    }
-
-    fn volumes_of_image(&self, image: &str) -> Vec<String> {
-        let name = image.rsplit('/').next().unwrap_or_default();
-        let name = name.split([':', '@']).next().unwrap_or_default();
-        self.image_volumes.get(name).cloned().unwrap_or_default()
-    }
-
-    /// Starts a container; fails where one of its ports is taken, and leaves it as it was.
-    pub(in crate::rehearsal) fn start_container(&mut self, id: &str) -> Result<(), String> {
-        let Some(mut container) = self.containers.get(id).cloned() else {
-            return Err(format!("No such container: {id}"));
+    ) -> (Vec<String>, Vec<Value>, Map<String, Value>) {
+        let service = run.service;
+        // The programs carry anonymous volumes over, the library does not (N04).
+        let kept = |target: &str| {
+            let old = old.filter(|_| run.deployment.compose != Compose::Library)?;
+            let mut mounts = old.mounts.iter();
+            let there = mounts.find(|one| one.target == target && one.kind == MountKind::Volume)?;
+            there.name.clone()
         };
-        for port in &mut container.ports {
-            if port.published == Some(0) {
-                port.published = Some(self.next.host_port);
-                self.next.host_port += 1;
+        let volume = |name: &str, target: &str| json!({ "Type": "volume", "Source": name, "Target": target });
+        let (mut binds, mut mounts, mut tmpfs) = (Vec::new(), Vec::new(), Map::new());
+        for spec in &service.mounts {
+            let target = spec.target.as_str();
+            let mut mount = match &spec.source {
+                Source::Bind { path, create, .. } if *create => {
+                    let mode = if spec.read_only { "ro" } else { "rw" };
+                    binds.push(format!("{path}:{target}:{mode}"));
+                    continue;
+                }
+                Source::Tmpfs {
+                    options: Some(options),
+                } => {
+                    tmpfs.insert(target.to_owned(), json!(options));
+                    continue;
+                }
+                Source::Bind { path, .. } => {
+                    json!({ "Type": "bind", "Source": path, "Target": target })
+                }
+                Source::Tmpfs { options: None } => json!({ "Type": "tmpfs", "Target": target }),
+                Source::Volume { name } => volume(name, target),
+                Source::Anonymous => match kept(target) {
+                    Some(name) => volume(&name, target),
+                    None => json!({ "Type": "volume", "Target": target, "VolumeOptions": {} }),
+                },
+            };
+            if spec.read_only {
+                mount["ReadOnly"] = json!(true);
+            }
+            mounts.push(mount);
+        }
+        let image = self.image(&service.image);
+        let declared = image.and_then(|image| image.config["Volumes"].as_object());
+        for target in declared.into_iter().flatten().map(|(target, _)| target) {
+            let written = service.mounts.iter().any(|spec| spec.target == *target);
+            if let Some(name) = kept(target).filter(|_| !written) {
+                mounts.push(volume(&name, target));
             }
         }
-        let running = self.containers.values().filter(|other| {
-            other.id != id && other.engine == container.engine && other.is_running()
-        });
-        let taken = running.flat_map(|other| &other.ports).find(|theirs| {
-            theirs.published.is_some()
-                && container.ports.iter().any(|ours| {
-                    let any = |address: &str| address == "0.0.0.0" || address == "::";
-                    ours.published == theirs.published
-                        && ours.protocol == theirs.protocol
-                        && (ours.address == theirs.address
-                            || any(&ours.address)
-                            || any(&theirs.address))
-                })
-        });
-        if let Some(port) = taken {
-            return Err(format!(
-                "Error response from daemon: driver failed programming external connectivity on endpoint \
-                 {} ({id}): Bind for {}:{} failed: port is already allocated",
-                container.name,
-                port.address,
-                port.published.unwrap_or_default()
-            ));
-        }
-        container.start(self.seconds());
-        for name in container
-            .mounts
-            .iter()
-            .filter_map(|mount| mount.name.as_ref())
-        {
-            let mut volumes = self.volumes.iter_mut();
-            let volume = volumes.find(|one| one.engine == container.engine && one.name == *name);
-            if let Some(volume) = volume.filter(|volume| volume.content.is_empty()) {
-                volume.content = format!("written by {} {}", container.name, &id[..12]);
-            }
-        }
-        self.containers.insert(id.to_owned(), container);
-        Ok(())
+        (binds, mounts, tmpfs)
     }
 }
 
-/// The id of an image by its name.
-pub(in crate::rehearsal) fn image_id(name: &str) -> String {
-    format!("sha256:{}", fingerprint(&format!("image {name}")))
+/// The networks of a service by their name on the engine, each with its `EndpointConfig`.
+fn endpoints(run: &Run<'_>, name: &str) -> Vec<(String, Value)> {
+    let Run {
+        project, service, ..
+    } = *run;
+    let endpoints = service.networks.iter().map(|(key, wish)| {
+        let named = project.networks.get(key);
+        let network = named.map_or(key, |network| &network.name);
+        let mut aliases = vec![name.to_owned(), service.name.clone()];
+        aliases.extend(wish.aliases.iter().cloned());
+        let ipam = match (wish.has_options, wish.address.as_str()) {
+            (false, _) => Value::Null,
+            (true, "") => json!({}),
+            (true, address) => json!({ "IPv4Address": address }),
+        };
+        let endpoint = json!({ "Aliases": aliases, "IPAMConfig": ipam });
+        (network.clone(), endpoint)
+    });
+    endpoints.collect()
 }

@@ -134,13 +134,7 @@ impl World {
     /// The compose file, `.env` and what `env_file` names are read from [`World::host`]; every path
     /// that the text binds is there afterwards.
     pub fn start_by_hand(&mut self, project: &str, folder: &str) -> Result<(), String> {
-        let names = [
-            format!("{}-compose.yml", self.tool),
-            "compose.yaml".to_owned(),
-        ];
-        let mut files = names.iter().map(|name| format!("{folder}/{name}"));
-        let file = files.find(|path| self.read_host(path).is_some());
-        let file = file.ok_or_else(|| format!("no configuration file in {folder}"))?;
+        let file = self.compose_file(folder)?;
         self.start_file_by_hand(project, folder, &file)
     }
 
@@ -151,12 +145,39 @@ impl World {
         folder: &str,
         file: &str,
     ) -> Result<(), String> {
+        let deployment = self.deployment_by_hand(project, folder, file)?;
+        self.up(&deployment)
+    }
+
+    /// The services that a `compose up -d` by hand would create or recreate; changes nothing.
+    pub fn up_would_change(&self, project: &str, folder: &str) -> Result<Vec<String>, String> {
+        let file = self.compose_file(folder)?;
+        let deployment = self.deployment_by_hand(project, folder, &file)?;
+        self.changed_by(&deployment)
+    }
+
+    fn compose_file(&self, folder: &str) -> Result<String, String> {
+        let names = [
+            format!("{}-compose.yml", self.tool),
+            "compose.yaml".to_owned(),
+        ];
+        let mut files = names.iter().map(|name| format!("{folder}/{name}"));
+        let file = files.find(|path| self.read_host(path).is_some());
+        file.ok_or_else(|| format!("no configuration file in {folder}"))
+    }
+
+    fn deployment_by_hand(
+        &self,
+        project: &str,
+        folder: &str,
+        file: &str,
+    ) -> Result<Deployment, String> {
         let text = self
             .read_host(file)
             .ok_or_else(|| format!("no such file: {file}"))?
             .to_owned();
         let env_path = format!("{folder}/.env");
-        let deployment = Deployment {
+        Ok(Deployment {
             engine: self.engine.id.clone(),
             project: project.to_owned(),
             text,
@@ -170,8 +191,7 @@ impl World {
                 Hand::V5_6 => Compose::V5_6,
             },
             by_hand: true,
-        };
-        self.up(&deployment)
+        })
     }
 
     pub(super) fn resolve(&self, deployment: &Deployment) -> Result<Project, String> {

@@ -1,8 +1,12 @@
 //! The things in a world.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// An environment of the manager: the engine that it reaches there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -76,171 +80,17 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// A container.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Container {
-    /// 64 hexadecimal digits.
+/// An image that lies on the host.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Image {
+    /// `sha256:` and 64 hexadecimal digits.
     pub id: String,
-    /// The id of the engine it is on.
-    pub engine: String,
-    /// Without the leading slash.
-    pub name: String,
-    /// The image as it was named.
-    pub image: String,
-    /// `created`, `running` or `exited`.
-    pub state: String,
-    /// Of the last run.
-    pub exit_code: i64,
+    /// Its names with their tags.
+    pub tags: BTreeSet<String>,
+    /// `Config`: what a container gets that says nothing else.
+    pub config: Value,
     /// Seconds since 1970.
     pub created: i64,
-    /// Seconds since 1970; 0 is never.
-    pub started: i64,
-    /// Seconds since 1970; 0 is never.
-    pub finished: i64,
-    /// All labels.
-    pub labels: BTreeMap<String, String>,
-    /// `NAME=VALUE`, in the order of the names.
-    pub env: Vec<String>,
-    /// The command, word by word.
-    pub command: Vec<String>,
-    /// Everything mounted into it.
-    pub mounts: Vec<Mount>,
-    /// Its ports, published or only exposed.
-    pub ports: Vec<Port>,
-    /// `default`, `host`, `none`, `container:<id>` or a network's name.
-    pub network_mode: String,
-    /// The networks it is on, by name.
-    pub networks: BTreeMap<String, Attachment>,
-    /// `no`, `always`, `unless-stopped`, `on-failure`.
-    pub restart: String,
-}
-
-impl Container {
-    pub(super) fn new(id: &str, name: &str, image: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            engine: String::new(),
-            name: name.to_owned(),
-            image: image.to_owned(),
-            state: "created".to_owned(),
-            exit_code: 0,
-            created: 0,
-            started: 0,
-            finished: 0,
-            labels: BTreeMap::new(),
-            env: Vec::new(),
-            command: Vec::new(),
-            mounts: Vec::new(),
-            ports: Vec::new(),
-            network_mode: "default".to_owned(),
-            networks: BTreeMap::new(),
-            restart: "no".to_owned(),
-        }
-    }
-
-    /// Whether it runs.
-    pub fn is_running(&self) -> bool {
-        self.state == "running"
-    }
-
-    pub(super) fn start(&mut self, now: i64) {
-        "running".clone_into(&mut self.state);
-        self.started = now;
-    }
-
-    /// Ends the run, as a container that stops by itself.
-    pub fn exit(&mut self, code: i64, now: i64) {
-        "exited".clone_into(&mut self.state);
-        self.exit_code = code;
-        self.finished = now;
-    }
-
-    /// The state in the engine's words: `Up 2 hours`, `Exited (0) 3 days ago`.
-    pub fn status(&self, now: i64) -> String {
-        match self.state.as_str() {
-            "running" => format!("Up {}", duration(now - self.started)),
-            "exited" => format!(
-                "Exited ({}) {} ago",
-                self.exit_code,
-                duration(now - self.finished)
-            ),
-            "created" => "Created".to_owned(),
-            other => other.to_owned(),
-        }
-    }
-}
-
-/// A time span as the engine rounds it.
-fn duration(seconds: i64) -> String {
-    match seconds {
-        ..1 => "Less than a second".to_owned(),
-        1 => "1 second".to_owned(),
-        2..60 => format!("{seconds} seconds"),
-        60..120 => "About a minute".to_owned(),
-        120..3600 => format!("{} minutes", seconds / 60),
-        3600..7200 => "About an hour".to_owned(),
-        7200..172_800 => format!("{} hours", seconds / 3600),
-        172_800..1_209_600 => format!("{} days", seconds / 86_400),
-        1_209_600..5_184_000 => format!("{} weeks", seconds / 604_800),
-        _ => format!("{} months", seconds / 2_592_000),
-    }
-}
-
-/// One mount of a container.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Mount {
-    /// What kind of mount it is.
-    pub kind: MountKind,
-    /// The volume's name; `None` for other kinds.
-    pub name: Option<String>,
-    /// Whether the volume was made for this mount and has no name of its own.
-    pub anonymous: bool,
-    /// Where it lies on the host; empty for tmpfs.
-    pub source: String,
-    /// Where it appears in the container.
-    pub target: String,
-    /// Whether the container cannot write to it.
-    pub read_only: bool,
-}
-
-impl Mount {
-    pub(super) fn is_volume(&self, name: &str) -> bool {
-        self.name.as_deref() == Some(name)
-    }
-}
-
-/// The kinds of mounts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MountKind {
-    /// A path of the host.
-    Bind,
-    /// A volume of the engine.
-    Volume,
-    /// Memory.
-    Tmpfs,
-}
-
-/// A port of a container.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Port {
-    /// The address of the host it is published on; empty where it is not.
-    pub address: String,
-    /// The port of the host; `None` where it is only exposed.
-    pub published: Option<u16>,
-    /// The port inside.
-    pub target: u16,
-    /// `tcp`, `udp` or `sctp`.
-    pub protocol: String,
-}
-
-/// How a container is on a network.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Attachment {
-    /// Its names there.
-    pub aliases: Vec<String>,
-    /// A fixed address; empty where the engine chooses.
-    pub address: String,
 }
 
 /// A volume of an engine.
@@ -250,6 +100,10 @@ pub struct Volume {
     pub name: String,
     /// The id of the engine it is on.
     pub engine: String,
+    /// `local`, …
+    pub driver: String,
+    /// The driver's options.
+    pub options: BTreeMap<String, String>,
     /// All labels.
     pub labels: BTreeMap<String, String>,
     /// Stands for the data in it: who wrote first, so that a test sees whether data survived.
@@ -259,7 +113,7 @@ pub struct Volume {
 }
 
 /// A network of an engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Network {
     /// 64 hexadecimal digits.
     pub id: String,
@@ -269,10 +123,78 @@ pub struct Network {
     pub engine: String,
     /// `bridge`, …
     pub driver: String,
+    /// The driver's options.
+    pub options: BTreeMap<String, String>,
+    /// `IPAM`, as it is shown.
+    pub ipam: Value,
+    /// Who chose the subnet.
+    pub subnet_by: SubnetBy,
+    /// Whether nothing outside is reached.
+    pub internal: bool,
+    /// Whether containers of no service can join.
+    pub attachable: bool,
+    /// `EnableIPv6`
+    pub ipv6: bool,
     /// All labels.
     pub labels: BTreeMap<String, String>,
     /// Seconds since 1970.
     pub created: i64,
+}
+
+/// Who chose the subnet of a network; only where a person did can addresses be fixed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum SubnetBy {
+    /// The engine.
+    Engine,
+    /// Whoever made the network.
+    Person,
+}
+
+impl Network {
+    /// `bridge`, `host` or `none`, which every engine has.
+    pub fn is_predefined(&self) -> bool {
+        PREDEFINED.contains(&self.name.as_str())
+    }
+
+    /// A field of the first `IPAM.Config`.
+    pub(in crate::rehearsal) fn pool(&self, field: &str) -> &str {
+        let pool = self.ipam["Config"].get(0).and_then(|pool| pool.get(field));
+        pool.and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// The networks that every engine has.
+pub(super) const PREDEFINED: [&str; 3] = ["bridge", "host", "none"];
+
+/// `IPAM` with one pool.
+pub(super) fn one_pool(subnet: &str, gateway: &str) -> Value {
+    json!({
+        "Driver": "default",
+        "Options": null,
+        "Config": [{ "Subnet": subnet, "Gateway": gateway }],
+    })
+}
+
+/// Why an engine does not do a call, as it says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The HTTP status.
+    pub status: u16,
+    /// `message` in the body.
+    pub message: String,
+}
+
+impl Problem {
+    pub(in crate::rehearsal) fn new(status: u16, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+        }
+    }
+
+    pub(in crate::rehearsal) fn no_container(name: &str) -> Self {
+        Self::new(404, format!("No such container: {name}"))
+    }
 }
 
 /// A path of the host.

@@ -31,7 +31,10 @@ pub(super) enum Source {
         name: String,
     },
     Anonymous,
-    Tmpfs,
+    /// Memory; `tmpfs:` gives options, `volumes:` none.
+    Tmpfs {
+        options: Option<String>,
+    },
 }
 
 impl MountSpec {
@@ -40,7 +43,7 @@ impl MountSpec {
             Source::Bind { path, create, .. } => json!({ "bind": path, "create": create }),
             Source::Volume { name } => json!({ "volume": name }),
             Source::Anonymous => json!("anonymous"),
-            Source::Tmpfs => json!("tmpfs"),
+            Source::Tmpfs { .. } => json!("tmpfs"),
         };
         json!({ "source": source, "target": self.target, "read_only": self.read_only })
     }
@@ -65,10 +68,12 @@ pub(super) fn of(
     }
     for item in many(value.get("tmpfs")) {
         let item = text(item).unwrap_or_default();
-        let target = item.split(':').next().unwrap_or_default().to_owned();
+        let (target, options) = item.split_once(':').unwrap_or((&item, ""));
         mounts.push(MountSpec {
-            source: Source::Tmpfs,
-            target,
+            source: Source::Tmpfs {
+                options: Some(options.to_owned()),
+            },
+            target: target.to_owned(),
             read_only: false,
         });
     }
@@ -148,7 +153,7 @@ fn long_mount(
 ) -> Result<MountSpec, String> {
     let field = |key: &str| item.get(key).and_then(text);
     let source = match (field("type").as_deref(), field("source")) {
-        (Some("tmpfs"), _) => Source::Tmpfs,
+        (Some("tmpfs"), _) => Source::Tmpfs { options: None },
         (Some("bind"), Some(path)) => {
             let option = item
                 .get("bind")

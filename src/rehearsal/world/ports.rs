@@ -36,6 +36,7 @@ pub(super) fn of(service: &Value, name: &str) -> Result<Vec<Port>, String> {
             ports.push(Port {
                 address: String::new(),
                 published: None,
+                bound: None,
                 target,
                 protocol,
             });
@@ -52,8 +53,9 @@ fn long(item: &Value) -> Option<Vec<Port>> {
         None => 0,
     };
     Some(vec![Port {
-        address: field("host_ip").unwrap_or_else(|| "0.0.0.0".to_owned()),
+        address: field("host_ip").unwrap_or_default(),
         published: Some(published),
+        bound: None,
         target,
         protocol: field("protocol").unwrap_or_else(|| "tcp".to_owned()),
     }])
@@ -67,10 +69,10 @@ fn short(item: &str) -> Option<Vec<Port>> {
         None => (None, numbers),
     };
     let (address, published) = match rest {
-        None => ("0.0.0.0", None),
+        None => ("", None),
         Some(rest) => match rest.rsplit_once(':') {
             Some((address, published)) => (address.trim_matches(['[', ']']), Some(published)),
-            None => ("0.0.0.0", Some(rest)),
+            None => ("", Some(rest)),
         },
     };
     let targets = range(target)?;
@@ -84,6 +86,7 @@ fn short(item: &str) -> Option<Vec<Port>> {
     let port = |(published, target)| Port {
         address: address.to_owned(),
         published: Some(published),
+        bound: None,
         target,
         protocol: protocol.to_owned(),
     };

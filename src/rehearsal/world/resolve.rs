@@ -40,6 +40,8 @@ pub(super) struct Shared {
     pub name: String,
     pub external: bool,
     pub labels: BTreeMap<String, String>,
+    /// What else is written below its key.
+    pub written: Value,
 }
 
 const TOP: [&str; 8] = [
@@ -183,6 +185,7 @@ fn shared(section: Option<&Value>, project: &str, with_default: bool) -> BTreeMa
                     name,
                     external,
                     labels,
+                    written: value.clone(),
                 },
             );
         }
@@ -195,6 +198,7 @@ fn shared(section: Option<&Value>, project: &str, with_default: bool) -> BTreeMa
             name,
             external: false,
             labels,
+            written: Value::Null,
         };
         found.entry("default".to_owned()).or_insert(default);
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Attachment, Port, files,
+    Port, files,
     mounts::{self, MountSpec},
     ports,
     resolve::{Context, Shared, unknown},
@@ -24,14 +25,24 @@ pub(super) struct Service {
     pub mounts: Vec<MountSpec>,
     pub ports: Vec<Port>,
     pub network_mode: Option<String>,
-    /// Attachments by the key of the network.
-    pub networks: BTreeMap<String, Attachment>,
+    /// By the key of the network.
+    pub networks: BTreeMap<String, Wish>,
     pub depends_on: BTreeMap<String, Dependency>,
     pub profiles: Vec<String>,
     pub labels: BTreeMap<String, String>,
     pub restart: String,
     /// What the hash of the configuration is made of.
     pub config: Value,
+}
+
+/// How a service wants to be on a network.
+#[derive(Default, Serialize)]
+pub(super) struct Wish {
+    pub aliases: Vec<String>,
+    /// A fixed address; empty where the engine chooses.
+    pub address: String,
+    /// Whether anything is written below the network's key.
+    pub has_options: bool,
 }
 
 /// One `depends_on`, written or implied.
@@ -217,10 +228,7 @@ impl Service {
             Some(_) => BTreeMap::new(),
             None => networks(name, value, sections)?,
         };
-        let command = match value.get("command") {
-            Some(Value::String(line)) => line.split_whitespace().map(str::to_owned).collect(),
-            other => many(other).into_iter().filter_map(text).collect(),
-        };
+        let command = words(value.get("command"));
         let replicas = field("scale")
             .or_else(|| value.get("deploy")?.get("replicas").and_then(text))
             .and_then(|count| count.parse().ok())
@@ -246,7 +254,7 @@ impl Service {
                 .into_iter()
                 .map(|(name, value)| (name, value.unwrap_or_default()))
                 .collect(),
-            restart: field("restart").unwrap_or_else(|| "no".to_owned()),
+            restart: field("restart").unwrap_or_default(),
             config: Value::Null,
         };
         service.config = service.configuration(value);
@@ -301,6 +309,14 @@ impl Service {
     }
 }
 
+/// A command, word by word.
+pub(super) fn words(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::String(line)) => line.split_whitespace().map(str::to_owned).collect(),
+        other => many(other).into_iter().filter_map(text).collect(),
+    }
+}
+
 /// What the container gets: `env_file`s in their order, then `environment`.
 fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, String>, String> {
     let mut env = BTreeMap::new();
@@ -340,7 +356,7 @@ fn networks(
     name: &str,
     value: &Value,
     sections: &Sections<'_>,
-) -> Result<BTreeMap<String, Attachment>, String> {
+) -> Result<BTreeMap<String, Wish>, String> {
     let mut found = BTreeMap::new();
     match value.get("networks") {
         Some(Value::Object(map)) => {
@@ -353,17 +369,22 @@ fn networks(
                     .get("ipv4_address")
                     .and_then(text)
                     .unwrap_or_default();
-                found.insert(key.clone(), Attachment { aliases, address });
+                let wish = Wish {
+                    aliases,
+                    address,
+                    has_options: options.is_object(),
+                };
+                found.insert(key.clone(), wish);
             }
         }
         other => {
             for key in many(other).into_iter().filter_map(text) {
-                found.insert(key, Attachment::default());
+                found.insert(key, Wish::default());
             }
         }
     }
     if found.is_empty() {
-        found.insert("default".to_owned(), Attachment::default());
+        found.insert("default".to_owned(), Wish::default());
     }
     match found
         .keys()

@@ -1,6 +1,9 @@
 //! The world's rules, each by the fact it models.
 
+mod engine;
+mod networks;
 mod newer;
+mod up;
 
 use super::*;
 
@@ -80,8 +83,11 @@ fn anonymous(world: &World, name: &str) -> String {
         .unwrap()
 }
 
+/// What compose gives the container; the image adds its `PATH`.
 fn env(world: &World) -> Vec<String> {
-    world.container("app-a-1").unwrap().env.clone()
+    let mut env = world.container("app-a-1").unwrap().env.clone();
+    assert!(env.pop().unwrap().starts_with("PATH="));
+    env
 }
 
 fn service(lines: &str) -> String {
@@ -170,7 +176,7 @@ fn m04_down_keeps_named_volumes_and_forgets_anonymous_ones() {
     let scratch = anonymous(&world, "app-a-1");
     world.down("app");
     assert!(world.project("app").is_empty());
-    assert_eq!(world.networks, []);
+    assert!(world.networks.iter().all(Network::is_predefined));
     let dangling = world
         .dangling()
         .into_iter()
@@ -265,7 +271,7 @@ fn m09_env_alone_reaches_no_container() {
     let text = service("    command: sleep ${A}\n");
     create_with(&mut world, &text, &[("A", "7")]).unwrap();
     let container = world.container("app-a-1").unwrap();
-    assert_eq!(container.env, [""; 0]);
+    assert_eq!(env(&world), [""; 0]);
     assert_eq!(container.command, ["sleep", "7"]);
 }
 

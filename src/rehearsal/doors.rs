@@ -1,0 +1,147 @@
+//! Where the fronts are entered: each can be closed, so that connections are refused, and opened again.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    os::{
+        fd::OwnedFd,
+        unix::net::{UnixListener, UnixStream},
+    },
+    path::{Path, PathBuf},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
+
+use super::Peer;
+
+/// The addresses of both fronts, and which of them are closed.
+pub(super) struct Doors {
+    pub port: u16,
+    pub socket: PathBuf,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    manager: Door,
+    engine: Door,
+    /// Keeps the port while nobody listens on it, so that no other program takes it.
+    kept: Option<OwnedFd>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Door {
+    #[default]
+    Open,
+    /// The listener is asked to end.
+    Closing,
+    Closed,
+}
+
+impl Doors {
+    /// Both open.
+    pub fn open(socket: &Path) -> io::Result<(Self, TcpListener, UnixListener)> {
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let unix = UnixListener::bind(socket)?;
+        let doors = Self {
+            port: tcp.local_addr()?.port(),
+            socket: socket.to_owned(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        };
+        Ok((doors, tcp, unix))
+    }
+
+    /// Closes one; on return connections are refused.
+    pub fn close(&self, peer: Peer) {
+        let mut state = self.state();
+        if *state.door(peer) == Door::Open {
+            *state.door(peer) = Door::Closing;
+        }
+        drop(state);
+        self.knock(peer);
+        let mut state = self.state();
+        while *state.door(peer) == Door::Closing {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Wakes a listener, so that it looks whether it is over.
+    pub fn knock(&self, peer: Peer) {
+        match peer {
+            Peer::Manager => drop(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))),
+            Peer::Engine => drop(UnixStream::connect(&self.socket)),
+        }
+    }
+
+    /// Whether the listener is to end.
+    pub fn is_closing(&self, peer: Peer) -> bool {
+        *self.state().door(peer) != Door::Open
+    }
+
+    /// The listener has ended.
+    pub fn closed(&self, peer: Peer) {
+        let mut state = self.state();
+        if peer == Peer::Manager {
+            // Where it cannot be kept, the port is very likely free later on, too.
+            state.kept = keep(self.port).ok();
+        }
+        *state.door(peer) = Door::Closed;
+        self.changed.notify_all();
+    }
+
+    /// The manager's door again, if it was closed.
+    pub fn reopen_manager(&self) -> io::Result<Option<TcpListener>> {
+        let mut state = self.state();
+        if *state.door(Peer::Manager) != Door::Closed {
+            return Ok(None);
+        }
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port))?;
+        state.kept = None;
+        *state.door(Peer::Manager) = Door::Open;
+        Ok(Some(listener))
+    }
+
+    /// The engine's door again, if it was closed.
+    pub fn reopen_engine(&self) -> io::Result<Option<UnixListener>> {
+        let mut state = self.state();
+        if *state.door(Peer::Engine) != Door::Closed {
+            return Ok(None);
+        }
+        std::fs::remove_file(&self.socket)?;
+        let listener = UnixListener::bind(&self.socket)?;
+        *state.door(Peer::Engine) = Door::Open;
+        Ok(Some(listener))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn door(&mut self, peer: Peer) -> &mut Door {
+        match peer {
+            Peer::Manager => &mut self.manager,
+            Peer::Engine => &mut self.engine,
+        }
+    }
+}
+
+/// A socket that is bound to the port and does not listen.
+fn keep(port: u16) -> io::Result<OwnedFd> {
+    let socket = socket_with(
+        AddressFamily::INET,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+    Ok(socket)
+}
