@@ -145,6 +145,14 @@ impl Run<'_, '_> {
         let Some(containers) = before.containers.as_deref().filter(|list| !list.is_empty()) else {
             return Ok(());
         };
+        if containers
+            .iter()
+            .any(|container| container.image.is_empty())
+        {
+            self.warn(
+                "the container command lists the stack's containers and does not say what they are: what is lost with them is not known",
+            );
+        }
         let base_url = self.m.base_url;
         let port = base_url.is_this_host().then(|| base_url.port());
         if let Some(refusal) = plan::runs_manager(containers, port) {
