@@ -10,12 +10,16 @@ mod beyond;
 mod calling;
 #[path = "integration/calls.rs"]
 mod calls;
+#[path = "integration/disk.rs"]
+mod disk;
 #[path = "integration/environment.rs"]
 mod environment;
 #[path = "integration/listing.rs"]
 mod listing;
 #[path = "integration/output.rs"]
 mod output;
+#[path = "integration/proxies.rs"]
+mod proxies;
 #[path = "integration/rehearse.rs"]
 mod rehearse;
 #[path = "integration/render.rs"]

@@ -1,0 +1,188 @@
+//! A disk that is full or read-only, and two runs at once.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use stacklift::rehearsal::{Call, Kind};
+
+use crate::bench::{Bench, PLAIN, Run};
+
+/// The binary in a mount namespace of its own, where `mounts` have been made; the runner of these tests
+/// sees nothing of them.
+fn in_its_own_mounts(bench: &Bench, mounts: &str) -> Option<Run> {
+    let probe = Command::new("unshare")
+        .args(["--mount", "sh", "-c", "mount -t tmpfs -o size=4k none /mnt"])
+        .stderr(Stdio::null())
+        .status();
+    if !probe.is_ok_and(|probe| probe.success()) {
+        // Said, since nothing may be left out in silence: this host lets nobody mount.
+        eprintln!("left out: mounting is not allowed here");
+        return None;
+    }
+    let inner = bench.command(&["web"]);
+    let script = format!("set -e\n{mounts}\nexec \"$0\" web");
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "sh", "-c", &script])
+        .arg(inner.get_program())
+        .env_clear()
+        .stdin(Stdio::null());
+    for (name, value) in inner.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    Some(Run::of(&mut command))
+}
+
+fn untouched(bench: &Bench, before: &[String]) {
+    assert_eq!(bench.containers("web"), before);
+    assert!(bench.nothing_was_changed());
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).expect("the directory");
+    entries
+        .map(|entry| {
+            entry
+                .expect("it")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn a_full_disk_at_the_backup() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    let before = bench.containers("web");
+    let dir_text = dir.display();
+    // A file system with room for the compose file and for nothing else.
+    let mounts = format!(
+        "cp {dir_text}/docker-compose.yml /tmp/kept-$$\nmount -t tmpfs -o size=8k none {dir_text}\n\
+         cp /tmp/kept-$$ {dir_text}/docker-compose.yml\nrm /tmp/kept-$$\n\
+         head -c 100000 /dev/zero > {dir_text}/full 2>/dev/null || true"
+    );
+    let Some(run) = in_its_own_mounts(&bench, &mounts) else {
+        return;
+    };
+    drop(run.code(1).says(&[
+        "failed to write the backup",
+        "No space left on device",
+        "the stack is as it was",
+        "make room",
+    ]));
+    untouched(&bench, &before);
+}
+
+#[test]
+fn a_read_only_disk_at_the_backup() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    let before = bench.containers("web");
+    let dir_text = dir.display();
+    let mounts = format!("mount --bind {dir_text} {dir_text}\nmount -o remount,ro,bind {dir_text}");
+    let Some(run) = in_its_own_mounts(&bench, &mounts) else {
+        return;
+    };
+    drop(run.code(1).says(&[
+        "failed to write the backup",
+        "Read-only file system",
+        "the stack is as it was",
+    ]));
+    untouched(&bench, &before);
+    assert_eq!(names(&dir), ["docker-compose.yml"]);
+}
+
+#[test]
+fn a_full_or_read_only_disk_at_the_snapshot() {
+    for (mount, cause) in [
+        (
+            "mount -t tmpfs -o size=4k none STATE\nhead -c 100000 /dev/zero > STATE/full 2>/dev/null || true",
+            "No space left on device",
+        ),
+        ("mount -t tmpfs -o ro none STATE", "Read-only file system"),
+    ] {
+        let bench = Bench::new();
+        bench.record("web", 1);
+        bench.started("web", PLAIN, None);
+        let before = bench.containers("web");
+        fs::create_dir(bench.state()).expect("the state folder");
+        let state = bench.state().display().to_string();
+        let Some(run) = in_its_own_mounts(&bench, &mount.replace("STATE", &state)) else {
+            return;
+        };
+        drop(run.code(1).says(&[
+            "failed to write a snapshot",
+            cause,
+            "the stack is as it was",
+            "STACKLIFT_STATE_DIR",
+        ]));
+        untouched(&bench, &before);
+    }
+}
+
+#[test]
+fn a_file_that_may_not_grow_leaves_no_half_backup() {
+    // The same without mounting: no file may be longer than 512 bytes.
+    let bench = Bench::new();
+    let text = format!("{PLAIN}# {}\n", "x".repeat(2000));
+    let dir = bench.started("web", &text, None);
+    let before = bench.containers("web");
+    let inner = bench.command(&["web"]);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" web"])
+        .arg(inner.get_program())
+        .env_clear()
+        .stdin(Stdio::null());
+    for (name, value) in inner.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    drop(
+        Run::of(&mut command)
+            .code(1)
+            .says(&["failed to write the backup", "the stack is as it was"]),
+    );
+    untouched(&bench, &before);
+    assert_eq!(names(&dir), ["docker-compose.yml"]);
+}
+
+#[test]
+fn the_second_of_two_runs_says_so() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    // The first waits for an answer.
+    bench.rehearsal.faults().once(Call::Create, Kind::HangAfter);
+    let mut first = bench
+        .command(&["web", "--timeout", "20s"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    while bench.calls(Call::Create).is_empty() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let requests = bench.rehearsal.requests().len();
+    for args in [&["web"][..], &["restore", "web"], &["web", "--force"]] {
+        let run = bench.run(args).code(1);
+        drop(run.says(&[
+            "another run of stacklift works on the stack web",
+            "hint: wait",
+        ]));
+    }
+    assert_eq!(
+        bench.rehearsal.requests().len(),
+        requests,
+        "it asked nobody"
+    );
+    first.kill().expect("killed");
+    first.wait().expect("it ends");
+    // The lock went with it.
+    bench.run(&["web"]).code(0);
+}

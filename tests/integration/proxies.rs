@@ -1,0 +1,130 @@
+//! What stands in front of a manager, and keys that do not see all: each answer has a hint of its own.
+
+use stacklift::rehearsal::{Call, Kind};
+
+use crate::bench::{Bench, PLAIN, Run};
+
+const PAGE: &str = "<!DOCTYPE html>\n<html><title>Log in</title></html>";
+const REFUSED: &str = "{\"message\":\"no\",\"details\":\"no\"}";
+
+#[test]
+fn each_status_has_its_own_hint() {
+    let cases = [
+        (401, REFUSED, "STACKMGR_API_KEY"),
+        (403, REFUSED, "a key of an administrator"),
+        (404, REFUSED, "check --base-url and --endpoint"),
+        (409, REFUSED, "the name is taken"),
+        (413, PAGE, "too large for a proxy"),
+        (429, PAGE, "limits requests: wait"),
+        (500, REFUSED, "log says more"),
+        (501, REFUSED, "log says more"),
+        (502, PAGE, "got no answer from it"),
+        (503, PAGE, "is not ready: wait"),
+        (504, PAGE, "lost patience"),
+        (302, "", "perhaps to a login page"),
+        (200, PAGE, "its login page"),
+        (500, PAGE, "an HTML page is no answer"),
+    ];
+    for call in [Call::List, Call::Create] {
+        for (status, body, hint) in cases {
+            // A create that the manager itself refuses says what to mend.
+            if call == Call::Create && status >= 500 && body == REFUSED {
+                continue;
+            }
+            let bench = Bench::new();
+            bench.started("web", PLAIN, None);
+            let kind = Kind::Status(status, body.to_owned());
+            bench.rehearsal.faults().set(call, kind);
+            let run = bench.run(&["web"]).code(1);
+            let hints: Vec<&str> = run
+                .err
+                .lines()
+                .filter(|line| line.starts_with("hint: "))
+                .collect();
+            assert!(
+                hints.first().is_some_and(|first| first.contains(hint)),
+                "{call} {status}: no {hint:?} in {run:#?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let kind = Kind::Body(504, PAGE.as_bytes().to_vec());
+    bench.rehearsal.faults().once(Call::Create, kind);
+    bench
+        .run(&["web"])
+        .code(1)
+        .says(&[
+            "status 504, an HTML page; the manager has record 1 of the stack all the same (active)",
+            "state: the stack is at the manager as record 1, deployed; 1 container of it is here",
+        ])
+        .hides("absent");
+    let kind = Kind::Status(504, PAGE.to_owned());
+    bench.rehearsal.faults().once(Call::Create, kind);
+    bench
+        .run(&["web"])
+        .code(1)
+        .says(&["state: the manager has no record of the stack, and may be deploying it"]);
+}
+
+/// A run with the key of a user who is no administrator.
+fn as_a_user(bench: &Bench) -> Run {
+    const USER: &str = "ptr_user-key-99d2";
+    bench
+        .rehearsal
+        .world(|world| world.add_user(USER, "somebody"));
+    let mut command = bench.command(&["web"]);
+    let run = Run::of(command.env("STACKMGR_API_KEY", USER));
+    assert!(!run.all().contains(USER), "{run:#?}");
+    run
+}
+
+const WARNING: &str = "the key is no administrator's";
+
+#[test]
+fn a_key_that_does_not_see_every_record_is_warned_of() {
+    let bench = Bench::new();
+    bench.record("web", 1);
+    bench.started("web", PLAIN, None);
+    // The record is not shown to it, and the create fails on its name.
+    as_a_user(&bench)
+        .code(1)
+        .says(&[WARNING, "a record of web may be there unseen"]);
+    assert_eq!(bench.calls(Call::Me).len(), 1);
+}
+
+#[test]
+fn it_is_asked_only_where_something_is_at_stake_and_no_record_is_seen() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    as_a_user(&bench).code(0).hides(WARNING);
+    assert!(bench.calls(Call::Me).is_empty());
+    let bench = Bench::new();
+    bench.record("web", 1);
+    bench.started("web", PLAIN, None);
+    bench.run(&["web"]).code(0).hides(WARNING);
+    assert!(bench.calls(Call::Me).is_empty());
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.run(&["web"]).code(0).hides(WARNING);
+    assert_eq!(bench.calls(Call::Me).len(), 1);
+}
+
+#[test]
+fn what_cannot_be_known_of_the_key_is_not_warned_of() {
+    for kind in [
+        Kind::Status(404, REFUSED.to_owned()),
+        Kind::Garbage,
+        Kind::CloseBefore,
+        Kind::Body(200, b"{}".to_vec()),
+    ] {
+        let bench = Bench::new();
+        bench.started("web", PLAIN, None);
+        bench.rehearsal.faults().set(Call::Me, kind);
+        as_a_user(&bench).code(0).hides("warning");
+    }
+}
