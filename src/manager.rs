@@ -25,6 +25,7 @@ pub mod fuzzing;
 mod hints;
 mod http;
 mod list;
+mod scan;
 mod tls;
 mod wire;
 

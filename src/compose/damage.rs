@@ -166,9 +166,11 @@ fn no_longer_yaml(original: &Document<'_>, error: &ParseError, stack_dir: &str) 
             message: error.message.clone(),
         },
     };
-    std::iter::once(failure)
+    let mut damages: Vec<_> = std::iter::once(failure)
         .chain(left_over.take(MOST - 1))
-        .collect()
+        .collect();
+    damages.sort();
+    damages
 }
 
 #[cfg(test)]

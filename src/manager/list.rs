@@ -1,8 +1,8 @@
 //! A JSON array read entry by entry, so that its length does not show in the memory.
 //!
-//! Entries are parsed where they lie in the buffer; one that is cut by the buffer's end is parsed again
-//! when more of it has come. The whole array is checked: what is cut off or goes on behind its end is an
-//! error, never a shorter list.
+//! Entries are looked at where they lie in the buffer; one that is cut by the buffer's end is gone on with when
+//! more of it has come. The whole array is checked: what is cut off or goes on behind its end is an error,
+//! never a shorter list.
 
 use std::{
     borrow::Cow,
@@ -10,12 +10,15 @@ use std::{
     ops::Range,
 };
 
-use memchr::{memchr, memmem::Finder};
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::Deserializer;
+use memchr::memmem::Finder;
+use serde::Deserialize;
 
-/// How much is asked of the reader at a time.
-const CHUNK: usize = 64 * 1024;
+use super::scan::{Found, Scan, is_blank};
+
+/// How much is held at first: several of the pieces that TLS gives.
+const HELD: usize = 64 * 1024;
+/// How much room there must be to ask the reader for more.
+const ROOM: usize = 16 * 1024;
 /// The longest entry that is taken.
 const LONGEST: usize = 64 * 1024 * 1024;
 
@@ -33,24 +36,20 @@ pub(super) fn entries(
     names: &[&str],
     mut take: impl FnMut(&[u8]),
 ) -> io::Result<()> {
-    let finders: Vec<Finder> = names
-        .iter()
-        .map(|name| Finder::new(name.as_bytes()))
-        .collect();
-    // Most entries are seen not to be it without looking for their name. An escape can hide one.
-    let may_be = |json: &[u8]| {
-        finders.iter().any(|name| name.find(json).is_some()) || memchr(b'\\', json).is_some()
-    };
+    let mut sought = names.to_vec();
+    sought.dedup();
+    let finders: Vec<Finder> = sought.iter().map(Finder::new).collect();
     let mut list = List {
         reader,
-        buffer: Vec::new(),
-        at: 0,
-        ended: false,
+        buffer: vec![0; HELD],
+        start: 0,
+        end: 0,
+        scan: Scan::new(),
     };
     match list.next_byte()? {
-        Some(b'[') => list.at += 1,
+        Some(b'[') => list.start += 1,
         Some(b'n') => {
-            list.at = list.value()?.end;
+            list.null()?;
             return list.end();
         }
         Some(_) => return Err(not_a_list("it is no array")),
@@ -60,20 +59,23 @@ pub(super) fn entries(
     loop {
         match list.next_byte()? {
             Some(b']') => {
-                list.at += 1;
+                list.start += 1;
                 return list.end();
             }
-            Some(b',') if !first => list.at += 1,
+            Some(b',') if !first => list.start += 1,
             Some(_) if first => {}
             Some(_) => return Err(not_a_list("there is no comma between two entries")),
             None => return Err(not_a_list("it is cut off")),
         }
         first = false;
         let entry = list.value()?;
-        list.at = entry.end;
+        list.start = entry.end;
         let json = &list.buffer[entry];
+        // Most entries are seen not to be it without looking for their name. An escape can hide one.
+        let may_be =
+            list.scan.has_escapes() || finders.iter().any(|name| name.find(json).is_some());
         let is_wanted = |head: Head| names.contains(&&*head.name);
-        if may_be(json) && serde_json::from_slice(json).is_ok_and(is_wanted) {
+        if may_be && serde_json::from_slice(json).is_ok_and(is_wanted) {
             take(json);
         }
     }
@@ -82,27 +84,37 @@ pub(super) fn entries(
 struct List<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// Where the next byte is in `buffer`.
-    at: usize,
-    /// Whether the reader has ended.
-    ended: bool,
+    /// Where what is not taken yet starts in `buffer`.
+    start: usize,
+    /// Where what has been read ends.
+    end: usize,
+    scan: Scan,
 }
 
 impl<R: Read> List<R> {
     /// The next byte that is no blank; it is not taken.
     fn next_byte(&mut self) -> io::Result<Option<u8>> {
         loop {
-            let rest = &self.buffer[self.at..];
-            let blank = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-            if let Some(found) = rest.iter().position(blank) {
-                self.at += found;
-                return Ok(Some(self.buffer[self.at]));
+            let rest = &self.buffer[self.start..self.end];
+            if let Some(found) = rest.iter().position(|&byte| !is_blank(byte)) {
+                self.start += found;
+                return Ok(Some(self.buffer[self.start]));
             }
-            self.at = self.buffer.len();
+            self.start = self.end;
             if !self.fill()? {
                 return Ok(None);
             }
         }
+    }
+
+    /// Takes `null`.
+    fn null(&mut self) -> io::Result<()> {
+        while self.end - self.start < 4 && self.fill()? {}
+        if !self.buffer[self.start..self.end].starts_with(b"null") {
+            return Err(not_a_list("it is no array"));
+        }
+        self.start += 4;
+        Ok(())
     }
 
     /// Where the next value lies in the buffer, whole.
@@ -110,49 +122,36 @@ impl<R: Read> List<R> {
         if self.next_byte()?.is_none() {
             return Err(not_a_list("it is cut off"));
         }
-        let mut seen = None;
+        self.scan.restart();
         loop {
-            let rest = &self.buffer[self.at..];
-            let mut values = Deserializer::from_slice(rest).into_iter::<IgnoredAny>();
-            let parsed = values.next();
-            let end = values.byte_offset();
-            match parsed {
-                // A number that ends with the buffer may go on.
-                Some(Ok(_)) if self.ended || end < rest.len() => {
-                    return Ok(self.at..self.at + end);
-                }
-                Some(Err(error)) if self.ended => return Err(error.into()),
-                Some(Err(error)) => {
-                    // A number that is cut is an error, too: one that stays with more to read is real.
-                    let place = Some((error.line(), error.column()));
-                    if !error.is_eof() && std::mem::replace(&mut seen, place) == place {
-                        return Err(error.into());
+            match self.scan.go_on(&self.buffer[self.start..self.end]) {
+                Found::End(length) => return Ok(self.start..self.start + length),
+                Found::Fault => return Err(not_a_list("it is no JSON")),
+                Found::More => {
+                    if !self.fill()? {
+                        return Err(not_a_list("it is cut off"));
                     }
-                    self.fill()?
                 }
-                // There is something: only a number at the buffer's end comes here.
-                Some(Ok(_)) | None => self.fill()?,
-            };
+            }
         }
     }
 
     /// Reads more; `false` at the end.
     fn fill(&mut self) -> io::Result<bool> {
-        if self.ended {
-            return Ok(false);
-        }
-        self.buffer.drain(..self.at);
-        self.at = 0;
-        let held = self.buffer.len();
+        let held = self.end - self.start;
         if held > LONGEST {
             return Err(not_a_list("an entry is longer than 64 MiB"));
         }
-        self.buffer.resize(held + CHUNK.max(held), 0);
-        let read = self.reader.read(&mut self.buffer[held..]);
-        let count = *read.as_ref().unwrap_or(&0);
-        self.buffer.truncate(held + count);
-        self.ended = read? == 0;
-        Ok(!self.ended)
+        if self.buffer.len() - self.end < ROOM {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, held);
+        }
+        if self.buffer.len() - self.end < ROOM {
+            self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+        let read = self.reader.read(&mut self.buffer[self.end..])?;
+        self.end += read;
+        Ok(read != 0)
     }
 
     /// Nothing but blanks may follow.

@@ -398,6 +398,17 @@ fn damages_without_end_are_cut() {
     assert_eq!(shown(&text, DIR).len(), super::MOST);
 }
 
+// Found by fuzzing: the place where the parser notices it was listed before what stands above.
+#[test]
+fn damages_that_break_the_yaml_are_in_the_order_of_the_lines() {
+    let text = "x-a: &a\n  e:\n    <<: \n    env_file:\n    -     e: h}\ninclude:\n  - path: i\n    env_file:\n    -   nv\n";
+    let lines: Vec<_> = shown(text, DIR)
+        .iter()
+        .map(|damage| damage[..7].to_owned())
+        .collect();
+    assert_eq!(lines, ["line 5:", "line 9:", "line 9:"]);
+}
+
 #[test]
 fn a_text_that_was_no_yaml_is_told_apart() {
     let deep = "a: ".to_owned() + &"[".repeat(10_000);

@@ -5,9 +5,13 @@
 //! - What follows a closing quote on the same line is the next statement.
 //! - `#` ends an unquoted value only behind a blank, and not at the value's very start.
 
-use std::collections::HashMap;
+use std::{cell::Cell, collections::HashMap};
 
 use crate::compose::interpolate::{InterpolateError, Lookup, interpolate};
+
+/// How much text variables may bring into the values of one file. Each line can double what it names, so that
+/// forty lines would fill any memory; compose itself has no such bound.
+const MOST_EXPANDED: usize = 8 << 20;
 
 /// Why compose refuses an env file. Never holds any of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +44,9 @@ pub enum DotenvProblem {
     /// `${VAR:?…}` without a value.
     #[error("required variable is missing a value")]
     MissingVariable,
+    /// More than [`MOST_EXPANDED`] bytes come from variables.
+    #[error("variables make the values longer than 8 MiB")]
+    TooLong,
 }
 
 /// Reads an env file as compose does; each name once, at the place of its first mention, with its last
@@ -55,6 +62,7 @@ pub fn compose_dotenv(
         found: Vec::new(),
         places: HashMap::new(),
         lookup,
+        left: Cell::new(MOST_EXPANDED),
     };
     while reader.skip_to_statement() {
         reader.statement()?;
@@ -70,6 +78,8 @@ struct Reader<'t, 'l> {
     /// Where each name is in `found`.
     places: HashMap<String, usize>,
     lookup: Lookup<'l>,
+    /// How much variables may still bring in.
+    left: Cell<usize>,
 }
 
 /// How a statement goes on behind its key.
@@ -187,11 +197,27 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn expand(&self, value: &str) -> Result<String, DotenvProblem> {
-        let lookup = |name: &str| (self.lookup)(name).or_else(|| self.known(name));
-        interpolate(value, &lookup).map_err(|error| match error {
+        let too_long = Cell::new(false);
+        let lookup = |name: &str| {
+            if too_long.get() {
+                return Some(String::new());
+            }
+            let value = (self.lookup)(name).or_else(|| self.known(name))?;
+            if let Some(left) = self.left.get().checked_sub(value.len()) {
+                self.left.set(left);
+                return Some(value);
+            }
+            too_long.set(true);
+            Some(String::new())
+        };
+        let expanded = interpolate(value, &lookup).map_err(|error| match error {
             InterpolateError::Invalid { .. } => DotenvProblem::InvalidInterpolation,
             InterpolateError::Required { .. } => DotenvProblem::MissingVariable,
-        })
+        });
+        if too_long.get() {
+            return Err(DotenvProblem::TooLong);
+        }
+        expanded
     }
 
     fn known(&self, name: &str) -> Option<String> {

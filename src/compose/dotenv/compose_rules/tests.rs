@@ -114,6 +114,19 @@ fn errors_name_the_line_and_nothing_else() {
     assert_eq!(error.to_string(), "line 1: key cannot contain a space");
 }
 
+#[test]
+fn values_that_double_line_by_line_do_not_fill_the_memory() {
+    let mut text = "A0=0123456789\n".to_owned();
+    for line in 1..60 {
+        let before = line - 1;
+        text += &format!("A{line}=${{A{before}}}${{A{before}}}\n");
+    }
+    let error = read(&text).expect_err("too long");
+    assert_eq!(error.problem, DotenvProblem::TooLong);
+    let many = format!("A={}\nB={}\n", "x".repeat(1 << 20), "$A".repeat(100_000));
+    assert_eq!(read(&many).map_err(|error| error.line), Err(2));
+}
+
 proptest! {
     /// N11: what is quoted this way arrives exactly.
     #[test]
