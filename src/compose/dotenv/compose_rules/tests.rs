@@ -116,11 +116,13 @@ fn errors_name_the_line_and_nothing_else() {
 
 #[test]
 fn values_that_double_line_by_line_do_not_fill_the_memory() {
-    let mut text = "A0=0123456789\n".to_owned();
-    for line in 1..60 {
+    let doubled = (1..60).map(|line| {
         let before = line - 1;
-        text += &format!("A{line}=${{A{before}}}${{A{before}}}\n");
-    }
+        format!("A{line}=${{A{before}}}${{A{before}}}\n")
+    });
+    let text: String = std::iter::once("A0=0123456789\n".to_owned())
+        .chain(doubled)
+        .collect();
     let error = read(&text).expect_err("too long");
     assert_eq!(error.problem, DotenvProblem::TooLong);
     let many = format!("A={}\nB={}\n", "x".repeat(1 << 20), "$A".repeat(100_000));
