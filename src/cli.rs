@@ -193,6 +193,10 @@ pub fn main() -> ExitCode {
             console.error(&error, None);
             ExitCode::FAILURE
         }
+        Err(Ended::Untouched(error)) => {
+            console.error(&error, Some("the stack is as it was: nothing was touched"));
+            ExitCode::FAILURE
+        }
         Err(Ended::Migrate(stopped, stack)) => {
             console.error(&stopped.error, Some(&stopped.progress.to_string()));
             if let Some(id) = stopped.progress.way_back() {
@@ -216,6 +220,8 @@ pub fn main() -> ExitCode {
 enum Ended {
     Usage(&'static str),
     Failed(anyhow::Error),
+    /// Before anything of the stack was read or asked for.
+    Untouched(anyhow::Error),
     /// A migration of this stack.
     Migrate(crate::migrate::Stopped, String),
     Rehearse(crate::migrate::Stopped),

@@ -105,6 +105,7 @@ impl Stack {
                 compose_path.display()
             ))
             .source(error)
+            .hint("make it readable to the user who runs this, then run again")
         })?;
         Ok(Source {
             compose: utf8("compose file", &compose_path, compose)?,
@@ -117,7 +118,9 @@ impl Stack {
     pub fn read_env(&self, file: &str) -> Result<Option<String>> {
         let path = self.dir.join(file);
         let failed = |error: io::Error| {
-            Failure::new(format!("failed to read the env file {}", path.display())).source(error)
+            Failure::new(format!("failed to read the env file {}", path.display()))
+                .source(error)
+                .hint("mend it, or move it away if the stack needs no variables, then run again")
         };
         match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

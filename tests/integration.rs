@@ -14,6 +14,10 @@ mod calls;
 mod disk;
 #[path = "integration/environment.rs"]
 mod environment;
+#[path = "integration/hostile.rs"]
+mod hostile;
+#[path = "integration/hostile_peers.rs"]
+mod hostile_peers;
 #[path = "integration/listing.rs"]
 mod listing;
 #[path = "integration/output.rs"]

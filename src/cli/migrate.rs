@@ -25,10 +25,10 @@ pub(super) fn run(
     let name = StackName::new(name)?;
     let key = KeySource::from_env()?;
     name.refuse_management_plane()?;
-    let settings = Settings::load(common)?;
-    let key = key.read()?;
+    let settings = Settings::load(common).map_err(Ended::Untouched)?;
+    let key = key.read().map_err(Ended::Untouched)?;
     console.hide(&key);
-    let stack = Stack::find(name, &settings.location)?;
+    let stack = Stack::find(name, &settings.location).map_err(Ended::Untouched)?;
     if settings.tls == Tls::Off && !settings.base_url.is_loopback() {
         console.warning(&format!(
             "the certificate of {} is not checked; --tls system or --tls FILE.pem does",
@@ -42,7 +42,8 @@ pub(super) fn run(
         tls: settings.tls.clone(),
         timeout: settings.timeout,
         trace: trace.clone(),
-    })?;
+    })
+    .map_err(Ended::Untouched)?;
     let engine = engine::Options::new(
         &settings.location.tool,
         settings.engine,
@@ -55,7 +56,8 @@ pub(super) fn run(
         &settings.location,
         &settings.base_url,
         settings.endpoint,
-    )?;
+    )
+    .map_err(Ended::Untouched)?;
     let migration = Migration {
         stack: &stack,
         manager: &manager,

@@ -223,7 +223,8 @@ fn read(path: &Path) -> Result<Option<File>> {
         .hint(KNOWN)
         .into());
     }
-    let text = fs::read_to_string(path).with_context(failed)?;
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::new(failed()).source(error).hint(KNOWN))?;
     toml::from_str(&text)
         .map(Some)
         .map_err(|error| Failure::new(failed()).source(error).hint(KNOWN).into())

@@ -240,6 +240,7 @@ impl Api {
         // An engine in trouble answers 500, and its version all the same.
         let Some(theirs) = theirs else {
             return Err(match answer.status {
+                _ if answer.is_html() => self.refused(&answer),
                 200 => self.no_engine("does not say which version of the Engine API it speaks"),
                 _ => self.refused(&answer),
             });

@@ -30,8 +30,6 @@ pub(super) fn is_page(reply: &Response<Body>) -> bool {
 /// The hint for a status that is not 2xx.
 pub(super) fn of_refusal(refusal: &Refusal) -> String {
     match refusal.status {
-        // A page of its own counts less than what a proxy says by the status.
-        200..=299 if is_html(&refusal.body) => OF_PAGE,
         300..=399 => "the base URL leads elsewhere, perhaps to a login page; give the manager's own address with --base-url",
         400 if !is_html(&refusal.body) => "the manager did not understand the request; check that it is a Portainer of version 2.19 or later",
         401 => "the key is unknown to the manager: make one under My account > Access tokens and set STACKMGR_API_KEY",
@@ -44,6 +42,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> String {
         502 => "a proxy in front of the manager got no answer from it: check that the manager runs, or go past the proxy with --base-url",
         503 => "the manager, or a proxy in front of it, is not ready: wait until it is up, then run again",
         504 => "a proxy in front of the manager lost patience: the manager may still be at it; look there, raise the proxy's limit, or go past it with --base-url",
+        // What a proxy says by the status counts more than its page.
         _ if is_html(&refusal.body) => OF_PAGE,
         500..=599 => "the manager's own log says more",
         _ => "check --base-url",

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::{
     Event, Rewrite, Run,
-    progress::{End, Found, Sent},
+    progress::{End, Found, Seen, Sent},
 };
 use crate::{
     compose::dotenv::compose_dotenv,
@@ -51,7 +51,7 @@ impl Run<'_, '_> {
         };
         let found = self.look(end);
         let there = match &found.record {
-            Some(Some((id, deployment))) => {
+            Seen::There(id, deployment) => {
                 format!("; the manager has record {id} of the stack all the same ({deployment})")
             }
             _ => String::new(),
@@ -70,11 +70,11 @@ impl Run<'_, '_> {
     fn look_after_lost_answer(&mut self, error: anyhow::Error) -> anyhow::Error {
         let found = self.look(End::MayGoOn);
         let there = match &found.record {
-            None => "the manager cannot be asked whether the stack is there".to_owned(),
-            Some(Some((id, deployment))) => format!(
+            Seen::Unknown => "the manager cannot be asked whether the stack is there".to_owned(),
+            Seen::There(id, deployment) => format!(
                 "the manager has record {id} of the stack ({deployment}), so the create did arrive"
             ),
-            Some(None) => "the manager has no record of the stack: it was not created, or is being deployed at this moment".to_owned(),
+            Seen::Absent => "the manager has no record of the stack: it was not created, or is being deployed at this moment".to_owned(),
         };
         self.mark(|progress| progress.create = Sent::Failed(found));
         Failure::new(there)
@@ -91,11 +91,13 @@ impl Run<'_, '_> {
         let name = self.m.stack.name();
         let normalised = name.normalised();
         let here = |record: &Record| record.endpoint_id == self.m.endpoint;
-        let records = self.m.manager.records(name.as_str(), &normalised).ok();
-        let record = records.map(|records| {
-            let record = records.into_iter().find(here);
-            record.map(|record| (record.id, record.deployment))
-        });
+        let record = match self.m.manager.records(name.as_str(), &normalised) {
+            Err(_) => Seen::Unknown,
+            Ok(records) => match records.into_iter().find(here) {
+                Some(record) => Seen::There(record.id, record.deployment),
+                None => Seen::Absent,
+            },
+        };
         let mut projects = vec![name.as_str(), &normalised];
         projects.dedup();
         let counts = projects
@@ -129,8 +131,8 @@ impl Run<'_, '_> {
         }
         if let Deployment::Failed(reason) = deployment {
             let mut found = self.look(End::Over);
-            if !matches!(found.record, Some(Some(_))) {
-                found.record = Some(Some((created.id.clone(), Deployment::Failed(None))));
+            if !matches!(found.record, Seen::There(..)) {
+                found.record = Seen::There(created.id.clone(), Deployment::Failed(None));
             }
             self.mark(|progress| progress.create = Sent::Failed(found));
             let reason =
@@ -148,13 +150,15 @@ impl Run<'_, '_> {
         let found = self.look(End::Over);
         let id = &created.id;
         let what = match &found.record {
-            Some(Some((other, _))) if other == id => {
+            Seen::There(other, _) if other == id => {
                 format!("the manager says that there is no record {id}, and lists it still")
             }
-            Some(_) => format!("record {id} went away while it was deployed"),
-            None => format!("the manager says that there is no record {id} any more"),
+            Seen::There(..) | Seen::Absent => {
+                format!("record {id} went away while it was deployed")
+            }
+            Seen::Unknown => format!("the manager says that there is no record {id} any more"),
         };
-        if found.record.is_some() {
+        if found.record != Seen::Unknown {
             self.mark(|progress| progress.create = Sent::Failed(found));
         }
         Failure::new(what)

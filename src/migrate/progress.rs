@@ -43,12 +43,23 @@ pub(super) enum Sent {
 /// What is there of the stack after a create that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The record's id and where its deployment stands; `None` where the manager cannot be asked.
-    pub(super) record: Option<Option<(String, Deployment)>>,
+    /// The record.
+    pub(super) record: Seen,
     /// How many containers the project has; `None` where the engine cannot be asked.
     pub(super) containers: Option<usize>,
     /// Whether it can still become something.
     pub(super) end: End,
+}
+
+/// What the manager says of the stack's record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It cannot be asked.
+    Unknown,
+    /// It has none.
+    Absent,
+    /// The record's id, and where its deployment stands.
+    There(String, Deployment),
 }
 
 /// Whether a create has come to its end.
@@ -95,11 +106,11 @@ impl Progress {
 
     fn fmt_found(&self, f: &mut fmt::Formatter<'_>, found: &Found) -> fmt::Result {
         match (&found.record, found.end) {
-            (Some(Some((id, deployment))), _) => fmt_record(f, id, deployment)?,
-            (Some(None), End::MayGoOn) => f.write_str(
+            (Seen::There(id, deployment), _) => fmt_record(f, id, deployment)?,
+            (Seen::Absent, End::MayGoOn) => f.write_str(
                 "the manager has no record of the stack, and may be deploying it at this moment",
             )?,
-            (None, End::MayGoOn) => f.write_str(
+            (Seen::Unknown, End::MayGoOn) => f.write_str(
                 "the create was sent once and its answer was not seen: the stack may be there, or be deployed at this moment",
             )?,
             (_, End::Over) if found.containers == Some(0) => {

@@ -132,8 +132,10 @@ impl Run<'_, '_> {
         match self.m.engine.list(self.m.stack.name().as_str()) {
             Ok(containers) => Some(containers),
             Err(error) => {
+                let hint = Failure::hint_of(&error);
+                let hint = hint.map_or_else(String::new, |hint| format!(" ({hint})"));
                 self.warn(format!(
-                    "{error:#}; going on without knowing the stack's containers"
+                    "{error:#}{hint}; going on without knowing the stack's containers"
                 ));
                 None
             }

@@ -200,20 +200,17 @@ impl FromStr for Kind {
 
     /// A name of [`Kind::NAMES`], or a status: `503`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let named = Self::NAMES.iter().find(|(_, name)| *name == text);
-        if let Some((kind, _)) = named {
+        if let Some((kind, _)) = Self::NAMES.iter().find(|(_, name)| *name == text) {
             return Ok(kind.clone());
         }
-        match text.parse() {
-            Ok(status @ 200..=599) => Ok(Self::Status(status, "the rehearsal refuses".to_owned())),
-            _ => {
-                let names: Vec<&str> = Self::NAMES.iter().map(|(_, name)| *name).collect();
-                Err(format!(
-                    "there is no kind of fault {text:?}; there are a status such as 503, {}",
-                    names.join(", ")
-                ))
-            }
+        if let Ok(status @ 200..=599) = text.parse() {
+            return Ok(Self::Status(status, "the rehearsal refuses".to_owned()));
         }
+        let names: Vec<&str> = Self::NAMES.iter().map(|(_, name)| *name).collect();
+        Err(format!(
+            "there is no kind of fault {text:?}; there are a status such as 503, {}",
+            names.join(", ")
+        ))
     }
 }
 

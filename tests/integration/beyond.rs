@@ -15,7 +15,7 @@ fn b01_variables_that_no_longer_arrive() {
     bench.started(
         "web",
         text,
-        Some("TOKEN=very-secret-value\nMODE=from-file-value\n"),
+        Some("TOKEN=s3cr3t-very-long-value\nMODE=from-file-value\n"),
     );
     let run = bench.run(&["web"]).code(0).says(&[LOSSES, "TOKEN"]);
     let line = run
@@ -24,7 +24,7 @@ fn b01_variables_that_no_longer_arrive() {
         .find(|line| line.contains("TOKEN"))
         .expect("a line");
     assert!(line.contains('a'), "by service: {line}");
-    run.hides("very-secret-value").hides("from-file-value");
+    run.hides("s3cr3t-very-long-value").hides("from-file-value");
 }
 
 #[test]

@@ -19,11 +19,15 @@ fn reveal_gives_the_bytes_that_a_migration_sends() {
 #[test]
 fn values_are_masked_unless_revealed() {
     let bench = Bench::new();
-    bench.stack("web", PLAIN, Some("TOKEN=very-secret-value\nPIN=1234\n"));
+    bench.stack(
+        "web",
+        PLAIN,
+        Some("TOKEN=s3cr3t-very-long-value\nPIN=1234\n"),
+    );
     let run = bench
         .run(&["render", "web"])
         .code(0)
-        .hides("very-secret-value");
+        .hides("s3cr3t-very-long-value");
     let json: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
     assert_eq!(
         json["env"][0],

@@ -207,3 +207,17 @@ fn wrong_types_are_left_out() {
         },
     );
 }
+
+#[test]
+fn a_mount_in_short_syntax_may_hold_any_character() {
+    for spec in [
+        "./d\u{e4}ta/\u{e9}:/s",
+        "\u{1f600}:/x:ro",
+        "\u{e4}:/x",
+        "/\u{65e5}",
+    ] {
+        with_service(&format!("volumes: [\"{spec}\"]"), |service| {
+            assert_eq!(service.mounts().len(), 1, "{spec}");
+        });
+    }
+}

@@ -401,6 +401,11 @@ fn what_is_no_engine_is_called_so() {
     let text_of = |fake: &Fake| format!("{:#}", fake.engine().id().unwrap_err());
     let text = text_of(&Fake::new(|_| json(200, "<html>")));
     assert!(
+        text.ends_with("answers GET /_ping with 200 and an HTML page"),
+        "{text}"
+    );
+    let text = text_of(&Fake::new(|_| json(200, "welcome")));
+    assert!(
         text.ends_with("does not say which version of the Engine API it speaks"),
         "{text}"
     );

@@ -1,0 +1,267 @@
+//! What no stack, manager or engine should be: each has the outcome that its rule gives, else an error
+//! that names the thing, the cause, the state and what to do; nothing is removed, nothing half-written.
+
+use std::{
+    fs,
+    os::unix::{fs::symlink, net::UnixListener},
+    path::Path,
+    process::Command,
+};
+
+use stacklift::rehearsal::{Call, Kind};
+
+use crate::bench::{Bench, MARKED, PLAIN, Run};
+
+/// Runs it and asserts that it failed as it should: nothing was changed, and all is said.
+#[track_caller]
+fn refused(bench: &Bench, command: &mut Command, words: &[&str]) {
+    let (world, files) = (containers(bench), tree(bench.root()));
+    let run = Run::of(command).code(1);
+    run.says(&["error: ", "state: the stack is as it was", "hint: "])
+        .says(words);
+    assert!(bench.nothing_was_changed());
+    assert_eq!(containers(bench), world);
+    assert_eq!(tree(bench.root()), files, "files have come or gone");
+}
+
+fn containers(bench: &Bench) -> Vec<String> {
+    let mut all: Vec<String> = bench
+        .rehearsal
+        .world(|world| world.containers.keys().cloned().collect());
+    all.sort();
+    all
+}
+
+fn tree(folder: &Path) -> Vec<String> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let entry = entry.expect("an entry");
+        all.push(entry.path().display().to_string());
+        if entry.file_type().expect("a type").is_dir() {
+            all.extend(tree(&entry.path()));
+        }
+    }
+    all.sort();
+    all
+}
+
+fn fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status();
+    assert!(made.expect("mkfifo").success());
+}
+
+/// A bench with a running stack, and its directory.
+fn started() -> (Bench, std::path::PathBuf) {
+    let bench = Bench::new();
+    let env = format!("TOKEN={MARKED}\n");
+    let dir = bench.started("web", PLAIN, Some(&env));
+    (bench, dir)
+}
+
+/// Puts something else in the place of a file.
+fn in_place_of(path: &Path, what: &str) {
+    fs::remove_file(path).expect("removed");
+    match what {
+        "a directory" => fs::create_dir(path).expect("it"),
+        "a fifo" => fifo(path),
+        "a socket" => drop(UnixListener::bind(path).expect("it")),
+        "a dangling link" => symlink("/no/such/file", path).expect("it"),
+        "a link to itself" => symlink(path, path).expect("it"),
+        // Its owner may open it, and gets an input/output error for what is read.
+        "a file that cannot be read" => symlink("/proc/self/mem", path).expect("it"),
+        "not UTF-8" => fs::write(path, b"A=\xff\n").expect("it"),
+        _ => unreachable!("{what}"),
+    }
+}
+
+#[test]
+fn a_compose_file_that_is_none() {
+    for (what, words) in [
+        ("a directory", "is not a file"),
+        ("a fifo", "is not a file"),
+        ("a socket", "is not a file"),
+        ("a dangling link", "is not a file"),
+        ("a link to itself", "failed to look at"),
+        ("a file that cannot be read", "Input/output error"),
+        ("not UTF-8", "is not UTF-8 at byte 2"),
+    ] {
+        let (bench, dir) = started();
+        let file = dir.join("docker-compose.yml");
+        in_place_of(&file, what);
+        let named = file.to_str().expect("UTF-8").to_owned();
+        refused(&bench, &mut bench.command(&["web"]), &[words, &named]);
+        assert!(bench.rehearsal.requests().is_empty(), "{what}");
+    }
+}
+
+#[test]
+fn an_env_file_that_is_none() {
+    for (what, words) in [
+        ("a directory", "is not a regular file"),
+        ("a fifo", "is not a regular file"),
+        ("a socket", "is not a regular file"),
+        ("a dangling link", "No such file"),
+        ("a link to itself", "symbolic links"),
+        ("a file that cannot be read", "Input/output error"),
+        ("not UTF-8", "is not UTF-8 at byte 2"),
+    ] {
+        let (bench, dir) = started();
+        let file = dir.join(".env");
+        in_place_of(&file, what);
+        let named = file.to_str().expect("UTF-8").to_owned();
+        refused(&bench, &mut bench.command(&["web"]), &[words, &named]);
+        assert!(bench.rehearsal.requests().is_empty(), "{what}");
+    }
+}
+
+#[test]
+fn a_file_that_this_user_may_not_read() {
+    use std::os::unix::{fs::PermissionsExt, process::CommandExt};
+    if fs::read("/proc/1/environ").is_err() {
+        eprintln!("left out: only root can run the program as another user");
+        return;
+    }
+    for name in ["docker-compose.yml", ".env"] {
+        let (bench, dir) = started();
+        let program = bench.root().join("stacklift");
+        fs::copy(env!("CARGO_BIN_EXE_stacklift"), &program).expect("a copy");
+        for folder in [bench.root(), &dir, bench.state().parent().expect("a home")] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("a mode");
+        }
+        fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o600)).expect("a mode");
+        let inner = bench.command(&["web"]);
+        let mut command = Command::new(&program);
+        command.arg("web").env_clear().uid(65_534).gid(65_534);
+        for (name, value) in inner.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        refused(&bench, &mut command, &["Permission denied", name]);
+    }
+}
+
+#[test]
+fn links_out_of_the_directory_are_read_and_never_written() {
+    let (bench, dir) = started();
+    let text = fs::read_to_string(dir.join("docker-compose.yml")).expect("it");
+    for name in ["docker-compose.yml", ".env"] {
+        let elsewhere = bench.root().join(format!("elsewhere{name}"));
+        fs::rename(dir.join(name), &elsewhere).expect("moved");
+        symlink(&elsewhere, dir.join(name)).expect("a link");
+    }
+    bench.run(&["web"]).code(0);
+    assert_eq!(bench.sent_text(), text);
+    assert_eq!(bench.sent_env(), [("TOKEN".to_owned(), MARKED.to_owned())]);
+    let backup = &bench.backups("web")[0];
+    assert!(
+        fs::symlink_metadata(backup).expect("it").is_file(),
+        "no link"
+    );
+    assert_eq!(fs::read_to_string(backup).expect("it"), text);
+    let link = fs::symlink_metadata(dir.join("docker-compose.yml")).expect("it");
+    assert!(link.is_symlink(), "the link is still one");
+}
+
+#[test]
+fn a_backup_name_that_is_taken_by_something_else_is_kept() {
+    let (bench, dir) = started();
+    let today = chrono::Local::now().format("%Y-%m-%d");
+    let name = format!("docker-compose.yml.bak-pre-stackmgr-migration-{today}");
+    let elsewhere = bench.root().join("elsewhere");
+    symlink(&elsewhere, dir.join(&name)).expect("a link");
+    bench.run(&["web"]).code(0).says(&[&name, "kept"]);
+    assert!(!elsewhere.exists(), "nothing is written through a link");
+}
+
+#[test]
+fn variables_as_they_stand() {
+    let long = format!("LONG={MARKED}{}", "x".repeat(1 << 20));
+    let env = format!(
+        "\u{feff}A={MARKED}\nB=a\0b\n{long}\nno equals sign {MARKED}\nC=\u{202e}{MARKED}\n"
+    );
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, Some(&env));
+    let run = bench.run(&["web"]);
+    drop(run.says(&["warning:", "line 4"]));
+    let sent = bench.sent_env();
+    let names: Vec<&str> = sent.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["\u{feff}A", "B", "LONG", "C"]);
+    assert_eq!(sent[1].1, "a\0b");
+    assert_eq!(sent[2].1.len(), long.len() - "LONG=".len());
+}
+
+#[test]
+fn a_compose_file_of_50_mb_is_sent() {
+    let bench = Bench::new();
+    let line = format!("# {}\n", "x".repeat(1021));
+    let text = format!("{PLAIN}{}", line.repeat(50 * 1024));
+    let dir = bench.stack("web", PLAIN, None);
+    fs::write(dir.join("docker-compose.yml"), &text).expect("the file");
+    bench.run(&["web"]).code(0);
+    assert!(bench.sent_text() == text, "every byte");
+}
+
+#[test]
+fn control_characters_in_the_compose_file_are_sent_and_shown_escaped() {
+    let bench = Bench::new();
+    let text = format!("{PLAIN}# \0 \u{1b}[31m \u{9b} \u{202e}\n\"\u{1b}[2J\0\u{7}: [\n");
+    let dir = bench.started("web", PLAIN, None);
+    fs::write(dir.join("docker-compose.yml"), &text).expect("the file");
+    let run = bench.run(&["web"]);
+    assert_eq!(bench.sent_text(), text);
+    for steering in ['\u{1b}', '\0', '\u{9b}', '\u{202e}', '\u{7}'] {
+        assert!(!run.all().contains(steering), "{steering:?} in {run:#?}");
+    }
+    let text = "services:\n  \"a\\e[31m\\u202E\":\n    image: \"x\\e[2J\"\n    env_file: [\"e\\e[1m.env\"]\n    volumes: [\"../\\u009b:/s\"]\n";
+    fs::write(dir.join("docker-compose.yml"), text).expect("the file");
+    let run = bench.run(&["web", "--force", "-v"]);
+    for steering in ['\u{1b}', '\u{9b}', '\u{202e}'] {
+        assert!(!run.all().contains(steering), "{steering:?} in {run:#?}");
+    }
+}
+
+#[test]
+fn what_comes_from_outside_cannot_steer_the_terminal() {
+    const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\r\u{2066}";
+    let json = serde_json::json!({"message": EVIL, "details": EVIL}).to_string();
+    let kinds = [
+        Kind::Status(500, json.clone()),
+        Kind::Status(500, EVIL.to_owned()),
+        Kind::Body(200, json.into_bytes()),
+        Kind::Body(200, EVIL.as_bytes().to_vec()),
+        Kind::Body(200, format!("<html>{EVIL}</html>").into_bytes()),
+    ];
+    let calls = [
+        Call::List,
+        Call::Create,
+        Call::Delete,
+        Call::File,
+        Call::Info,
+        Call::EngineList,
+        Call::EnginePing,
+        Call::EngineInspect,
+        Call::EngineRemove,
+        Call::EngineVolumes,
+    ];
+    for call in calls {
+        for kind in &kinds {
+            let (bench, _) = started();
+            if matches!(call, Call::Delete | Call::File) {
+                bench.record("web", 1);
+            }
+            bench.rehearsal.world(|world| {
+                let id = world.project("web")[0].id.clone();
+                let container = world.containers.get_mut(&id).expect("it");
+                container.image = format!("x{EVIL}");
+                container.name = format!("web{EVIL}");
+            });
+            bench.rehearsal.faults().set(call, kind.clone());
+            let run = bench.run(&["web", "-v"]);
+            for steering in ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\r', '\u{2066}'] {
+                assert!(
+                    !run.all().contains(steering),
+                    "{call}: {steering:?} in {run:#?}"
+                );
+            }
+        }
+    }
+}
