@@ -101,7 +101,8 @@ impl Stack {
     pub fn image(&self) -> String {
         let image = self.host.project.clone();
         let made = self.host.name("image");
-        let make = format!("mkdir /imgvol /anonymous && touch /imgvol/{image} /anonymous/{image}");
+        let script =
+            format!("mkdir /imgvol /anonymous && touch /imgvol/{image} /anonymous/{image}");
         docker(&[
             "run",
             "--name",
@@ -112,7 +113,7 @@ impl Stack {
             IMAGE,
             "/bin/sh",
             "-c",
-            &make,
+            &script,
         ]);
         docker(&["commit", "--change", "VOLUME /imgvol", &made, &image]);
         docker(&["rm", "-f", &made]);

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Two networks, an image volume, an anonymous one, a shared network and a job.
-const STACK: &str = r#"services:
+const STACK: &str = "services:
   db:
     image: $PROJECT
     command: /bin/sleep 600
@@ -33,7 +33,7 @@ const STACK: &str = r#"services:
 networks:
   one: {}
   two: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
-"#;
+";
 
 /// What there was before, and what there must be after.
 struct Killed {
@@ -85,21 +85,6 @@ impl Killed {
         requests
     }
 
-    /// How many requests to kill after: before and after each that changes something.
-    fn places(&self, requests: &[String]) -> Vec<usize> {
-        let writes = |place: usize| {
-            let request = requests.get(place).map_or("", String::as_str);
-            ["POST ", "PUT ", "DELETE "]
-                .iter()
-                .any(|method| request.contains(method))
-        };
-        let places: Vec<_> = (1..requests.len())
-            .filter(|&after| writes(after - 1) || writes(after))
-            .collect();
-        assert!(places.len() > 4, "{requests:#?}");
-        places
-    }
-
     fn assert_restored(&self, record: Option<&str>) {
         let stack = &self.stack;
         assert_same(&self.containers, &stack.containers());
@@ -116,6 +101,21 @@ impl Killed {
         let image = format!("ancestor={}", stack.host.project);
         assert_eq!(lines(&["ps", "-aq", "--filter", &image]).len(), 2);
     }
+}
+
+/// How many requests to kill after: before and after each that changes something.
+fn places(requests: &[String]) -> Vec<usize> {
+    let writes = |place: usize| {
+        let request = requests.get(place).map_or("", String::as_str);
+        ["POST ", "PUT ", "DELETE "]
+            .iter()
+            .any(|method| request.contains(method))
+    };
+    let places: Vec<_> = (1..requests.len())
+        .filter(|&after| writes(after - 1) || writes(after))
+        .collect();
+    assert!(places.len() > 4, "{requests:#?}");
+    places
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_restore_killed_anywhere_is_finished_by_the_next() {
     breaking();
     let all = killed.run_and_kill(&["restore", name], usize::MAX);
     killed.assert_restored(None);
-    for after in killed.places(&all) {
+    for after in places(&all) {
         breaking();
         let seen = killed.run_and_kill(&["restore", name], after);
         let last = seen.last().map_or("", String::as_str);
@@ -180,7 +180,7 @@ fn a_migration_killed_anywhere_is_undone_by_a_restore() {
     assert!(stack.ids().is_empty(), "{all:#?}");
     stack.restore();
     killed.assert_restored(Some(RECORD));
-    for after in killed.places(&all) {
+    for after in places(&all) {
         let snapshots = stack.snapshots();
         let ids = stack.ids();
         killed.run_and_kill(&["migrate", name], after);

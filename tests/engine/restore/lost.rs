@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{bench::Stack, sameness::assert_same};
 use crate::host::{IMAGE, docker};
 
-const TWO: &str = r#"services:
+const TWO: &str = "services:
   db:
     image: $PROJECT
     command: /bin/sleep 600
@@ -30,7 +30,7 @@ networks:
     ipam: {config: [{subnet: $SUBNET.0/24}]}
 volumes:
   data: {}
-"#;
+";
 
 fn two() -> Option<Stack> {
     let stack = Stack::find()?;

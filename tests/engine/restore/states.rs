@@ -6,7 +6,7 @@ use super::{
 };
 use crate::host::docker;
 
-const STATES: &str = r#"services:
+const STATES: &str = "services:
   runs:
     image: $IMAGE
     command: /bin/sleep 600
@@ -44,7 +44,7 @@ networks:
     ipam: {config: [{subnet: $SUBNET.0/24}]}
 volumes:
   data: {}
-"#;
+";
 
 #[test]
 fn what_did_not_run_does_not_run_and_jobs_are_not_run_again() {
