@@ -13,6 +13,9 @@ use crate::{
 };
 
 mod console;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod interrupt;
 mod migrate;
 mod rehearse;

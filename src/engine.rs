@@ -9,6 +9,9 @@
 mod api;
 mod choice;
 mod command;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod objects;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};

@@ -19,6 +19,9 @@ use crate::{
 };
 
 mod address;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod hints;
 mod http;
 mod list;

@@ -115,12 +115,16 @@ impl Console {
         }
         let mut rows = vec![["Names", "Image", "Status"].map(str::to_owned).to_vec()];
         for container in containers {
-            let cells = [
-                &container.names.join(","),
-                &container.image,
-                &container.status,
-            ];
-            rows.push(cells.map(ToOwned::to_owned).to_vec());
+            let names = if container.names.is_empty() {
+                container.id.clone()
+            } else {
+                container.names.join(",")
+            };
+            rows.push(vec![
+                names,
+                container.image.clone(),
+                container.status.clone(),
+            ]);
         }
         self.table(rows);
     }

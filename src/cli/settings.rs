@@ -72,6 +72,13 @@ impl Settings {
         Self::from_sources(flags, &|_| None, &[])
     }
 
+    /// The settings of a file with this text, and the defaults.
+    #[cfg(fuzzing)]
+    pub(super) fn of_file(text: &str) -> Result<Self> {
+        let file = (PathBuf::from(USER_FILE), toml::from_str(text)?);
+        Self::from_sources(&Common::default(), &|_| None, &[file])
+    }
+
     fn from_sources(
         flags: &Common,
         env: &dyn Fn(&str) -> Option<String>,

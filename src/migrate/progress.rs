@@ -20,6 +20,11 @@ pub(super) enum Step<T> {
     #[default]
     NotBegun,
     Begun(T),
+    /// It failed, and so many were seen to be gone.
+    Partly {
+        gone: usize,
+        all: usize,
+    },
     Done(T),
 }
 
@@ -140,12 +145,15 @@ impl Progress {
                     Step::Done(id) => {
                         write!(f, "record {id} is deleted, with the containers it ran; ")?;
                     }
-                    Step::NotBegun | Step::Begun(_) => {}
+                    Step::NotBegun | Step::Begun(_) | Step::Partly { .. } => {}
                 }
                 match containers {
                     Step::NotBegun => f.write_str("no container was removed here; ")?,
                     Step::Begun(count) => {
                         write!(f, "some of {} may be removed; ", count_of(*count))?;
+                    }
+                    Step::Partly { gone, all } => {
+                        write!(f, "{gone} of {} removed; ", count_of(*all))?;
                     }
                     Step::Done(count) => {
                         write!(f, "what ran before is removed ({}); ", count_of(*count))?;

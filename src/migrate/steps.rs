@@ -145,6 +145,14 @@ impl Run<'_, '_> {
         let Some(containers) = before.containers.as_deref().filter(|list| !list.is_empty()) else {
             return Ok(());
         };
+        if containers
+            .iter()
+            .any(|container| container.image.is_empty())
+        {
+            self.warn(
+                "the container command lists the stack's containers and does not say what they are: what is lost with them is not known",
+            );
+        }
         let base_url = self.m.base_url;
         let port = base_url.is_this_host().then(|| base_url.port());
         if let Some(refusal) = plan::runs_manager(containers, port) {
@@ -366,9 +374,24 @@ impl Run<'_, '_> {
         }
         self.say(Event::Removing(&containers));
         self.mark(|progress| progress.containers = Step::Begun(containers.len()));
-        self.m.engine.remove(&containers)?;
+        if let Err(error) = self.m.engine.remove(&containers) {
+            self.look_after_removal(&containers);
+            return Err(error);
+        }
         self.mark(|progress| progress.containers = Step::Done(containers.len()));
         Ok(())
+    }
+
+    /// How many containers a removal that failed did remove; where the engine cannot be asked, that stays
+    /// open.
+    fn look_after_removal(&mut self, containers: &[Container]) {
+        let Ok(now) = self.m.engine.list(self.m.stack.name().as_str()) else {
+            return;
+        };
+        let is_gone = |old: &&Container| now.iter().all(|container| container.id != old.id);
+        let gone = containers.iter().filter(is_gone).count();
+        let all = containers.len();
+        self.mark(|progress| progress.containers = Step::Partly { gone, all });
     }
 }
 

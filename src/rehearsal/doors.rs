@@ -11,7 +11,9 @@ use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with, sockopt,
+};
 
 use super::Peer;
 
@@ -19,6 +21,8 @@ use super::Peer;
 pub(super) struct Doors {
     pub port: u16,
     pub socket: PathBuf,
+    /// Keeps the port while nobody listens on it, so that no other program takes it.
+    _kept: OwnedFd,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -27,8 +31,6 @@ pub(super) struct Doors {
 struct State {
     manager: Door,
     engine: Door,
-    /// Keeps the port while nobody listens on it, so that no other program takes it.
-    kept: Option<OwnedFd>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -43,11 +45,13 @@ enum Door {
 impl Doors {
     /// Both open.
     pub fn open(socket: &Path) -> io::Result<(Self, TcpListener, UnixListener)> {
-        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let (kept, port) = keep_a_port()?;
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let unix = UnixListener::bind(socket)?;
         let doors = Self {
-            port: tcp.local_addr()?.port(),
+            port,
             socket: socket.to_owned(),
+            _kept: kept,
             state: Mutex::default(),
             changed: Condvar::new(),
         };
@@ -87,10 +91,6 @@ impl Doors {
     /// The listener has ended.
     pub fn closed(&self, peer: Peer) {
         let mut state = self.state();
-        if peer == Peer::Manager {
-            // Where it cannot be kept, the port is very likely free later on, too.
-            state.kept = keep(self.port).ok();
-        }
         *state.door(peer) = Door::Closed;
         self.changed.notify_all();
     }
@@ -102,7 +102,6 @@ impl Doors {
             return Ok(None);
         }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port))?;
-        state.kept = None;
         *state.door(Peer::Manager) = Door::Open;
         Ok(Some(listener))
     }
@@ -133,8 +132,8 @@ impl State {
     }
 }
 
-/// A socket that is bound to the port and does not listen.
-fn keep(port: u16) -> io::Result<OwnedFd> {
+/// A socket that is bound to a free port and does not listen: another may, since both allow it.
+fn keep_a_port() -> io::Result<(OwnedFd, u16)> {
     let socket = socket_with(
         AddressFamily::INET,
         SocketType::STREAM,
@@ -142,6 +141,7 @@ fn keep(port: u16) -> io::Result<OwnedFd> {
         None,
     )?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
-    Ok(socket)
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
+    let address = SocketAddrV4::try_from(getsockname(&socket)?)?;
+    Ok((socket, address.port()))
 }

@@ -14,6 +14,9 @@ use tempfile::TempDir;
 /// The administrator's key. No output may show it.
 pub const KEY: &str = "ptr_bench-key-4f9a1c";
 
+/// A value of `.env` that no output may show.
+pub const MARKED: &str = "s3cr3t-7d1e55a0";
+
 /// A compose file of one service that loses nothing when it is migrated.
 pub const PLAIN: &str = "services:\n  a:\n    image: busybox:1.36\n    command: sleep 1000\n";
 
@@ -229,6 +232,7 @@ impl Run {
             err: String::from_utf8_lossy(&output.stderr).into_owned(),
         };
         assert!(!run.all().contains(KEY), "the key shows: {run:?}");
+        assert!(!run.all().contains(MARKED), "a value shows: {run:?}");
         assert!(!run.err.contains("panicked"), "{run:?}");
         run
     }

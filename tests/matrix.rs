@@ -1,0 +1,18 @@
+//! Faults: what a run leaves and says, whatever goes wrong with whatever call; a file a kind of disturbance.
+
+#[path = "integration/bench.rs"]
+#[allow(
+    dead_code,
+    reason = "the integration tests need more of the bench than these"
+)]
+mod bench;
+#[path = "matrix/combinations.rs"]
+mod combinations;
+#[path = "matrix/deaths.rs"]
+mod deaths;
+#[path = "matrix/ends.rs"]
+mod ends;
+#[path = "matrix/judge.rs"]
+mod judge;
+#[path = "matrix/stage.rs"]
+mod stage;

@@ -1,0 +1,268 @@
+//! Each call of a migration × each fault × both eras.
+
+use std::{
+    fmt::Write as _,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use serde_json::Value;
+use stacklift::rehearsal::{Call, Era, Kind, Rule};
+
+use crate::{
+    bench::{Bench, Run},
+    judge::judge,
+    stage::{Scene, set, stack, world},
+};
+
+/// How many combinations are tried at once: most of them wait.
+const AT_ONCE: usize = 12;
+
+/// What stands in front of a manager and answers for it.
+const PAGE: &str = "<!DOCTYPE html><html><body>Bad \u{1b}[31mgateway</body></html>";
+
+struct Combination {
+    era: Era,
+    scene: Scene,
+    call: Call,
+    kind: Kind,
+    /// How many requests of the call go wrong.
+    times: usize,
+}
+
+impl Combination {
+    fn name(&self) -> String {
+        let Self {
+            era,
+            scene,
+            call,
+            kind,
+            times,
+        } = self;
+        let kind = match kind {
+            Kind::Status(status, _) => format!("{status}"),
+            Kind::Body(status, _) => format!("{status} after the work"),
+            kind => format!("{kind:?}"),
+        };
+        let times = if *times == 1 { " once" } else { "" };
+        format!("{era:?} {scene:?}: {call} {kind}{times}")
+    }
+
+    /// The run that goes wrong; then everybody is there again and nothing goes wrong any more.
+    fn disturbed(&self, bench: &Bench) -> Run {
+        bench.rehearsal.forget_requests();
+        let rule = Rule::new(self.call, self.kind.clone()).times(self.times);
+        bench.rehearsal.faults().add(rule);
+        let timeout = match self.kind {
+            Kind::Hang | Kind::HangAfter => "1s",
+            _ => "60s",
+        };
+        Run::of(&mut bench.command(&["web", "--timeout", timeout]))
+    }
+
+    /// Nothing goes wrong any more.
+    fn mend(bench: &Bench) {
+        bench.rehearsal.faults().clear();
+        bench.rehearsal.revive().expect("alive again");
+    }
+}
+
+fn combinations() -> Vec<Combination> {
+    let mut all = Vec::new();
+    let mut add = |calls: &[(Call, &[Scene])], kinds: &[Kind], times: usize| {
+        for era in [Era::Sync, Era::Async] {
+            for (call, scenes) in calls {
+                for &scene in *scenes {
+                    all.extend(kinds.iter().map(|kind| Combination {
+                        era,
+                        scene,
+                        call: *call,
+                        kind: kind.clone(),
+                        times,
+                    }));
+                }
+            }
+        }
+    };
+    add(DECIDING, &every_kind(), usize::MAX);
+    add(ASKED_AGAIN, &ONCE.map(refusal_or_break), 1);
+    add(TOLERATED, &TELLING.map(refusal_or_break), usize::MAX);
+    all
+}
+
+const BOTH: &[Scene] = &[Scene::ByHand, Scene::Recorded];
+
+/// The calls on whose answers a run goes on or stops.
+const DECIDING: &[(Call, &[Scene])] = &[
+    (Call::List, BOTH),
+    (Call::Delete, &[Scene::Recorded]),
+    (Call::EngineList, BOTH),
+    (Call::EngineRemove, &[Scene::ByHand]),
+    (Call::Create, BOTH),
+    // For the snapshot, and while it settles.
+    (Call::Get, &[Scene::Recorded]),
+];
+
+/// Those of them that one run makes more than once: only the first goes wrong.
+const ASKED_AGAIN: &[(Call, &[Scene])] = &[
+    (Call::List, BOTH),
+    (Call::Delete, &[Scene::Recorded]),
+    (Call::EngineList, BOTH),
+    (Call::Get, &[Scene::Recorded]),
+    (Call::EngineRemove, &[Scene::ByHand]),
+];
+const ONCE: [&str; 6] = [
+    "close-before",
+    "close-after",
+    "cut-off",
+    "404",
+    "409",
+    "500",
+];
+
+/// Reads for the refusals and the snapshot, and what must answer before any other.
+const TOLERATED: &[(Call, &[Scene])] = &[
+    (Call::Info, &[Scene::ByHand]),
+    (Call::Me, &[Scene::ByHand]),
+    (Call::File, &[Scene::Recorded]),
+    (Call::EnginePing, &[Scene::ByHand]),
+    (Call::EngineInfo, &[Scene::ByHand]),
+    (Call::EngineInspect, &[Scene::ByHand]),
+    (Call::EngineNetworks, &[Scene::ByHand]),
+    (Call::EngineVolumes, &[Scene::ByHand]),
+    (Call::EngineChanges, &[Scene::ByHand]),
+];
+const TELLING: [&str; 8] = [
+    "garbage",
+    "close-before",
+    "hang",
+    "slow-drip",
+    "die",
+    "403",
+    "404",
+    "500",
+];
+
+fn every_kind() -> Vec<Kind> {
+    let page = |status| Kind::Status(status, PAGE.to_owned());
+    let mut kinds: Vec<Kind> = Kind::NAMES.iter().map(|(kind, _)| kind.clone()).collect();
+    let statuses = ["401", "403", "404", "409", "413", "429", "500", "502"];
+    kinds.extend(statuses.map(refusal_or_break));
+    kinds.extend([200, 302, 502, 503].map(page));
+    // A gateway that lost patience while the work went on.
+    kinds.push(Kind::Body(504, PAGE.as_bytes().to_vec()));
+    kinds
+}
+
+/// A kind by its name; a status comes with the manager's own words.
+fn refusal_or_break(name: &str) -> Kind {
+    match name.parse().expect("a kind") {
+        Kind::Status(status, _) => {
+            let body = "{\"message\":\"no\",\"details\":\"the rehearsal refuses\"}";
+            Kind::Status(status, body.to_owned())
+        }
+        kind => kind,
+    }
+}
+
+#[test]
+fn whatever_goes_wrong_the_state_is_named_truly_and_a_rerun_or_a_restore_mends_it() {
+    let combinations = combinations();
+    assert!(combinations.len() >= 150);
+    let ends: Vec<((Era, Scene), Value)> = [Era::Sync, Era::Async]
+        .into_iter()
+        .flat_map(|era| [(era, Scene::ByHand), (era, Scene::Recorded)])
+        .map(|(era, scene)| ((era, scene), undisturbed(era, scene)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let wrong = Mutex::new(String::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::SeqCst);
+                    let Some(one) = combinations.get(number) else {
+                        break;
+                    };
+                    let key = (one.era, one.scene);
+                    let end = &ends.iter().find(|(of, _)| *of == key).expect("an end").1;
+                    for what in attempt(one, number, end) {
+                        let mut wrong = wrong.lock().expect("the list");
+                        writeln!(wrong, "{}: {what}", one.name()).expect("a String");
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("the list");
+    assert!(
+        wrong.is_empty(),
+        "of {} combinations:\n{wrong}",
+        combinations.len()
+    );
+}
+
+fn undisturbed(era: Era, scene: Scene) -> Value {
+    let bench = set(era, scene);
+    bench.run(&["web"]).code(0);
+    stack(&world(&bench))
+}
+
+/// Odd ones are brought back by the restore that they name, the others by a re-run.
+fn attempt(one: &Combination, number: usize, end: &Value) -> Vec<String> {
+    let bench = set(one.era, one.scene);
+    let before = world(&bench);
+    let run = one.disturbed(&bench);
+    let mut wrong = judge(&bench, &before, &run);
+    Combination::mend(&bench);
+    match way_back(&run) {
+        Some(arguments) if number % 2 == 1 => {
+            wrong.extend(restored(&bench, &run, &arguments, &stack(&before)));
+        }
+        _ => {
+            let again = bench.run(&["web"]);
+            let after = stack(&world(&bench));
+            if again.code != 0 || after != *end {
+                wrong.push(format!("a re-run does not converge: {after:#}\n{again:#?}"));
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        wrong.push(format!("{}{}", run.out, run.err));
+    }
+    wrong
+}
+
+fn restored(bench: &Bench, run: &Run, arguments: &[String], before: &Value) -> Vec<String> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let left = world(bench);
+    let restore = bench.run(&arguments);
+    let after = stack(&world(bench));
+    if run
+        .err
+        .contains("the snapshot does not hold the containers")
+    {
+        // Said before anything was removed.
+        let untouched = left.containers == world(bench).containers;
+        let refused = restore.err.contains("does not know which containers ran");
+        if refused && untouched {
+            return Vec::new();
+        }
+    }
+    if restore.code == 0 && after == *before {
+        return Vec::new();
+    }
+    vec![format!(
+        "the restore does not bring it back: {after:#}\n{restore:#?}"
+    )]
+}
+
+/// The arguments of the restore that a run names.
+fn way_back(run: &Run) -> Option<Vec<String>> {
+    let (_, rest) = run.err.split_once("comes back with: stacklift ")?;
+    let line = rest.lines().next()?;
+    Some(line.split_whitespace().map(str::to_owned).collect())
+}

@@ -1,0 +1,191 @@
+//! The manager or the engine ends for good in the middle of a run; containers that will not go.
+
+use serde_json::json;
+use stacklift::rehearsal::{Call, Era, Kind, Peer, Rule};
+
+use crate::{
+    bench::Bench,
+    judge::judge,
+    stage::{Scene, set, stack, world},
+};
+
+const ERAS: [Era; 2] = [Era::Sync, Era::Async];
+const SCENES: [Scene; 2] = [Scene::ByHand, Scene::Recorded];
+
+fn converges(bench: &Bench, era: Era, scene: Scene) {
+    bench.rehearsal.faults().clear();
+    bench.rehearsal.revive().expect("alive again");
+    bench.run(&["web"]).code(0);
+    let other = set(era, scene);
+    other.run(&["web"]).code(0);
+    assert_eq!(stack(&world(bench)), stack(&world(&other)));
+}
+
+#[test]
+fn the_manager_dies_before_during_and_after_a_deployment() {
+    for era in ERAS {
+        for scene in SCENES {
+            for (kind, half) in [
+                (Kind::Die, false),
+                (Kind::DieAfter, true),
+                (Kind::DieAfter, false),
+            ] {
+                let bench = set(era, scene);
+                let before = world(&bench);
+                bench.rehearsal.forget_requests();
+                bench.rehearsal.faults().once(Call::Create, kind);
+                let run = bench.run(&["web"]).code(1);
+                assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
+                let run = run.says(&[
+                    "the manager cannot be asked whether the stack is there",
+                    "the stack may be there",
+                    "stacklift restore web --to ",
+                ]);
+                drop(run);
+                // Run while it is away: nothing more is touched.
+                let left = stack(&world(&bench));
+                let again = bench
+                    .run(&["web"])
+                    .code(1)
+                    .says(&["the stack is as it was"]);
+                drop(again);
+                assert_eq!(stack(&world(&bench)), left);
+                if half {
+                    // The containers came, and the record was never written.
+                    bench.rehearsal.world(|world| {
+                        let ids: Vec<u64> = world.records.keys().copied().collect();
+                        for id in ids {
+                            world.settle(id);
+                        }
+                        world.records.retain(|_, record| record.name != "web");
+                    });
+                }
+                converges(&bench, era, scene);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_manager_dies_while_a_deployment_settles() {
+    for scene in SCENES {
+        let bench = set(Era::Async, scene);
+        let before = world(&bench);
+        // The first look of a recorded stack is the snapshot's.
+        let looks = usize::from(scene == Scene::Recorded) + 1;
+        bench.rehearsal.forget_requests();
+        let rule = Rule::new(Call::Get, Kind::Die).after(looks);
+        bench.rehearsal.faults().add(rule);
+        let run = bench.run(&["web"]).code(1);
+        assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
+        drop(run.says(&["its deployment has not been seen to end"]));
+        converges(&bench, Era::Async, scene);
+    }
+}
+
+#[test]
+fn a_manager_that_is_away_before_the_create_was_not_sent_it() {
+    let bench = set(Era::Sync, Scene::ByHand);
+    let before = world(&bench);
+    // The engine's last answer before the create; the manager goes meanwhile.
+    bench.rehearsal.faults().set(Call::Me, Kind::DieAfter);
+    let run = bench.run(&["web"]).code(1);
+    assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
+    drop(run.says(&[
+        "failed to create the stack",
+        "what ran before is removed (2 containers); the stack is not created",
+        "stacklift restore web --to ",
+    ]));
+    let requests = bench.rehearsal.requests();
+    assert!(requests.iter().all(|r| r.call != Call::Create));
+    converges(&bench, Era::Sync, Scene::ByHand);
+}
+
+#[test]
+fn the_engine_dies_while_containers_are_removed() {
+    for kind in [Kind::Die, Kind::DieAfter] {
+        let bench = set(Era::Sync, Scene::ByHand);
+        let before = world(&bench);
+        bench.rehearsal.faults().set(Call::EngineRemove, kind);
+        let run = bench.run(&["web"]).code(1);
+        assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
+        let to_manager = |r: &&_| -> bool {
+            let r: &stacklift::rehearsal::Request = r;
+            r.peer == Peer::Manager && r.method != "GET"
+        };
+        assert_eq!(
+            bench.rehearsal.requests().iter().filter(to_manager).count(),
+            0
+        );
+        drop(run.says(&["failed to remove the containers"]));
+        converges(&bench, Era::Sync, Scene::ByHand);
+    }
+}
+
+#[test]
+fn a_container_that_refuses_its_removal_stops_the_run() {
+    for era in ERAS {
+        let bench = set(era, Scene::ByHand);
+        let before = world(&bench);
+        let stubborn = bench.containers("web")[0].clone();
+        let body = json!({"message": "device or resource busy"}).to_string();
+        let rule = Rule::new(Call::EngineRemove, Kind::Status(500, body)).path(&stubborn);
+        bench.rehearsal.faults().add(rule);
+        let run = bench.run(&["web"]).code(1);
+        assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
+        drop(run.says(&[
+            "1 of 2 are left: web-a-1",
+            "device or resource busy",
+            "state: 1 of 2 containers removed; the stack is not created",
+        ]));
+        assert_eq!(bench.containers("web"), [stubborn]);
+        converges(&bench, era, Scene::ByHand);
+    }
+}
+
+#[test]
+fn containers_that_vanish_meanwhile_are_no_failure() {
+    for era in ERAS {
+        for (call, status) in [(Call::EngineInspect, 404), (Call::EngineChanges, 404)] {
+            let bench = set(era, Scene::ByHand);
+            let body = json!({"message": "No such container"}).to_string();
+            bench
+                .rehearsal
+                .faults()
+                .set(call, Kind::Status(status, body));
+            // Gone by the time it is removed.
+            let gone = Kind::Body(404, b"{\"message\":\"No such container\"}".to_vec());
+            bench.rehearsal.faults().set(Call::EngineRemove, gone);
+            let before = world(&bench);
+            let run = bench.run(&["web"]).code(0);
+            assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_listed_is_not_claimed_to_be_gone() {
+    for era in ERAS {
+        for kind in [
+            Kind::Status(500, "{\"message\":\"no\"}".to_owned()),
+            Kind::Garbage,
+        ] {
+            let bench = set(era, Scene::ByHand);
+            bench.rehearsal.faults().set(Call::EngineList, kind);
+            let no = json!({"message": "no", "details": "no"}).to_string();
+            bench
+                .rehearsal
+                .faults()
+                .set(Call::Create, Kind::Status(500, no));
+            let before = world(&bench);
+            let run = bench.run(&["web"]).code(1);
+            assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
+            drop(run.says(&[
+                "going on without knowing the stack's containers",
+                "state: the manager did not create the stack; whether containers of it are here is not known",
+            ]));
+            assert_eq!(bench.containers("web").len(), 2);
+            converges(&bench, era, Scene::ByHand);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What the rules allow a run to leave and to say.
+
+use stacklift::rehearsal::{
+    Call, World,
+    world::{Container, Status},
+};
+
+use crate::{
+    bench::{Bench, Run},
+    stage::{records, world},
+};
+
+/// Everything that a run did or said against the rules; empty is well.
+///
+/// - At most one create was sent (B05).
+/// - Containers, records and networks of others are as they were; no volume is gone (C52, N02).
+/// - Exit 0: one record, deployed, its containers running, and its Id printed (C54).
+/// - Exit 1: an error, a state and a hint; every claim of the state line holds in the world; where
+///   containers are gone, the restore that brings them back is named.
+pub fn judge(bench: &Bench, before: &World, run: &Run) -> Vec<String> {
+    let after = world(bench);
+    let mut wrong = Vec::new();
+    let creates = bench.calls(Call::Create).len();
+    if creates > 1 {
+        wrong.push(format!("{creates} creates were sent"));
+    }
+    wrong.extend(others(before, &after));
+    match run.code {
+        0 => wrong.extend(success(&after, run)),
+        1 => wrong.extend(failure(before, &after, run)),
+        code => wrong.push(format!("exit code {code}")),
+    }
+    wrong
+}
+
+fn is_of_others(container: &Container) -> bool {
+    let project = container.labels.get("com.docker.compose.project");
+    project.is_none_or(|project| project != "web")
+}
+
+fn others(before: &World, after: &World) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let containers = |world: &World| -> Vec<Container> {
+        let all = world.containers.values();
+        all.filter(|one| is_of_others(one)).cloned().collect()
+    };
+    if containers(before) != containers(after) {
+        wrong.push("containers of others have changed".to_owned());
+    }
+    let records = |world: &World| -> Vec<_> {
+        let all = world.records.values();
+        all.filter(|one| one.name != "web").cloned().collect()
+    };
+    if records(before) != records(after) {
+        wrong.push("records of others have changed".to_owned());
+    }
+    for volume in &before.volumes {
+        if !after.volumes.iter().any(|other| other.name == volume.name) {
+            wrong.push(format!("the volume {} is gone", volume.name));
+        }
+    }
+    for network in before
+        .networks
+        .iter()
+        .filter(|n| !n.name.starts_with("web_"))
+    {
+        if !after.networks.iter().any(|other| other.id == network.id) {
+            wrong.push(format!("the network {} is gone", network.name));
+        }
+    }
+    wrong
+}
+
+fn is_running(container: &Container) -> bool {
+    serde_json::to_value(container).expect("JSON")["state"] == "running"
+}
+
+fn success(after: &World, run: &Run) -> Vec<String> {
+    let mut wrong = Vec::new();
+    match records(after).as_slice() {
+        [record] => {
+            if record.status != Status::Active {
+                wrong.push(format!("exit 0, and the record is {:?}", record.status));
+            }
+            let said = format!("stack web with Id {}", record.id);
+            if !run.out.contains(&said) {
+                wrong.push(format!("exit 0 without {said:?}"));
+            }
+        }
+        records => wrong.push(format!("exit 0 with {} records", records.len())),
+    }
+    let containers = after.project("web");
+    if containers.len() != 2 || !containers.into_iter().all(is_running) {
+        wrong.push("exit 0, and not both containers run".to_owned());
+    }
+    wrong
+}
+
+fn failure(before: &World, after: &World, run: &Run) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for word in ["error: ", "hint: "] {
+        if !run.err.contains(word) {
+            wrong.push(format!("exit 1 without {word:?}"));
+        }
+    }
+    let Some(state) = run
+        .err
+        .lines()
+        .find_map(|line| line.strip_prefix("state: "))
+    else {
+        wrong.push("exit 1 without a state".to_owned());
+        return wrong;
+    };
+    wrong.extend(claims(state, before, after));
+    if is_destroyed(before, after) && !run.err.contains("stacklift restore web --to ") {
+        wrong.push("something is gone, and no restore is named".to_owned());
+    }
+    for (said, id) in numbers(&run.err, "the manager has record ") {
+        if !after.records.contains_key(&id) {
+            wrong.push(format!("{said:?}, and it has not"));
+        }
+    }
+    wrong
+}
+
+/// Whether a container or a record of before is gone.
+pub fn is_destroyed(before: &World, after: &World) -> bool {
+    let is = ids(after);
+    ids(before).iter().any(|id| !is.contains(id))
+        || records(before)
+            .iter()
+            .any(|old| !after.records.contains_key(&old.id))
+}
+
+fn ids(world: &World) -> Vec<String> {
+    let all = world.project("web").into_iter();
+    all.map(|container| container.id.clone()).collect()
+}
+
+/// Each definite claim of the state line, held against the world.
+pub fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
+    let (was, is) = (ids(before), ids(after));
+    let here = is.len();
+    let none = records(after).is_empty();
+    let mut known = false;
+    let mut wrong = Vec::new();
+    let mut claim = |words: &str, holds: bool| {
+        if state.contains(words) {
+            known = true;
+            if !holds {
+                wrong.push(format!("{state:?} is not true"));
+            }
+        }
+    };
+    let containers =
+        |world: &World| -> Vec<Container> { world.project("web").into_iter().cloned().collect() };
+    let untouched = records(before) == records(after) && containers(before) == containers(after);
+    claim("as it was", untouched);
+    claim("is absent", none && here == 0);
+    claim("did not create", none);
+    claim("no record of the stack", none);
+    claim(
+        "what ran before is removed",
+        was.iter().all(|id| !is.contains(id)),
+    );
+    claim("is not known", true);
+    if !state.contains("whether containers of it are here") {
+        let counted = state.contains(&format!("{here} containers of it are here"));
+        claim("containers of it are here", counted);
+        claim("of it is here", here == 1);
+    }
+    let gone = was.iter().filter(|id| !is.contains(id)).count();
+    let removed = format!("{gone} of {} containers removed", was.len());
+    claim("containers removed; ", state.contains(&removed));
+    claim("may be gone", true);
+    claim("may be removed", true);
+    claim("may be there", true);
+    claim("the stack is created as record", records(after).len() == 1);
+    claim("may be deploying", true);
+    claim("the stack is not created", none);
+    for (_, id) in numbers(state, "deleted record ")
+        .into_iter()
+        .chain(numbers(state, "; record "))
+    {
+        claim("record", !after.records.contains_key(&id));
+    }
+    if let Some(id) = state
+        .strip_prefix("record ")
+        .and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok())
+    {
+        claim("is deleted", !after.records.contains_key(&id));
+    }
+    for (_, id) in numbers(state, "at the manager as record ") {
+        let status = after.records.get(&id).map(|record| record.status);
+        claim("at the manager as record", status.is_some());
+        claim(", deployed", status == Some(Status::Active));
+        claim("but its deployment failed", status == Some(Status::Error));
+        claim(
+            "not been seen to end",
+            status == Some(Status::Deploying) || status == Some(Status::Active),
+        );
+    }
+    if !known {
+        wrong.push(format!("{state:?} claims nothing that is known here"));
+    }
+    wrong
+}
+
+/// The numbers that stand behind `words`.
+fn numbers<'t>(text: &'t str, words: &'t str) -> Vec<(&'t str, u64)> {
+    text.match_indices(words)
+        .filter_map(|(at, words)| {
+            let rest = &text[at + words.len()..];
+            let end = rest
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(rest.len());
+            Some((words, rest[..end].parse().ok()?))
+        })
+        .collect()
+}
