@@ -28,7 +28,10 @@ impl Run<'_, '_> {
         }
         let id = self.m.store.save(&snapshot, Utc::now())?;
         self.say(Event::Snapshot(&id));
-        self.mark(|progress| progress.snapshot = Some(id));
+        // A snapshot without the containers is no way back to them.
+        if snapshot.containers.known().is_some() {
+            self.mark(|progress| progress.snapshot = Some(id));
+        }
         Ok(())
     }
 

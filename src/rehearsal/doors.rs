@@ -9,6 +9,8 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
 };
 
 use rustix::net::{
@@ -16,6 +18,9 @@ use rustix::net::{
 };
 
 use super::Peer;
+
+/// How long it is tried to listen again.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The addresses of both fronts, and which of them are closed.
 pub(super) struct Doors {
@@ -101,7 +106,7 @@ impl Doors {
         if *state.door(Peer::Manager) != Door::Closed {
             return Ok(None);
         }
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port))?;
+        let listener = listen_again(self.port)?;
         *state.door(Peer::Manager) = Door::Open;
         Ok(Some(listener))
     }
@@ -128,6 +133,22 @@ impl State {
         match peer {
             Peer::Manager => &mut self.manager,
             Peer::Engine => &mut self.engine,
+        }
+    }
+}
+
+/// Listens on a port that was listened on before. A program that another thread starts at that moment
+/// holds a copy of the old listener until it runs: so this is tried for a while.
+fn listen_again(port: u16) -> io::Result<TcpListener> {
+    let started = Instant::now();
+    loop {
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            Err(error)
+                if error.kind() == io::ErrorKind::AddrInUse && started.elapsed() < PATIENCE =>
+            {
+                thread::sleep(Duration::from_millis(5));
+            }
+            result => return result,
         }
     }
 }
