@@ -52,6 +52,10 @@ impl Stack {
         for endpoint in world.endpoints.values_mut() {
             endpoint.engine.clone_from(&world.engine.id);
         }
+        // And has the networks that every engine has.
+        for network in &mut world.networks {
+            network.engine.clone_from(&world.engine.id);
+        }
         let stack = Self {
             host,
             compose,
