@@ -116,11 +116,10 @@ fn errors_name_the_line_and_nothing_else() {
 
 #[test]
 fn values_that_double_line_by_line_do_not_fill_the_memory() {
-    let mut text = "A0=0123456789\n".to_owned();
-    for line in 1..60 {
-        let before = line - 1;
-        text += &format!("A{line}=${{A{before}}}${{A{before}}}\n");
-    }
+    let doubling = (1..60).map(|line| format!("A{line}=${{A{0}}}${{A{0}}}\n", line - 1));
+    let text = std::iter::once("A0=0123456789\n".to_owned())
+        .chain(doubling)
+        .collect::<String>();
     let error = read(&text).expect_err("too long");
     assert_eq!(error.problem, DotenvProblem::TooLong);
     let many = format!("A={}\nB={}\n", "x".repeat(1 << 20), "$A".repeat(100_000));
