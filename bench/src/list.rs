@@ -25,7 +25,10 @@ pub fn measure() -> Result<()> {
     place.reset(STACK);
     time(&mut place.stacklift(&[STACK])?)?;
     // Written once, so that the time is not that of writing it.
-    place.rehearsal.faults().set(Call::List, Kind::Body(200, list));
+    place
+        .rehearsal
+        .faults()
+        .set(Call::List, Kind::Body(200, list));
 
     let mut stacklift = place.stacklift(&[STACK])?;
     let mut curl = place.curl();
@@ -36,11 +39,22 @@ pub fn measure() -> Result<()> {
         of_stacklift.add(time(&mut stacklift)?);
         of_curl.add(time(&mut curl)?);
     }
-    println!("  stacklift, the whole run: median {:.1?}", of_stacklift.median());
+    println!(
+        "  stacklift, the whole run: median {:.1?}",
+        of_stacklift.median()
+    );
     println!("  curl, the list alone: median {:.1?}", of_curl.median());
-    verdict("stacklift / curl", ratio(of_stacklift.median(), of_curl.median()), 2.0);
+    verdict(
+        "stacklift / curl",
+        ratio(of_stacklift.median(), of_curl.median()),
+        2.0,
+    );
     place.reset(STACK);
-    verdict("peak memory of stacklift, MB", megabytes(peak(&stacklift)?), 12.0);
+    verdict(
+        "peak memory of stacklift, MB",
+        megabytes(peak(&stacklift)?),
+        12.0,
+    );
     Ok(())
 }
 

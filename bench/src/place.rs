@@ -52,7 +52,10 @@ impl Place {
             .env("STACKLIFT_ENGINE", "api")
             .env("BASE_URL", &url)
             .env("STACKS_ROOT", self.root.path())
-            .env("DOCKER_HOST", format!("unix://{}", self.rehearsal.socket().display()));
+            .env(
+                "DOCKER_HOST",
+                format!("unix://{}", self.rehearsal.socket().display()),
+            );
         command
     }
 

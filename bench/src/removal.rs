@@ -23,7 +23,12 @@ pub fn remove(socket: &str, project: &str) -> Result<()> {
         docker_host: Some(socket.to_owned()),
         ..Surroundings::default()
     };
-    let engine = Engine::open(Options::new("docker", Choice::Api, surroundings, Trace::off()));
+    let engine = Engine::open(Options::new(
+        "docker",
+        Choice::Api,
+        surroundings,
+        Trace::off(),
+    ));
     let containers = engine.list(project)?;
     ensure!(containers.len() == COUNT, "{} containers", containers.len());
     engine.remove(&containers)
@@ -32,7 +37,9 @@ pub fn remove(socket: &str, project: &str) -> Result<()> {
 pub fn measure() -> Result<()> {
     match env::var("STACKLIFT_BENCH_ENGINE") {
         Ok(host) if !host.is_empty() => on_a_real_engine(&host)?,
-        _ => println!("removing {COUNT} containers: no real engine answers, so only the served one is measured"),
+        _ => println!(
+            "removing {COUNT} containers: no real engine answers, so only the served one is measured"
+        ),
     }
     on_the_served_engine()
 }
@@ -50,7 +57,9 @@ fn on_the_served_engine() -> Result<()> {
         .world(|world| world.add_stack(folder, [("docker-compose.yml", compose.as_str())]));
     let start = || {
         place.rehearsal.forget_requests();
-        let started = place.rehearsal.world(|world| world.start_by_hand(PROJECT, folder));
+        let started = place
+            .rehearsal
+            .world(|world| world.start_by_hand(PROJECT, folder));
         started.map_err(|why| anyhow::anyhow!(why))
     };
     let host = format!("unix://{}", place.rehearsal.socket().display());
@@ -63,7 +72,9 @@ fn on_a_real_engine(host: &str) -> Result<()> {
         for _ in 0..COUNT {
             let mut run = Command::new("docker");
             run.env("DOCKER_HOST", host);
-            run.args(["run", "-d", "--init", "--label", LABEL, &image, "sleep", "1000"]);
+            run.args([
+                "run", "-d", "--init", "--label", LABEL, &image, "sleep", "1000",
+            ]);
             time(&mut run)?;
         }
         Ok(())
@@ -82,13 +93,23 @@ fn compare(engine: &str, host: &str, rounds: usize, start: impl Fn() -> Result<(
             of_ours.add(time(&mut ours)?);
         } else {
             let mut docker = Command::new("docker");
-            docker.env("DOCKER_HOST", host).args(["rm", "-f"]).args(ids(host)?);
+            docker
+                .env("DOCKER_HOST", host)
+                .args(["rm", "-f"])
+                .args(ids(host)?);
             of_docker.add(time(&mut docker)?);
         }
     }
-    println!("  a process that lists and removes as stacklift does: median {:.2?}", of_ours.median());
+    println!(
+        "  a process that lists and removes as stacklift does: median {:.2?}",
+        of_ours.median()
+    );
     println!("  docker rm -f: median {:.2?}", of_docker.median());
-    verdict("stacklift / docker rm -f", ratio(of_ours.median(), of_docker.median()), 0.5);
+    verdict(
+        "stacklift / docker rm -f",
+        ratio(of_ours.median(), of_docker.median()),
+        0.5,
+    );
     Ok(())
 }
 
@@ -98,7 +119,10 @@ fn ids(host: &str) -> Result<Vec<String>> {
         .args(["ps", "-aq", "--no-trunc", "--filter"])
         .arg(format!("label={LABEL}"))
         .output()?;
-    let ids: Vec<_> = String::from_utf8(listed.stdout)?.lines().map(str::to_owned).collect();
+    let ids: Vec<_> = String::from_utf8(listed.stdout)?
+        .lines()
+        .map(str::to_owned)
+        .collect();
     ensure!(ids.len() == COUNT, "{} containers", ids.len());
     Ok(ids)
 }

@@ -37,14 +37,23 @@ pub fn measure() -> Result<()> {
     }
     let mut first = Times::default();
     for _ in 0..ROUNDS {
-        let output = Command::new(env::current_exe()?).arg("--rewrite-once").output()?;
+        let output = Command::new(env::current_exe()?)
+            .arg("--rewrite-once")
+            .output()?;
         let nanos = String::from_utf8(output.stdout)?;
         first.add(std::time::Duration::from_nanos(nanos.trim().parse()?));
     }
     let speed = |times: &Times| text.len() as f64 / times.median().as_secs_f64() / 1e9;
-    let reached = if speed(&rewrites) >= 1.0 { "reached" } else { "MISSED" };
+    let reached = if speed(&rewrites) >= 1.0 {
+        "reached"
+    } else {
+        "MISSED"
+    };
     println!("  GB/s: {:.2} (at least 1: {reached})", speed(&rewrites));
-    println!("  GB/s, the first of a process, which gets its memory from the system: {:.2}", speed(&first));
+    println!(
+        "  GB/s, the first of a process, which gets its memory from the system: {:.2}",
+        speed(&first)
+    );
 
     let rewritten = literal::rewrite(&text, DIR);
     let (mut parses, mut checks) = (Times::default(), Times::default());
@@ -58,9 +67,19 @@ pub fn measure() -> Result<()> {
         checks.add(started.elapsed());
         ensure!(verdict == Verdict::Faithful, "{verdict:?}");
     }
-    println!("  a plain parse of both texts: median {:.0?}", parses.median());
-    println!("  the check (B02), which parses both: median {:.0?}", checks.median());
-    verdict("check / plain parse", ratio(checks.median(), parses.median()), 3.0);
+    println!(
+        "  a plain parse of both texts: median {:.0?}",
+        parses.median()
+    );
+    println!(
+        "  the check (B02), which parses both: median {:.0?}",
+        checks.median()
+    );
+    verdict(
+        "check / plain parse",
+        ratio(checks.median(), parses.median()),
+        3.0,
+    );
     Ok(())
 }
 

@@ -65,7 +65,10 @@ fn peak_by_looking(command: &Command) -> Result<u64> {
     let mut looked_at = Command::new(command.get_program());
     looked_at.args(command.get_args());
     copy_environment(command, &mut looked_at);
-    looked_at.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    looked_at
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut child = looked_at.spawn()?;
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;

@@ -21,7 +21,10 @@ fuzz_target!(|body: &[u8]| {
         }
         Err(error) => {
             assert!(!is_list_of_ids(json.as_ref()), "{error:#}");
-            assert!(!format!("{error:#}").contains('\u{1b}'), "an escape gets through");
+            assert!(
+                !format!("{error:#}").contains('\u{1b}'),
+                "an escape gets through"
+            );
         }
     }
     if let (Ok(containers), Some(Value::Array(entries))) = (fuzzing::inspected(body), &json) {
@@ -31,7 +34,10 @@ fuzz_target!(|body: &[u8]| {
         assert_eq!(changes.listed.len(), changes.total.min(MOST_CHANGES));
     }
     for error in fuzzing::others(body).into_iter().filter_map(Result::err) {
-        assert!(!format!("{error:#}").contains('\u{1b}'), "an escape gets through");
+        assert!(
+            !format!("{error:#}").contains('\u{1b}'),
+            "an escape gets through"
+        );
     }
 });
 
@@ -40,7 +46,9 @@ fn same_ids(containers: &[Container], entries: &[Value]) {
     assert_eq!(containers.len(), entries.len());
     for (container, entry) in containers.iter().zip(entries) {
         assert_eq!(last_id(entry), container.id);
-        assert!(!container.name().is_empty() || container.id.is_empty() || !container.names.is_empty());
+        assert!(
+            !container.name().is_empty() || container.id.is_empty() || !container.names.is_empty()
+        );
         assert!(container.names.iter().all(|name| !name.contains('/')));
     }
 }
@@ -53,7 +61,6 @@ fn last_id(entry: &Value) -> &str {
 
 /// A list of which nothing but ids is said is understood.
 fn is_list_of_ids(json: Option<&Value>) -> bool {
-    let has_only_an_id =
-        |entry: &Value| matches!(entry, Value::Object(object) if object.len() == 1 && object.get("Id").is_some_and(Value::is_string));
+    let has_only_an_id = |entry: &Value| matches!(entry, Value::Object(object) if object.len() == 1 && object.get("Id").is_some_and(Value::is_string));
     matches!(json, Some(Value::Array(entries)) if entries.iter().all(has_only_an_id))
 }

@@ -43,7 +43,11 @@ fuzz_target!(|data: &[u8]| {
             let result = Document::parse(&rewritten).expect("a faithful result is YAML");
             let original = original.as_ref().expect("read before");
             assert_eq!(
-                tree(original, |text| text.replace("./", &format!("{dir}/")), true),
+                tree(
+                    original,
+                    |text| text.replace("./", &format!("{dir}/")),
+                    true
+                ),
                 tree(&result, str::to_owned, false),
             );
         }
@@ -53,7 +57,11 @@ fuzz_target!(|data: &[u8]| {
             assert!(rewritten != text || damages.iter().all(|damage| stays(damage)));
             if let Ok(result) = Document::parse(&rewritten) {
                 // The other way round holds where no alias is in the way.
-                let before = tree(original, |text| text.replace("./", &format!("{dir}/")), true);
+                let before = tree(
+                    original,
+                    |text| text.replace("./", &format!("{dir}/")),
+                    true,
+                );
                 if !before.iter().any(|node| node.starts_with('*')) {
                     assert_ne!(before, tree(&result, str::to_owned, false), "{damages:?}");
                 }
@@ -122,7 +130,11 @@ fn stays(damage: &Damage) -> bool {
 fn tree(document: &Document, string: impl Fn(&str) -> String, strip: bool) -> Vec<String> {
     let mut said = Vec::new();
     let mut places: HashMap<NodeId, usize> = HashMap::new();
-    let mut ahead: Vec<Step> = document.root().map(|root| Step::Node(root, Part::Root)).into_iter().collect();
+    let mut ahead: Vec<Step> = document
+        .root()
+        .map(|root| Step::Node(root, Part::Root))
+        .into_iter()
+        .collect();
     while let Some(step) = ahead.pop() {
         let (node, part) = match step {
             Step::Node(node, part) => (node, part),
@@ -136,7 +148,11 @@ fn tree(document: &Document, string: impl Fn(&str) -> String, strip: bool) -> Ve
         match node.kind() {
             Kind::Scalar(_) => {
                 let (value, _) = node.scalar().expect("a scalar");
-                said.push(format!("{tag:?} {:?} {:?}", node.scalar_type(), string(value)));
+                said.push(format!(
+                    "{tag:?} {:?} {:?}",
+                    node.scalar_type(),
+                    string(value)
+                ));
             }
             Kind::Alias => {
                 let target = places.get(&node.resolved().id());
@@ -146,7 +162,12 @@ fn tree(document: &Document, string: impl Fn(&str) -> String, strip: bool) -> Ve
                 said.push(format!("{tag:?} ["));
                 ahead.push(Step::End);
                 let items: Vec<_> = node.own_items().collect();
-                ahead.extend(items.into_iter().rev().map(|item| Step::Node(item, part.item())));
+                ahead.extend(
+                    items
+                        .into_iter()
+                        .rev()
+                        .map(|item| Step::Node(item, part.item())),
+                );
             }
             Kind::Mapping(_) => {
                 let entries: Vec<_> = node

@@ -28,7 +28,10 @@ fuzz_target!(|json: &[u8]| {
         .map(|container| (container.id().to_owned(), "0".repeat(64)))
         .collect();
     for container in &saved {
-        assert!(container.differences(*container).is_empty(), "it differs from itself");
+        assert!(
+            container.differences(*container).is_empty(),
+            "it differs from itself"
+        );
         let recipe = container.recipe(container.image_name(), &ids);
         assert!(recipe.body.is_object());
         let _ = container.own_files(&["/a", "/a/b", "//", ""]);
@@ -39,7 +42,10 @@ fuzz_target!(|json: &[u8]| {
         let plan = Plan::new(&snapshot, there);
         let mut order = plan.order.clone();
         order.sort_unstable();
-        assert!(order.into_iter().eq(0..saved.len()), "not every container once");
+        assert!(
+            order.into_iter().eq(0..saved.len()),
+            "not every container once"
+        );
         assert_eq!(plan.keep.len() + plan.create.len(), saved.len());
     }
 });
