@@ -8,7 +8,7 @@ mod mount;
 
 use std::fmt;
 
-pub(in crate::compose) use mount::starts_with_drive;
+pub(in crate::compose) use mount::{split_at_colons, starts_with_drive};
 pub use mount::{MountKind, MountSpec, is_host_path};
 
 use super::document::{Document, Entry, Node};

@@ -1,0 +1,1 @@
+//! The rewrite on small texts.
