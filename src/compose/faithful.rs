@@ -66,8 +66,8 @@ pub struct Faithful {
     pub edits: Vec<Change>,
     /// What a person should know.
     pub notices: Vec<Notice>,
-    /// The bytes of `text` that came out of an env file.
-    pub masked: Vec<Range<usize>>,
+    /// The text for people: what came out of an env file is hidden.
+    pub shown: String,
 }
 
 /// One change of the text; never a value of an env file.
@@ -75,6 +75,8 @@ pub struct Faithful {
 pub struct Change {
     /// The line of the original, counted from 1.
     pub line: usize,
+    /// The bytes of the original that went; empty where something was put in.
+    pub span: Range<usize>,
     /// What was done there.
     pub what: String,
     /// Why.

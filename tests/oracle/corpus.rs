@@ -9,13 +9,16 @@ use serde_json::Value;
 
 /// One stack of the corpus.
 pub struct Stack {
-    /// The corpus.
+    name: String,
+    /// The corpus, or the case.
     folder: PathBuf,
     /// The compose file, below the corpus.
     pub compose: PathBuf,
     files: Vec<PathBuf>,
     /// Only an example of `.env` is there, which stands for it.
     example: bool,
+    /// A case of the project, which is taken as it is.
+    pub is_case: bool,
 }
 
 pub fn read(folder: &Path) -> Vec<Stack> {
@@ -24,9 +27,12 @@ pub fn read(folder: &Path) -> Vec<Stack> {
         let row: Value = serde_json::from_str(line).expect("a line of the manifest");
         let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
         let files = row["files"].as_array().into_iter().flatten();
+        let compose = Path::new(&text("repo").replace('/', "+")).join(text("path"));
         Stack {
+            name: compose.display().to_string(),
             folder: folder.to_owned(),
-            compose: Path::new(&text("repo").replace('/', "+")).join(text("path")),
+            compose,
+            is_case: false,
             files: files.filter_map(|file| file.as_str().map(PathBuf::from)).collect(),
             example: text("env_beside") == "example",
         }
@@ -34,9 +40,28 @@ pub fn read(folder: &Path) -> Vec<Stack> {
     manifest.lines().map(stack).collect()
 }
 
+/// The cases of the project, as stacks called `web`.
+pub fn cases() -> Vec<Stack> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faithful");
+    let folders = fs::read_dir(root).expect("the cases");
+    let case = |folder: PathBuf| {
+        let files = fs::read_dir(folder.join("in")).expect("a case");
+        let names = files.map(|file| PathBuf::from(file.expect("a file").file_name()));
+        Stack {
+            name: folder.file_name().expect("a name").to_string_lossy().into_owned(),
+            compose: PathBuf::from("web/docker-compose.yml"),
+            files: names.map(|name| Path::new("web").join(name)).collect(),
+            folder,
+            example: false,
+            is_case: true,
+        }
+    };
+    folders.map(|folder| case(folder.expect("a case").path())).collect()
+}
+
 impl Stack {
     pub fn name(&self) -> String {
-        self.compose.display().to_string()
+        self.name.clone()
     }
 
     /// Copies the stack's files to `root`; its directory there.
@@ -44,7 +69,11 @@ impl Stack {
         for file in &self.files {
             let to = root.join(file);
             fs::create_dir_all(to.parent().expect("a parent")).expect("create");
-            fs::write(&to, fs::read(self.folder.join(file)).expect("read")).expect("write");
+            let from = match file.strip_prefix("web") {
+                Ok(below) if self.is_case => self.folder.join("in").join(below),
+                _ => self.folder.join(file),
+            };
+            fs::write(&to, fs::read(from).expect("read")).expect("write");
         }
         let dir = root.join(&self.compose).parent().expect("a parent").to_owned();
         if self.example && !dir.join(".env").exists() {

@@ -59,7 +59,9 @@ impl<'a> Judge<'a> {
         let Ok(text) = fs::read_to_string(dir.join(file)) else {
             return Verdict::NotLoadable { why: "not UTF-8".into(), accepted: false };
         };
-        self.stand_in(&dir, &text);
+        if !self.stack.is_case {
+            self.stand_in(&dir, &text);
+        }
         let env = fs::read_to_string(dir.join(".env")).ok();
         let original = self.original(&dir, file);
         let rewritten = rewrite(&dir, file, &text, env.as_deref());
@@ -156,13 +158,15 @@ fn rewrite(
     };
     let mut files = EnvFiles::new();
     let none = EnvFiles::new();
+    let beside = Path::new(dir).join("docker-compose.override.yml");
+    let overrides: Vec<String> = beside.exists().then(|| "docker-compose.override.yml".into()).into_iter().collect();
     let context = |files| Context {
         stack_dir: dir,
         file,
         env_file: ".env",
         home: Some(HOME),
         shell: &shell,
-        overrides: &[],
+        overrides: &overrides,
         env_files: files,
     };
     for needed in faithful::env_files_needed(text, env, &context(&none)) {

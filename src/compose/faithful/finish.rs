@@ -27,7 +27,7 @@ impl<'d> Rewriter<'d, '_> {
         if !self.refusals.is_empty() {
             return Err(self.in_order());
         }
-        let Ok((new, masked)) = self.splices.apply(text) else {
+        let Ok((new, shown)) = self.splices.apply(text) else {
             return Err(vec![internal("two changes overlap", None)]);
         };
         let document = Document::parse(&new).map_err(|error| vec![unreadable(&error.message)])?;
@@ -37,6 +37,7 @@ impl<'d> Rewriter<'d, '_> {
         })?;
         let edits = self.splices.edits.iter().map(|edit| Change {
             line: self.document.line(edit.span.start),
+            span: edit.span.clone(),
             what: edit.what.clone(),
             why: edit.why,
         });
@@ -49,7 +50,7 @@ impl<'d> Rewriter<'d, '_> {
             project: self.project,
             edits,
             notices: self.notices,
-            masked,
+            shown,
         })
     }
 

@@ -21,8 +21,8 @@ pub(super) struct Edit {
     pub(super) span: Range<usize>,
     /// What comes in their place.
     pub(super) text: String,
-    /// Whether what comes holds a value of an env file.
-    pub(super) secret: bool,
+    /// The same with what came out of an env file hidden, where something did.
+    pub(super) shown: Option<String>,
     pub(super) what: String,
     pub(super) why: &'static str,
 }
@@ -71,13 +71,8 @@ impl Splices {
         let node = node.resolved();
         let text = scalar_text(node, value, raw)?;
         self.expected.scalars.insert(node.id(), value.to_owned());
-        self.edits.push(Edit {
-            span: node.span(),
-            text,
-            secret,
-            what,
-            why,
-        });
+        let shown = secret.then(|| quoted(MASK));
+        self.push(node.span(), text, shown, what, why);
         Ok(())
     }
 
@@ -102,13 +97,8 @@ impl Splices {
         self.expected
             .scalars
             .insert(entry.value.id(), value.to_owned());
-        self.edits.push(Edit {
-            span: at..at,
-            text: format!(" {}", quoted(value)),
-            secret,
-            what,
-            why,
-        });
+        let shown = secret.then(|| format!(" {}", quoted(MASK)));
+        self.push(at..at, format!(" {}", quoted(value)), shown, what, why);
         Ok(())
     }
 
@@ -122,7 +112,7 @@ impl Splices {
         let span = entry_span(entry);
         let span = removal(mapping, &span, entry.key.span().start)?;
         self.expected.removed.insert(entry.key.id());
-        self.push(span, String::new(), false, what, why);
+        self.push(span, String::new(), None, what, why);
         Ok(())
     }
 
@@ -146,7 +136,7 @@ impl Splices {
             _ => removal(list, &span, start)?,
         };
         self.expected.removed.insert(item.id());
-        self.push(span, String::new(), false, what, why);
+        self.push(span, String::new(), None, what, why);
         Ok(())
     }
 
@@ -158,10 +148,12 @@ impl Splices {
         entries: Vec<(String, Value)>,
         (what, why, secret): (String, &'static str, bool),
     ) {
-        let written = entries_text(mapping, entry.key.span().start, &entries);
-        let text = written.join(&separator(mapping, entry.key.span().start));
+        let at = entry.key.span().start;
+        let separator = separator(mapping, at);
+        let text = entries_text(mapping, at, &entries).join(&separator);
+        let shown = secret.then(|| entries_text(mapping, at, &masked(&entries)).join(&separator));
         self.expected.replaced.insert(entry.key.id(), entries);
-        self.push(entry_span(entry), text, secret, what, why);
+        self.push(entry_span(entry), text, shown, what, why);
     }
 
     /// Writes an entry in front of a key.
@@ -173,10 +165,13 @@ impl Splices {
         (what, why, secret): (String, &'static str, bool),
     ) {
         let at = key.span().start;
-        let mut text = entries_text(mapping, at, std::slice::from_ref(&new)).concat();
-        text.push_str(&separator(mapping, at));
-        self.expected.before.entry(key.id()).or_default().push(new);
-        self.push(at..at, text, secret, what, why);
+        let separator = separator(mapping, at);
+        let new = vec![new];
+        let write = |new: &[(String, Value)]| entries_text(mapping, at, new).concat() + &separator;
+        let text = write(&new);
+        let shown = secret.then(|| write(&masked(&new)));
+        self.expected.before.entry(key.id()).or_default().extend(new);
+        self.push(at..at, text, shown, what, why);
     }
 
     /// Writes entries or items at the front of a collection.
@@ -193,52 +188,70 @@ impl Splices {
         );
         let at = if is_flow { span.start + 1 } else { span.start };
         let separator = separator(collection, at);
-        let mut text = entries_text(collection, at, &new).join(&separator);
         let is_empty =
             collection.own_items().next().is_none() && collection.own_entries().next().is_none();
-        if !is_empty {
-            text.push_str(&separator);
-        }
+        let end = if is_empty { "" } else { &separator };
+        let write =
+            |new: &[(String, Value)]| entries_text(collection, at, new).join(&separator) + end;
+        let text = write(&new);
+        let shown = secret.then(|| write(&masked(&new)));
         self.expected.front.insert(collection.id(), new);
-        self.push(at..at, text, secret, what, why);
+        self.push(at..at, text, shown, what, why);
     }
 
     fn push(
         &mut self,
         span: Range<usize>,
         text: String,
-        secret: bool,
+        shown: Option<String>,
         what: String,
         why: &'static str,
     ) {
         self.edits.push(Edit {
             span,
             text,
-            secret,
+            shown,
             what,
             why,
         });
     }
 
-    /// The text with the edits, and the bytes of it that hold secrets.
-    pub(super) fn apply(&mut self, text: &str) -> Result<(String, Vec<Range<usize>>), Impossible> {
+    /// The text with the edits, and the same with what came out of env files hidden.
+    pub(super) fn apply(&mut self, text: &str) -> Result<(String, String), Impossible> {
         self.edits
             .sort_by_key(|edit| (edit.span.start, !edit.span.is_empty()));
-        let mut out = String::with_capacity(text.len() + text.len() / 8);
-        let mut masked = Vec::new();
+        let mut new = String::with_capacity(text.len() + text.len() / 8);
+        let mut shown = String::with_capacity(new.capacity());
         let mut done = 0;
         for edit in &self.edits {
-            out.push_str(text.get(done..edit.span.start).ok_or(Impossible)?);
-            let start = out.len();
-            out.push_str(&edit.text);
-            if edit.secret {
-                masked.push(start..out.len());
-            }
+            let kept = text.get(done..edit.span.start).ok_or(Impossible)?;
+            new.push_str(kept);
+            new.push_str(&edit.text);
+            shown.push_str(kept);
+            shown.push_str(edit.shown.as_deref().unwrap_or(&edit.text));
             done = edit.span.end;
         }
-        out.push_str(text.get(done..).ok_or(Impossible)?);
-        Ok((out, masked))
+        let rest = text.get(done..).ok_or(Impossible)?;
+        new.push_str(rest);
+        shown.push_str(rest);
+        Ok((new, shown))
     }
+}
+
+/// What stands in the place of a value that is not to be shown.
+const MASK: &str = "***";
+
+fn masked(entries: &[(String, Value)]) -> Vec<(String, Value)> {
+    let one = |(name, value): &(String, Value)| {
+        let value = match value {
+            Value::Text(_) => Value::Text(MASK.into()),
+            Value::Item(_) => Value::Item(format!("{name}={MASK}")),
+            Value::Map(entries) => Value::Map(masked(entries)),
+            Value::Null => Value::Null,
+        };
+        (name.clone(), value)
+    };
+    entries.iter().map(one).collect()
 }
 
 /// A scalar with another value: in its own style where that can hold it.

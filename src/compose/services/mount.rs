@@ -82,12 +82,12 @@ pub(in crate::compose) fn split_at_colons(spec: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut open_braces = 0usize;
-    for (at, byte) in spec.bytes().enumerate() {
+    for (at, c) in spec.char_indices() {
         let part = &spec[start..at];
-        match byte {
-            b'{' if part.ends_with('$') => open_braces += 1,
-            b'}' => open_braces = open_braces.saturating_sub(1),
-            b':' if open_braces == 0 && !is_drive(part) => {
+        match c {
+            '{' if part.ends_with('$') => open_braces += 1,
+            '}' => open_braces = open_braces.saturating_sub(1),
+            ':' if open_braces == 0 && !is_drive(part) => {
                 parts.push(part);
                 start = at + 1;
             }
