@@ -8,6 +8,7 @@ use super::{
         services::{Service, is_remote_context},
     },
     Notice, Reason, Refusal,
+    carry::others,
     env_files::chain,
     rewriter::Rewriter,
     splice::Value,
@@ -26,6 +27,15 @@ impl<'d> Rewriter<'d, '_> {
             if is_remote(build.value, &|name| self.here(name)) {
                 continue;
             }
+            if self.hides_remote(service, &chain, build) {
+                self.refusals.push(Refusal::at(
+                    build.key,
+                    Reason::Shared,
+                    format!("the build of the service {} hides one with a remote context", service.name),
+                    "write the service without that one",
+                ));
+                continue;
+            }
             let own = service.node.entries();
             let own_build = own.iter().find(|entry| entry.name() == Some("build")).copied();
             match effective(&chain, "image") {
@@ -41,6 +51,29 @@ impl<'d> Rewriter<'d, '_> {
             }
             self.keep_from_pulling(service, &chain);
         }
+    }
+
+    /// Takes out the builds that this one hides, which would come to light without it; `true` where one of
+    /// them stays for others.
+    fn hides_remote(
+        &mut self,
+        service: Service<'d>,
+        chain: &[Service<'d>],
+        build: Entry<'d>,
+    ) -> bool {
+        let bases = chain.iter().filter(|base| base.name != service.name);
+        let inherited = bases.filter_map(|base| effective(&[*base], "build"));
+        let hidden: Vec<_> = inherited.chain(others(service, build)).collect();
+        if hidden
+            .iter()
+            .any(|entry| is_remote(entry.value, &|name| self.here(name)))
+        {
+            return true;
+        }
+        for entry in others(service, build) {
+            self.remove(entry);
+        }
+        false
     }
 
     fn drop_build(
@@ -133,7 +166,8 @@ fn effective<'d>(chain: &[Service<'d>], key: &str) -> Option<Entry<'d>> {
     })
 }
 
-fn is_remote(build: Node<'_>, here: Lookup<'_>) -> bool {
+/// Whether a build reads nothing of this host.
+pub(super) fn is_remote(build: Node<'_>, here: Lookup<'_>) -> bool {
     let context = build.get("context").unwrap_or(build);
     let reads_more = ["additional_contexts", "secrets", "ssh"]
         .iter()

@@ -134,6 +134,10 @@ impl<'d> Rewriter<'d, '_> {
             (Some(null), _) => self.replace(mapping, null, new, note),
             (None, Some(entry)) if gone.contains(&entry.key.id()) && is_own(mapping, entry) => {
                 self.removals.retain(|removed| removed.key.id() != entry.key.id());
+                let mut new = new;
+                if self.covers.contains(&entry.key.id()) {
+                    new.insert(0, ("env_file".to_owned(), Value::Nothing));
+                }
                 self.replace(mapping, entry, new, note);
             }
             _ => self.insert(mapping, new, note),
@@ -222,6 +226,15 @@ pub(super) fn mappings(node: Node<'_>) -> Vec<Node<'_>> {
         }
     }
     found
+}
+
+/// What a service's mapping merges under the same key, and an entry of it hides.
+pub(super) fn others<'d>(service: Service<'d>, entry: Entry<'d>) -> Vec<Entry<'d>> {
+    mappings(service.node)
+        .into_iter()
+        .flat_map(Node::own_entries)
+        .filter(|other| other.name() == entry.name() && other.key.id() != entry.key.id())
+        .collect()
 }
 
 fn reaches(node: Node<'_>, mapping: NodeId) -> bool {

@@ -110,6 +110,7 @@ fn is(node: Node<'_>, value: &Value) -> bool {
                     entry.name() == Some(name) && is(entry.value, value)
                 })
         }
+        Value::Nothing => node.is_sequence() && node.own_items().next().is_none(),
         Value::Item(_) => false,
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     super::{document::NodeId, interpolate::interpolate, services::Service},
     Notice, Reason, Refusal,
-    carry::Emission,
+    carry::{Emission, others},
     env_files::{self, Fate, Fates, Listed, Sources, chain},
     rewriter::Rewriter,
 };
@@ -97,6 +97,9 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             if !listed.iter().any(|one| stays(&one)) {
                 if gone.insert(first.entry.key.id()) {
                     self.removals.push(first.entry);
+                }
+                if !others(service, first.entry).is_empty() {
+                    self.covers.insert(first.entry.key.id());
                 }
                 continue;
             }

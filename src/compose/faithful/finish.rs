@@ -10,10 +10,13 @@ use super::{
     super::{
         document::{Document, Entry, Kind, Node, NodeId, Position, Style},
         dotenv::Variable,
+        services::services,
     },
     Change, Faithful, Reason, Refusal, check, encode,
     rewriter::Rewriter,
+    build::is_remote,
     shell,
+    splice::Value,
 };
 
 const LEFT_OUT: &str = "the manager cannot read what it names (M11)";
@@ -35,6 +38,9 @@ impl<'d> Rewriter<'d, '_> {
             let place = Some(Position::of(text, offset));
             vec![internal("the new text does not say what it was to say", place)]
         })?;
+        if let Some(what) = self.unreadable(&document) {
+            return Err(vec![internal(&what, None)]);
+        }
         let edits = self.splices.edits.iter().map(|edit| Change {
             line: self.document.line(edit.span.start),
             span: edit.span.clone(),
@@ -51,6 +57,22 @@ impl<'d> Rewriter<'d, '_> {
             edits,
             notices: self.notices,
             shown,
+        })
+    }
+
+    /// What the manager still could not read, which a removal may have brought to light.
+    fn unreadable(&self, new: &Document) -> Option<String> {
+        let here = |name: &str| self.here(name);
+        services(new).iter().find_map(|service| {
+            let mut files = service.env_files().into_iter();
+            let reads_file = files.any(|file| file.path != "stack.env" || file.format.is_some());
+            let builds = service.build().is_some_and(|build| !is_remote(build, &here));
+            let what = match (reads_file, builds) {
+                (true, _) => "an env file",
+                (_, true) => "a build",
+                _ => return None,
+            };
+            Some(format!("{what} of the service {} is left", service.name))
         })
     }
 
@@ -91,6 +113,13 @@ impl<'d> Rewriter<'d, '_> {
             let Some(&holder) = holders.get(&entry.key.id()) else {
                 continue;
             };
+            if self.covers.contains(&entry.key.id()) {
+                let what = "`env_file` becomes an empty list".to_owned();
+                let why = "without it, a merged one would come to light";
+                let nothing = vec![("env_file".to_owned(), Value::Nothing)];
+                self.splices.replace_entry(holder, entry, nothing, (what, why, false));
+                continue;
+            }
             let what = format!("`{}` is taken out", entry.name().unwrap_or_default());
             if self.splices.remove_entry(holder, entry, (what, LEFT_OUT)).is_err() {
                 self.refuse_unwritable(entry.key);

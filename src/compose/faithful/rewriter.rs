@@ -36,6 +36,8 @@ pub(super) struct Rewriter<'d, 'a> {
     pub(super) notices: Vec<Notice>,
     /// Entries that go, in the order they were found.
     pub(super) removals: Vec<Entry<'d>>,
+    /// Those among them that would bring a merged one to light, and become an empty list.
+    pub(super) covers: HashSet<NodeId>,
     pub(super) context: &'a Context<'a>,
     /// `.env`, as it is; `None` where there is none.
     pub(super) env_text: Option<&'a str>,
@@ -114,6 +116,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             refusals: Vec::new(),
             notices: Vec::new(),
             removals: Vec::new(),
+            covers: HashSet::new(),
             context,
             env_text,
             env,

@@ -51,6 +51,8 @@ pub(super) enum Value {
     Null,
     /// A mapping.
     Map(Vec<(String, Value)>),
+    /// A list without items.
+    Nothing,
     /// An item of a list; the name beside it is not written.
     Item(String),
 }
@@ -247,7 +249,7 @@ fn masked(entries: &[(String, Value)]) -> Vec<(String, Value)> {
             Value::Text(_) => Value::Text(MASK.into()),
             Value::Item(_) => Value::Item(format!("{name}={MASK}")),
             Value::Map(entries) => Value::Map(masked(entries)),
-            Value::Null => Value::Null,
+            Value::Null | Value::Nothing => value.clone(),
         };
         (name.clone(), value)
     };
@@ -404,6 +406,7 @@ fn entries_text(collection: Node<'_>, at: usize, entries: &[(String, Value)]) ->
         Value::Item(item) if is_flow => quoted(item),
         Value::Item(item) => format!("- {}", quoted(item)),
         Value::Text(value) => format!("{}: {}", key(name), quoted(value)),
+        Value::Nothing => format!("{}: []", key(name)),
         Value::Null => format!("{}:{}", key(name), if is_flow { " null" } else { "" }),
         Value::Map(entries) if is_flow => {
             let inside: Vec<_> = entries.iter().map(flat).collect();
