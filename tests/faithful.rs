@@ -27,7 +27,11 @@ fn cases() -> Vec<Case> {
             let folder = entry.expect("a case").path();
             let compose = fs::read_to_string(folder.join("in/docker-compose.yml")).expect("a text");
             Case {
-                name: folder.file_name().expect("a name").to_string_lossy().into_owned(),
+                name: folder
+                    .file_name()
+                    .expect("a name")
+                    .to_string_lossy()
+                    .into_owned(),
                 env: fs::read_to_string(folder.join("in/.env")).ok(),
                 compose,
                 folder,
@@ -77,11 +81,7 @@ impl Case {
 
 /// What a manager does with the payload, rewritten once more where it lies.
 fn again(first: &Faithful) -> Result<Faithful, Vec<Refusal>> {
-    let env: String = first
-        .env
-        .iter()
-        .map(|entry| format!("{}={}\n", entry.name, entry.value))
-        .collect();
+    let env = first.stack_env();
     let project = first.project.clone();
     let shell = |name: &str| (name == "COMPOSE_PROJECT_NAME").then(|| project.clone());
     let context = Context {
@@ -104,7 +104,8 @@ fn shown(result: &Result<Faithful, Vec<Refusal>>) -> String {
                 writeln!(out, "project: {}", faithful.project).expect("written");
             }
             for edit in &faithful.edits {
-                writeln!(out, "edit: line {}: {}: {}", edit.line, edit.what, edit.why).expect("written");
+                writeln!(out, "edit: line {}: {}: {}", edit.line, edit.what, edit.why)
+                    .expect("written");
             }
             for notice in &faithful.notices {
                 let line = notice.line.unwrap_or_default();
@@ -121,7 +122,12 @@ fn shown(result: &Result<Faithful, Vec<Refusal>>) -> String {
                 let place = refusal.position.map_or_else(String::new, |place| {
                     format!(" at {}:{}", place.line, place.column)
                 });
-                writeln!(out, "refused{place}: {:?}: {}", refusal.reason, refusal.message).expect("written");
+                writeln!(
+                    out,
+                    "refused{place}: {:?}: {}",
+                    refusal.reason, refusal.message
+                )
+                .expect("written");
                 writeln!(out, "  hint: {}", refusal.hint).expect("written");
             }
         }
@@ -142,7 +148,12 @@ fn every_case_is_as_expected() {
             wrong.push(format!("{}:\n{found}", case.name));
         }
     }
-    assert!(wrong.is_empty(), "{} cases differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} cases differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -157,7 +168,13 @@ fn every_case_says_what_it_shows() {
 fn no_refusal_is_an_internal_error() {
     for case in cases() {
         for refusal in case.rewrite().err().into_iter().flatten() {
-            assert_ne!(refusal.reason, faithful::Reason::Internal, "{}: {}", case.name, refusal.message);
+            assert_ne!(
+                refusal.reason,
+                faithful::Reason::Internal,
+                "{}: {}",
+                case.name,
+                refusal.message
+            );
         }
     }
 }
@@ -176,12 +193,16 @@ fn a_second_rewrite_changes_nothing() {
 #[test]
 fn what_is_not_edited_is_byte_identical() {
     for case in cases() {
-        let Ok(faithful) = case.rewrite() else { continue };
+        let Ok(faithful) = case.rewrite() else {
+            continue;
+        };
         let mut rest = faithful.text.as_str();
         let mut done = 0;
         for edit in &faithful.edits {
             let kept = &case.compose[done..edit.span.start];
-            let at = rest.find(kept).unwrap_or_else(|| panic!("{}: {kept:?}", case.name));
+            let at = rest
+                .find(kept)
+                .unwrap_or_else(|| panic!("{}: {kept:?}", case.name));
             assert!(done > 0 || at == 0, "{}", case.name);
             rest = &rest[at + kept.len()..];
             done = edit.span.end;

@@ -22,6 +22,10 @@ use std::{
 
 use corpus::Stack;
 use judge::{Judge, Verdict};
+use proptest::{
+    strategy::{Strategy, ValueTree},
+    test_runner::{Config, TestRunner},
+};
 
 #[test]
 fn the_corpus_means_the_same_to_the_manager() {
@@ -35,6 +39,23 @@ fn the_corpus_means_the_same_to_the_manager() {
 #[test]
 fn the_cases_mean_the_same_to_the_manager() {
     hold("cases", corpus::cases);
+}
+
+/// N11: what is written into `stack.env` reaches a container, and a `${…}`, as it was.
+#[test]
+fn every_value_arrives_at_compose() {
+    let Some(compose) = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from) else {
+        eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
+        return;
+    };
+    let mut runner = TestRunner::new(Config::with_cases(1));
+    let values = "([ -~]|[\n\r\tä\u{2028}]|[\\\\'\"$#{}= ]){0,12}";
+    let values = proptest::collection::vec(values, 150..151);
+    for _ in 0..12 {
+        let values = values.new_tree(&mut runner).expect("values").current();
+        let wrong = judge::arrives(&compose, &values);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
 }
 
 /// Judges every stack; none may be different.
@@ -74,8 +95,12 @@ fn report(what: &str, verdicts: &BTreeMap<String, Verdict>) -> usize {
     let (mut loadable, mut equal, mut different) = (0, 0, 0);
     for (name, verdict) in verdicts {
         match verdict {
-            Verdict::NotLoadable { accepted: false, .. } => {}
-            Verdict::NotLoadable { why, .. } => println!("{what}: not loadable, but rewritten: {name}: {why}"),
+            Verdict::NotLoadable {
+                accepted: false, ..
+            } => {}
+            Verdict::NotLoadable { why, .. } => {
+                println!("{what}: not loadable, but rewritten: {name}: {why}");
+            }
             Verdict::Equal => {
                 loadable += 1;
                 equal += 1;
@@ -94,7 +119,10 @@ fn report(what: &str, verdicts: &BTreeMap<String, Verdict>) -> usize {
             }
         }
     }
-    println!("{what}: {} stacks, {loadable} loadable, {equal} equal, {different} different", verdicts.len());
+    println!(
+        "{what}: {} stacks, {loadable} loadable, {equal} equal, {different} different",
+        verdicts.len()
+    );
     for (reason, count) in refused {
         println!("{what}: refused by {reason}: {count}");
     }

@@ -39,9 +39,11 @@ pub(super) fn run(arguments: &RenderArguments, common: &Common, console: &Consol
 
 fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Result<()> {
     if arguments.explain {
-        return Err(Failure::new("the literal rewrite understands nothing that it could explain")
-            .hint("say --as adopt for the one that does")
-            .into());
+        return Err(
+            Failure::new("the literal rewrite understands nothing that it could explain")
+                .hint("say --as adopt for the one that does")
+                .into(),
+        );
     }
     let source = stack.read()?;
     let rewrite = Rewrite::literal(&source, stack.dir_text());

@@ -20,9 +20,11 @@ mod paths;
 mod project;
 mod refusal;
 mod rewriter;
+mod shape;
 mod shell;
 mod splice;
 mod uses;
+mod variables;
 
 use std::{collections::BTreeMap, fmt, ops::Range};
 
@@ -90,6 +92,16 @@ pub struct Notice {
     pub line: Option<usize>,
     /// What.
     pub message: String,
+}
+
+impl Faithful {
+    /// `stack.env` as the manager writes it: one `NAME=VALUE` a line (M07).
+    pub fn stack_env(&self) -> String {
+        let entries = self.env.iter();
+        entries
+            .flat_map(|entry| [&entry.name, "=", &entry.value, "\n"])
+            .collect()
+    }
 }
 
 impl fmt::Debug for Faithful {

@@ -99,7 +99,9 @@ pub(in crate::compose) fn occurrences(text: &str) -> Vec<Occurrence<'_>> {
         if rest.starts_with('$') {
             at = start + 2;
         } else if let Some(inside) = rest.strip_prefix('{') {
-            let Some(form) = Form::read(inside) else { break };
+            let Some(form) = Form::read(inside) else {
+                break;
+            };
             let end = start + 2 + form.length;
             let word = end - 1 - form.word.len()..end - 1;
             found.push(Occurrence {

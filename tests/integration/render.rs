@@ -87,7 +87,12 @@ fn adopt_sends_what_means_the_same() {
 fn adopt_hides_the_values_of_every_env_file() {
     let bench = Bench::new();
     rich(&bench);
-    for flags in [&[][..], &["--diff"], &["--explain"], &["--diff", "--explain"]] {
+    for flags in [
+        &[][..],
+        &["--diff"],
+        &["--explain"],
+        &["--diff", "--explain"],
+    ] {
         let mut arguments = vec!["render", "web", "--as", "adopt"];
         arguments.extend(flags);
         bench
@@ -102,9 +107,21 @@ fn adopt_hides_the_values_of_every_env_file() {
 fn a_diff_is_a_patch_of_the_text() {
     let bench = Bench::new();
     rich(&bench);
-    let run = bench.run(&["render", "web", "--as", "adopt", "--diff"]).code(0);
-    assert!(run.out.starts_with("--- docker-compose.yml\n+++ docker-compose.yml at the manager\n@@ -1,7 +1,8 @@\n"), "{}", run.out);
-    for line in ["+      PASS: \"***\"\n", "-      - .env\n-      - app.env\n", "+      - stack.env\n"] {
+    let run = bench
+        .run(&["render", "web", "--as", "adopt", "--diff"])
+        .code(0);
+    assert!(
+        run.out.starts_with(
+            "--- docker-compose.yml\n+++ docker-compose.yml at the manager\n@@ -1,7 +1,8 @@\n"
+        ),
+        "{}",
+        run.out
+    );
+    for line in [
+        "+      PASS: \"***\"\n",
+        "-      - .env\n-      - app.env\n",
+        "+      - stack.env\n",
+    ] {
         assert!(run.out.contains(line), "{}", run.out);
     }
 }
@@ -113,12 +130,20 @@ fn a_diff_is_a_patch_of_the_text() {
 fn an_explanation_names_line_change_and_reason() {
     let bench = Bench::new();
     rich(&bench);
-    bench.run(&["render", "web", "--as", "adopt", "--explain"]).code(0).says(&[
-        "docker-compose.yml:5: the env file of the service a becomes stack.env: ",
-        "docker-compose.yml:7: the path becomes absolute: ",
-    ]);
-    bench.run(&["render", "web", "--explain"]).code(1).says(&["--as adopt"]);
-    bench.run(&["render", "web", "--as", "adopt", "--reveal", "--diff"]).code(2);
+    bench
+        .run(&["render", "web", "--as", "adopt", "--explain"])
+        .code(0)
+        .says(&[
+            "docker-compose.yml:5: the env file of the service a becomes stack.env: ",
+            "docker-compose.yml:7: the path becomes absolute: ",
+        ]);
+    bench
+        .run(&["render", "web", "--explain"])
+        .code(1)
+        .says(&["--as adopt"]);
+    bench
+        .run(&["render", "web", "--as", "adopt", "--reveal", "--diff"])
+        .code(2);
 }
 
 #[test]
@@ -136,7 +161,10 @@ fn a_refusal_shows_every_place() {
         assert!(run.err.contains(said), "{}", run.err);
     }
     bench.stack("web", "services:\n  a: [x\n", None);
-    bench.run(&["render", "web", "--as", "adopt"]).code(1).says(&["not YAML as compose reads it"]);
+    bench
+        .run(&["render", "web", "--as", "adopt"])
+        .code(1)
+        .says(&["not YAML as compose reads it"]);
 }
 
 #[test]
@@ -144,15 +172,24 @@ fn an_override_file_is_refused_where_compose_would_read_it() {
     let bench = Bench::new();
     let dir = bench.stack("web", PLAIN, None);
     fs::write(dir.join("docker-compose.override.yml"), PLAIN).expect("write");
-    bench.run(&["render", "web", "--as", "adopt"]).code(1).says(&["docker-compose.override.yml stands beside"]);
+    bench
+        .run(&["render", "web", "--as", "adopt"])
+        .code(1)
+        .says(&["docker-compose.override.yml stands beside"]);
     fs::write(dir.join("one.yml"), PLAIN).expect("write");
-    bench.run(&["render", "web", "--as", "adopt", "--file", "one.yml"]).code(0);
+    bench
+        .run(&["render", "web", "--as", "adopt", "--file", "one.yml"])
+        .code(0);
 }
 
 #[test]
 fn the_key_is_written_into_no_text() {
     let bench = Bench::new();
-    bench.stack("web", "services:\n  a:\n    image: x\n    command: \"$STACKMGR_API_KEY\"\n", None);
+    bench.stack(
+        "web",
+        "services:\n  a:\n    image: x\n    command: \"$STACKMGR_API_KEY\"\n",
+        None,
+    );
     bench
         .run(&["render", "web", "--as", "adopt", "--reveal"])
         .code(0)

@@ -7,14 +7,19 @@ pub fn expected(mut config: Value, project: &str) -> Value {
     without_fragments(&mut config);
     let services = config["services"].as_object_mut().map(Map::iter_mut);
     for (name, service) in services.into_iter().flatten() {
-        let Some(service) = service.as_object_mut() else { continue };
+        let Some(service) = service.as_object_mut() else {
+            continue;
+        };
         if !service.get("build").is_some_and(is_local) {
             continue;
         }
         service.remove("build");
         let image = format!("{project}-{name}");
         service.entry("image").or_insert_with(|| Value::from(image));
-        if service.get("pull_policy").is_some_and(|policy| policy == "build") {
+        if service
+            .get("pull_policy")
+            .is_some_and(|policy| policy == "build")
+        {
             service.insert("pull_policy".into(), "missing".into());
         }
     }
@@ -30,8 +35,13 @@ pub fn without_fragments(config: &mut Value) {
 
 fn is_local(build: &Value) -> bool {
     let context = build["context"].as_str().unwrap_or_default();
-    let reads_more = ["additional_contexts", "secrets", "ssh"].iter().any(|key| build.get(key).is_some());
-    reads_more || !(context.contains("://") || context.starts_with("git@") || context.starts_with("github.com/"))
+    let reads_more = ["additional_contexts", "secrets", "ssh"]
+        .iter()
+        .any(|key| build.get(key).is_some());
+    reads_more
+        || !(context.contains("://")
+            || context.starts_with("git@")
+            || context.starts_with("github.com/"))
 }
 
 /// The first place where they part.
@@ -51,7 +61,9 @@ pub fn difference(a: &Value, b: &Value) -> Option<String> {
             }
             (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
                 let pairs = a.iter().zip(b).enumerate();
-                pairs.into_iter().find_map(|(at, (a, b))| walk(a, b, &format!("{path}[{at}]")))
+                pairs
+                    .into_iter()
+                    .find_map(|(at, (a, b))| walk(a, b, &format!("{path}[{at}]")))
             }
             _ => (a != b).then(|| format!("{path}: {a} became {b}")),
         }

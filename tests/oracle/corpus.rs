@@ -33,7 +33,9 @@ pub fn read(folder: &Path) -> Vec<Stack> {
             folder: folder.to_owned(),
             compose,
             is_case: false,
-            files: files.filter_map(|file| file.as_str().map(PathBuf::from)).collect(),
+            files: files
+                .filter_map(|file| file.as_str().map(PathBuf::from))
+                .collect(),
             example: text("env_beside") == "example",
         }
     };
@@ -48,7 +50,11 @@ pub fn cases() -> Vec<Stack> {
         let files = fs::read_dir(folder.join("in")).expect("a case");
         let names = files.map(|file| PathBuf::from(file.expect("a file").file_name()));
         Stack {
-            name: folder.file_name().expect("a name").to_string_lossy().into_owned(),
+            name: folder
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned(),
             compose: PathBuf::from("web/docker-compose.yml"),
             files: names.map(|name| Path::new("web").join(name)).collect(),
             folder,
@@ -56,7 +62,9 @@ pub fn cases() -> Vec<Stack> {
             is_case: true,
         }
     };
-    folders.map(|folder| case(folder.expect("a case").path())).collect()
+    folders
+        .map(|folder| case(folder.expect("a case").path()))
+        .collect()
 }
 
 impl Stack {
@@ -75,10 +83,17 @@ impl Stack {
             };
             fs::write(&to, fs::read(from).expect("read")).expect("write");
         }
-        let dir = root.join(&self.compose).parent().expect("a parent").to_owned();
+        let dir = root
+            .join(&self.compose)
+            .parent()
+            .expect("a parent")
+            .to_owned();
         if self.example && !dir.join(".env").exists() {
             let is_example = |file: &&PathBuf| {
-                let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                let name = file
+                    .file_name()
+                    .and_then(|name| name.to_str())
+                    .unwrap_or_default();
                 let parent = root.join(file).parent().map(Path::to_owned);
                 parent.as_deref() == Some(&dir)
                     && name.contains("env")

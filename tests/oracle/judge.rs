@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt::Write,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -55,9 +56,17 @@ impl<'a> Judge<'a> {
     pub fn verdict(&self) -> Verdict {
         let root = self.folder.path().join("host");
         let dir = self.stack.copy_to(&root);
-        let file = self.stack.compose.file_name().and_then(|name| name.to_str()).expect("a name");
+        let file = self
+            .stack
+            .compose
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a name");
         let Ok(text) = fs::read_to_string(dir.join(file)) else {
-            return Verdict::NotLoadable { why: "not UTF-8".into(), accepted: false };
+            return Verdict::NotLoadable {
+                why: "not UTF-8".into(),
+                accepted: false,
+            };
         };
         if !self.stack.is_case {
             self.stand_in(&dir, &text);
@@ -67,14 +76,22 @@ impl<'a> Judge<'a> {
         let rewritten = rewrite(&dir, file, &text, env.as_deref());
         let original = match original {
             Ok(original) => original,
-            Err(why) => return Verdict::NotLoadable { why, accepted: rewritten.is_ok() },
+            Err(why) => {
+                return Verdict::NotLoadable {
+                    why,
+                    accepted: rewritten.is_ok(),
+                };
+            }
         };
         let rewritten = match rewritten {
             Ok(rewritten) => rewritten,
             Err(refusals) => {
                 let one = |refusal: faithful::Refusal| {
                     let line = refusal.position.map_or(0, |place| place.line);
-                    (format!("{:?}", refusal.reason), format!("line {line}: {}", refusal.message))
+                    (
+                        format!("{:?}", refusal.reason),
+                        format!("line {line}: {}", refusal.message),
+                    )
                 };
                 return Verdict::Refused(refusals.into_iter().map(one).collect());
             }
@@ -105,7 +122,7 @@ impl<'a> Judge<'a> {
                     (true, _) => format!("./{name}"),
                     (false, _) => "8080".into(),
                 };
-                added.push_str(&format!("{name}={value}\n"));
+                writeln!(added, "{name}={value}").expect("written");
             }
         }
         if !added.is_empty() {
@@ -118,8 +135,13 @@ impl<'a> Judge<'a> {
 
     fn original(&self, dir: &Path, file: &str) -> Result<Value, String> {
         let mut command = Command::new(self.compose);
-        command.args(["-f", file, "config", "--format", "json"]).current_dir(dir).env_clear();
-        command.envs([("HOME", HOME), ("USER", USER)]).env("PWD", dir);
+        command
+            .args(["-f", file, "config", "--format", "json"])
+            .current_dir(dir)
+            .env_clear();
+        command
+            .envs([("HOME", HOME), ("USER", USER)])
+            .env("PWD", dir);
         json(&mut command)
     }
 
@@ -131,12 +153,17 @@ impl<'a> Judge<'a> {
         let mut command = Command::new(self.compose);
         command.args(["-p", &rewritten.project, "-f", "docker-compose.yml"]);
         if !rewritten.env.is_empty() {
-            let lines = rewritten.env.iter().map(|entry| format!("{}={}\n", entry.name, entry.value));
-            fs::write(folder.join("stack.env"), lines.collect::<String>()).expect("write");
+            fs::write(folder.join("stack.env"), rewritten.stack_env()).expect("write");
             command.args(["--env-file", "stack.env"]);
         }
-        command.args(["config", "--format", "json"]).current_dir(&folder).env_clear();
-        command.env("HOME", "/root-of-the-manager").env("HOSTNAME", "0123456789ab").env("PATH", "/bin");
+        command
+            .args(["config", "--format", "json"])
+            .current_dir(&folder)
+            .env_clear();
+        command
+            .env("HOME", "/root-of-the-manager")
+            .env("HOSTNAME", "0123456789ab")
+            .env("PATH", "/bin");
         let mut held = json(&mut command)?;
         compare::without_fragments(&mut held);
         Ok(held)
@@ -159,7 +186,11 @@ fn rewrite(
     let mut files = EnvFiles::new();
     let none = EnvFiles::new();
     let beside = Path::new(dir).join("docker-compose.override.yml");
-    let overrides: Vec<String> = beside.exists().then(|| "docker-compose.override.yml".into()).into_iter().collect();
+    let overrides: Vec<String> = beside
+        .exists()
+        .then(|| "docker-compose.override.yml".into())
+        .into_iter()
+        .collect();
     let context = |files| Context {
         stack_dir: dir,
         file,
@@ -174,6 +205,44 @@ fn rewrite(
         files.insert(needed, read);
     }
     faithful::rewrite(text, env, &context(&files))
+}
+
+/// The values that do not arrive, with what arrives.
+pub fn arrives(compose: &Path, values: &[String]) -> Vec<(String, Value)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut text =
+        "services:\n  a:\n    image: x\n    env_file: stack.env\n    environment:\n".to_owned();
+    let mut env = String::new();
+    for (at, value) in values.iter().enumerate() {
+        writeln!(text, "      I{at}: \"${{V{at}}}\"").expect("written");
+        writeln!(env, "V{at}={}", faithful::encoded("V", value)).expect("written");
+    }
+    fs::write(folder.path().join("docker-compose.yml"), text).expect("write");
+    fs::write(folder.path().join("stack.env"), env).expect("write");
+    let mut command = Command::new(compose);
+    command.args([
+        "-p",
+        "x",
+        "--env-file",
+        "stack.env",
+        "config",
+        "--format",
+        "json",
+    ]);
+    command.current_dir(folder.path()).env_clear();
+    let config = json(&mut command).expect("compose reads stack.env");
+    let got = &config["services"]["a"]["environment"];
+    let mut wrong = Vec::new();
+    for (at, value) in values.iter().enumerate() {
+        // What compose prints is a compose file again.
+        let expected = Value::from(value.replace('$', "$$"));
+        for name in [format!("V{at}"), format!("I{at}")] {
+            if got[&name] != expected {
+                wrong.push((value.clone(), got[&name].clone()));
+            }
+        }
+    }
+    wrong
 }
 
 fn json(command: &mut Command) -> Result<Value, String> {
@@ -197,22 +266,34 @@ fn undefined(text: &str) -> Vec<(String, bool)> {
             Some(rest) => (rest, true),
             None => (rest, false),
         };
-        let length = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+        let length = rest
+            .bytes()
+            .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
+            .count();
         let (name, after) = rest.split_at(length);
         if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
             continue;
         }
-        let has_default = braced && !after.starts_with('}') && !after.starts_with(['?']) && !after.starts_with(":?");
+        let has_default = braced
+            && !after.starts_with('}')
+            && !after.starts_with(['?'])
+            && !after.starts_with(":?");
         if has_default {
             continue;
         }
         let after = after.trim_start_matches('}');
-        let starts = text[..at].trim_end_matches(['"', '\'']).ends_with(['-', ' ']);
+        let starts = text[..at]
+            .trim_end_matches(['"', '\''])
+            .ends_with(['-', ' ']);
         let is_path = starts && (after.starts_with('/') || after.starts_with(":/"));
         found.push((name.to_owned(), is_path));
     }
     // A name that is a path anywhere is one everywhere.
-    let paths: BTreeSet<String> = found.iter().filter(|(_, path)| *path).map(|(name, _)| name.clone()).collect();
+    let paths: BTreeSet<String> = found
+        .iter()
+        .filter(|(_, path)| *path)
+        .map(|(name, _)| name.clone())
+        .collect();
     for (name, is_path) in &mut found {
         *is_path = paths.contains(name);
     }

@@ -31,23 +31,24 @@ impl<'d> Rewriter<'d, '_> {
                 self.refusals.push(Refusal::at(
                     build.key,
                     Reason::Shared,
-                    format!("the build of the service {} hides one with a remote context", service.name),
+                    format!(
+                        "the build of the service {} hides one with a remote context",
+                        service.name
+                    ),
                     "write the service without that one",
                 ));
                 continue;
             }
             let own = service.node.entries();
-            let own_build = own.iter().find(|entry| entry.name() == Some("build")).copied();
-            match effective(&chain, "image") {
-                Some(_) => {
-                    if let Some(entry) = own_build {
-                        self.drop_build(service, entry, None);
-                    }
-                }
-                None => {
-                    let image = format!("{}-{}", self.project, service.name);
-                    self.drop_build(service, build, Some((&image, own_build)));
-                }
+            let own_build = own
+                .iter()
+                .find(|entry| entry.name() == Some("build"))
+                .copied();
+            if effective(&chain, "image").is_none() {
+                let image = format!("{}-{}", self.project, service.name);
+                self.drop_build(service, build, Some((&image, own_build)));
+            } else if let Some(entry) = own_build {
+                self.drop_build(service, entry, None);
             }
             self.keep_from_pulling(service, &chain);
         }
@@ -84,7 +85,9 @@ impl<'d> Rewriter<'d, '_> {
     ) {
         let mapping = service.node.resolved();
         let written_here = |entry: &Entry<'d>| {
-            mapping.own_entries().any(|own| own.key.id() == entry.key.id())
+            mapping
+                .own_entries()
+                .any(|own| own.key.id() == entry.key.id())
         };
         let line = Some(service.node.line());
         let Some((image, own_build)) = image else {
@@ -115,7 +118,10 @@ impl<'d> Rewriter<'d, '_> {
             return;
         }
         let entries = vec![("image".to_owned(), Value::Text(image.to_owned()))];
-        let what = format!("`build` of the service {} becomes `image: {image}`", service.name);
+        let what = format!(
+            "`build` of the service {} becomes `image: {image}`",
+            service.name
+        );
         match own_build {
             Some(own) if written_here(&own) => {
                 self.replace(mapping, own, entries, (what, WHY, false));
@@ -159,10 +165,8 @@ impl<'d> Rewriter<'d, '_> {
 /// A key of the service, or of the nearest one that it extends.
 fn effective<'d>(chain: &[Service<'d>], key: &str) -> Option<Entry<'d>> {
     chain.iter().rev().find_map(|service| {
-        let entries = service.node.entries().into_iter();
-        entries
-            .filter(|entry| entry.name() == Some(key) && !entry.value.is_null())
-            .next()
+        let mut entries = service.node.entries().into_iter();
+        entries.find(|entry| entry.name() == Some(key) && !entry.value.is_null())
     })
 }
 
@@ -172,6 +176,8 @@ pub(super) fn is_remote(build: Node<'_>, here: Lookup<'_>) -> bool {
     let reads_more = ["additional_contexts", "secrets", "ssh"]
         .iter()
         .any(|key| build.get(key).is_some());
-    let context = context.as_str().and_then(|text| interpolate(text, here).ok());
+    let context = context
+        .as_str()
+        .and_then(|text| interpolate(text, here).ok());
     !reads_more && context.is_some_and(|context| is_remote_context(&context))
 }

@@ -32,25 +32,30 @@ impl<'d> Rewriter<'d, '_> {
         for emission in emissions {
             let environment = emission.service.node.get("environment");
             match environment.filter(|node| !node.is_null()) {
-                Some(node) => by_environment.entry(node.resolved().id()).or_default().push(emission),
+                Some(node) => by_environment
+                    .entry(node.resolved().id())
+                    .or_default()
+                    .push(emission),
                 None if emission.variables.is_empty() => {}
                 None => {
                     let place = emission
                         .env_file
-                        .map_or(emission.service.node.resolved().id(), |entry| entry.key.id());
+                        .map_or(emission.service.node.resolved().id(), |entry| {
+                            entry.key.id()
+                        });
                     without.entry(place).or_default().push(emission);
                 }
             }
         }
         for group in by_environment.values() {
-            self.into_environment(group);
+            self.add_to_environment(group);
         }
         for group in without.values() {
             self.as_new_environment(group, emissions, gone);
         }
     }
 
-    fn into_environment(&mut self, group: &[&Emission<'d>]) {
+    fn add_to_environment(&mut self, group: &[&Emission<'d>]) {
         let first = group[0];
         let Some(target) = first.service.node.get("environment").map(Node::resolved) else {
             return;
@@ -62,13 +67,18 @@ impl<'d> Rewriter<'d, '_> {
             let is_list = matches!(target.kind(), Kind::Sequence(_));
             let variables = first.variables.iter();
             let entries = variables
-                .map(|(name, value)| match is_list {
-                    true => (name.clone(), Value::Item(escaped(&format!("{name}={value}")))),
-                    false => (name.clone(), Value::Text(escaped(value))),
+                .map(|(name, value)| {
+                    let value = if is_list {
+                        Value::Item(escaped(&format!("{name}={value}")))
+                    } else {
+                        Value::Text(escaped(value))
+                    };
+                    (name.clone(), value)
                 })
                 .collect();
             let what = what(first);
-            self.splices.insert_front(target, entries, (what, WHY, true));
+            self.splices
+                .insert_front(target, entries, (what, WHY, true));
             return;
         }
         for emission in group {
@@ -82,10 +92,13 @@ impl<'d> Rewriter<'d, '_> {
     fn expand_environment(&mut self, emission: &Emission<'d>, target: Node<'d>) {
         let service = emission.service;
         let mapping = service.node.resolved();
-        let own = mapping.own_entries().find(|entry| entry.name() == Some("environment"));
+        let own = mapping
+            .own_entries()
+            .find(|entry| entry.name() == Some("environment"));
         let written_here = own.is_some_and(|own| own.value.id() == target.id());
         let full = self.full(target);
-        let (Some(mut entries), false, false) = (full, written_here, self.is_shared(service)) else {
+        let (Some(mut entries), false, false) = (full, written_here, self.is_shared(service))
+        else {
             self.refuse_shared(service);
             return;
         };
@@ -110,16 +123,23 @@ impl<'d> Rewriter<'d, '_> {
     ) {
         let first = group[0];
         let service = first.service;
-        let Some(mapping) = self.written_in(first) else {
+        let Some(mapping) = written_in(first) else {
             self.refuse_shared(service);
             return;
         };
         // Whoever merges that mapping and has no `environment` of its own gets the new one as well.
         let reached = all.iter().filter(|emission| {
-            emission.service.node.get("environment").is_none_or(Node::is_null)
+            emission
+                .service
+                .node
+                .get("environment")
+                .is_none_or(Node::is_null)
                 && reaches(emission.service.node, mapping.id())
         });
-        if reached.into_iter().any(|other| other.variables != first.variables) {
+        if reached
+            .into_iter()
+            .any(|other| other.variables != first.variables)
+        {
             self.refuse_shared(service);
             return;
         }
@@ -129,11 +149,14 @@ impl<'d> Rewriter<'d, '_> {
             .collect();
         let new = vec![("environment".to_owned(), Value::Map(values))];
         let note = (what(first), WHY, true);
-        let null = mapping.own_entries().find(|entry| entry.name() == Some("environment"));
+        let null = mapping
+            .own_entries()
+            .find(|entry| entry.name() == Some("environment"));
         match (null, first.env_file) {
             (Some(null), _) => self.replace(mapping, null, new, note),
             (None, Some(entry)) if gone.contains(&entry.key.id()) && is_own(mapping, entry) => {
-                self.removals.retain(|removed| removed.key.id() != entry.key.id());
+                self.removals
+                    .retain(|removed| removed.key.id() != entry.key.id());
                 let mut new = new;
                 if self.covers.contains(&entry.key.id()) {
                     new.insert(0, ("env_file".to_owned(), Value::Nothing));
@@ -142,15 +165,6 @@ impl<'d> Rewriter<'d, '_> {
             }
             _ => self.insert(mapping, new, note),
         }
-    }
-
-    /// The mapping that holds the service's `env_file`, or its own.
-    fn written_in(&self, emission: &Emission<'d>) -> Option<Node<'d>> {
-        let own = emission.service.node.resolved();
-        let Some(entry) = emission.env_file else {
-            return Some(own);
-        };
-        mappings(own).into_iter().find(|mapping| is_own(*mapping, entry))
     }
 
     fn refuse_shared(&mut self, service: Service<'d>) {
@@ -169,9 +183,10 @@ impl<'d> Rewriter<'d, '_> {
     fn full(&self, target: Node<'d>) -> Option<Vec<(String, Value)>> {
         let mut found = Vec::new();
         let mut seen: HashMap<String, usize> = HashMap::new();
-        let mut add = |name: &str, value: Value| match seen.get(name) {
-            Some(&at) => found[at] = (name.to_owned(), value),
-            None => {
+        let mut add = |name: &str, value: Value| {
+            if let Some(&at) = seen.get(name) {
+                found[at] = (name.to_owned(), value);
+            } else {
                 seen.insert(name.to_owned(), found.len());
                 found.push((name.to_owned(), value));
             }
@@ -195,6 +210,17 @@ impl<'d> Rewriter<'d, '_> {
     }
 }
 
+/// The mapping that holds the service's `env_file`, or its own.
+fn written_in<'d>(emission: &Emission<'d>) -> Option<Node<'d>> {
+    let own = emission.service.node.resolved();
+    let Some(entry) = emission.env_file else {
+        return Some(own);
+    };
+    mappings(own)
+        .into_iter()
+        .find(|mapping| is_own(*mapping, entry))
+}
+
 fn what(emission: &Emission<'_>) -> String {
     let count = emission.variables.len();
     format!(
@@ -206,7 +232,9 @@ fn what(emission: &Emission<'_>) -> String {
 }
 
 fn is_own(mapping: Node<'_>, entry: Entry<'_>) -> bool {
-    mapping.own_entries().any(|own| own.key.id() == entry.key.id())
+    mapping
+        .own_entries()
+        .any(|own| own.key.id() == entry.key.id())
 }
 
 /// A mapping and all that it merges.

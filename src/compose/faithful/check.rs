@@ -61,7 +61,9 @@ impl<'a> Check<'a> {
     fn items(&mut self, old: Node<'a>, new: Node<'a>) -> Option<()> {
         let mut written = new.own_items();
         for (_, value) in self.expected.front.get(&old.id()).into_iter().flatten() {
-            let Value::Item(text) = value else { return None };
+            let Value::Item(text) = value else {
+                return None;
+            };
             (written.next()?.as_str() == Some(text)).then_some(())?;
         }
         for item in old.own_items() {

@@ -102,7 +102,15 @@ mod tests {
         let values = compose_dotenv(text, &|_| None).expect("read");
         assert_eq!(
             kept(text, &values),
-            [Some("\"x y\""), Some("'$1'"), None, None, Some("'2'"), None, None]
+            [
+                Some("\"x y\""),
+                Some("'$1'"),
+                None,
+                None,
+                Some("'2'"),
+                None,
+                None
+            ]
         );
     }
 
@@ -112,8 +120,10 @@ mod tests {
             let text: String = values
                 .iter()
                 .enumerate()
-                .map(|(at, value)| format!("V{at}={}\n", encoded("V", value)))
-                .collect();
+                .map(|(at, value)| format!("V{at}={}", encoded("V", value)))
+                .collect::<Vec<_>>()
+                .join("\n")
+                + "\n";
             let read = compose_dotenv(&text, &|_| None).expect("read");
             let read: Vec<_> = read.into_iter().map(|(_, value)| value).collect();
             prop_assert_eq!(read, values);

@@ -61,7 +61,10 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         let line = Some(listed.path.line());
         match fate {
             Fate::Own if listed.path.as_str() != Some("stack.env") => {
-                let what = format!("the env file of the service {} becomes stack.env", service.name);
+                let what = format!(
+                    "the env file of the service {} becomes stack.env",
+                    service.name
+                );
                 let why = "the manager keeps .env under that name (M09)";
                 self.desire(listed.path, "stack.env".into(), (what, why, false));
             }
@@ -75,7 +78,10 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             Fate::Missing => self.refusals.push(Refusal::at(
                 listed.path,
                 Reason::MissingEnvFile,
-                format!("the env file {} of the service {} is missing", listed.file, service.name),
+                format!(
+                    "the env file {} of the service {} is missing",
+                    listed.file, service.name
+                ),
                 "create it: compose refuses the stack as it is",
             )),
             Fate::Own | Fate::Carried => {}
@@ -92,8 +98,13 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         let mut gone = HashSet::new();
         let mut dropped = HashSet::new();
         for service in self.services.clone() {
-            let listed = by_service.get(service.name).map(Vec::as_slice).unwrap_or_default();
-            let Some(first) = listed.first() else { continue };
+            let listed = by_service
+                .get(service.name)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            let Some(first) = listed.first() else {
+                continue;
+            };
             if !listed.iter().any(|one| stays(&one)) {
                 if gone.insert(first.entry.key.id()) {
                     self.removals.push(first.entry);
@@ -105,8 +116,13 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             }
             let list = first.entry.value.resolved();
             for one in listed.iter().filter(|one| !stays(one)) {
-                let note = ("an env file is left out".to_owned(), "the manager reads no env file but stack.env (M11)");
-                if dropped.insert(one.item.id()) && self.splices.remove_item(list, one.item, note).is_err() {
+                let note = (
+                    "an env file is left out".to_owned(),
+                    "the manager reads no env file but stack.env (M11)",
+                );
+                if dropped.insert(one.item.id())
+                    && self.splices.remove_item(list, one.item, note).is_err()
+                {
                     self.refuse_unwritable(one.item);
                 }
             }
@@ -121,8 +137,14 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         fates: &Fates,
     ) -> Result<Emission<'d>, Refusal> {
         let chain = chain(service, &self.services);
-        let all: Vec<_> = chain.iter().filter_map(|service| by_service.get(service.name)).flatten().collect();
-        let own = by_service.get(service.name).and_then(|listed| listed.first());
+        let all: Vec<_> = chain
+            .iter()
+            .filter_map(|service| by_service.get(service.name))
+            .flatten()
+            .collect();
+        let own = by_service
+            .get(service.name)
+            .and_then(|listed| listed.first());
         let mut emission = Emission {
             service,
             variables: Vec::new(),
@@ -133,13 +155,20 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         }
         let explicit = self.explicit(&chain);
         let sources = Sources {
-            files: all.iter().filter_map(|&listed| Some((listed, self.env_file_text(&listed.file)?))).collect(),
+            files: all
+                .iter()
+                .filter_map(|&listed| Some((listed, self.env_file_text(&listed.file)?)))
+                .collect(),
             explicit: &explicit,
             here: &|name| self.here(name),
         };
         let mut found = env_files::variables(&sources)?;
-        if all.iter().any(|listed| fates.get(&listed.item.id()) == Some(&Fate::Own)) {
-            found.retain(|(name, value)| self.variables.get(name.as_str()) != Some(&value.as_str()));
+        if all
+            .iter()
+            .any(|listed| fates.get(&listed.item.id()) == Some(&Fate::Own))
+        {
+            found
+                .retain(|(name, value)| self.variables.get(name.as_str()) != Some(&value.as_str()));
         }
         emission.variables = found;
         Ok(emission)

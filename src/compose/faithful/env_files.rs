@@ -72,7 +72,10 @@ pub(super) fn listed<'d>(
     absolute: &dyn Fn(&str) -> String,
 ) -> Result<Vec<Listed<'d>>, Vec<Refusal>> {
     let entries = service.node.entries();
-    let Some(&entry) = entries.iter().find(|entry| entry.name() == Some("env_file")) else {
+    let Some(&entry) = entries
+        .iter()
+        .find(|entry| entry.name() == Some("env_file"))
+    else {
         return Ok(Vec::new());
     };
     if entry.value.is_null() {
@@ -86,7 +89,11 @@ pub(super) fn listed<'d>(
     let mut found = Vec::new();
     let mut refusals = Vec::new();
     for item in items {
-        let path = if item.is_mapping() { item.get("path") } else { Some(item) };
+        let path = if item.is_mapping() {
+            item.get("path")
+        } else {
+            Some(item)
+        };
         let Some((node, text)) = path.and_then(|path| Some((path, path.as_str()?))) else {
             refusals.push(Refusal::at(
                 item,
@@ -113,7 +120,11 @@ pub(super) fn listed<'d>(
             raw: word("format").as_deref() == Some("raw"),
         });
     }
-    if refusals.is_empty() { Ok(found) } else { Err(refusals) }
+    if refusals.is_empty() {
+        Ok(found)
+    } else {
+        Err(refusals)
+    }
 }
 
 /// How compose finds what a variable in an env file is.
@@ -143,7 +154,10 @@ pub(super) fn variables(sources: &Sources<'_>) -> Result<Vec<(String, String)>, 
     let theirs: HashMap<_, _> = new.iter().map(|(name, value)| (name, value)).collect();
     let differs = |(name, value): &&(String, String)| theirs.get(name) != Some(&value);
     if old.len() != new.len() || old.iter().any(|entry| differs(&entry)) {
-        let name = old.iter().find(differs).map_or("a variable", |(name, _)| name);
+        let name = old
+            .iter()
+            .find(differs)
+            .map_or("a variable", |(name, _)| name);
         let node = sources.files.first().map(|(listed, _)| listed.path);
         let message = format!(
             "what {name} becomes depends on the version of compose: its env file asks for a variable that is set in two places"
@@ -174,8 +188,9 @@ fn read(sources: &Sources<'_>, era: Era) -> Result<Vec<(String, String)>, Refusa
         };
         let lookup = |name: &str| match era {
             Era::Old => earlier.get(name).cloned().or_else(|| (sources.here)(name)),
-            Era::New => (sources.here)(name)
-                .or_else(|| sources.explicit.get(name).cloned().flatten()),
+            Era::New => {
+                (sources.here)(name).or_else(|| sources.explicit.get(name).cloned().flatten())
+            }
         };
         let result = if listed.raw {
             raw(text, &lookup, found)
@@ -213,7 +228,10 @@ fn raw(
             None => (line, lookup(line)),
         };
         if name.is_empty() || name.contains([' ', '\t']) {
-            return Err(format!("line {}: no name that a variable can have", index + 1));
+            return Err(format!(
+                "line {}: no name that a variable can have",
+                index + 1
+            ));
         }
         let Some(value) = value else { continue };
         match found.iter_mut().find(|(known, _)| known == name) {

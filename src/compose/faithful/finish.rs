@@ -12,9 +12,10 @@ use super::{
         dotenv::Variable,
         services::services,
     },
-    Change, Faithful, Reason, Refusal, check, encode,
-    rewriter::Rewriter,
+    Change, Faithful, Reason, Refusal,
     build::is_remote,
+    check, encode,
+    rewriter::Rewriter,
     shell,
     splice::Value,
 };
@@ -36,7 +37,10 @@ impl<'d> Rewriter<'d, '_> {
         let document = Document::parse(&new).map_err(|error| vec![unreadable(&error.message)])?;
         check::compare(self.document, &document, &self.splices.expected).map_err(|offset| {
             let place = Some(Position::of(text, offset));
-            vec![internal("the new text does not say what it was to say", place)]
+            vec![internal(
+                "the new text does not say what it was to say",
+                place,
+            )]
         })?;
         if let Some(what) = self.unreadable(&document) {
             return Err(vec![internal(&what, None)]);
@@ -66,7 +70,9 @@ impl<'d> Rewriter<'d, '_> {
         services(new).iter().find_map(|service| {
             let mut files = service.env_files().into_iter();
             let reads_file = files.any(|file| file.path != "stack.env" || file.format.is_some());
-            let builds = service.build().is_some_and(|build| !is_remote(build, &here));
+            let builds = service
+                .build()
+                .is_some_and(|build| !is_remote(build, &here));
             let what = match (reads_file, builds) {
                 (true, _) => "an env file",
                 (_, true) => "a build",
@@ -117,11 +123,16 @@ impl<'d> Rewriter<'d, '_> {
                 let what = "`env_file` becomes an empty list".to_owned();
                 let why = "without it, a merged one would come to light";
                 let nothing = vec![("env_file".to_owned(), Value::Nothing)];
-                self.splices.replace_entry(holder, entry, nothing, (what, why, false));
+                self.splices
+                    .replace_entry(holder, entry, nothing, (what, why, false));
                 continue;
             }
             let what = format!("`{}` is taken out", entry.name().unwrap_or_default());
-            if self.splices.remove_entry(holder, entry, (what, LEFT_OUT)).is_err() {
+            if self
+                .splices
+                .remove_entry(holder, entry, (what, LEFT_OUT))
+                .is_err()
+            {
                 self.refuse_unwritable(entry.key);
             }
         }
@@ -137,7 +148,8 @@ impl<'d> Rewriter<'d, '_> {
                 continue;
             };
             for entry in new {
-                self.splices.insert_before(mapping, place.key, entry, note.clone());
+                self.splices
+                    .insert_before(mapping, place.key, entry, note.clone());
             }
         }
     }

@@ -88,7 +88,10 @@ fn parts_of(path: &str) -> Vec<&str> {
     let mut start = 0;
     for (at, _) in path.match_indices('/') {
         while ahead.next_if(|variable| variable.span.end <= at).is_some() {}
-        if ahead.peek().is_some_and(|variable| variable.span.contains(&at)) {
+        if ahead
+            .peek()
+            .is_some_and(|variable| variable.span.contains(&at))
+        {
             continue;
         }
         parts.push(&path[start..at]);

@@ -53,8 +53,9 @@ fn whole(
     base: &Base<'_>,
     here: Lookup<'_>,
 ) -> Option<Absolute> {
-    let reads_right =
-        |new: &String| interpolate(new, here).is_ok_and(|read| base.host(&read) == expected && read == expected);
+    let reads_right = |new: &String| {
+        interpolate(new, here).is_ok_and(|read| base.host(&read) == expected && read == expected)
+    };
     if let Some(text) = base.template(text).filter(reads_right) {
         return Some(Absolute { text, today: false });
     }
@@ -97,7 +98,7 @@ fn mount(
         _ => None,
     };
     let with = |source: String| written.map(|old| format!("{source}{}", &text[old.len()..]));
-    let head = written.filter(|source| is_path(source, base));
+    let head = written.filter(|source| is_path(source));
     let kept = head.and_then(|source| base.template(source)).and_then(with);
     if let Some(text) = kept.filter(reads_right) {
         return Ok(Some(Absolute { text, today: false }));
@@ -107,16 +108,23 @@ fn mount(
     }
     let today = text.contains('$');
     let rest = &read[source.len()..];
-    let candidates = [with(escaped(&expected)), Some(escaped(&format!("{expected}{rest}")))];
-    let text = candidates.into_iter().flatten().find(reads_right).ok_or(())?;
+    let candidates = [
+        with(escaped(&expected)),
+        Some(escaped(&format!("{expected}{rest}"))),
+    ];
+    let text = candidates
+        .into_iter()
+        .flatten()
+        .find(reads_right)
+        .ok_or(())?;
     Ok(Some(Absolute { text, today }))
 }
 
 /// Whether the source of the short syntax can be a path: not the name of a volume.
-fn is_path(source: &str, base: &Base<'_>) -> bool {
+fn is_path(source: &str) -> bool {
     use super::super::{interpolate::occurrences, services::is_host_path};
     match occurrences(source).into_iter().next() {
-        Some(first) if first.span.start == 0 => is_path(&source[first.word], base),
+        Some(first) if first.span.start == 0 => is_path(&source[first.word]),
         _ => is_host_path(source),
     }
 }
@@ -124,14 +132,22 @@ fn is_path(source: &str, base: &Base<'_>) -> bool {
 /// The places in a service, but for its env files.
 pub(super) fn of_service<'d>(service: Service<'d>, here: Lookup<'_>) -> Vec<(Node<'d>, Role)> {
     let mut found = Vec::new();
-    for item in service.node.get("volumes").into_iter().flat_map(Node::items) {
+    for item in service
+        .node
+        .get("volumes")
+        .into_iter()
+        .flat_map(Node::items)
+    {
         if item.is_scalar() {
             found.push((item, Role::Mount));
         } else if is(item.get("type"), "bind", here) {
             found.extend(item.get("source").map(|source| (source, Role::Host)));
         }
     }
-    let watched = service.node.get("develop").and_then(|node| node.get("watch"));
+    let watched = service
+        .node
+        .get("develop")
+        .and_then(|node| node.get("watch"));
     for item in watched.into_iter().flat_map(Node::items) {
         found.extend(item.get("path").map(|path| (path, Role::Local)));
     }

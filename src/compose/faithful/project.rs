@@ -2,7 +2,11 @@
 #![deny(clippy::disallowed_methods)]
 
 use super::{
-    super::{document::Document, interpolate::interpolate, services},
+    super::{
+        document::{Document, Node},
+        interpolate::interpolate,
+        services,
+    },
     Context, Reason, Refusal,
 };
 
@@ -15,7 +19,7 @@ pub(super) fn name(
     if let Some(name) = here("COMPOSE_PROJECT_NAME").filter(|name| !name.is_empty()) {
         return name;
     }
-    let written = document.get("name").and_then(|name| name.as_str());
+    let written = document.get("name").and_then(Node::as_str);
     let named = written
         .and_then(|name| interpolate(name, &here).ok())
         .map(|name| normalised(&name))
@@ -43,7 +47,7 @@ pub(super) fn other_files(
     here: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<Refusal> {
     let hint = |files: &[&str]| {
-        let files: String = files.iter().map(|file| format!(" -f {file}")).collect();
+        let files: String = files.iter().flat_map(|file| [" -f ", file]).collect();
         format!(
             "make one file of them, look at it, and name it with --file: (cd {} && docker compose{files} config --no-interpolate --output stacklift.yml)",
             context.stack_dir
@@ -82,7 +86,10 @@ pub(super) fn other_files(
             found.push(Refusal::of(Reason::SeveralFiles, message, hint(&files)));
         }
     } else if let Some(file) = context.overrides.first() {
-        let message = format!("{file} stands beside {}, and compose reads both", context.file);
+        let message = format!(
+            "{file} stands beside {}, and compose reads both",
+            context.file
+        );
         let hint = hint(&[context.file, file]);
         found.push(Refusal::of(Reason::SeveralFiles, message, hint));
     }

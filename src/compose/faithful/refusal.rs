@@ -59,11 +59,7 @@ impl Refusal {
         }
     }
 
-    pub(super) fn of(
-        reason: Reason,
-        message: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Self {
+    pub(super) fn of(reason: Reason, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             reason,
             position: None,
@@ -72,7 +68,7 @@ impl Refusal {
         }
     }
 
-    pub(super) fn not_yaml(error: ParseError) -> Self {
+    pub(super) fn not_yaml(error: &ParseError) -> Self {
         Self {
             position: Some(error.position),
             ..Self::of(

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    fmt::Write,
     ops::Range,
 };
 
@@ -126,9 +127,9 @@ impl Splices {
         (what, why): (String, &'static str),
     ) -> Result<(), Impossible> {
         let text = list.document().text();
-        let start = item
-            .anchor_span()
-            .map_or(item.span().start, |anchor| anchor.start.min(item.span().start));
+        let start = item.anchor_span().map_or(item.span().start, |anchor| {
+            anchor.start.min(item.span().start)
+        });
         let span = start..trimmed_end(text, &item.span());
         let span = match list.kind() {
             Kind::Sequence(Layout::Block) => {
@@ -172,7 +173,11 @@ impl Splices {
         let write = |new: &[(String, Value)]| entries_text(mapping, at, new).concat() + &separator;
         let text = write(&new);
         let shown = secret.then(|| write(&masked(&new)));
-        self.expected.before.entry(key.id()).or_default().extend(new);
+        self.expected
+            .before
+            .entry(key.id())
+            .or_default()
+            .extend(new);
         self.push(at..at, text, shown, what, why);
     }
 
@@ -265,7 +270,8 @@ fn scalar_text(node: Node<'_>, value: &str, raw: Option<String>) -> Result<Strin
         return Ok(raw);
     }
     let written = &node.document().text()[node.span()];
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
+    let breaks =
+        |c: char| c.is_control() || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
     Ok(match style {
         Style::Plain if is_plain(value, written) => value.to_owned(),
         Style::SingleQuoted if !value.contains(breaks) => {
@@ -290,11 +296,14 @@ fn is_plain(value: &str, before: &str) -> bool {
     let Some(root) = document.root() else {
         return false;
     };
-    let read = if key { root.get("k") } else { root.items().next() };
-    let is_alone = root.own_items().count() + root.own_entries().count() == 1;
-    let is_it = |node: Node<'_>| {
-        node.kind() == Kind::Scalar(Style::Plain) && node.as_str() == Some(value)
+    let read = if key {
+        root.get("k")
+    } else {
+        root.items().next()
     };
+    let is_alone = root.own_items().count() + root.own_entries().count() == 1;
+    let is_it =
+        |node: Node<'_>| node.kind() == Kind::Scalar(Style::Plain) && node.as_str() == Some(value);
     is_alone && read.is_some_and(is_it)
 }
 
@@ -310,7 +319,8 @@ pub(super) fn quoted(value: &str) -> String {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
-                out.push_str(&format!("\\u{:04X}", u32::from(c)));
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
             }
             c => out.push(c),
         }
@@ -350,7 +360,11 @@ fn removal(
     );
     if is_block {
         let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
-        if !text[line..start].trim_start_matches('\u{feff}').trim().is_empty() {
+        if !text[line..start]
+            .trim_start_matches('\u{feff}')
+            .trim()
+            .is_empty()
+        {
             return Err(Impossible);
         }
         let end = text[span.end..]
@@ -385,7 +399,10 @@ fn separator(collection: Node<'_>, at: usize) -> String {
 
 fn column(text: &str, at: usize) -> usize {
     let line = text[..at].rfind('\n').map_or(0, |at| at + 1);
-    text[line..at].trim_start_matches('\u{feff}').chars().count()
+    text[line..at]
+        .trim_start_matches('\u{feff}')
+        .chars()
+        .count()
 }
 
 fn line_end(text: &str) -> &'static str {
@@ -413,7 +430,9 @@ fn entries_text(collection: Node<'_>, at: usize, entries: &[(String, Value)]) ->
             format!("{}: {{{}}}", key(name), inside.join(", "))
         }
         Value::Map(entries) => {
-            let inside = entries.iter().map(|entry| format!("{deeper}{}", flat(entry)));
+            let inside = entries
+                .iter()
+                .map(|entry| format!("{deeper}{}", flat(entry)));
             format!("{}:{}", key(name), inside.collect::<String>())
         }
     };

@@ -13,6 +13,7 @@ enum Part {
     Service,
     Mounts,
     Mount,
+    Environment,
     /// Where a path is one, or where nothing reads it.
     Known,
     Other,
@@ -27,13 +28,21 @@ pub(super) fn elsewhere(document: &Document) -> HashSet<NodeId> {
         return found;
     }
     let mut seen = HashSet::new();
-    let mut ahead: Vec<_> = document.root().map(|root| (root, Part::Root)).into_iter().collect();
+    let mut ahead: Vec<_> = document
+        .root()
+        .map(|root| (root, Part::Root))
+        .into_iter()
+        .collect();
     while let Some((node, part)) = ahead.pop() {
         if part == Part::Known || !seen.insert((node.id(), part)) {
             continue;
         }
         if node.kind() == Kind::Alias {
-            let part = if part == Part::Other { Part::Brought } else { part };
+            let part = if part == Part::Other {
+                Part::Brought
+            } else {
+                part
+            };
             ahead.push((node.resolved(), part));
             continue;
         }
@@ -42,10 +51,18 @@ pub(super) fn elsewhere(document: &Document) -> HashSet<NodeId> {
         }
         for entry in node.own_entries() {
             let name = entry.name().unwrap_or_default();
-            let below = if entry.is_merge() { part } else { below(part, name, entry.value) };
+            let below = if entry.is_merge() {
+                part
+            } else {
+                below(part, name, entry.value)
+            };
             ahead.push((entry.value, below));
         }
-        let item = if part == Part::Mounts { Part::Mount } else { part };
+        let item = match part {
+            Part::Mounts => Part::Mount,
+            Part::Environment => Part::Other,
+            part => part,
+        };
         ahead.extend(node.own_items().map(|node| (node, item)));
     }
     found
@@ -54,12 +71,12 @@ pub(super) fn elsewhere(document: &Document) -> HashSet<NodeId> {
 fn below(part: Part, name: &str, value: Node<'_>) -> Part {
     match (part, name) {
         (Part::Root, "services") => Part::Services,
-        (Part::Root, "volumes" | "secrets" | "configs") => Part::Known,
+        (Part::Root, "volumes" | "secrets" | "configs") | (Part::Mount, "source") => Part::Known,
         (Part::Root | Part::Service, _) if name.starts_with("x-") => Part::Known,
         (Part::Services, _) => Part::Service,
         (Part::Service, "volumes") if value.is_sequence() => Part::Mounts,
-        (Part::Service, "env_file" | "build" | "develop" | "environment") => Part::Known,
-        (Part::Mount, "source") => Part::Known,
+        (Part::Service, "env_file" | "build" | "develop") => Part::Known,
+        (Part::Service, "environment") if !value.is_scalar() => Part::Environment,
         (Part::Brought, _) => Part::Brought,
         _ => Part::Other,
     }
