@@ -59,25 +59,37 @@ impl Base<'_> {
             return None;
         }
         match (path.strip_prefix('~'), self.home) {
-            (Some(rest), Some(home)) => Some(clean(&format!("{}/{rest}", escaped(home)))),
-            _ => Some(clean(&format!("{}/{path}", escaped(self.dir)))),
+            (Some(rest), Some(home)) => Some(clean_template(&format!("{}/{rest}", escaped(home)))),
+            _ => Some(clean_template(&format!("{}/{path}", escaped(self.dir)))),
         }
     }
 }
 
-/// The path without `.`, `..` and doubled slashes, by its text alone; `${…}` is one piece.
-pub(super) fn clean(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in parts_of(path) {
+/// A path without `.`, `..` and doubled slashes, by its text alone.
+fn clean(path: &str) -> String {
+    without_dots(path.split('/'), |_| true)
+}
+
+/// The same of a path with variables in it: `${…}` is one piece, and no `..` goes above a variable.
+fn clean_template(path: &str) -> String {
+    without_dots(parts_of(path), |part| occurrences(part).is_empty())
+}
+
+fn without_dots<'p>(
+    parts: impl IntoIterator<Item = &'p str>,
+    is_name: impl Fn(&str) -> bool,
+) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    for part in parts {
         match part {
             "" | "." => {}
-            ".." if parts.last().is_none_or(|last| !last.contains('$')) => {
-                parts.pop();
+            ".." if kept.last().is_none_or(|last| is_name(last)) => {
+                kept.pop();
             }
-            part => parts.push(part),
+            part => kept.push(part),
         }
     }
-    format!("/{}", parts.join("/"))
+    format!("/{}", kept.join("/"))
 }
 
 /// The pieces between slashes that are in no variable.
@@ -113,7 +125,7 @@ pub(super) fn is_windows_absolute(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Base, clean};
+    use super::{Base, clean_template};
 
     const BASE: Base = Base {
         dir: "/s/w$b",
@@ -126,9 +138,10 @@ mod tests {
             ("/a/./b//c/../d/", "/a/b/d"),
             ("/../..", "/"),
             ("/a/${X:-../y}/../z", "/a/${X:-../y}/../z"),
-            ("/a/$$x/..", "/a/$$x/.."),
+            ("/a/$$x/..", "/a"),
+            ("/a/$x/..", "/a/$x/.."),
         ] {
-            assert_eq!(clean(path), expected);
+            assert_eq!(clean_template(path), expected);
         }
     }
 
@@ -156,6 +169,7 @@ mod tests {
     fn templates() {
         for (path, expected) in [
             ("./$X/y/", Some("/s/w$$b/$X/y")),
+            ("../$X", Some("/s/$X")),
             ("${X:-./d}/db", Some("${X:-/s/w$$b/d}/db")),
             ("${X:-${Y-~/d}}", Some("${X:-${Y-/home/u/d}}")),
             ("${X}/d", None),

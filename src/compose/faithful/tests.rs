@@ -117,3 +117,31 @@ fn debug_and_refusals_show_no_value() {
         run("services:\n  a:\n    image: \"$TOKEN${\"\n", Some(env)).expect_err("refused");
     assert!(!format!("{refusals:?}").contains("hunter2"));
 }
+
+/// How long 10 MB take, beside a plain parse of them: `cargo test --release -- --ignored --nocapture ten_megabytes`.
+#[test]
+#[ignore = "a measurement"]
+#[allow(clippy::disallowed_methods, reason = "a measurement needs a clock")]
+fn ten_megabytes() {
+    let mut text = String::from("x-base: &base\n  restart: always\n  env_file: .env\nservices:\n");
+    let mut at = 0;
+    while text.len() < 10_000_000 {
+        at += 1;
+        text += &[
+            "  # a comment on the service\n  s", &at.to_string(),
+            ":\n    <<: *base\n    image: x # i\n    environment:\n      - A=${A:-b}\n      - DIR=$HOME/x\n",
+            "    volumes:\n      - ./data:/data\n      - ${DATA:-./d}/x:/x:ro\n      - named:/n\n",
+            "    labels:\n      - \"traefik.http.routers.x.rule=Host(`x`)\"\n",
+        ].concat();
+    }
+    let start = std::time::Instant::now();
+    let options = granit_parser::options! { emit_comments: false, emit_anchor_events: true };
+    let events = granit_parser::Parser::new_from_str_with_options(&text, options).count();
+    let parse = start.elapsed();
+    let start = std::time::Instant::now();
+    let done = run(&text, Some("A=1\n")).map(|faithful| faithful.edits.len());
+    println!(
+        "{events} events in {parse:?}, rewritten in {:?}: {done:?}",
+        start.elapsed()
+    );
+}
