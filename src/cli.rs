@@ -90,9 +90,18 @@ struct RenderArguments {
     /// The stack's name
     #[arg(value_name = "STACK")]
     stack: OsString,
+    /// Which rewrite: the contract's, or the one that keeps the meaning
+    #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = render::Way::Literal)]
+    way: render::Way,
     /// Print the bytes that would be sent, with the values of .env
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["diff", "explain"])]
     reveal: bool,
+    /// Print what changes in the compose text, as a unified diff; values are masked
+    #[arg(long)]
+    diff: bool,
+    /// Print each change of `--as adopt` with its line and its reason, and what else to know
+    #[arg(long)]
+    explain: bool,
 }
 
 #[derive(Debug, Args)]

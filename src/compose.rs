@@ -8,6 +8,7 @@ pub mod damage;
 pub mod document;
 pub mod dotenv;
 mod env_files;
+pub mod faithful;
 pub mod interpolate;
 pub mod literal;
 pub mod loss;

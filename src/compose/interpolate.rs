@@ -4,6 +4,8 @@
 //! `d` and `x`; `$$` is one `$`. A `$` before anything else stays. A variable that nobody sets is empty.
 #![deny(clippy::disallowed_methods)]
 
+use std::ops::Range;
+
 /// What a variable is set to; `None` where it is not set.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -71,6 +73,64 @@ fn substitute(
     }
     out.push_str(&text[at..]);
     Ok(())
+}
+
+/// A variable in a text, where it stands. `$$` is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::compose) struct Occurrence<'t> {
+    /// From the `$` to the end of the name or the `}`.
+    pub(in crate::compose) span: Range<usize>,
+    /// The variable.
+    pub(in crate::compose) name: &'t str,
+    /// What follows the name: `:-`, `-`, `:+`, `+`, `:?`, `?`, or nothing.
+    pub(in crate::compose) operator: &'t str,
+    /// The bytes of what follows the operator.
+    pub(in crate::compose) word: Range<usize>,
+}
+
+/// The outermost variables of a text, in its order; those inside a default are in its word. Ends at a
+/// form that is none.
+pub(in crate::compose) fn occurrences(text: &str) -> Vec<Occurrence<'_>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(offset) = text[at..].find('$') {
+        let start = at + offset;
+        let rest = &text[start + 1..];
+        if rest.starts_with('$') {
+            at = start + 2;
+        } else if let Some(inside) = rest.strip_prefix('{') {
+            let Some(form) = Form::read(inside) else {
+                break;
+            };
+            let end = start + 2 + form.length;
+            let word = end - 1 - form.word.len()..end - 1;
+            found.push(Occurrence {
+                span: start..end,
+                name: form.name,
+                operator: &text[start + 2 + form.name.len()..word.start],
+                word,
+            });
+            at = end;
+        } else {
+            let name = name_at(rest);
+            let end = start + 1 + name.len();
+            if !name.is_empty() {
+                found.push(Occurrence {
+                    span: start..end,
+                    name,
+                    operator: "",
+                    word: end..end,
+                });
+            }
+            at = end;
+        }
+    }
+    found
+}
+
+/// A text that interpolation turns into `value`.
+pub(in crate::compose) fn escaped(value: &str) -> String {
+    value.replace('$', "$$")
 }
 
 /// What stands between `${` and its `}`.

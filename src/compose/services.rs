@@ -8,8 +8,8 @@ mod mount;
 
 use std::fmt;
 
-pub(in crate::compose) use mount::starts_with_drive;
 pub use mount::{MountKind, MountSpec, is_host_path};
+pub(in crate::compose) use mount::{split_at_colons, starts_with_drive};
 
 use super::document::{Document, Entry, Node};
 

@@ -55,3 +55,147 @@ fn it_needs_no_key_and_touches_nothing() {
         .says(&["is missing"]);
     bench.run(&["render"]).code(2);
 }
+
+const RICH: &str = "services:\n  a:\n    image: x\n    env_file:\n      - .env\n      - app.env\n    volumes: [./d:/d]\n";
+
+/// A stack with another env file beside `.env`.
+fn rich(bench: &Bench) {
+    let dir = bench.stack("web", RICH, Some("TOKEN=very-secret-value\n"));
+    fs::write(dir.join("app.env"), "PASS=other-secret-value\n").expect("write");
+}
+
+#[test]
+fn adopt_sends_what_means_the_same() {
+    let bench = Bench::new();
+    rich(&bench);
+    let run = bench
+        .run(&["render", "web", "--as", "adopt", "--reveal"])
+        .code(0);
+    let json: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let dir = bench.dir("web");
+    assert_eq!(
+        json["stackFileContent"],
+        format!(
+            "services:\n  a:\n    environment:\n      PASS: \"other-secret-value\"\n    image: x\n    env_file:\n      - stack.env\n    volumes: [{}/d:/d]\n",
+            dir.display()
+        )
+    );
+    assert_eq!(
+        json["env"],
+        serde_json::json!([{"name": "TOKEN", "value": "very-secret-value"}])
+    );
+    assert_eq!(json["name"], "web");
+}
+
+#[test]
+fn adopt_hides_the_values_of_every_env_file() {
+    let bench = Bench::new();
+    rich(&bench);
+    for flags in [
+        &[][..],
+        &["--diff"],
+        &["--explain"],
+        &["--diff", "--explain"],
+    ] {
+        let mut arguments = vec!["render", "web", "--as", "adopt"];
+        arguments.extend(flags);
+        bench
+            .run(&arguments)
+            .code(0)
+            .hides("very-secret-value")
+            .hides("other-secret-value");
+    }
+}
+
+#[test]
+fn a_diff_is_a_patch_of_the_text() {
+    let bench = Bench::new();
+    rich(&bench);
+    let run = bench
+        .run(&["render", "web", "--as", "adopt", "--diff"])
+        .code(0);
+    assert!(
+        run.out.starts_with(
+            "--- docker-compose.yml\n+++ docker-compose.yml at the manager\n@@ -1,7 +1,8 @@\n"
+        ),
+        "{}",
+        run.out
+    );
+    for line in [
+        "+      PASS: \"***\"\n",
+        "-      - .env\n-      - app.env\n",
+        "+      - stack.env\n",
+    ] {
+        assert!(run.out.contains(line), "{}", run.out);
+    }
+}
+
+#[test]
+fn an_explanation_names_line_change_and_reason() {
+    let bench = Bench::new();
+    rich(&bench);
+    bench
+        .run(&["render", "web", "--as", "adopt", "--explain"])
+        .code(0)
+        .says(&[
+            "docker-compose.yml:5: the env file of the service a becomes stack.env: ",
+            "docker-compose.yml:7: the path becomes absolute: ",
+        ]);
+    bench
+        .run(&["render", "web", "--explain"])
+        .code(1)
+        .says(&["--as adopt"]);
+    bench
+        .run(&["render", "web", "--as", "adopt", "--reveal", "--diff"])
+        .code(2);
+}
+
+#[test]
+fn a_refusal_shows_every_place() {
+    let bench = Bench::new();
+    let text = "include: x.yml\nservices:\n  a:\n    image: x\n    env_file: none.env\n";
+    bench.stack("web", text, None);
+    let run = bench.run(&["render", "web", "--as", "adopt"]).code(1);
+    for said in [
+        "for 2 reasons",
+        "docker-compose.yml:1:10: `include` names files that the manager cannot read\n1 | include: x.yml\n  |          ^\n",
+        "docker-compose.yml:5:15: the env file ",
+        "docker compose -f docker-compose.yml config --no-interpolate",
+    ] {
+        assert!(run.err.contains(said), "{}", run.err);
+    }
+    bench.stack("web", "services:\n  a: [x\n", None);
+    bench
+        .run(&["render", "web", "--as", "adopt"])
+        .code(1)
+        .says(&["not YAML as compose reads it"]);
+}
+
+#[test]
+fn an_override_file_is_refused_where_compose_would_read_it() {
+    let bench = Bench::new();
+    let dir = bench.stack("web", PLAIN, None);
+    fs::write(dir.join("docker-compose.override.yml"), PLAIN).expect("write");
+    bench
+        .run(&["render", "web", "--as", "adopt"])
+        .code(1)
+        .says(&["docker-compose.override.yml stands beside"]);
+    fs::write(dir.join("one.yml"), PLAIN).expect("write");
+    bench
+        .run(&["render", "web", "--as", "adopt", "--file", "one.yml"])
+        .code(0);
+}
+
+#[test]
+fn the_key_is_written_into_no_text() {
+    let bench = Bench::new();
+    bench.stack(
+        "web",
+        "services:\n  a:\n    image: x\n    command: \"$STACKMGR_API_KEY\"\n",
+        None,
+    );
+    bench
+        .run(&["render", "web", "--as", "adopt", "--reveal"])
+        .code(0)
+        .hides(crate::bench::KEY);
+}

@@ -56,11 +56,22 @@ pub fn compose_dotenv(
     text: &str,
     lookup: Lookup<'_>,
 ) -> Result<Vec<(String, String)>, DotenvError> {
+    compose_dotenv_onto(text, lookup, Vec::new())
+}
+
+/// The same into variables that are there already: an assignment replaces them, and `${…}` sees them
+/// where `lookup` gives nothing.
+pub(in crate::compose) fn compose_dotenv_onto(
+    text: &str,
+    lookup: Lookup<'_>,
+    there: Vec<(String, String)>,
+) -> Result<Vec<(String, String)>, DotenvError> {
+    let names = there.iter().enumerate();
     let mut reader = Reader {
         rest: text.strip_prefix('\u{feff}').unwrap_or(text),
         line: 1,
-        found: Vec::new(),
-        places: HashMap::new(),
+        places: names.map(|(at, (name, _))| (name.clone(), at)).collect(),
+        found: there,
         lookup,
         left: Cell::new(MOST_EXPANDED),
     };

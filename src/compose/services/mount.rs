@@ -77,7 +77,8 @@ pub(in crate::compose) fn starts_with_drive(source: &str) -> bool {
     chars.next().is_some_and(char::is_alphabetic) && chars.next() == Some(':')
 }
 
-fn split_at_colons(spec: &str) -> Vec<&str> {
+/// The parts of the short syntax.
+pub(in crate::compose) fn split_at_colons(spec: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut open_braces = 0usize;

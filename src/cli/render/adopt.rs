@@ -1,0 +1,122 @@
+//! What the faithful rewrite asks of the disk and the shell, and how its refusals are shown.
+
+use std::{env, fmt::Write};
+
+use anyhow::Result;
+
+use crate::{
+    compose::faithful::{self, Context, EnvFiles, Faithful, Notice, Refusal},
+    failure::Failure,
+    stack::{Source, Stack},
+};
+
+/// The names under which compose finds a file by itself; only then it looks for an override.
+const FOUND_BY_ITSELF: [&str; 4] = [
+    "compose.yaml",
+    "compose.yml",
+    "docker-compose.yml",
+    "docker-compose.yaml",
+];
+
+const OVERRIDES: [&str; 4] = [
+    "compose.override.yml",
+    "compose.override.yaml",
+    "docker-compose.override.yml",
+    "docker-compose.override.yaml",
+];
+
+/// How much of a line is shown on either side of the place that is meant.
+const AROUND: usize = 60;
+
+/// Rewrites the stack; the error shows every refusal with its line.
+pub(super) fn rewrite(stack: &Stack, source: &Source) -> Result<Faithful> {
+    let home = env::var("HOME").ok().filter(|home| !home.is_empty());
+    let is_found = FOUND_BY_ITSELF.contains(&stack.file());
+    let overrides: Vec<String> = OVERRIDES
+        .into_iter()
+        .filter(|name| is_found && stack.dir().join(name).is_file())
+        .map(str::to_owned)
+        .collect();
+    let shell = |name: &str| shell(stack, name);
+    let nothing = EnvFiles::new();
+    let context = Context {
+        stack_dir: stack.dir_text(),
+        file: stack.file(),
+        env_file: ".env",
+        home: home.as_deref(),
+        shell: &shell,
+        overrides: &overrides,
+        env_files: &nothing,
+    };
+    let (text, env) = (source.compose.as_str(), source.env.as_deref());
+    let mut env_files = EnvFiles::new();
+    for file in faithful::env_files_needed(text, env, &context) {
+        let text = stack.read_env(&file)?;
+        env_files.insert(file, text);
+    }
+    let context = Context {
+        env_files: &env_files,
+        ..context
+    };
+    faithful::rewrite(text, env, &context)
+        .map_err(|refusals| refused(stack, &source.compose, &refusals).into())
+}
+
+/// A variable of the shell that starts the stack: this one, in the stack's directory.
+fn shell(stack: &Stack, name: &str) -> Option<String> {
+    match name {
+        "PWD" => Some(stack.dir_text().to_owned()),
+        // The key is written nowhere (C56).
+        _ if name.starts_with("STACKMGR_") || name.starts_with("STACKLIFT_") => None,
+        _ => env::var(name).ok(),
+    }
+}
+
+/// A notice with its place.
+pub(super) fn notice(stack: &Stack, notice: &Notice) -> String {
+    match notice.line {
+        Some(line) => format!("{}:{line}: {}", stack.file(), notice.message),
+        None => notice.message.clone(),
+    }
+}
+
+fn refused(stack: &Stack, text: &str, refusals: &[Refusal]) -> Failure {
+    let mut details = String::new();
+    for refusal in refusals {
+        picture(stack.file(), text, refusal, &mut details);
+    }
+    let message = match refusals.len() {
+        1 => format!("the stack {} cannot be carried over as it is", stack.name()),
+        many => format!(
+            "the stack {} cannot be carried over as it is, for {many} reasons",
+            stack.name()
+        ),
+    };
+    Failure::new(message)
+        .details(details)
+        .hint("nothing was touched; `stacklift render <STACK>` shows the literal rewrite")
+}
+
+/// The place, the line with a mark below it, and what to do.
+fn picture(file: &str, text: &str, refusal: &Refusal, out: &mut String) {
+    // Writing to a string does not fail.
+    let Some(place) = refusal.position else {
+        let _ = writeln!(out, "{}\n  = {}", refusal.message, refusal.hint);
+        return;
+    };
+    let (number, column) = (place.line, place.column);
+    let _ = writeln!(out, "{file}:{number}:{column}: {}", refusal.message);
+    let line = text.split('\n').nth(number - 1).unwrap_or_default();
+    let skipped = column.saturating_sub(AROUND);
+    let part: String = line
+        .trim_start_matches('\u{feff}')
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .skip(skipped)
+        .take(2 * AROUND)
+        .collect();
+    let margin = " ".repeat(number.to_string().len());
+    let mark = " ".repeat(column.saturating_sub(skipped + 1));
+    let _ = writeln!(out, "{number} | {}", part.trim_end());
+    let _ = writeln!(out, "{margin} | {mark}^\n{margin} = {}", refusal.hint);
+}

@@ -1,0 +1,136 @@
+//! The faithful rewrite: a text and an `env` that mean to the manager what the stack's files mean here.
+//!
+//! The manager keeps the text in a folder of its own with `stack.env` beside it, and reads no file of the
+//! host (M07–M15). So paths become absolute, env files become `stack.env` or `environment:`, a `build`
+//! becomes the image it made, and what only the caller's shell defines is written into the text. All of it
+//! is edits on byte spans: no other byte changes. What cannot be carried over is refused, all of it at once.
+//!
+//! Invariant: pure; the result was parsed again and compared with the original node by node.
+#![deny(clippy::disallowed_methods)]
+
+mod build;
+mod carry;
+mod check;
+mod encode;
+mod env;
+mod env_files;
+mod finish;
+mod path;
+mod paths;
+mod project;
+mod refusal;
+mod rewriter;
+mod shape;
+mod shell;
+mod splice;
+mod uses;
+mod variables;
+
+use std::{collections::BTreeMap, fmt, ops::Range};
+
+pub use encode::encoded;
+pub use refusal::{Reason, Refusal};
+
+use super::{dotenv::Variable, interpolate::Lookup};
+
+/// The texts of env files other than `.env`, by absolute path; `None` is a file that is not there.
+pub type EnvFiles = BTreeMap<String, Option<String>>;
+
+/// What the rewrite has to know of the host.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The stack's directory, absolute.
+    pub stack_dir: &'a str,
+    /// The compose file's name in it.
+    pub file: &'a str,
+    /// The name of the env file in it that compose reads by itself: `.env`, at the manager `stack.env`.
+    pub env_file: &'a str,
+    /// The home of whoever started the stack, for `~`.
+    pub home: Option<&'a str>,
+    /// The variables of the shell that the stack is started from.
+    pub shell: Lookup<'a>,
+    /// Override files beside the compose file, which compose would read with it.
+    pub overrides: &'a [String],
+    /// What [`env_files_needed`] asked for.
+    pub env_files: &'a EnvFiles,
+}
+
+/// What the manager is to be sent, and how it came about.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Faithful {
+    /// The text.
+    pub text: String,
+    /// The `env`, each value as `stack.env` needs it (N11).
+    pub env: Vec<Variable>,
+    /// The project's name, as compose finds it here: the name the record has to have.
+    pub project: String,
+    /// What was changed, in the order of the text.
+    pub edits: Vec<Change>,
+    /// What a person should know.
+    pub notices: Vec<Notice>,
+    /// The text for people: what came out of an env file is hidden.
+    pub shown: String,
+}
+
+/// One change of the text; never a value of an env file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The line of the original, counted from 1.
+    pub line: usize,
+    /// The bytes of the original that went; empty where something was put in.
+    pub span: Range<usize>,
+    /// What was done there.
+    pub what: String,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// Something a person should know; never a value of an env file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Notice {
+    /// The line of the original it is about.
+    pub line: Option<usize>,
+    /// What.
+    pub message: String,
+}
+
+impl Faithful {
+    /// `stack.env` as the manager writes it: one `NAME=VALUE` a line (M07).
+    pub fn stack_env(&self) -> String {
+        let entries = self.env.iter();
+        entries
+            .flat_map(|entry| [&entry.name, "=", &entry.value, "\n"])
+            .collect()
+    }
+}
+
+impl fmt::Debug for Faithful {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Faithful({}: {} bytes, {:?}, {} edits)",
+            self.project,
+            self.text.len(),
+            self.env,
+            self.edits.len()
+        )
+    }
+}
+
+/// Rewrites a compose file; `env` is the text of the stack's `.env`, if there is one.
+pub fn rewrite(
+    text: &str,
+    env: Option<&str>,
+    context: &Context<'_>,
+) -> Result<Faithful, Vec<Refusal>> {
+    rewriter::rewrite(text, env, context)
+}
+
+/// The env files other than `.env` whose texts [`rewrite`] needs, as absolute paths. A text that cannot be
+/// read needs none: the rewrite says why.
+pub fn env_files_needed(text: &str, env: Option<&str>, context: &Context<'_>) -> Vec<String> {
+    rewriter::env_files_needed(text, env, context)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! From what is to change to the text that is sent, and its proof.
+#![deny(clippy::disallowed_methods)]
+
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
+
+use super::{
+    super::{
+        document::{Document, Entry, Kind, Node, NodeId, Position, Style},
+        dotenv::Variable,
+        services::services,
+    },
+    Change, Faithful, Reason, Refusal,
+    build::is_remote,
+    check, encode,
+    rewriter::Rewriter,
+    shell,
+    splice::Value,
+};
+
+const LEFT_OUT: &str = "the manager cannot read what it names (M11)";
+
+impl<'d> Rewriter<'d, '_> {
+    /// Writes the text, and proves it.
+    pub(super) fn finish(mut self, text: &str) -> Result<Faithful, Vec<Refusal>> {
+        self.take_out();
+        self.put_in();
+        self.set_scalars();
+        if !self.refusals.is_empty() {
+            return Err(self.in_order());
+        }
+        let Ok((new, shown)) = self.splices.apply(text) else {
+            return Err(vec![internal("two changes overlap", None)]);
+        };
+        let document = Document::parse(&new).map_err(|error| vec![unreadable(&error.message)])?;
+        check::compare(self.document, &document, &self.splices.expected).map_err(|offset| {
+            let place = Some(Position::of(text, offset));
+            vec![internal(
+                "the new text does not say what it was to say",
+                place,
+            )]
+        })?;
+        if let Some(what) = self.unreadable(&document) {
+            return Err(vec![internal(&what, None)]);
+        }
+        let edits = self.splices.edits.iter().map(|edit| Change {
+            line: self.document.line(edit.span.start),
+            span: edit.span.clone(),
+            what: edit.what.clone(),
+            why: edit.why,
+        });
+        let edits = edits.collect();
+        self.notices.sort();
+        self.notices.dedup();
+        Ok(Faithful {
+            text: new,
+            env: self.payload_env(),
+            project: self.project,
+            edits,
+            notices: self.notices,
+            shown,
+        })
+    }
+
+    /// What the manager still could not read, which a removal may have brought to light.
+    fn unreadable(&self, new: &Document) -> Option<String> {
+        let here = |name: &str| self.here(name);
+        services(new).iter().find_map(|service| {
+            let mut files = service.env_files().into_iter();
+            let reads_file = files.any(|file| file.path != "stack.env" || file.format.is_some());
+            let builds = service
+                .build()
+                .is_some_and(|build| !is_remote(build, &here));
+            let what = match (reads_file, builds) {
+                (true, _) => "an env file",
+                (_, true) => "a build",
+                _ => return None,
+            };
+            Some(format!("{what} of the service {} is left", service.name))
+        })
+    }
+
+    /// The refusals in the order of the text.
+    fn in_order(mut self) -> Vec<Refusal> {
+        self.refusals
+            .sort_by_key(|refusal| refusal.position.map(|place| (place.line, place.column)));
+        self.refusals.dedup();
+        self.refusals
+    }
+
+    fn payload_env(&self) -> Vec<Variable> {
+        let kept = encode::kept(self.env_text.unwrap_or_default(), self.env);
+        let entries = self.env.iter().zip(kept);
+        entries
+            .filter(|((name, _), _)| !name.is_empty())
+            .map(|((name, value), kept)| Variable {
+                name: name.clone(),
+                value: kept.map_or_else(|| encode::encoded(name, value), str::to_owned),
+            })
+            .collect()
+    }
+
+    fn take_out(&mut self) {
+        if self.removals.is_empty() {
+            return;
+        }
+        let wanted: HashSet<NodeId> = self.removals.iter().map(|entry| entry.key.id()).collect();
+        let mut holders: HashMap<NodeId, Node<'d>> = HashMap::new();
+        for node in self.document.nodes() {
+            for entry in node.own_entries() {
+                if wanted.contains(&entry.key.id()) {
+                    holders.insert(entry.key.id(), node);
+                }
+            }
+        }
+        for entry in std::mem::take(&mut self.removals) {
+            let Some(&holder) = holders.get(&entry.key.id()) else {
+                continue;
+            };
+            if self.covers.contains(&entry.key.id()) {
+                let what = "`env_file` becomes an empty list".to_owned();
+                let why = "without it, a merged one would come to light";
+                let nothing = vec![("env_file".to_owned(), Value::Nothing)];
+                self.splices
+                    .replace_entry(holder, entry, nothing, (what, why, false));
+                continue;
+            }
+            let what = format!("`{}` is taken out", entry.name().unwrap_or_default());
+            if self
+                .splices
+                .remove_entry(holder, entry, (what, LEFT_OUT))
+                .is_err()
+            {
+                self.refuse_unwritable(entry.key);
+            }
+        }
+    }
+
+    /// Writes new entries in front of the first that stays.
+    fn put_in(&mut self) {
+        for (mapping, new, note) in std::mem::take(&mut self.insertions) {
+            let removed = &self.splices.expected.removed;
+            let stays = |entry: &Entry<'_>| !removed.contains(&entry.key.id());
+            let Some(place) = mapping.own_entries().find(stays) else {
+                self.refuse_unwritable(mapping);
+                continue;
+            };
+            for entry in new {
+                self.splices
+                    .insert_before(mapping, place.key, entry, note.clone());
+            }
+        }
+    }
+
+    /// Writes the new texts of scalars that are still there.
+    fn set_scalars(&mut self) {
+        let mut gone: Vec<Range<usize>> = self
+            .splices
+            .edits
+            .iter()
+            .map(|edit| edit.span.clone())
+            .filter(|span| !span.is_empty())
+            .collect();
+        gone.sort_by_key(|span| span.start);
+        for (id, (value, note)) in std::mem::take(&mut self.desired) {
+            let Some(node) = self.document.node(id) else {
+                continue;
+            };
+            let start = node.span().start;
+            let at = gone.partition_point(|span| span.end <= start);
+            if gone.get(at).is_some_and(|span| span.start <= start) {
+                continue;
+            }
+            let raw = self.raw(node, &value);
+            if self.splices.set(node, &value, raw, note).is_err() {
+                self.refuse_unwritable(node);
+            }
+        }
+    }
+
+    /// The text of a block scalar in which only variables of the shell were replaced.
+    fn raw(&self, node: Node<'d>, value: &str) -> Option<String> {
+        let is_block = matches!(node.kind(), Kind::Scalar(Style::Literal | Style::Folded));
+        if !is_block || self.written.get(&node.id()).map(String::as_str) != Some(value) {
+            return None;
+        }
+        let raw = &self.document.text()[node.span()];
+        let new = shell::written(raw, &|name| self.fate(name), &mut Vec::new());
+        Some(new.into_owned())
+    }
+}
+
+fn internal(what: &str, position: Option<Position>) -> Refusal {
+    Refusal {
+        position,
+        ..Refusal::of(
+            Reason::Internal,
+            format!("internal error: {what}; nothing was made of it"),
+            "please report it with the compose file",
+        )
+    }
+}
+
+fn unreadable(message: &str) -> Refusal {
+    if message.contains("alias") || message.contains("anchor") {
+        return Refusal::of(
+            Reason::Shared,
+            "an anchor stands in a part that the manager cannot read, and is used elsewhere",
+            "write out what the alias stands for",
+        );
+    }
+    internal("the new text is not YAML", None)
+}

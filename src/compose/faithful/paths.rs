@@ -1,0 +1,180 @@
+//! Every place where compose resolves a path, and the text that makes it absolute.
+#![deny(clippy::disallowed_methods)]
+
+use super::{
+    super::{
+        document::Node,
+        interpolate::{Lookup, escaped, interpolate},
+        services::{MountKind, MountSpec, Service, split_at_colons},
+    },
+    path::Base,
+};
+
+/// How compose reads the path at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// `source:target:options`
+    Mount,
+    /// A path that the engine reads.
+    Host,
+    /// A path that compose reads.
+    Local,
+}
+
+/// The new text of a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Absolute {
+    pub(super) text: String,
+    /// Right for the values of today only, and written with them.
+    pub(super) today: bool,
+}
+
+/// The text at a place, made absolute: `None` where it is already, an error where no text can say it.
+pub(super) fn absolute(
+    text: &str,
+    role: Role,
+    base: &Base<'_>,
+    here: Lookup<'_>,
+) -> Result<Option<Absolute>, ()> {
+    let Ok(read) = interpolate(text, here) else {
+        return Ok(None);
+    };
+    match role {
+        Role::Mount => mount(text, &read, base, here),
+        Role::Host => Ok(whole(text, &read, &base.host(&read), base, here)),
+        Role::Local => Ok(whole(text, &read, &base.local(&read), base, here)),
+    }
+}
+
+fn whole(
+    text: &str,
+    read: &str,
+    expected: &str,
+    base: &Base<'_>,
+    here: Lookup<'_>,
+) -> Option<Absolute> {
+    let reads_right = |new: &String| {
+        interpolate(new, here).is_ok_and(|read| base.host(&read) == expected && read == expected)
+    };
+    if let Some(text) = base.template(text).filter(reads_right) {
+        return Some(Absolute { text, today: false });
+    }
+    (read != expected).then(|| Absolute {
+        text: escaped(expected),
+        today: text.contains('$'),
+    })
+}
+
+fn mount(
+    text: &str,
+    read: &str,
+    base: &Base<'_>,
+    here: Lookup<'_>,
+) -> Result<Option<Absolute>, ()> {
+    let Some(before) = MountSpec::parse(read) else {
+        return Ok(None);
+    };
+    let Some(source) = before.source else {
+        return Ok(None);
+    };
+    let expected = match before.kind {
+        MountKind::Bind => base.host(source),
+        _ => source.to_owned(),
+    };
+    let reads_right = |new: &String| {
+        let Ok(read) = interpolate(new, here) else {
+            return false;
+        };
+        let after = MountSpec::parse(&read);
+        after.is_some_and(|after| {
+            after.kind == before.kind
+                && after.source == Some(&expected)
+                && (after.target, after.options) == (before.target, before.options)
+        })
+    };
+    // The source as it is written, where the text shows one.
+    let written = match split_at_colons(text)[..] {
+        [source, _] | [source, _, _] => Some(source),
+        _ => None,
+    };
+    let with = |source: String| written.map(|old| format!("{source}{}", &text[old.len()..]));
+    let head = written.filter(|source| is_path(source));
+    let kept = head.and_then(|source| base.template(source)).and_then(with);
+    if let Some(text) = kept.filter(reads_right) {
+        return Ok(Some(Absolute { text, today: false }));
+    }
+    if expected == source {
+        return Ok(None);
+    }
+    let today = text.contains('$');
+    let rest = &read[source.len()..];
+    let candidates = [
+        with(escaped(&expected)),
+        Some(escaped(&format!("{expected}{rest}"))),
+    ];
+    let text = candidates
+        .into_iter()
+        .flatten()
+        .find(reads_right)
+        .ok_or(())?;
+    Ok(Some(Absolute { text, today }))
+}
+
+/// Whether the source of the short syntax can be a path: not the name of a volume.
+fn is_path(source: &str) -> bool {
+    use super::super::{interpolate::occurrences, services::is_host_path};
+    match occurrences(source).into_iter().next() {
+        Some(first) if first.span.start == 0 => is_path(&source[first.word]),
+        _ => is_host_path(source),
+    }
+}
+
+/// The places in a service, but for its env files.
+pub(super) fn of_service<'d>(service: Service<'d>, here: Lookup<'_>) -> Vec<(Node<'d>, Role)> {
+    let mut found = Vec::new();
+    for item in service
+        .node
+        .get("volumes")
+        .into_iter()
+        .flat_map(Node::items)
+    {
+        if item.is_scalar() {
+            found.push((item, Role::Mount));
+        } else if is(item.get("type"), "bind", here) {
+            found.extend(item.get("source").map(|source| (source, Role::Host)));
+        }
+    }
+    let watched = service
+        .node
+        .get("develop")
+        .and_then(|node| node.get("watch"));
+    for item in watched.into_iter().flat_map(Node::items) {
+        found.extend(item.get("path").map(|path| (path, Role::Local)));
+    }
+    found
+}
+
+/// The places outside of services.
+pub(super) fn of_root<'d>(root: Node<'d>, here: Lookup<'_>) -> Vec<(Node<'d>, Role)> {
+    let mut found = Vec::new();
+    for section in ["secrets", "configs"] {
+        for entry in root.get(section).map(Node::entries).unwrap_or_default() {
+            found.extend(entry.value.get("file").map(|file| (file, Role::Host)));
+        }
+    }
+    for entry in root.get("volumes").map(Node::entries).unwrap_or_default() {
+        let Some(options) = entry.value.get("driver_opts") else {
+            continue;
+        };
+        if is(entry.value.get("driver"), "local", here) && is(options.get("o"), "bind", here) {
+            found.extend(options.get("device").map(|device| (device, Role::Host)));
+        }
+    }
+    found
+}
+
+fn is(node: Option<Node<'_>>, value: &str, here: Lookup<'_>) -> bool {
+    node.and_then(Node::as_str)
+        .and_then(|text| interpolate(text, here).ok())
+        .is_some_and(|read| read == value)
+}

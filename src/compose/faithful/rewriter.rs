@@ -1,0 +1,316 @@
+//! The rewrite, step by step.
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::{
+    super::{
+        document::{Document, Entry, Kind, Node, NodeId},
+        dotenv::compose_dotenv,
+        services::{self, Service},
+    },
+    Context, Faithful, Notice, Reason, Refusal,
+    carry::mappings,
+    env_files::{self, Listed},
+    path::Base,
+    paths::{self, Role},
+    project, shell,
+    splice::{Splices, Value},
+    uses,
+};
+
+/// What an edit is about: what is done, why, and whether it writes a value of an env file.
+pub(super) type Note = (String, &'static str, bool);
+
+/// Entries that come to a mapping.
+type Insertion<'d> = (Node<'d>, Vec<(String, Value)>, Note);
+
+pub(super) struct Rewriter<'d, 'a> {
+    pub(super) document: &'d Document<'d>,
+    pub(super) services: Vec<Service<'d>>,
+    pub(super) project: String,
+    pub(super) splices: Splices,
+    pub(super) refusals: Vec<Refusal>,
+    pub(super) notices: Vec<Notice>,
+    /// Scalars that an alias brings to places where they are no path.
+    elsewhere: HashSet<NodeId>,
+    /// Scalars that are a path somewhere, and right as they are.
+    stays: HashSet<NodeId>,
+    /// Entries that go, in the order they were found.
+    pub(super) removals: Vec<Entry<'d>>,
+    /// Those among them that would bring a merged one to light, and become an empty list.
+    pub(super) covers: HashSet<NodeId>,
+    pub(super) context: &'a Context<'a>,
+    /// `.env`, as it is; `None` where there is none.
+    pub(super) env_text: Option<&'a str>,
+    /// `.env`, read.
+    pub(super) env: &'a [(String, String)],
+    pub(super) variables: HashMap<&'a str, &'a str>,
+    /// New texts of scalars, with what is said of them.
+    pub(super) desired: BTreeMap<NodeId, (String, Note)>,
+    /// Entries that come, with the mapping they come to.
+    pub(super) insertions: Vec<Insertion<'d>>,
+    /// The texts of scalars with the shell's variables written in, where there are some.
+    pub(super) written: HashMap<NodeId, String>,
+}
+
+pub(super) fn env_files_needed(
+    text: &str,
+    env_text: Option<&str>,
+    context: &Context<'_>,
+) -> Vec<String> {
+    let (Ok(document), Ok(env)) = (Document::parse(text), read_env(env_text, context)) else {
+        return Vec::new();
+    };
+    let rewriter = Rewriter::new(&document, env_text, &env, context);
+    let mut found = BTreeSet::new();
+    for &service in &rewriter.services {
+        let listed = rewriter.listed(service).unwrap_or_default();
+        found.extend(listed.into_iter().map(|listed| listed.file));
+    }
+    found.remove(&rewriter.own_env());
+    found.into_iter().collect()
+}
+
+pub(super) fn rewrite(
+    text: &str,
+    env_text: Option<&str>,
+    context: &Context<'_>,
+) -> Result<Faithful, Vec<Refusal>> {
+    let document = Document::parse(text).map_err(|error| vec![Refusal::not_yaml(&error)])?;
+    let env = read_env(env_text, context).map_err(|refusal| vec![refusal])?;
+    let mut rewriter = Rewriter::new(&document, env_text, &env, context);
+    rewriter.shape();
+    if !rewriter.refusals.is_empty() {
+        return Err(rewriter.refusals);
+    }
+    rewriter.elsewhere = uses::elsewhere(&document);
+    rewriter.other_files();
+    rewriter.variables_in_scalars();
+    rewriter.paths();
+    rewriter.bare_variables();
+    rewriter.env_files();
+    rewriter.build();
+    rewriter.finish(text)
+}
+
+fn read_env(text: Option<&str>, context: &Context<'_>) -> Result<Vec<(String, String)>, Refusal> {
+    compose_dotenv(text.unwrap_or_default(), context.shell).map_err(|error| {
+        Refusal::of(
+            Reason::BadEnvFile,
+            format!("compose cannot read {}: {error}", context.env_file),
+            "mend the line: `docker compose config` has to accept the file",
+        )
+    })
+}
+
+impl<'d, 'a> Rewriter<'d, 'a> {
+    fn new(
+        document: &'d Document<'d>,
+        env_text: Option<&'a str>,
+        env: &'a [(String, String)],
+        context: &'a Context<'a>,
+    ) -> Self {
+        let names = env.iter();
+        let mut rewriter = Self {
+            document,
+            services: services::services(document),
+            project: String::new(),
+            splices: Splices::default(),
+            refusals: Vec::new(),
+            notices: Vec::new(),
+            elsewhere: HashSet::new(),
+            stays: HashSet::new(),
+            removals: Vec::new(),
+            covers: HashSet::new(),
+            context,
+            env_text,
+            env,
+            insertions: Vec::new(),
+            variables: names
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect(),
+            desired: BTreeMap::new(),
+            written: HashMap::new(),
+        };
+        rewriter.project = project::name(document, context, &|name| rewriter.here(name));
+        rewriter
+    }
+
+    /// What a variable is to compose here.
+    pub(super) fn here(&self, name: &str) -> Option<String> {
+        if name == "COMPOSE_PROJECT_NAME" && !self.project.is_empty() {
+            return Some(self.project.clone());
+        }
+        let env = |name: &str| self.variables.get(name).map(|&value| value.to_owned());
+        shell::here(name, self.context.shell, &env)
+    }
+
+    pub(super) fn base(&self) -> Base<'a> {
+        Base {
+            dir: self.context.stack_dir,
+            home: self.context.home,
+        }
+    }
+
+    pub(super) fn own_env(&self) -> String {
+        self.base().local(self.context.env_file)
+    }
+
+    pub(super) fn listed(&self, service: Service<'d>) -> Result<Vec<Listed<'d>>, Vec<Refusal>> {
+        let base = self.base();
+        env_files::listed(service, &|name| self.here(name), &|path| base.local(path))
+    }
+
+    fn other_files(&mut self) {
+        let found = project::other_files(self.document, self.context, &|name| self.here(name));
+        self.refusals.extend(found);
+    }
+
+    /// A scalar's text, the shell's variables written in.
+    pub(super) fn text_of(&self, node: Node<'d>) -> Option<String> {
+        let written = self.written.get(&node.resolved().id()).cloned();
+        written.or_else(|| node.as_str().map(str::to_owned))
+    }
+
+    /// Asks for a new text of a scalar.
+    pub(super) fn desire(&mut self, node: Node<'d>, wanted: String, about: Note) {
+        let id = node.resolved().id();
+        if self.elsewhere.contains(&id) || self.stays.contains(&id) {
+            self.refusals.push(Refusal::at(
+                node,
+                Reason::Shared,
+                "an alias brings this text to a place where it has to stay as it is",
+                "write it out at each place",
+            ));
+            return;
+        }
+        let shell_only = self.written.get(&id);
+        match self.desired.get(&id) {
+            Some((known, _)) if *known != wanted && Some(known) != shell_only => {
+                self.refusals.push(Refusal::at(
+                    node,
+                    Reason::Shared,
+                    "an anchor brings this text to places that need different ones",
+                    "write it out at each place",
+                ));
+            }
+            _ => {
+                self.desired.insert(id, (wanted, about));
+            }
+        }
+    }
+
+    /// Asks for a scalar to stay: another text for it would be wrong.
+    fn desire_as_it_is(&mut self, node: Node<'d>, text: String) {
+        let id = node.resolved().id();
+        match self.desired.get(&id) {
+            Some((known, _)) if *known != text => {
+                self.desire(node, text, (String::new(), "", false));
+            }
+            Some(_) => {}
+            None => {
+                self.stays.insert(id);
+            }
+        }
+    }
+
+    fn paths(&mut self) {
+        let here = |name: &str| self.here(name);
+        let mut places = self
+            .document
+            .root()
+            .map(|root| paths::of_root(root, &here))
+            .unwrap_or_default();
+        for &service in &self.services {
+            places.extend(paths::of_service(service, &here));
+        }
+        let mut seen: HashMap<NodeId, Role> = HashMap::new();
+        for (node, role) in places {
+            let id = node.resolved().id();
+            let (Some(text), None) = (
+                self.text_of(node),
+                seen.insert(id, role).filter(|&known| known == role),
+            ) else {
+                continue;
+            };
+            let new = paths::absolute(&text, role, &self.base(), &|name| self.here(name));
+            let Ok(new) = new else {
+                self.refusals.push(Refusal::at(
+                    node,
+                    Reason::Unwritable,
+                    "the stack's directory cannot stand in this text: its path holds a colon",
+                    "write the mount in long syntax (`type: bind`), or move the stack",
+                ));
+                continue;
+            };
+            let Some(new) = new else {
+                // Another place may want it otherwise.
+                self.desire_as_it_is(node, text);
+                continue;
+            };
+            if new.today {
+                self.notices.push(Notice {
+                    line: Some(node.line()),
+                    message: "the path holds a variable with a relative value: it is written as it is today".into(),
+                });
+            }
+            let what = "the path becomes absolute".to_owned();
+            let why = "relative paths and ~ are the manager's, not the host's (M12)";
+            self.desire(node, new.text, (what, why, new.today));
+        }
+    }
+
+    /// Whether others read the service's own mapping too.
+    pub(super) fn is_shared(&self, service: Service<'d>) -> bool {
+        let mapping = service.node.resolved();
+        service.node.kind() == Kind::Alias
+            || mapping.anchor().is_some()
+                && self
+                    .services
+                    .iter()
+                    .filter(|other| other.name != service.name)
+                    .any(|other| {
+                        mappings(other.node)
+                            .iter()
+                            .any(|node| node.id() == mapping.id())
+                    })
+    }
+
+    /// Marks an entry to go.
+    pub(super) fn remove(&mut self, entry: Entry<'d>) {
+        if !self
+            .removals
+            .iter()
+            .any(|known| known.key.id() == entry.key.id())
+        {
+            self.removals.push(entry);
+        }
+    }
+
+    pub(super) fn replace(
+        &mut self,
+        mapping: Node<'d>,
+        entry: Entry<'d>,
+        new: Vec<(String, Value)>,
+        note: Note,
+    ) {
+        if !self.splices.expected.replaced.contains_key(&entry.key.id()) {
+            self.splices.replace_entry(mapping, entry, new, note);
+        }
+    }
+
+    /// Asks for new entries of a mapping.
+    pub(super) fn insert(&mut self, mapping: Node<'d>, new: Vec<(String, Value)>, note: Note) {
+        self.insertions.push((mapping, new, note));
+    }
+
+    pub(super) fn refuse_unwritable(&mut self, node: Node<'d>) {
+        self.refusals.push(Refusal::at(
+            node,
+            Reason::Unwritable,
+            "this cannot be changed where it is written",
+            "write it on lines of its own",
+        ));
+    }
+}

@@ -1,0 +1,463 @@
+//! Edits on byte spans, and what they make of the nodes of the text.
+#![deny(clippy::disallowed_methods)]
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Write,
+    ops::Range,
+};
+
+use super::super::document::{Document, Entry, Kind, Layout, Node, NodeId, Style};
+
+/// What is to become of a text: the edits, and the nodes that they are to change.
+#[derive(Default)]
+pub(super) struct Splices {
+    pub(super) edits: Vec<Edit>,
+    pub(super) expected: Expected,
+}
+
+/// One change of the text.
+pub(super) struct Edit {
+    /// The bytes of the original that go; empty for an insertion.
+    pub(super) span: Range<usize>,
+    /// What comes in their place.
+    pub(super) text: String,
+    /// The same with what came out of an env file hidden, where something did.
+    pub(super) shown: Option<String>,
+    pub(super) what: String,
+    pub(super) why: &'static str,
+}
+
+/// What the nodes are to be after the edits; everything else is to be as it was.
+#[derive(Default)]
+pub(super) struct Expected {
+    /// New values of scalars.
+    pub(super) scalars: HashMap<NodeId, String>,
+    /// Keys that go with their values, and items that go.
+    pub(super) removed: HashSet<NodeId>,
+    /// Keys in whose place others come.
+    pub(super) replaced: HashMap<NodeId, Vec<(String, Value)>>,
+    /// New entries in front of a key.
+    pub(super) before: HashMap<NodeId, Vec<(String, Value)>>,
+    /// New entries or items at the front of a collection.
+    pub(super) front: HashMap<NodeId, Vec<(String, Value)>>,
+}
+
+/// A value that is written anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    /// A string.
+    Text(String),
+    /// Nothing.
+    Null,
+    /// A mapping.
+    Map(Vec<(String, Value)>),
+    /// A list without items.
+    Nothing,
+    /// An item of a list; the name beside it is not written.
+    Item(String),
+}
+
+/// The edit cannot be written at its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Impossible;
+
+impl Splices {
+    /// Gives a scalar another value in the style it has, where that style can hold it.
+    pub(super) fn set(
+        &mut self,
+        node: Node<'_>,
+        value: &str,
+        raw: Option<String>,
+        (what, why, secret): (String, &'static str, bool),
+    ) -> Result<(), Impossible> {
+        let node = node.resolved();
+        let text = scalar_text(node, value, raw)?;
+        self.expected.scalars.insert(node.id(), value.to_owned());
+        let shown = secret.then(|| quoted(MASK));
+        self.push(node.span(), text, shown, what, why);
+        Ok(())
+    }
+
+    /// Gives a key that has no value one.
+    pub(super) fn fill(
+        &mut self,
+        entry: Entry<'_>,
+        value: &str,
+        (what, why, secret): (String, &'static str, bool),
+    ) -> Result<(), Impossible> {
+        if !entry.value.span().is_empty() {
+            return self.set(entry.value, value, Some(quoted(value)), (what, why, secret));
+        }
+        let document = entry.key.document();
+        let key_end = entry.key.span().end;
+        let colon = document.text()[key_end..].find(':').ok_or(Impossible)?;
+        let blanks = &document.text()[key_end..key_end + colon];
+        if !blanks.trim().is_empty() || entry.value.kind() == Kind::Alias {
+            return Err(Impossible);
+        }
+        let at = key_end + colon + 1;
+        self.expected
+            .scalars
+            .insert(entry.value.id(), value.to_owned());
+        let shown = secret.then(|| format!(" {}", quoted(MASK)));
+        self.push(at..at, format!(" {}", quoted(value)), shown, what, why);
+        Ok(())
+    }
+
+    /// Takes a key with its value out of a mapping.
+    pub(super) fn remove_entry(
+        &mut self,
+        mapping: Node<'_>,
+        entry: Entry<'_>,
+        (what, why): (String, &'static str),
+    ) -> Result<(), Impossible> {
+        let span = entry_span(entry);
+        let span = removal(mapping, &span, entry.key.span().start)?;
+        self.expected.removed.insert(entry.key.id());
+        self.push(span, String::new(), None, what, why);
+        Ok(())
+    }
+
+    /// Takes an item out of a list.
+    pub(super) fn remove_item(
+        &mut self,
+        list: Node<'_>,
+        item: Node<'_>,
+        (what, why): (String, &'static str),
+    ) -> Result<(), Impossible> {
+        let text = list.document().text();
+        let start = item.anchor_span().map_or(item.span().start, |anchor| {
+            anchor.start.min(item.span().start)
+        });
+        let span = start..trimmed_end(text, &item.span());
+        let span = match list.kind() {
+            Kind::Sequence(Layout::Block) => {
+                let hyphen = text[..start].rfind('-').ok_or(Impossible)?;
+                removal(list, &(hyphen..span.end), hyphen)?
+            }
+            _ => removal(list, &span, start)?,
+        };
+        self.expected.removed.insert(item.id());
+        self.push(span, String::new(), None, what, why);
+        Ok(())
+    }
+
+    /// Writes other entries in the place of one.
+    pub(super) fn replace_entry(
+        &mut self,
+        mapping: Node<'_>,
+        entry: Entry<'_>,
+        entries: Vec<(String, Value)>,
+        (what, why, secret): (String, &'static str, bool),
+    ) {
+        let at = entry.key.span().start;
+        let separator = separator(mapping, at);
+        let text = entries_text(mapping, at, &entries).join(&separator);
+        let shown = secret.then(|| entries_text(mapping, at, &masked(&entries)).join(&separator));
+        self.expected.replaced.insert(entry.key.id(), entries);
+        self.push(entry_span(entry), text, shown, what, why);
+    }
+
+    /// Writes an entry in front of a key.
+    pub(super) fn insert_before(
+        &mut self,
+        mapping: Node<'_>,
+        key: Node<'_>,
+        new: (String, Value),
+        (what, why, secret): (String, &'static str, bool),
+    ) {
+        let at = key.span().start;
+        let separator = separator(mapping, at);
+        let new = vec![new];
+        let write = |new: &[(String, Value)]| entries_text(mapping, at, new).concat() + &separator;
+        let text = write(&new);
+        let shown = secret.then(|| write(&masked(&new)));
+        self.expected
+            .before
+            .entry(key.id())
+            .or_default()
+            .extend(new);
+        self.push(at..at, text, shown, what, why);
+    }
+
+    /// Writes entries or items at the front of a collection.
+    pub(super) fn insert_front(
+        &mut self,
+        collection: Node<'_>,
+        new: Vec<(String, Value)>,
+        (what, why, secret): (String, &'static str, bool),
+    ) {
+        let span = collection.span();
+        let is_flow = matches!(
+            collection.kind(),
+            Kind::Sequence(Layout::Flow) | Kind::Mapping(Layout::Flow)
+        );
+        let at = if is_flow { span.start + 1 } else { span.start };
+        let separator = separator(collection, at);
+        let is_empty =
+            collection.own_items().next().is_none() && collection.own_entries().next().is_none();
+        let end = if is_empty { "" } else { &separator };
+        let write =
+            |new: &[(String, Value)]| entries_text(collection, at, new).join(&separator) + end;
+        let text = write(&new);
+        let shown = secret.then(|| write(&masked(&new)));
+        self.expected.front.insert(collection.id(), new);
+        self.push(at..at, text, shown, what, why);
+    }
+
+    fn push(
+        &mut self,
+        span: Range<usize>,
+        text: String,
+        shown: Option<String>,
+        what: String,
+        why: &'static str,
+    ) {
+        self.edits.push(Edit {
+            span,
+            text,
+            shown,
+            what,
+            why,
+        });
+    }
+
+    /// The text with the edits, and the same with what came out of env files hidden.
+    pub(super) fn apply(&mut self, text: &str) -> Result<(String, String), Impossible> {
+        self.edits
+            .sort_by_key(|edit| (edit.span.start, !edit.span.is_empty()));
+        let mut new = String::with_capacity(text.len() + text.len() / 8);
+        let mut shown = String::with_capacity(new.capacity());
+        let mut done = 0;
+        for edit in &self.edits {
+            let kept = text.get(done..edit.span.start).ok_or(Impossible)?;
+            new.push_str(kept);
+            new.push_str(&edit.text);
+            shown.push_str(kept);
+            shown.push_str(edit.shown.as_deref().unwrap_or(&edit.text));
+            done = edit.span.end;
+        }
+        let rest = text.get(done..).ok_or(Impossible)?;
+        new.push_str(rest);
+        shown.push_str(rest);
+        Ok((new, shown))
+    }
+}
+
+/// What stands in the place of a value that is not to be shown.
+const MASK: &str = "***";
+
+fn masked(entries: &[(String, Value)]) -> Vec<(String, Value)> {
+    let one = |(name, value): &(String, Value)| {
+        let value = match value {
+            Value::Text(_) => Value::Text(MASK.into()),
+            Value::Item(_) => Value::Item(format!("{name}={MASK}")),
+            Value::Map(entries) => Value::Map(masked(entries)),
+            Value::Null | Value::Nothing => value.clone(),
+        };
+        (name.clone(), value)
+    };
+    entries.iter().map(one).collect()
+}
+
+/// A scalar with another value: in its own style where that can hold it.
+fn scalar_text(node: Node<'_>, value: &str, raw: Option<String>) -> Result<String, Impossible> {
+    let Kind::Scalar(style) = node.kind() else {
+        return Err(Impossible);
+    };
+    if let Some(raw) = raw {
+        return Ok(raw);
+    }
+    let written = &node.document().text()[node.span()];
+    let breaks =
+        |c: char| c.is_control() || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
+    Ok(match style {
+        Style::Plain if is_plain(value, written) => value.to_owned(),
+        Style::SingleQuoted if !value.contains(breaks) => {
+            format!("'{}'", value.replace('\'', "''"))
+        }
+        Style::Plain | Style::SingleQuoted | Style::DoubleQuoted => quoted(value),
+        Style::Literal | Style::Folded => return Err(Impossible),
+    })
+}
+
+/// Whether a value reads the same without quotes where `before` stood without them.
+fn is_plain(value: &str, before: &str) -> bool {
+    // What holds a bracket or comma without quotes stands in no flow collection.
+    let (line, key) = if before.contains(['{', '}', '[', ']', ',']) {
+        (format!("k: {value}"), true)
+    } else {
+        (format!("[{value}]"), false)
+    };
+    let Ok(document) = Document::parse(&line) else {
+        return false;
+    };
+    let Some(root) = document.root() else {
+        return false;
+    };
+    let read = if key {
+        root.get("k")
+    } else {
+        root.items().next()
+    };
+    let is_alone = root.own_items().count() + root.own_entries().count() == 1;
+    let is_it =
+        |node: Node<'_>| node.kind() == Kind::Scalar(Style::Plain) && node.as_str() == Some(value);
+    is_alone && read.is_some_and(is_it)
+}
+
+/// A value in double quotes, on one line.
+pub(super) fn quoted(value: &str) -> String {
+    let mut out = String::with_capacity(value.len() + 2);
+    out.push('"');
+    for c in value.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// The bytes of a key and its value, without what follows on the line.
+fn entry_span(entry: Entry<'_>) -> Range<usize> {
+    let text = entry.key.document().text();
+    let key = entry.key.span();
+    let value = entry.value.span();
+    if value.is_empty() || value.end <= key.end {
+        let colon = text[key.end..].find(':').map_or(0, |at| at + 1);
+        return key.start..key.end + colon;
+    }
+    key.start..trimmed_end(text, &value).max(key.end)
+}
+
+/// Where a node ends, without the blanks that a block scalar's span may end in.
+fn trimmed_end(text: &str, span: &Range<usize>) -> usize {
+    let inside = &text[span.clone()];
+    span.start + inside.trim_end().len()
+}
+
+/// What goes with a part of a collection: its lines in a block, its comma in flow.
+fn removal(
+    collection: Node<'_>,
+    span: &Range<usize>,
+    start: usize,
+) -> Result<Range<usize>, Impossible> {
+    let text = collection.document().text();
+    let is_block = matches!(
+        collection.kind(),
+        Kind::Sequence(Layout::Block) | Kind::Mapping(Layout::Block)
+    );
+    if is_block {
+        let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        if !text[line..start]
+            .trim_start_matches('\u{feff}')
+            .trim()
+            .is_empty()
+        {
+            return Err(Impossible);
+        }
+        let end = text[span.end..]
+            .find('\n')
+            .map_or(text.len(), |at| span.end + at + 1);
+        return Ok(line..end);
+    }
+    let after = text[span.end..].trim_start();
+    if after.starts_with(',') {
+        let comma = text.len() - after.len() + 1;
+        let rest = &text[comma..];
+        let blanks = rest.len() - rest.trim_start_matches(' ').len();
+        return Ok(span.start..comma + blanks);
+    }
+    let before = text[..span.start].trim_end();
+    if before.ends_with(',') {
+        return Ok(before.len() - 1..span.end);
+    }
+    Ok(span.clone())
+}
+
+/// What stands between two entries or items of a collection.
+fn separator(collection: Node<'_>, at: usize) -> String {
+    match collection.kind() {
+        Kind::Sequence(Layout::Flow) | Kind::Mapping(Layout::Flow) => ", ".to_owned(),
+        _ => {
+            let text = collection.document().text();
+            format!("{}{}", line_end(text), " ".repeat(column(text, at)))
+        }
+    }
+}
+
+fn column(text: &str, at: usize) -> usize {
+    let line = text[..at].rfind('\n').map_or(0, |at| at + 1);
+    text[line..at]
+        .trim_start_matches('\u{feff}')
+        .chars()
+        .count()
+}
+
+fn line_end(text: &str) -> &'static str {
+    match text.find('\n') {
+        Some(at) if text[..at].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+fn entries_text(collection: Node<'_>, at: usize, entries: &[(String, Value)]) -> Vec<String> {
+    let is_flow = matches!(
+        collection.kind(),
+        Kind::Sequence(Layout::Flow) | Kind::Mapping(Layout::Flow)
+    );
+    let text = collection.document().text();
+    let deeper = format!("{}{}", line_end(text), " ".repeat(column(text, at) + 2));
+    let one = |(name, value): &(String, Value)| match value {
+        Value::Item(item) if is_flow => quoted(item),
+        Value::Item(item) => format!("- {}", quoted(item)),
+        Value::Text(value) => format!("{}: {}", key(name), quoted(value)),
+        Value::Nothing => format!("{}: []", key(name)),
+        Value::Null => format!("{}:{}", key(name), if is_flow { " null" } else { "" }),
+        Value::Map(entries) if is_flow => {
+            let inside: Vec<_> = entries.iter().map(flat).collect();
+            format!("{}: {{{}}}", key(name), inside.join(", "))
+        }
+        Value::Map(entries) => {
+            let inside = entries
+                .iter()
+                .map(|entry| format!("{deeper}{}", flat(entry)));
+            format!("{}:{}", key(name), inside.collect::<String>())
+        }
+    };
+    entries.iter().map(one).collect()
+}
+
+/// One entry on one line.
+fn flat((name, value): &(String, Value)) -> String {
+    match value {
+        Value::Text(value) => format!("{}: {}", key(name), quoted(value)),
+        _ => format!("{}: null", key(name)),
+    }
+}
+
+/// A name as a key.
+fn key(name: &str) -> String {
+    let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !matches!(
+            name.to_ascii_lowercase().as_str(),
+            "null" | "true" | "false" | "y" | "n" | "yes" | "no" | "on" | "off"
+        );
+    if is_plain {
+        name.to_owned()
+    } else {
+        quoted(name)
+    }
+}

@@ -1,0 +1,187 @@
+//! Variables: what cannot be read is refused, and what only the caller's shell defines is written out.
+#![deny(clippy::disallowed_methods)]
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+};
+
+use super::{
+    super::{
+        document::{Kind, Node},
+        interpolate::{InterpolateError, escaped, interpolate},
+    },
+    Notice, Reason, Refusal,
+    rewriter::{Note, Rewriter},
+    shell::{self, OF_THE_MANAGER},
+};
+
+impl<'d> Rewriter<'d, '_> {
+    /// What becomes of a variable at the manager.
+    pub(super) fn fate(&self, name: &str) -> shell::Fate {
+        let shell = (self.context.shell)(name);
+        let env = self.variables.get(name).copied();
+        let differs = shell.is_some() && shell.as_deref() != env;
+        if name == "COMPOSE_PROJECT_NAME" || !(differs || OF_THE_MANAGER.contains(&name)) {
+            return shell::Fate::Stays;
+        }
+        shell::Fate::Written(self.here(name))
+    }
+
+    /// Every text that compose replaces variables in: what cannot be read is refused, what only the shell
+    /// defines is written in.
+    pub(super) fn variables_in_scalars(&mut self) {
+        if !self.document.text().contains('$') {
+            return;
+        }
+        let keys: HashSet<_> = self
+            .document
+            .nodes()
+            .flat_map(Node::own_entries)
+            .map(|entry| entry.key.id())
+            .collect();
+        let mut unset: BTreeMap<String, usize> = BTreeMap::new();
+        for node in self.document.nodes() {
+            let Kind::Scalar(_) = node.kind() else {
+                continue;
+            };
+            let Some(text) = node.as_str().filter(|text| text.contains('$')) else {
+                continue;
+            };
+            if keys.contains(&node.id()) {
+                continue;
+            }
+            if let Err(error) = interpolate(text, &|name| self.here(name)) {
+                self.refuse_variable(node, &error);
+                continue;
+            }
+            shell::names(text, &mut |name, is_bare| {
+                if is_bare && self.here(name).is_none() {
+                    unset.entry(name.to_owned()).or_insert_with(|| node.line());
+                }
+            });
+            let mut names = Vec::new();
+            let new = shell::written(text, &|name| self.fate(name), &mut names);
+            if let Cow::Owned(new) = new {
+                let what = format!("{} is written out", names.join(", "));
+                let why = "the manager has its own shell, or none";
+                self.written.insert(node.id(), new.clone());
+                self.desired.insert(node.id(), (new, (what, why, false)));
+            }
+        }
+        for (name, line) in unset {
+            self.notices.push(Notice {
+                line: Some(line),
+                message: format!("{name} is set nowhere: it stays empty, as here"),
+            });
+        }
+    }
+
+    fn refuse_variable(&mut self, node: Node<'d>, error: &InterpolateError) {
+        let (message, hint) = match error {
+            InterpolateError::Required { name, .. } => (
+                format!("the variable {name} must be set and is not"),
+                format!("set {name} in .env; compose refuses the stack as it is"),
+            ),
+            InterpolateError::Invalid { .. } => (
+                "a `${` begins no variable".to_owned(),
+                "write `$$` where a dollar sign is meant; compose refuses the stack as it is"
+                    .to_owned(),
+            ),
+        };
+        self.refusals
+            .push(Refusal::at(node, Reason::BadVariable, message, hint));
+    }
+
+    /// `environment` entries without a value, which take it from where compose runs.
+    pub(super) fn bare_variables(&mut self) {
+        let mut seen = HashSet::new();
+        for service in self.services.clone() {
+            let Some(environment) = service.node.get("environment") else {
+                continue;
+            };
+            if !seen.insert(environment.resolved().id()) {
+                continue;
+            }
+            for item in environment.items() {
+                let Some(name) = self.text_of(item).filter(|text| !text.contains('=')) else {
+                    continue;
+                };
+                if let Some((value, note)) = self.bare(item, &name) {
+                    let text = format!("{name}={}", escaped(&value));
+                    self.desire(item, text, note);
+                }
+            }
+            for entry in environment.entries() {
+                let Some(name) = entry.name().filter(|_| entry.value.is_null()) else {
+                    continue;
+                };
+                if let Some((value, note)) = self.bare(entry.value, name) {
+                    let value = escaped(&value);
+                    if !seen.insert(entry.value.id()) {
+                        continue;
+                    }
+                    if self.splices.fill(entry, &value, note).is_err() {
+                        self.refuse_unwritable(entry.key);
+                    }
+                }
+            }
+        }
+        for (section, key) in [("secrets", "environment"), ("configs", "environment")] {
+            for entry in self
+                .document
+                .get(section)
+                .map(Node::entries)
+                .unwrap_or_default()
+            {
+                let Some(node) = entry.value.get(key) else {
+                    continue;
+                };
+                let name = node.as_str().unwrap_or_default();
+                if let shell::Fate::Written(_) = self.fate(name) {
+                    self.refuse_shell(node, name);
+                }
+            }
+        }
+        self.profiles();
+    }
+
+    fn bare(&mut self, node: Node<'d>, name: &str) -> Option<(String, Note)> {
+        match self.fate(name) {
+            shell::Fate::Stays => None,
+            shell::Fate::Written(Some(value)) => {
+                let what = format!("{name} gets the value it has here");
+                Some((
+                    value,
+                    (what, "the manager has its own shell, or none", false),
+                ))
+            }
+            shell::Fate::Written(None) => {
+                self.refuse_shell(node, name);
+                None
+            }
+        }
+    }
+
+    fn refuse_shell(&mut self, node: Node<'d>, name: &str) {
+        self.refusals.push(Refusal::at(
+            node,
+            Reason::OfTheShell,
+            format!("{name} is taken from the shell here, and the manager has another one"),
+            format!("give it a name of its own in .env instead of {name}"),
+        ));
+    }
+
+    /// Profiles that only the shell names would be lost (M14).
+    fn profiles(&mut self) {
+        const NAME: &str = "COMPOSE_PROFILES";
+        let shell = (self.context.shell)(NAME).filter(|value| !value.is_empty());
+        if shell.is_some() && shell.as_deref() != self.variables.get(NAME).copied() {
+            self.refusals.push(Refusal::of(
+                Reason::OfTheShell,
+                "COMPOSE_PROFILES is set in the shell, and not so in .env",
+                "write it into .env, or unset it: the manager starts the profiles that .env names (M14)",
+            ));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The cases of the faithful rewrite, a folder each: `shows` says what it is about, `in/` is the stack's
+//! directory, `expected` what becomes of it. `STACKLIFT_BLESS=1` writes `expected` anew.
+
+use std::{
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use stacklift::compose::faithful::{self, Context, EnvFiles, Faithful, Refusal};
+
+const DIR: &str = "/opt/stacks/web";
+const HOME: &str = "/home/somebody";
+
+struct Case {
+    folder: PathBuf,
+    name: String,
+    compose: String,
+    env: Option<String>,
+}
+
+fn cases() -> Vec<Case> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faithful");
+    let mut cases: Vec<_> = fs::read_dir(root)
+        .expect("the cases")
+        .map(|entry| {
+            let folder = entry.expect("a case").path();
+            let compose = fs::read_to_string(folder.join("in/docker-compose.yml")).expect("a text");
+            Case {
+                name: folder
+                    .file_name()
+                    .expect("a name")
+                    .to_string_lossy()
+                    .into_owned(),
+                env: fs::read_to_string(folder.join("in/.env")).ok(),
+                compose,
+                folder,
+            }
+        })
+        .collect();
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    cases
+}
+
+impl Case {
+    fn rewrite(&self) -> Result<Faithful, Vec<Refusal>> {
+        let shell = |name: &str| match name {
+            "HOME" => Some(HOME.to_owned()),
+            "USER" => Some("somebody".to_owned()),
+            "PWD" => Some(DIR.to_owned()),
+            _ => None,
+        };
+        let overrides: Vec<String> = ["docker-compose.override.yml"]
+            .into_iter()
+            .filter(|file| self.folder.join("in").join(file).exists())
+            .map(str::to_owned)
+            .collect();
+        let none = EnvFiles::new();
+        let context = Context {
+            stack_dir: DIR,
+            file: "docker-compose.yml",
+            env_file: ".env",
+            home: Some(HOME),
+            shell: &shell,
+            overrides: &overrides,
+            env_files: &none,
+        };
+        let mut env_files = EnvFiles::new();
+        for file in faithful::env_files_needed(&self.compose, self.env.as_deref(), &context) {
+            let below = file.strip_prefix(DIR).expect("below the directory");
+            let path = self.folder.join("in").join(below.trim_start_matches('/'));
+            env_files.insert(file, fs::read_to_string(path).ok());
+        }
+        let context = Context {
+            env_files: &env_files,
+            ..context
+        };
+        faithful::rewrite(&self.compose, self.env.as_deref(), &context)
+    }
+}
+
+/// What a manager does with the payload, rewritten once more where it lies.
+fn again(first: &Faithful) -> Result<Faithful, Vec<Refusal>> {
+    let env = first.stack_env();
+    let project = first.project.clone();
+    let shell = |name: &str| (name == "COMPOSE_PROJECT_NAME").then(|| project.clone());
+    let context = Context {
+        stack_dir: "/data/compose/7",
+        file: "docker-compose.yml",
+        env_file: "stack.env",
+        home: None,
+        shell: &shell,
+        overrides: &[],
+        env_files: &EnvFiles::new(),
+    };
+    faithful::rewrite(&first.text, (!env.is_empty()).then_some(&env), &context)
+}
+
+fn shown(result: &Result<Faithful, Vec<Refusal>>) -> String {
+    let mut out = String::new();
+    match result {
+        Ok(faithful) => {
+            if faithful.project != "web" {
+                writeln!(out, "project: {}", faithful.project).expect("written");
+            }
+            for edit in &faithful.edits {
+                writeln!(out, "edit: line {}: {}: {}", edit.line, edit.what, edit.why)
+                    .expect("written");
+            }
+            for notice in &faithful.notices {
+                let line = notice.line.unwrap_or_default();
+                writeln!(out, "notice: line {line}: {}", notice.message).expect("written");
+            }
+            for entry in &faithful.env {
+                writeln!(out, "stack.env: {}={}", entry.name, entry.value).expect("written");
+            }
+            out.push_str("text:\n");
+            out.push_str(&faithful.text);
+        }
+        Err(refusals) => {
+            for refusal in refusals {
+                let place = refusal.position.map_or_else(String::new, |place| {
+                    format!(" at {}:{}", place.line, place.column)
+                });
+                writeln!(
+                    out,
+                    "refused{place}: {:?}: {}",
+                    refusal.reason, refusal.message
+                )
+                .expect("written");
+                writeln!(out, "  hint: {}", refusal.hint).expect("written");
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn every_case_is_as_expected() {
+    let bless = std::env::var_os("STACKLIFT_BLESS").is_some();
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let found = shown(&case.rewrite());
+        let file = case.folder.join("expected");
+        if bless {
+            fs::write(&file, &found).expect("write");
+        } else if fs::read_to_string(&file).unwrap_or_default() != found {
+            wrong.push(format!("{}:\n{found}", case.name));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} cases differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn every_case_says_what_it_shows() {
+    for case in cases() {
+        let shows = fs::read_to_string(case.folder.join("shows")).unwrap_or_default();
+        assert!(!shows.trim().is_empty(), "{}", case.name);
+    }
+}
+
+#[test]
+fn no_refusal_is_an_internal_error() {
+    for case in cases() {
+        for refusal in case.rewrite().err().into_iter().flatten() {
+            assert_ne!(
+                refusal.reason,
+                faithful::Reason::Internal,
+                "{}: {}",
+                case.name,
+                refusal.message
+            );
+        }
+    }
+}
+
+#[test]
+fn a_second_rewrite_changes_nothing() {
+    for case in cases() {
+        let Ok(first) = case.rewrite() else { continue };
+        let second = again(&first).unwrap_or_else(|refusals| panic!("{}: {refusals:?}", case.name));
+        assert_eq!(second.text, first.text, "{}", case.name);
+        assert_eq!(second.env, first.env, "{}", case.name);
+        assert!(second.edits.is_empty(), "{}", case.name);
+    }
+}
+
+#[test]
+fn what_is_not_edited_is_byte_identical() {
+    for case in cases() {
+        let Ok(faithful) = case.rewrite() else {
+            continue;
+        };
+        let mut rest = faithful.text.as_str();
+        let mut done = 0;
+        for edit in &faithful.edits {
+            let kept = &case.compose[done..edit.span.start];
+            let at = rest
+                .find(kept)
+                .unwrap_or_else(|| panic!("{}: {kept:?}", case.name));
+            assert!(done > 0 || at == 0, "{}", case.name);
+            rest = &rest[at + kept.len()..];
+            done = edit.span.end;
+        }
+        assert!(rest.ends_with(&case.compose[done..]), "{}", case.name);
+    }
+}

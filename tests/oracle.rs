@@ -1,0 +1,130 @@
+//! The proof of the faithful rewrite: the real compose program reads every stack of a corpus in its own
+//! directory, and its rewrite as a manager would hold it; the two have to be the same configuration.
+//!
+//! Runs where `STACKLIFT_CORPUS` names a folder with a `manifest.jsonl` and `STACKLIFT_TEST_COMPOSE` a
+//! compose program; says so and passes where not. `scripts/oracle` sets both.
+
+#[path = "oracle/compare.rs"]
+mod compare;
+#[path = "oracle/corpus.rs"]
+mod corpus;
+#[path = "oracle/judge.rs"]
+mod judge;
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use corpus::Stack;
+use judge::{Judge, Verdict};
+use proptest::{
+    strategy::{Strategy, ValueTree},
+    test_runner::{Config, TestRunner},
+};
+
+#[test]
+fn the_corpus_means_the_same_to_the_manager() {
+    let Some(folder) = std::env::var_os("STACKLIFT_CORPUS").map(PathBuf::from) else {
+        eprintln!("not run: STACKLIFT_CORPUS is not set");
+        return;
+    };
+    hold("corpus", || corpus::read(&folder));
+}
+
+#[test]
+fn the_cases_mean_the_same_to_the_manager() {
+    hold("cases", corpus::cases);
+}
+
+/// N11: what is written into `stack.env` reaches a container, and a `${…}`, as it was.
+#[test]
+fn every_value_arrives_at_compose() {
+    let Some(compose) = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from) else {
+        eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
+        return;
+    };
+    let mut runner = TestRunner::new(Config::with_cases(1));
+    let values = "([ -~]|[\n\r\tä\u{2028}]|[\\\\'\"$#{}= ]){0,12}";
+    let values = proptest::collection::vec(values, 150..151);
+    for _ in 0..12 {
+        let values = values.new_tree(&mut runner).expect("values").current();
+        let wrong = judge::arrives(&compose, &values);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+}
+
+/// Judges every stack; none may be different.
+fn hold(what: &str, stacks: impl FnOnce() -> Vec<Stack>) {
+    let Some(compose) = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from) else {
+        eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
+        return;
+    };
+    let compose = std::path::absolute(compose).expect("a path");
+    let stacks = stacks();
+    let only = std::env::var("STACKLIFT_ORACLE_ONLY").unwrap_or_default();
+    let next = AtomicUsize::new(0);
+    let verdicts = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(stack) = stacks.get(at) else { break };
+                    if !stack.name().contains(&only) {
+                        continue;
+                    }
+                    let verdict = Judge::new(&compose, stack, at).verdict();
+                    verdicts.lock().expect("lock").insert(stack.name(), verdict);
+                }
+            });
+        }
+    });
+    let verdicts = verdicts.into_inner().expect("lock");
+    let wrong = report(what, &verdicts);
+    assert_eq!(wrong, 0, "{wrong} stacks are different at the manager");
+}
+
+/// Prints the sums and what is not equal; how many are different.
+fn report(what: &str, verdicts: &BTreeMap<String, Verdict>) -> usize {
+    let mut refused: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut loadable, mut equal, mut different) = (0, 0, 0);
+    for (name, verdict) in verdicts {
+        match verdict {
+            Verdict::NotLoadable {
+                accepted: false, ..
+            } => {}
+            Verdict::NotLoadable { why, .. } => {
+                println!("{what}: not loadable, but rewritten: {name}: {why}");
+            }
+            Verdict::Equal => {
+                loadable += 1;
+                equal += 1;
+            }
+            Verdict::Refused(reasons) => {
+                loadable += 1;
+                for (reason, message) in reasons {
+                    println!("{what}: refused: {name}: {message}");
+                    *refused.entry(reason.clone()).or_default() += 1;
+                }
+            }
+            Verdict::Different(where_) => {
+                loadable += 1;
+                different += 1;
+                println!("{what}: DIFFERENT: {name}: {where_}");
+            }
+        }
+    }
+    println!(
+        "{what}: {} stacks, {loadable} loadable, {equal} equal, {different} different",
+        verdicts.len()
+    );
+    for (reason, count) in refused {
+        println!("{what}: refused by {reason}: {count}");
+    }
+    different
+}

@@ -1,0 +1,72 @@
+//! Two configurations that compose printed, side by side.
+
+use serde_json::{Map, Value};
+
+/// What the original is to be at the manager: `build` gone, its image in its place (M11).
+pub fn expected(mut config: Value, project: &str) -> Value {
+    without_fragments(&mut config);
+    let services = config["services"].as_object_mut().map(Map::iter_mut);
+    for (name, service) in services.into_iter().flatten() {
+        let Some(service) = service.as_object_mut() else {
+            continue;
+        };
+        if !service.get("build").is_some_and(is_local) {
+            continue;
+        }
+        service.remove("build");
+        let image = format!("{project}-{name}");
+        service.entry("image").or_insert_with(|| Value::from(image));
+        if service
+            .get("pull_policy")
+            .is_some_and(|policy| policy == "build")
+        {
+            service.insert("pull_policy".into(), "missing".into());
+        }
+    }
+    config
+}
+
+/// Fragments below `x-` keys mean nothing by themselves.
+pub fn without_fragments(config: &mut Value) {
+    if let Some(root) = config.as_object_mut() {
+        root.retain(|key, _| !key.starts_with("x-"));
+    }
+}
+
+fn is_local(build: &Value) -> bool {
+    let context = build["context"].as_str().unwrap_or_default();
+    let reads_more = ["additional_contexts", "secrets", "ssh"]
+        .iter()
+        .any(|key| build.get(key).is_some());
+    reads_more
+        || !(context.contains("://")
+            || context.starts_with("git@")
+            || context.starts_with("github.com/"))
+}
+
+/// The first place where they part.
+pub fn difference(a: &Value, b: &Value) -> Option<String> {
+    fn walk(a: &Value, b: &Value, path: &str) -> Option<String> {
+        match (a, b) {
+            (Value::Object(a), Value::Object(b)) => {
+                let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
+                keys.into_iter().find_map(|key| {
+                    let path = format!("{path}.{key}");
+                    match (a.get(key), b.get(key)) {
+                        (Some(a), Some(b)) => walk(a, b, &path),
+                        (Some(a), None) => Some(format!("{path} is missing: {a}")),
+                        (None, b) => Some(format!("{path} is new: {b:?}")),
+                    }
+                })
+            }
+            (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+                let pairs = a.iter().zip(b).enumerate();
+                pairs
+                    .into_iter()
+                    .find_map(|(at, (a, b))| walk(a, b, &format!("{path}[{at}]")))
+            }
+            _ => (a != b).then(|| format!("{path}: {a} became {b}")),
+        }
+    }
+    walk(a, b, "")
+}
