@@ -19,6 +19,10 @@ const ROUNDS: usize = 3;
 /// nowhere, so that one which a killed run left at work would go unseen.
 const REMOVAL: Duration = Duration::from_millis(500);
 
+/// How often, and how long apart, it is looked whether what an earlier run asked for comes to light.
+const IN_A_WHILE: usize = 15;
+const A_MOMENT: Duration = Duration::from_millis(200);
+
 impl Run<'_, '_> {
     pub(super) fn restore_networks(&mut self, engine: &Restoring) -> Result<()> {
         let Some(networks) = self.snapshot().networks.known().cloned() else {
@@ -61,6 +65,9 @@ impl Run<'_, '_> {
         let Err(refused) = engine.create_network(&body) else {
             return Ok(());
         };
+        if self.network_appears(name) {
+            return Ok(());
+        }
         let is_fixed = saved(self.snapshot())
             .iter()
             .any(|container| container.has_fixed_address(name));
@@ -73,6 +80,19 @@ impl Run<'_, '_> {
             "the network {name} gets other addresses: {refused:#}"
         ));
         Ok(())
+    }
+
+    /// Whether a network of that name comes to light in a while: a run that was killed may have asked for it,
+    /// and the engine be at it still.
+    fn network_appears(&self, name: &str) -> bool {
+        let name = [name.to_owned()];
+        (0..IN_A_WHILE).any(|round| {
+            if round > 0 {
+                thread::sleep(A_MOMENT);
+            }
+            let found = self.r.engine.inspect_networks(&name);
+            found.is_ok_and(|found| !found.is_empty())
+        })
     }
 
     /// What one thing comes to keeps no other from being brought back, as long as the engine answers.
