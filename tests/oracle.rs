@@ -10,6 +10,8 @@ mod compare;
 mod corpus;
 #[path = "oracle/judge.rs"]
 mod judge;
+#[path = "oracle/mutation.rs"]
+mod mutation;
 
 use std::{
     collections::BTreeMap,
@@ -33,12 +35,21 @@ fn the_corpus_means_the_same_to_the_manager() {
         eprintln!("not run: STACKLIFT_CORPUS is not set");
         return;
     };
-    hold("corpus", || corpus::read(&folder));
+    hold("corpus", false, || corpus::read(&folder));
+}
+
+#[test]
+fn the_mutated_corpus_means_the_same_to_the_manager() {
+    let Some(folder) = std::env::var_os("STACKLIFT_CORPUS").map(PathBuf::from) else {
+        eprintln!("not run: STACKLIFT_CORPUS is not set");
+        return;
+    };
+    hold("mutated", true, || corpus::read(&folder));
 }
 
 #[test]
 fn the_cases_mean_the_same_to_the_manager() {
-    hold("cases", corpus::cases);
+    hold("cases", false, corpus::cases);
 }
 
 /// N11: what is written into `stack.env` reaches a container, and a `${…}`, as it was.
@@ -59,7 +70,7 @@ fn every_value_arrives_at_compose() {
 }
 
 /// Judges every stack; none may be different.
-fn hold(what: &str, stacks: impl FnOnce() -> Vec<Stack>) {
+fn hold(what: &str, mutate: bool, stacks: impl FnOnce() -> Vec<Stack>) {
     let Some(compose) = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from) else {
         eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
         return;
@@ -78,7 +89,7 @@ fn hold(what: &str, stacks: impl FnOnce() -> Vec<Stack>) {
                     if !stack.name().contains(&only) {
                         continue;
                     }
-                    let verdict = Judge::new(&compose, stack, at).verdict();
+                    let verdict = Judge::new(&compose, stack, at, mutate).verdict();
                     verdicts.lock().expect("lock").insert(stack.name(), verdict);
                 }
             });

@@ -15,7 +15,7 @@ use stacklift::compose::{
 };
 use tempfile::TempDir;
 
-use crate::{compare, corpus::Stack};
+use crate::{compare, corpus::Stack, mutation};
 
 const HOME: &str = "/home/somebody";
 const USER: &str = "somebody";
@@ -40,15 +40,17 @@ pub struct Judge<'a> {
     compose: &'a Path,
     stack: &'a Stack,
     at: usize,
+    mutate: bool,
     folder: TempDir,
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(compose: &'a Path, stack: &'a Stack, at: usize) -> Self {
+    pub fn new(compose: &'a Path, stack: &'a Stack, at: usize, mutate: bool) -> Self {
         Self {
             compose,
             stack,
             at,
+            mutate,
             folder: tempfile::tempdir().expect("a folder"),
         }
     }
@@ -71,6 +73,13 @@ impl<'a> Judge<'a> {
         if !self.stack.is_case {
             self.stand_in(&dir, &text);
         }
+        let text = if self.mutate {
+            let text = mutation::mutated(&text, &dir, self.at);
+            fs::write(dir.join(file), &text).expect("write");
+            text
+        } else {
+            text
+        };
         let env = fs::read_to_string(dir.join(".env")).ok();
         let original = self.original(&dir, file);
         let rewritten = rewrite(&dir, file, &text, env.as_deref());
