@@ -11,6 +11,9 @@ mod timing;
 
 use anyhow::{Result, bail};
 
+/// A part's name, and what measures it.
+type Part = (&'static str, fn() -> Result<()>);
+
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -20,7 +23,7 @@ fn main() -> Result<()> {
         ["--rewrite-once"] => return rewrite::once(),
         _ => {}
     }
-    let parts: [(&str, fn() -> Result<()>); 4] = [
+    let parts: [Part; 4] = [
         ("run", run::measure),
         ("list", list::measure),
         ("removal", removal::measure),
