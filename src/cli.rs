@@ -18,6 +18,7 @@ mod console;
 pub mod fuzzing;
 mod interrupt;
 mod migrate;
+mod peers;
 mod rehearse;
 mod render;
 mod restore;

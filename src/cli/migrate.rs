@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::{
     Common, Console, Ended, MigrateArguments,
     interrupt::Interrupt,
+    peers,
     restore::store,
     settings::{KeySource, Settings},
     stack_required,
 };
 use crate::{
-    engine::{self, Engine},
-    manager::{self, Manager, Tls},
+    manager::Tls,
     migrate::{self, Event, Migration, OnRefusal},
     stack::{Backup, Stack, StackName},
 };
@@ -35,22 +35,7 @@ pub(super) fn run(
             settings.base_url
         ));
     }
-    let trace = console.trace();
-    let manager = Manager::new(manager::Options {
-        base_url: settings.base_url.clone(),
-        key,
-        tls: settings.tls.clone(),
-        timeout: settings.timeout,
-        trace: trace.clone(),
-    })
-    .map_err(Ended::Untouched)?;
-    let engine = engine::Options::new(
-        &settings.location.tool,
-        settings.engine,
-        engine::Surroundings::from_env(),
-        trace,
-    );
-    let engine = Engine::open(engine.within(settings.timeout));
+    let (manager, engine) = peers::open(&settings, key, console).map_err(Ended::Untouched)?;
     let store = store(
         stack.name(),
         &settings.location,

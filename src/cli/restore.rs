@@ -7,12 +7,12 @@ use anyhow::Result;
 use super::{
     Common, Console, Ended, RestoreArguments,
     interrupt::Interrupt,
+    peers,
     settings::{KeySource, Settings, state_folder},
 };
 use crate::{
-    engine::{self, Engine},
     failure::Failure,
-    manager::{self, BaseUrl, Manager},
+    manager::BaseUrl,
     restore::{self, Event, RecordStep, Restore},
     snapshot::{Key, Known, Saved, Store},
     stack::{Location, Lock, StackName, lock_dir, stack_dir},
@@ -43,21 +43,7 @@ pub(super) fn run(
     console.hide(&key);
     let _lock = lock(&name, &settings.location)?;
     let saved = choose(&name, &store, arguments.to.as_deref())?;
-    let trace = console.trace();
-    let manager = Manager::new(manager::Options {
-        base_url: settings.base_url.clone(),
-        key,
-        tls: settings.tls.clone(),
-        timeout: settings.timeout,
-        trace: trace.clone(),
-    })?;
-    let engine = engine::Options::new(
-        &settings.location.tool,
-        settings.engine,
-        engine::Surroundings::from_env(),
-        trace,
-    );
-    let engine = Engine::open(engine.within(settings.timeout));
+    let (manager, engine) = peers::open(&settings, key, console)?;
     let restore = Restore {
         saved: &saved,
         manager: &manager,

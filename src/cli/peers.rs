@@ -1,0 +1,35 @@
+//! The manager and the engine that the settings name.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use secrecy::SecretString;
+
+use super::{console::Console, settings::Settings};
+use crate::{
+    engine::{self, Engine},
+    manager::{self, Manager},
+};
+
+/// Prepares both; neither is talked to yet.
+pub(super) fn open(
+    settings: &Settings,
+    key: SecretString,
+    console: &Arc<Console>,
+) -> Result<(Manager, Engine)> {
+    let trace = console.trace();
+    let manager = Manager::new(manager::Options {
+        base_url: settings.base_url.clone(),
+        key,
+        tls: settings.tls.clone(),
+        timeout: settings.timeout,
+        trace: trace.clone(),
+    })?;
+    let engine = engine::Options::new(
+        &settings.location.tool,
+        settings.engine,
+        engine::Surroundings::from_env(),
+        trace,
+    );
+    Ok((manager, Engine::open(engine.within(settings.timeout))))
+}
