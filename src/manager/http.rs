@@ -261,8 +261,8 @@ impl Refusal {
     /// What the answer says in one line: the `message` of an error object (M01), or what kind of
     /// body it is.
     pub fn summary(&self) -> String {
-        let rest = if let Some(location) = &self.location {
-            format!(", a redirect to {}", printable(location))
+        let rest = if self.location.is_some() {
+            String::new()
         } else if let Some(message) = self.message() {
             format!(": {}", printable(message.trim()))
         } else if hints::is_html(&self.body) {
@@ -272,7 +272,19 @@ impl Refusal {
         } else {
             String::new()
         };
-        format!("status {}{rest}", self.status)
+        format!("{}{rest}", self.status_line())
+    }
+
+    /// The same without the body, for where the body stands beside it.
+    pub fn status_line(&self) -> String {
+        match &self.location {
+            Some(location) => format!(
+                "status {}, a redirect to {}",
+                self.status,
+                printable(location)
+            ),
+            None => format!("status {}", self.status),
+        }
     }
 
     /// Whether the request has no further effect: the manager says so itself (M01), or what stands in

@@ -57,9 +57,9 @@ impl Run<'_, '_> {
             _ => String::new(),
         };
         self.mark(|progress| progress.create = Sent::Failed(found));
-        let summary = mask.hide(&refusal.summary());
+        let status = mask.hide(&refusal.status_line());
         Failure::new(format!(
-            "failed to create the stack {name}: {summary}{there}"
+            "failed to create the stack {name}: {status}{there}"
         ))
         .details(mask.hide_body(&refusal.body))
         .hint(refusal.hint_after_create())

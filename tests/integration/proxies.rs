@@ -59,7 +59,7 @@ fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
         .run(&["web"])
         .code(1)
         .says(&[
-            "status 504, an HTML page; the manager has record 1 of the stack all the same (active)",
+            "status 504; the manager has record 1 of the stack all the same (active)",
             "state: the stack is at the manager as record 1, deployed; 1 container of it is here",
         ])
         .hides("absent");
