@@ -13,6 +13,7 @@ mod command;
 #[doc(hidden)]
 pub mod fuzzing;
 mod objects;
+mod wire;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 

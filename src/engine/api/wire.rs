@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
-use crate::observed::{self, MountKind};
+use crate::{
+    engine::wire::{Mount, nullable},
+    observed,
+};
 
 /// An entry of `GET /containers/json`.
 #[derive(Deserialize)]
@@ -38,19 +41,6 @@ struct Port {
     outside: Option<u16>,
     #[serde(rename = "Type", default, deserialize_with = "nullable")]
     protocol: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Mount {
-    #[serde(default, deserialize_with = "nullable")]
-    r#type: String,
-    #[serde(default, deserialize_with = "nullable")]
-    name: String,
-    #[serde(default, deserialize_with = "nullable")]
-    source: String,
-    #[serde(default, deserialize_with = "nullable")]
-    destination: String,
 }
 
 /// What matters of `GET /containers/<id>/json`.
@@ -120,7 +110,7 @@ impl From<Container> for observed::Container {
             status: wire.status,
             labels: wire.labels,
             ports: wire.ports.into_iter().filter_map(published).collect(),
-            mounts: wire.mounts.into_iter().map(mount).collect(),
+            mounts: wire.mounts.into_iter().map(observed::Mount::from).collect(),
         }
     }
 }
@@ -133,26 +123,4 @@ fn published(wire: Port) -> Option<observed::PublishedPort> {
         container_port: wire.inside,
         protocol: wire.protocol,
     })
-}
-
-fn mount(wire: Mount) -> observed::Mount {
-    let kind = match wire.r#type.as_str() {
-        "bind" => MountKind::Bind,
-        "volume" => MountKind::Volume,
-        _ => MountKind::Other,
-    };
-    observed::Mount {
-        kind,
-        name: Some(wire.name).filter(|name| kind == MountKind::Volume && !name.is_empty()),
-        source: wire.source,
-        target: wire.destination,
-    }
-}
-
-fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
-use crate::observed::{self, MountKind};
+use crate::{
+    engine::wire::{Mount, nullable},
+    observed,
+};
 
 /// An entry of the array.
 #[derive(Deserialize)]
@@ -56,19 +59,6 @@ struct Binding {
     host_port: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Mount {
-    #[serde(default, deserialize_with = "nullable")]
-    r#type: String,
-    #[serde(default, deserialize_with = "nullable")]
-    name: String,
-    #[serde(default, deserialize_with = "nullable")]
-    source: String,
-    #[serde(default, deserialize_with = "nullable")]
-    destination: String,
-}
-
 impl From<Container> for observed::Container {
     fn from(wire: Container) -> Self {
         Self {
@@ -80,7 +70,7 @@ impl From<Container> for observed::Container {
             state: wire.state.status,
             labels: wire.config.labels,
             ports: published(wire.network_settings.ports),
-            mounts: wire.mounts.into_iter().map(mount).collect(),
+            mounts: wire.mounts.into_iter().map(observed::Mount::from).collect(),
         }
     }
 }
@@ -105,26 +95,4 @@ fn published(wire: BTreeMap<String, Option<Vec<Binding>>>) -> Vec<observed::Publ
         }
     }
     ports
-}
-
-fn mount(wire: Mount) -> observed::Mount {
-    let kind = match wire.r#type.as_str() {
-        "bind" => MountKind::Bind,
-        "volume" => MountKind::Volume,
-        _ => MountKind::Other,
-    };
-    observed::Mount {
-        kind,
-        name: Some(wire.name).filter(|name| kind == MountKind::Volume && !name.is_empty()),
-        source: wire.source,
-        target: wire.destination,
-    }
-}
-
-fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
