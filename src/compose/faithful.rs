@@ -8,6 +8,7 @@
 //! Invariant: pure; the result was parsed again and compared with the original node by node.
 #![deny(clippy::disallowed_methods)]
 
+mod block;
 mod build;
 mod carry;
 mod check;

@@ -131,6 +131,11 @@ impl<'d> Node<'d> {
         self.id < node.id && node.id <= self.last_id()
     }
 
+    /// The node that is written before this one, or holds it.
+    pub fn before(self) -> Option<Self> {
+        Some(Self::new(self.document, self.id.checked_sub(1)?))
+    }
+
     /// The last node that is part of this one.
     fn last_id(self) -> u32 {
         match self.raw().shape {
