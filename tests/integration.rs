@@ -32,6 +32,8 @@ mod render;
 mod restore;
 #[path = "integration/rules.rs"]
 mod rules;
+#[path = "integration/shapes.rs"]
+mod shapes;
 #[path = "integration/text.rs"]
 mod text;
 #[path = "integration/transport.rs"]

@@ -106,11 +106,14 @@ fn report(what: &str, verdicts: &BTreeMap<String, Verdict>) -> usize {
     let (mut loadable, mut equal, mut different) = (0, 0, 0);
     for (name, verdict) in verdicts {
         match verdict {
-            Verdict::NotLoadable {
-                accepted: false, ..
-            } => {}
-            Verdict::NotLoadable { why, .. } => {
+            Verdict::NotLoadable { why, refusals } if refusals.is_empty() => {
                 println!("{what}: not loadable, but rewritten: {name}: {why}");
+            }
+            Verdict::NotLoadable { why, refusals } => {
+                println!("{what}: not loadable: {name}: {why}");
+                for (reason, message) in refusals {
+                    println!("{what}: so refused by {reason}: {message}");
+                }
             }
             Verdict::Equal => {
                 loadable += 1;

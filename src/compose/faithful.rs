@@ -1,13 +1,14 @@
 //! The faithful rewrite: a text and an `env` that mean to the manager what the stack's files mean here.
 //!
 //! The manager keeps the text in a folder of its own with `stack.env` beside it, and reads no file of the
-//! host (M07–M15). So paths become absolute, env files become `stack.env` or `environment:`, a `build`
+//! host (M07–M15). So paths become absolute, env files become `stack.env` or `environment:`, label files `labels:`, a `build`
 //! becomes the image it made, and what only the caller's shell defines is written into the text. All of it
 //! is edits on byte spans: no other byte changes. What cannot be carried over is refused, all of it at once.
 //!
 //! Invariant: pure; the result was parsed again and compared with the original node by node.
 #![deny(clippy::disallowed_methods)]
 
+mod block;
 mod build;
 mod carry;
 mod check;
@@ -18,6 +19,7 @@ mod finish;
 mod path;
 mod paths;
 mod project;
+mod references;
 mod refusal;
 mod rewriter;
 mod shape;
@@ -33,7 +35,8 @@ pub use refusal::{Reason, Refusal};
 
 use super::{dotenv::Variable, interpolate::Lookup};
 
-/// The texts of env files other than `.env`, by absolute path; `None` is a file that is not there.
+/// The texts of env files other than `.env` and of label files, by absolute path; `None` is a file that is not
+/// there.
 pub type EnvFiles = BTreeMap<String, Option<String>>;
 
 /// What the rewrite has to know of the host.
@@ -126,7 +129,7 @@ pub fn rewrite(
     rewriter::rewrite(text, env, context)
 }
 
-/// The env files other than `.env` whose texts [`rewrite`] needs, as absolute paths. A text that cannot be
+/// The env files other than `.env`, and the label files, whose texts [`rewrite`] needs, as absolute paths. A text that cannot be
 /// read needs none: the rewrite says why.
 pub fn env_files_needed(text: &str, env: Option<&str>, context: &Context<'_>) -> Vec<String> {
     rewriter::env_files_needed(text, env, context)

@@ -157,6 +157,20 @@ impl<'d> Service<'d> {
         listed.chain(mapped).collect()
     }
 
+    /// The names of `labels`: a mapping, or a list of `name=value` and bare `name`.
+    pub fn labels(&self) -> Vec<&'d str> {
+        let value = self.node.get("labels").into_iter();
+        let names = |node: Node<'d>| {
+            let listed = node.items().filter_map(listed_variable);
+            let mapped = node.entries().into_iter().filter_map(|entry| entry.name());
+            listed
+                .map(|label| label.name)
+                .chain(mapped)
+                .collect::<Vec<_>>()
+        };
+        value.flat_map(names).collect()
+    }
+
     /// `volumes`, in both syntaxes.
     pub fn mounts(&self) -> Vec<ServiceMount<'d>> {
         let items = self.node.get("volumes").into_iter().flat_map(Node::items);
@@ -217,7 +231,7 @@ pub fn is_remote_context(context: &str) -> bool {
 }
 
 /// The items of a list, or the one node that stands for a list of one.
-fn one_or_many(node: Node<'_>) -> Vec<Node<'_>> {
+pub(in crate::compose) fn one_or_many(node: Node<'_>) -> Vec<Node<'_>> {
     if node.is_sequence() {
         node.items().collect()
     } else {

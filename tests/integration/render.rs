@@ -153,12 +153,12 @@ fn an_explanation_names_line_change_and_reason() {
 #[test]
 fn a_refusal_shows_every_place() {
     let bench = Bench::new();
-    let text = "include: x.yml\nservices:\n  a:\n    image: x\n    env_file: none.env\n";
+    let text = "include: [x.yml]\nservices:\n  a:\n    image: x\n    env_file: none.env\n";
     bench.stack("web", text, None);
     let run = bench.run(&["render", "web", "--as", "adopt"]).code(1);
     for said in [
         "for 2 reasons",
-        "docker-compose.yml:1:10: `include` names files that the manager cannot read\n1 | include: x.yml\n  |          ^\n",
+        "docker-compose.yml:1:10: `include` names files that the manager cannot read\n1 | include: [x.yml]\n  |          ^\n",
         "docker-compose.yml:5:15: the env file ",
         "docker compose -f docker-compose.yml config --no-interpolate",
     ] {

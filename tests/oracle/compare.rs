@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// What the original is to be at the manager: `build` gone, its image in its place (M11).
+/// What the original is to be at the manager: `build` gone, its image in its place (M11), and no word of the
+/// label files, whose labels compose has put in place.
 pub fn expected(mut config: Value, project: &str) -> Value {
     without_fragments(&mut config);
     let services = config["services"].as_object_mut().map(Map::iter_mut);
@@ -10,6 +11,7 @@ pub fn expected(mut config: Value, project: &str) -> Value {
         let Some(service) = service.as_object_mut() else {
             continue;
         };
+        service.remove("label_file");
         if !service.get("build").is_some_and(is_local) {
             continue;
         }

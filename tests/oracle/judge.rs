@@ -26,8 +26,8 @@ pub enum Verdict {
     NotLoadable {
         /// What compose says.
         why: String,
-        /// Whether the rewrite takes it all the same.
-        accepted: bool,
+        /// Kind and message of each refusal of the rewrite; none where it takes the stack all the same.
+        refusals: Vec<(String, String)>,
     },
     Equal,
     /// Kind and message of each refusal.
@@ -67,7 +67,7 @@ impl<'a> Judge<'a> {
         let Ok(text) = fs::read_to_string(dir.join(file)) else {
             return Verdict::NotLoadable {
                 why: "not UTF-8".into(),
-                accepted: false,
+                refusals: vec![("NotYaml".into(), "not UTF-8".into())],
             };
         };
         if !self.stack.is_case {
@@ -86,24 +86,13 @@ impl<'a> Judge<'a> {
         let original = match original {
             Ok(original) => original,
             Err(why) => {
-                return Verdict::NotLoadable {
-                    why,
-                    accepted: rewritten.is_ok(),
-                };
+                let refusals = rewritten.map_or_else(told, |_| Vec::new());
+                return Verdict::NotLoadable { why, refusals };
             }
         };
         let rewritten = match rewritten {
             Ok(rewritten) => rewritten,
-            Err(refusals) => {
-                let one = |refusal: faithful::Refusal| {
-                    let line = refusal.position.map_or(0, |place| place.line);
-                    (
-                        format!("{:?}", refusal.reason),
-                        format!("line {line}: {}", refusal.message),
-                    )
-                };
-                return Verdict::Refused(refusals.into_iter().map(one).collect());
-            }
+            Err(refusals) => return Verdict::Refused(told(refusals)),
         };
         fs::rename(&root, self.folder.path().join("gone")).expect("rename");
         let held = match self.held(&rewritten) {
@@ -177,6 +166,18 @@ impl<'a> Judge<'a> {
         compare::without_fragments(&mut held);
         Ok(held)
     }
+}
+
+/// Kind and message of each refusal.
+fn told(refusals: Vec<faithful::Refusal>) -> Vec<(String, String)> {
+    let one = |refusal: faithful::Refusal| {
+        let line = refusal.position.map_or(0, |place| place.line);
+        (
+            format!("{:?}", refusal.reason),
+            format!("line {line}: {}", refusal.message),
+        )
+    };
+    refusals.into_iter().map(one).collect()
 }
 
 fn rewrite(

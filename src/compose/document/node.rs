@@ -126,6 +126,16 @@ impl<'d> Node<'d> {
         Some((format!("[{index}]"), item))
     }
 
+    /// Whether a node is written below this one.
+    pub fn holds(self, node: Node<'d>) -> bool {
+        self.id < node.id && node.id <= self.last_id()
+    }
+
+    /// The node that is written before this one, or holds it.
+    pub fn before(self) -> Option<Self> {
+        Some(Self::new(self.document, self.id.checked_sub(1)?))
+    }
+
     /// The last node that is part of this one.
     fn last_id(self) -> u32 {
         match self.raw().shape {

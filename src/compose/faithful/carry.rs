@@ -1,4 +1,4 @@
-//! Variables of env files, written into `environment:`.
+//! Variables of env files, written into `environment:`, and labels of label files, into `labels:`.
 #![deny(clippy::disallowed_methods)]
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -14,32 +14,65 @@ use super::{
     splice::Value,
 };
 
-const WHY: &str = "the manager reads no env file but stack.env (M11)";
+/// What files give a service, and the key that takes it instead.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Cargo {
+    /// The key that names the files.
+    pub(super) files: &'static str,
+    /// The key that it goes to.
+    pub(super) to: &'static str,
+    one: &'static str,
+    many: &'static str,
+    why: &'static str,
+}
+
+pub(super) const VARIABLES: Cargo = Cargo {
+    files: "env_file",
+    to: "environment",
+    one: "variable",
+    many: "variables",
+    why: "the manager reads no env file but stack.env (M11)",
+};
+
+pub(super) const LABELS: Cargo = Cargo {
+    files: "label_file",
+    to: "labels",
+    one: "label",
+    many: "labels",
+    why: "the manager reads no label file (M11)",
+};
 
 /// What one service is to get.
 pub(super) struct Emission<'d> {
     pub(super) service: Service<'d>,
-    pub(super) variables: Vec<(String, String)>,
-    /// Its `env_file`, where it is written.
-    pub(super) env_file: Option<Entry<'d>>,
+    pub(super) cargo: &'static Cargo,
+    pub(super) values: Vec<(String, String)>,
+    /// The key that names its files, where it is written.
+    pub(super) files: Option<Entry<'d>>,
+}
+
+impl<'d> Emission<'d> {
+    /// What the service has of its own.
+    fn target(&self) -> Option<Node<'d>> {
+        self.service.node.get(self.cargo.to)
+    }
 }
 
 impl<'d> Rewriter<'d, '_> {
-    /// Writes every service's variables where it alone, or each that reads the place alike, gets them.
+    /// Writes what every service is to get where it alone, or each that reads the place alike, gets them.
     pub(super) fn carry(&mut self, emissions: &[Emission<'d>], gone: &HashSet<NodeId>) {
-        let mut by_environment: BTreeMap<NodeId, Vec<&Emission<'d>>> = BTreeMap::new();
+        let mut by_target: BTreeMap<NodeId, Vec<&Emission<'d>>> = BTreeMap::new();
         let mut without: BTreeMap<NodeId, Vec<&Emission<'d>>> = BTreeMap::new();
         for emission in emissions {
-            let environment = emission.service.node.get("environment");
-            match environment.filter(|node| !node.is_null()) {
-                Some(node) => by_environment
+            match emission.target() {
+                Some(node) => by_target
                     .entry(node.resolved().id())
                     .or_default()
                     .push(emission),
-                None if emission.variables.is_empty() => {}
+                None if emission.values.is_empty() => {}
                 None => {
                     let place = emission
-                        .env_file
+                        .files
                         .map_or(emission.service.node.resolved().id(), |entry| {
                             entry.key.id()
                         });
@@ -47,26 +80,26 @@ impl<'d> Rewriter<'d, '_> {
                 }
             }
         }
-        for group in by_environment.values() {
-            self.add_to_environment(group);
+        for group in by_target.values() {
+            self.add_to_target(group);
         }
         for group in without.values() {
-            self.as_new_environment(group, emissions, gone);
+            self.as_new_target(group, emissions, gone);
         }
     }
 
-    fn add_to_environment(&mut self, group: &[&Emission<'d>]) {
+    fn add_to_target(&mut self, group: &[&Emission<'d>]) {
         let first = group[0];
-        let Some(target) = first.service.node.get("environment").map(Node::resolved) else {
+        let Some(target) = first.target().map(Node::resolved) else {
             return;
         };
-        if group.iter().all(|other| other.variables == first.variables) {
-            if first.variables.is_empty() {
+        if group.iter().all(|other| other.values == first.values) {
+            if first.values.is_empty() {
                 return;
             }
             let is_list = matches!(target.kind(), Kind::Sequence(_));
-            let variables = first.variables.iter();
-            let entries = variables
+            let values = first.values.iter();
+            let entries = values
                 .map(|(name, value)| {
                     let value = if is_list {
                         Value::Item(escaped(&format!("{name}={value}")))
@@ -78,88 +111,82 @@ impl<'d> Rewriter<'d, '_> {
                 .collect();
             let what = what(first);
             self.splices
-                .insert_front(target, entries, (what, WHY, true));
+                .insert_front(target, entries, (what, first.cargo.why, true));
             return;
         }
         for emission in group {
-            if !emission.variables.is_empty() {
-                self.expand_environment(emission, target);
+            if !emission.values.is_empty() {
+                self.expand_target(emission, target);
             }
         }
     }
 
-    /// Gives a service that shares its `environment` one of its own.
-    fn expand_environment(&mut self, emission: &Emission<'d>, target: Node<'d>) {
+    /// Gives a service that shares its `environment` or `labels` one of its own.
+    fn expand_target(&mut self, emission: &Emission<'d>, target: Node<'d>) {
         let service = emission.service;
         let mapping = service.node.resolved();
         let own = mapping
             .own_entries()
-            .find(|entry| entry.name() == Some("environment"));
+            .find(|entry| entry.name() == Some(emission.cargo.to));
         let written_here = own.is_some_and(|own| own.value.id() == target.id());
         let full = self.full(target);
         let (Some(mut entries), false, false) = (full, written_here, self.is_shared(service))
         else {
-            self.refuse_shared(service);
+            self.refuse_shared(emission);
             return;
         };
-        let variables = emission.variables.iter();
-        let mut all: Vec<_> = variables
+        let values = emission.values.iter();
+        let mut all: Vec<_> = values
             .map(|(name, value)| (name.clone(), Value::Text(escaped(value))))
             .collect();
         all.append(&mut entries);
-        let new = vec![("environment".to_owned(), Value::Map(all))];
-        let note = (what(emission), WHY, true);
+        let new = vec![(emission.cargo.to.to_owned(), Value::Map(all))];
+        let note = (what(emission), emission.cargo.why, true);
         match own {
             Some(own) => self.replace(mapping, own, new, note),
             None => self.insert(mapping, new, note),
         }
     }
 
-    fn as_new_environment(
+    fn as_new_target(
         &mut self,
         group: &[&Emission<'d>],
         all: &[Emission<'d>],
         gone: &HashSet<NodeId>,
     ) {
         let first = group[0];
-        let service = first.service;
         let Some(mapping) = written_in(first) else {
-            self.refuse_shared(service);
+            self.refuse_shared(first);
             return;
         };
-        // Whoever merges that mapping and has no `environment` of its own gets the new one as well.
+        // Whoever merges that mapping and has no such key of its own gets the new one as well.
         let reached = all.iter().filter(|emission| {
-            emission
-                .service
-                .node
-                .get("environment")
-                .is_none_or(Node::is_null)
-                && reaches(emission.service.node, mapping.id())
+            emission.target().is_none() && reaches(emission.service.node, mapping.id())
         });
         if reached
             .into_iter()
-            .any(|other| other.variables != first.variables)
+            .any(|other| other.values != first.values)
         {
-            self.refuse_shared(service);
+            self.refuse_shared(first);
             return;
         }
-        let variables = first.variables.iter();
-        let values = variables
+        let values = first.values.iter();
+        let values = values
             .map(|(name, value)| (name.clone(), Value::Text(escaped(value))))
             .collect();
-        let new = vec![("environment".to_owned(), Value::Map(values))];
-        let note = (what(first), WHY, true);
-        let null = mapping
+        let new = vec![(first.cargo.to.to_owned(), Value::Map(values))];
+        let note = (what(first), first.cargo.why, true);
+        let reset = mapping
             .own_entries()
-            .find(|entry| entry.name() == Some("environment"));
-        match (null, first.env_file) {
-            (Some(null), _) => self.replace(mapping, null, new, note),
+            .find(|entry| entry.name() == Some(first.cargo.to));
+        match (reset, first.files) {
+            (Some(reset), _) => self.replace(mapping, reset, new, note),
             (None, Some(entry)) if gone.contains(&entry.key.id()) && is_own(mapping, entry) => {
                 self.removals
                     .retain(|removed| removed.key.id() != entry.key.id());
                 let mut new = new;
                 if self.covers.contains(&entry.key.id()) {
-                    new.insert(0, ("env_file".to_owned(), Value::Nothing));
+                    new.insert(0, (first.cargo.files.to_owned(), Value::Nothing));
                 }
                 self.replace(mapping, entry, new, note);
             }
@@ -167,19 +194,23 @@ impl<'d> Rewriter<'d, '_> {
         }
     }
 
-    fn refuse_shared(&mut self, service: Service<'d>) {
+    fn refuse_shared(&mut self, emission: &Emission<'d>) {
+        let Cargo {
+            files, to, many, ..
+        } = emission.cargo;
+        let service = emission.service;
         self.refusals.push(Refusal::at(
             service.node,
             Reason::Shared,
             format!(
-                "the service {} gets variables from an env file, and shares its `environment` with services that do not get the same",
+                "the service {} gets {many} from its `{files}`, and shares its `{to}` with services that do not get the same",
                 service.name
             ),
-            "write an `environment:` of its own into the service, without an anchor",
+            format!("write `{to}:` of its own into the service, without an anchor"),
         ));
     }
 
-    /// An `environment` as entries that can be written elsewhere; `None` where they cannot.
+    /// An `environment` or `labels` as entries that can be written elsewhere; `None` where they cannot.
     fn full(&self, target: Node<'d>) -> Option<Vec<(String, Value)>> {
         let mut found = Vec::new();
         let mut seen: HashMap<String, usize> = HashMap::new();
@@ -199,10 +230,12 @@ impl<'d> Rewriter<'d, '_> {
             }
         }
         for entry in target.entries() {
+            let written = self.text_of(entry.value);
             let value = match entry.value.scalar_type()? {
                 ScalarType::Null => Value::Null,
-                ScalarType::Number if entry.value.as_str()?.parse::<i64>().is_err() => return None,
-                _ => Value::Text(self.text_of(entry.value)?),
+                ScalarType::Bool => Value::Text(entry.value.as_bool()?.to_string()),
+                ScalarType::Number | ScalarType::Timestamp => Value::Text(as_decimal(written?)?),
+                ScalarType::Merge | ScalarType::Text => Value::Text(written?),
             };
             add(entry.name()?, value);
         }
@@ -210,10 +243,10 @@ impl<'d> Rewriter<'d, '_> {
     }
 }
 
-/// The mapping that holds the service's `env_file`, or its own.
+/// The mapping that names the service's files, or its own.
 fn written_in<'d>(emission: &Emission<'d>) -> Option<Node<'d>> {
     let own = emission.service.node.resolved();
-    let Some(entry) = emission.env_file else {
+    let Some(entry) = emission.files else {
         return Some(own);
     };
     mappings(own)
@@ -222,13 +255,12 @@ fn written_in<'d>(emission: &Emission<'d>) -> Option<Node<'d>> {
 }
 
 fn what(emission: &Emission<'_>) -> String {
-    let count = emission.variables.len();
-    format!(
-        "{count} variable{} of the service {} {} into `environment`",
-        if count == 1 { "" } else { "s" },
-        emission.service.name,
-        if count == 1 { "goes" } else { "go" },
-    )
+    let Cargo { to, one, many, .. } = emission.cargo;
+    let name = emission.service.name;
+    match emission.values.len() {
+        1 => format!("1 {one} of the service {name} goes into `{to}`"),
+        count => format!("{count} {many} of the service {name} go into `{to}`"),
+    }
 }
 
 fn is_own(mapping: Node<'_>, entry: Entry<'_>) -> bool {
@@ -263,6 +295,12 @@ pub(super) fn others<'d>(service: Service<'d>, entry: Entry<'d>) -> Vec<Entry<'d
         .flat_map(Node::own_entries)
         .filter(|other| other.name() == entry.name() && other.key.id() != entry.key.id())
         .collect()
+}
+
+/// A number that compose writes as it is written.
+fn as_decimal(number: String) -> Option<String> {
+    let read: i64 = number.parse().ok()?;
+    (read.to_string() == number).then_some(number)
 }
 
 fn reaches(node: Node<'_>, mapping: NodeId) -> bool {

@@ -1,4 +1,4 @@
-//! What becomes of `env_file`, service by service.
+//! What becomes of `env_file` and `label_file`, service by service.
 #![deny(clippy::disallowed_methods)]
 
 use std::collections::{HashMap, HashSet};
@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     super::{document::NodeId, interpolate::interpolate, services::Service},
     Notice, Reason, Refusal,
-    carry::{Emission, others},
+    carry::{Emission, LABELS, VARIABLES, others},
     env_files::{self, Fate, Fates, Listed, Sources, chain},
     rewriter::Rewriter,
 };
@@ -18,13 +18,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         let mut fates = Fates::new();
         let mut by_service = HashMap::new();
         for service in self.services.clone() {
-            let listed = match self.listed(service) {
-                Ok(listed) => listed,
-                Err(refusals) => {
-                    self.refusals.extend(refusals);
-                    continue;
-                }
-            };
+            let listed = self.listed(service, &VARIABLES);
             for one in &listed {
                 if fates.contains_key(&one.item.id()) {
                     continue;
@@ -75,17 +69,24 @@ impl<'d, 'a> Rewriter<'d, 'a> {
                     listed.file
                 ),
             }),
-            Fate::Missing => self.refusals.push(Refusal::at(
-                listed.path,
-                Reason::MissingEnvFile,
-                format!(
-                    "the env file {} of the service {} is missing",
-                    listed.file, service.name
-                ),
-                "create it: compose refuses the stack as it is",
-            )),
+            Fate::Missing => self.refuse_missing(service, listed),
             Fate::Own | Fate::Carried => {}
         }
+    }
+
+    fn refuse_missing(&mut self, service: Service<'d>, listed: &Listed<'d>) {
+        let key = listed.entry.name().unwrap_or_default();
+        self.refusals.push(Refusal::at(
+            listed.path,
+            Reason::MissingEnvFile,
+            format!(
+                "the {} {} of the service {} is missing",
+                key.replace('_', " "),
+                listed.file,
+                service.name
+            ),
+            "create it: compose refuses the stack as it is",
+        ));
     }
 
     /// Takes out what the manager cannot read; the keys of `env_file` that go whole.
@@ -137,28 +138,22 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         fates: &Fates,
     ) -> Result<Emission<'d>, Refusal> {
         let chain = chain(service, &self.services);
-        let all: Vec<_> = chain
-            .iter()
-            .filter_map(|service| by_service.get(service.name))
-            .flatten()
-            .collect();
+        let all = all_of(&chain, by_service);
         let own = by_service
             .get(service.name)
             .and_then(|listed| listed.first());
         let mut emission = Emission {
             service,
-            variables: Vec::new(),
-            env_file: own.map(|listed| listed.entry),
+            cargo: &VARIABLES,
+            values: Vec::new(),
+            files: own.map(|listed| listed.entry),
         };
         if all.is_empty() {
             return Ok(emission);
         }
         let explicit = self.explicit(&chain);
         let sources = Sources {
-            files: all
-                .iter()
-                .filter_map(|&listed| Some((listed, self.env_file_text(&listed.file)?)))
-                .collect(),
+            files: self.texts_of(&all),
             explicit: &explicit,
             here: &|name| self.here(name),
         };
@@ -170,8 +165,60 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             found
                 .retain(|(name, value)| self.variables.get(name.as_str()) != Some(&value.as_str()));
         }
-        emission.variables = found;
+        emission.values = found;
         Ok(emission)
+    }
+
+    /// Takes the labels of label files over.
+    pub(super) fn label_files(&mut self) {
+        let mut by_service = HashMap::new();
+        let mut gone = HashSet::new();
+        for service in self.services.clone() {
+            let listed = self.listed(service, &LABELS);
+            for one in &listed {
+                if self.env_file_text(&one.file).is_none() {
+                    self.refuse_missing(service, one);
+                }
+            }
+            if let Some(first) = listed.first() {
+                gone.insert(first.entry.key.id());
+                for entry in others(service, first.entry)
+                    .into_iter()
+                    .chain([first.entry])
+                {
+                    self.remove(entry);
+                }
+            }
+            by_service.insert(service.name, listed);
+        }
+        let mut emissions = Vec::new();
+        for service in self.services.clone() {
+            let chain = chain(service, &self.services);
+            let all = all_of(&chain, &by_service);
+            let explicit = chain.iter().flat_map(Service::labels);
+            let sources = Sources {
+                files: self.texts_of(&all),
+                explicit: &explicit.map(|name| (name.to_owned(), None)).collect(),
+                here: &|_| None,
+            };
+            match env_files::labels(&sources) {
+                Ok(values) => emissions.push(Emission {
+                    service,
+                    cargo: &LABELS,
+                    values,
+                    files: by_service[service.name].first().map(|listed| listed.entry),
+                }),
+                Err(refusal) => self.refusals.push(refusal),
+            }
+        }
+        self.carry(&emissions, &gone);
+    }
+
+    /// The files that are there, with their texts.
+    fn texts_of<'l>(&self, all: &[&'l Listed<'d>]) -> Vec<(&'l Listed<'d>, &'a str)> {
+        all.iter()
+            .filter_map(|&listed| Some((listed, self.env_file_text(&listed.file)?)))
+            .collect()
     }
 
     fn env_file_text(&self, file: &str) -> Option<&'a str> {
@@ -195,4 +242,15 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         }
         found
     }
+}
+
+/// The files of a service and of those that it extends.
+fn all_of<'l, 'd>(
+    chain: &[Service<'d>],
+    by_service: &'l HashMap<&'d str, Vec<Listed<'d>>>,
+) -> Vec<&'l Listed<'d>> {
+    let listed = chain
+        .iter()
+        .filter_map(|service| by_service.get(service.name));
+    listed.flatten().collect()
 }

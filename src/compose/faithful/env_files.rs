@@ -1,4 +1,4 @@
-//! The env files of the services: what each one is at the manager, and what a service gets from them.
+//! The env files and label files of the services: which they are, and what a service gets from them.
 #![deny(clippy::disallowed_methods)]
 
 use std::collections::{HashMap, HashSet};
@@ -8,15 +8,15 @@ use super::{
         document::{Entry, Node, NodeId},
         dotenv::compose_dotenv_onto,
         interpolate::{Lookup, interpolate},
-        services::Service,
+        services::{Service, one_or_many},
     },
     Reason, Refusal,
 };
 
-/// One env file that a service names.
+/// One env file or label file that a service names.
 #[derive(Clone)]
 pub(super) struct Listed<'d> {
-    /// The service's `env_file`, where it is written.
+    /// The service's `env_file` or `label_file`, where it is written.
     pub(super) entry: Entry<'d>,
     /// The item, or the one scalar.
     pub(super) item: Node<'d>,
@@ -65,66 +65,38 @@ pub(super) fn chain<'d>(service: Service<'d>, all: &[Service<'d>]) -> Vec<Servic
     found
 }
 
-/// The `env_file` of a service, in its order.
+/// What a service's `env_file` or `label_file` names, in its order. A path that cannot be read is refused
+/// with every other such text.
 pub(super) fn listed<'d>(
     service: Service<'d>,
+    key: &str,
     here: Lookup<'_>,
     absolute: &dyn Fn(&str) -> String,
-) -> Result<Vec<Listed<'d>>, Vec<Refusal>> {
+) -> Vec<Listed<'d>> {
     let entries = service.node.entries();
-    let Some(&entry) = entries
-        .iter()
-        .find(|entry| entry.name() == Some("env_file"))
-    else {
-        return Ok(Vec::new());
+    let Some(&entry) = entries.iter().find(|entry| entry.name() == Some(key)) else {
+        return Vec::new();
     };
-    if entry.value.is_null() {
-        return Ok(Vec::new());
-    }
-    let items: Vec<_> = if entry.value.is_sequence() {
-        entry.value.items().collect()
-    } else {
-        vec![entry.value]
-    };
-    let mut found = Vec::new();
-    let mut refusals = Vec::new();
-    for item in items {
+    let read = |item: Node<'d>| {
         let path = if item.is_mapping() {
-            item.get("path")
+            item.get("path")?
         } else {
-            Some(item)
+            item
         };
-        let Some((node, text)) = path.and_then(|path| Some((path, path.as_str()?))) else {
-            refusals.push(Refusal::at(
-                item,
-                Reason::WrongType,
-                format!("`env_file` of the service {} is no path", service.name),
-                "compose takes a path, a list of paths, or a list of mappings with `path`",
-            ));
-            continue;
-        };
-        // A path that cannot be read is refused with every other such text.
-        let Ok(read) = interpolate(text, here) else {
-            continue;
-        };
-        let word = |key: &str| {
-            let text = item.get(key)?.as_str()?;
-            interpolate(text, here).ok()
-        };
-        found.push(Listed {
+        let word = |key: &str| interpolate(item.get(key)?.as_str()?, here).ok();
+        Some(Listed {
             entry,
             item,
-            path: node,
-            file: absolute(&read),
+            path,
+            file: absolute(&interpolate(path.as_str()?, here).ok()?),
             required: word("required").as_deref() != Some("false"),
             raw: word("format").as_deref() == Some("raw"),
-        });
-    }
-    if refusals.is_empty() {
-        Ok(found)
-    } else {
-        Err(refusals)
-    }
+        })
+    };
+    one_or_many(entry.value)
+        .into_iter()
+        .filter_map(read)
+        .collect()
 }
 
 /// How compose finds what a variable in an env file is.
@@ -171,6 +143,17 @@ pub(super) fn variables(sources: &Sources<'_>) -> Result<Vec<(String, String)>, 
     Ok(old)
 }
 
+/// The labels that the files give, but for those that `labels` names anyway. A label file sees nothing but
+/// itself and those before it.
+pub(super) fn labels(sources: &Sources<'_>) -> Result<Vec<(String, String)>, Refusal> {
+    let sources = Sources {
+        files: sources.files.clone(),
+        here: &|_| None,
+        ..*sources
+    };
+    read(&sources, Era::Old)
+}
+
 fn read(sources: &Sources<'_>, era: Era) -> Result<Vec<(String, String)>, Refusal> {
     let mut found: Vec<(String, String)> = match era {
         Era::Old => Vec::new(),
@@ -201,7 +184,7 @@ fn read(sources: &Sources<'_>, era: Era) -> Result<Vec<(String, String)>, Refusa
             Refusal::at(
                 listed.path,
                 Reason::BadEnvFile,
-                format!("compose cannot read the env file {}: {error}", listed.file),
+                format!("compose cannot read the file {}: {error}", listed.file),
                 "mend the line: `docker compose config` has to accept the file",
             )
         })?;

@@ -76,6 +76,7 @@ impl<'d> Rewriter<'d, '_> {
             let what = match (reads_file, builds) {
                 (true, _) => "an env file",
                 (_, true) => "a build",
+                _ if service.node.get("label_file").is_some() => "a label file",
                 _ => return None,
             };
             Some(format!("{what} of the service {} is left", service.name))

@@ -54,7 +54,8 @@ pub(super) fn other_files(
         )
     };
     let mut found = Vec::new();
-    if let Some(include) = document.get("include").filter(|include| !include.is_null()) {
+    let include = document.get("include");
+    if let Some(include) = include.filter(|include| include.items().next().is_some()) {
         let message = "`include` names files that the manager cannot read";
         let hint = hint(&[context.file]);
         found.push(Refusal::at(include, Reason::SeveralFiles, message, hint));

@@ -25,7 +25,7 @@ pub enum Reason {
     WrongType,
     /// `.env` or another env file cannot be read by compose.
     BadEnvFile,
-    /// An env file that must be there is not.
+    /// An env file or label file that must be there is not.
     MissingEnvFile,
     /// A `${…}` that is no variable, or a required one without a value.
     BadVariable,
@@ -37,8 +37,8 @@ pub enum Reason {
     OfTheShell,
     /// Compose programs do not agree on what it means.
     Disputed,
-    /// A file that compose itself reads, and that has no other form: `label_file`.
-    UnreadableFile,
+    /// Something names what is not there, or contradicts itself: compose refuses the stack.
+    Inconsistent,
     /// The new text cannot be written at its place.
     Unwritable,
     /// The rewrite is not what it was to be: a defect of this program.

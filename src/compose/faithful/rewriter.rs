@@ -7,10 +7,11 @@ use super::{
     super::{
         document::{Document, Entry, Kind, Node, NodeId},
         dotenv::compose_dotenv,
+        interpolate::interpolate,
         services::{self, Service},
     },
     Context, Faithful, Notice, Reason, Refusal,
-    carry::mappings,
+    carry::{Cargo, LABELS, VARIABLES, mappings},
     env_files::{self, Listed},
     path::Base,
     paths::{self, Role},
@@ -65,8 +66,10 @@ pub(super) fn env_files_needed(
     let rewriter = Rewriter::new(&document, env_text, &env, context);
     let mut found = BTreeSet::new();
     for &service in &rewriter.services {
-        let listed = rewriter.listed(service).unwrap_or_default();
-        found.extend(listed.into_iter().map(|listed| listed.file));
+        for cargo in [&VARIABLES, &LABELS] {
+            let listed = rewriter.listed(service, cargo).into_iter();
+            found.extend(listed.map(|listed| listed.file));
+        }
     }
     found.remove(&rewriter.own_env());
     found.into_iter().collect()
@@ -80,9 +83,9 @@ pub(super) fn rewrite(
     let document = Document::parse(text).map_err(|error| vec![Refusal::not_yaml(&error)])?;
     let env = read_env(env_text, context).map_err(|refusal| vec![refusal])?;
     let mut rewriter = Rewriter::new(&document, env_text, &env, context);
-    rewriter.shape();
-    if !rewriter.refusals.is_empty() {
-        return Err(rewriter.refusals);
+    rewriter.shape().map_err(|refusal| vec![refusal])?;
+    if rewriter.refusals.is_empty() {
+        rewriter.references();
     }
     rewriter.elsewhere = uses::elsewhere(&document);
     rewriter.other_files();
@@ -90,6 +93,7 @@ pub(super) fn rewrite(
     rewriter.paths();
     rewriter.bare_variables();
     rewriter.env_files();
+    rewriter.label_files();
     rewriter.build();
     rewriter.finish(text)
 }
@@ -157,14 +161,21 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         self.base().local(self.context.env_file)
     }
 
-    pub(super) fn listed(&self, service: Service<'d>) -> Result<Vec<Listed<'d>>, Vec<Refusal>> {
+    pub(super) fn listed(&self, service: Service<'d>, cargo: &Cargo) -> Vec<Listed<'d>> {
         let base = self.base();
-        env_files::listed(service, &|name| self.here(name), &|path| base.local(path))
+        env_files::listed(service, cargo.files, &|name| self.here(name), &|path| {
+            base.local(path)
+        })
     }
 
     fn other_files(&mut self) {
         let found = project::other_files(self.document, self.context, &|name| self.here(name));
         self.refusals.extend(found);
+    }
+
+    /// A scalar's text with its variables replaced; `None` where there is none, or it is refused.
+    pub(super) fn read(&self, node: Node<'d>) -> Option<String> {
+        interpolate(node.as_str()?, &|name| self.here(name)).ok()
     }
 
     /// A scalar's text, the shell's variables written in.

@@ -7,7 +7,10 @@ use std::{
     ops::Range,
 };
 
-use super::super::document::{Document, Entry, Kind, Layout, Node, NodeId, Style};
+use super::{
+    super::document::{Document, Entry, Kind, Layout, Node, NodeId, Style},
+    block,
+};
 
 /// What is to become of a text: the edits, and the nodes that they are to change.
 #[derive(Default)]
@@ -72,8 +75,16 @@ impl Splices {
         (what, why, secret): (String, &'static str, bool),
     ) -> Result<(), Impossible> {
         let node = node.resolved();
-        let text = scalar_text(node, value, raw)?;
         self.expected.scalars.insert(node.id(), value.to_owned());
+        if let (Some(header), None) = (block::header(node), &raw) {
+            // On one line: a block cannot say every value, and its indentation would have to be kept.
+            let span = header.start..trimmed_end(node.document().text(), &node.span());
+            let comment = block::behind(node, &header);
+            let shown = secret.then(|| quoted(MASK) + &comment);
+            self.push(span, quoted(value) + &comment, shown, what, why);
+            return Ok(());
+        }
+        let text = scalar_text(node, value, raw)?;
         let shown = secret.then(|| quoted(MASK));
         self.push(node.span(), text, shown, what, why);
         Ok(())
@@ -127,9 +138,7 @@ impl Splices {
         (what, why): (String, &'static str),
     ) -> Result<(), Impossible> {
         let text = list.document().text();
-        let start = item.anchor_span().map_or(item.span().start, |anchor| {
-            anchor.start.min(item.span().start)
-        });
+        let start = block::start(item);
         let span = start..trimmed_end(text, &item.span());
         let span = match list.kind() {
             Kind::Sequence(Layout::Block) => {

@@ -75,7 +75,7 @@ fn below(part: Part, name: &str, value: Node<'_>) -> Part {
         (Part::Root | Part::Service, _) if name.starts_with("x-") => Part::Known,
         (Part::Services, _) => Part::Service,
         (Part::Service, "volumes") if value.is_sequence() => Part::Mounts,
-        (Part::Service, "env_file" | "build" | "develop") => Part::Known,
+        (Part::Service, "env_file" | "label_file" | "build" | "develop") => Part::Known,
         (Part::Service, "environment") if !value.is_scalar() => Part::Environment,
         (Part::Brought, _) => Part::Brought,
         _ => Part::Other,

@@ -70,7 +70,7 @@ impl Reader<'_> {
             None | Some(ScalarType::Null) => Value::Null,
             Some(ScalarType::Bool) => Value::Bool(text.eq_ignore_ascii_case("true")),
             Some(ScalarType::Number) => number(text),
-            Some(ScalarType::Merge | ScalarType::Text) => {
+            Some(ScalarType::Timestamp | ScalarType::Merge | ScalarType::Text) => {
                 let lookup = |name: &str| self.variables.get(name).cloned();
                 let value = interpolate(text, &lookup).map_err(|error| {
                     let error = error.to_string();
