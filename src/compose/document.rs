@@ -9,11 +9,13 @@
 #![deny(clippy::disallowed_methods)]
 
 mod build;
+mod ids;
 mod node;
 mod scalar;
 
 use std::{fmt, ops::Range, sync::OnceLock};
 
+pub use ids::{NodeHasher, NodeMap, NodeSet};
 pub use node::{Entries, Entry, Items, Kind, Node};
 pub use scalar::{ScalarType, Style};
 
@@ -31,6 +33,13 @@ pub struct Document<'t> {
 /// The place of a node in its document, in the order of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
+
+impl NodeId {
+    /// Its number, counted from 0.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// Layout of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,23 +149,54 @@ impl<'t> Document<'t> {
 
     /// A node by its place.
     pub fn node(&self, id: NodeId) -> Option<Node<'_>> {
-        ((id.0 as usize) < self.nodes.len()).then(|| Node::new(self, id.0))
+        (id.index() < self.nodes.len()).then(|| Node::new(self, id.0))
     }
 
     /// Every node in the order of the text.
-    pub fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'_>> {
         (0..self.nodes.len()).map(|id| Node::new(self, build::narrow(id)))
     }
 
     /// The line that a byte of the text is on, counted from 1.
     pub fn line(&self, offset: usize) -> usize {
-        let starts = self.lines.get_or_init(|| line_starts(self.text));
-        starts.partition_point(|&start| start as usize <= offset)
+        self.line_starts()
+            .partition_point(|&start| start as usize <= offset)
+    }
+
+    /// The first byte of the line that a byte of the text is on.
+    pub fn line_start(&self, offset: usize) -> usize {
+        self.line_starts()[self.line(offset) - 1] as usize
+    }
+
+    /// The place of a byte for people.
+    pub fn position(&self, offset: usize) -> Position {
+        let offset = self.text.floor_char_boundary(offset);
+        let before = &self.text[self.line_start(offset)..offset];
+        Position {
+            line: self.line(offset),
+            column: before.chars().count() + 1,
+        }
+    }
+
+    /// How the text ends its first line, CRLF or LF.
+    pub fn line_end(&self) -> &'static str {
+        match self.line_starts().get(1) {
+            Some(&second) if self.text[..second as usize].ends_with("\r\n") => "\r\n",
+            _ => "\n",
+        }
+    }
+
+    fn line_starts(&self) -> &[u32] {
+        self.lines.get_or_init(|| line_starts(self.text))
     }
 
     /// Every key that stands twice in the same mapping, in the order of the text.
     pub fn duplicate_keys(&self) -> Vec<DuplicateKey<'_>> {
-        let mut found: Vec<_> = self.nodes().flat_map(node::duplicates_in).collect();
+        let mut found = Vec::new();
+        let mut keys = Vec::new();
+        for node in self.nodes() {
+            node::duplicates_in(node, &mut keys, &mut found);
+        }
         found.sort_by_key(|duplicate| duplicate.again.id());
         found
     }
@@ -187,12 +227,10 @@ impl Position {
 
 /// The offset of each line's first byte.
 fn line_starts(text: &str) -> Vec<u32> {
-    let after_breaks = text
-        .bytes()
-        .enumerate()
-        .filter(|&(_, byte)| byte == b'\n')
-        .map(|(at, _)| build::narrow(at + 1));
-    std::iter::once(0).chain(after_breaks).collect()
+    let breaks = memchr::memchr_iter(b'\n', text.as_bytes());
+    std::iter::once(0)
+        .chain(breaks.map(|at| build::narrow(at + 1)))
+        .collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub(in crate::compose) use compose_rules::compose_dotenv_onto;
+pub(in crate::compose) use compose_rules::compose_dotenv_over;
 pub use compose_rules::{DotenvError, DotenvProblem, compose_dotenv};
 
 /// One entry of the `env` that is sent.

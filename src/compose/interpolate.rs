@@ -4,7 +4,7 @@
 //! `d` and `x`; `$$` is one `$`. A `$` before anything else stays. A variable that nobody sets is empty.
 #![deny(clippy::disallowed_methods)]
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 /// What a variable is set to; `None` where it is not set.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -31,11 +31,17 @@ pub enum InterpolateError {
     },
 }
 
-/// Replaces every variable in `text` by what `lookup` gives.
-pub fn interpolate(text: &str, lookup: Lookup<'_>) -> Result<String, InterpolateError> {
+/// Replaces every variable in `text` by what `lookup` gives; borrowed where nothing is to be replaced.
+pub fn interpolate<'t>(
+    text: &'t str,
+    lookup: Lookup<'_>,
+) -> Result<Cow<'t, str>, InterpolateError> {
+    if !text.contains('$') {
+        return Ok(Cow::Borrowed(text));
+    }
     let mut out = String::with_capacity(text.len());
     substitute(text, 0, lookup, 0, &mut out)?;
-    Ok(out)
+    Ok(Cow::Owned(out))
 }
 
 fn substitute(
@@ -253,6 +259,8 @@ fn word_at(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::{InterpolateError, interpolate};
 
     fn read(text: &str) -> Result<String, InterpolateError> {
@@ -262,6 +270,7 @@ mod tests {
             "DOLLAR" => Some("$A".into()),
             _ => None,
         })
+        .map(Cow::into_owned)
     }
 
     #[test]

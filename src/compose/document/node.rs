@@ -1,13 +1,10 @@
 //! Reading a node: through aliases and merges, as compose sees it.
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt,
-    ops::Range,
-};
+use std::{collections::HashSet, fmt, iter, ops::Range};
 
 use super::{
-    Document, DuplicateKey, Layout, NodeId, Properties, RawNode, ScalarType, Shape, Stored, Style,
+    Document, DuplicateKey, Layout, NodeId, NodeSet, Properties, RawNode, ScalarType, Shape,
+    Stored, Style,
 };
 
 /// A place in a document.
@@ -203,7 +200,13 @@ impl<'d> Node<'d> {
 
     /// Whether it is nothing: `~`, `null`, or not written at all.
     pub fn is_null(self) -> bool {
-        self.scalar_type() == Some(ScalarType::Null)
+        let Some((value, style)) = self.scalar() else {
+            return false;
+        };
+        match self.resolved().tag() {
+            Some(tag) => ScalarType::of_tagged(tag, value, style) == ScalarType::Null,
+            None => ScalarType::is_null(value, style),
+        }
     }
 
     /// The type of a scalar; `None` for a collection.
@@ -306,19 +309,39 @@ impl<'d> Node<'d> {
     /// The value of a key, also one that `<<` brings in: the mapping's own goes first, then the
     /// merged ones in their order. A value tagged `!reset` is no value.
     pub fn get(self, key: &str) -> Option<Node<'d>> {
-        let mut searched = HashSet::new();
-        let mut ahead = vec![self.resolved()];
-        while let Some(mapping) = ahead.pop() {
-            if !searched.insert(mapping.id) {
-                continue;
-            }
-            let found = mapping.pairs().find(|entry| entry.is_named(key));
-            if let Some(entry) = found {
-                return (!entry.value.is_reset()).then_some(entry.value);
-            }
-            ahead.extend(mapping.merges().into_iter().rev());
-        }
-        None
+        Some(self.entry(key)?.value)
+    }
+
+    /// The same with the key.
+    pub fn entry(self, key: &str) -> Option<Entry<'d>> {
+        let found = self
+            .mappings()
+            .find_map(|mapping| mapping.pairs().find(|entry| entry.is_named(key)))?;
+        (!found.value.is_reset()).then_some(found)
+    }
+
+    /// The mapping and those that `<<` brings in, each once, in the order in which they count.
+    pub fn mappings(self) -> impl Iterator<Item = Node<'d>> {
+        let first = self.resolved();
+        let mut ahead = Vec::new();
+        let mut seen = NodeSet::default();
+        let mut last: Option<Node<'d>> = None;
+        iter::from_fn(move || {
+            last = Some(match last {
+                None => first,
+                // Asked for only now: most keys are in the first mapping, and most mappings merge none.
+                Some(last) => {
+                    ahead.extend(last.merges().into_iter().rev());
+                    loop {
+                        let next = ahead.pop()?;
+                        if next.id != first.id && seen.insert(next.id()) {
+                            break next;
+                        }
+                    }
+                }
+            });
+            last
+        })
     }
 
     fn is_reset(self) -> bool {
@@ -339,37 +362,24 @@ impl<'d> Node<'d> {
 
     /// The mappings that `<<` names, first the one that counts most.
     fn merges(self) -> Vec<Node<'d>> {
-        let values = self.pairs().filter(Entry::is_merge);
-        values
-            .flat_map(|entry| {
-                let target = entry.value.resolved();
-                let listed: Vec<_> = target.items().map(Node::resolved).collect();
-                if target.is_mapping() {
-                    vec![target]
-                } else {
-                    listed
-                }
-            })
-            .collect()
+        let mut found = Vec::new();
+        for entry in self.pairs().filter(Entry::is_merge) {
+            let target = entry.value.resolved();
+            if target.is_mapping() {
+                found.push(target);
+            }
+            found.extend(target.items().map(Node::resolved));
+        }
+        found
     }
 
     fn merged_entries(self) -> Vec<Entry<'d>> {
-        let mut found = Vec::new();
-        let mut searched = HashSet::new();
         let mut names = HashSet::new();
-        let mut ahead = vec![self];
-        while let Some(mapping) = ahead.pop() {
-            if !searched.insert(mapping.id) {
-                continue;
-            }
-            let own = mapping.pairs().filter(|entry| !entry.is_merge());
-            found.extend(own.filter(|entry| match entry.key.scalar() {
-                Some((name, _)) => names.insert(name),
-                None => true,
-            }));
-            ahead.extend(mapping.merges().into_iter().rev());
-        }
-        found
+        let entries = self.mappings().flat_map(Self::pairs);
+        entries
+            .filter(|entry| !entry.is_merge())
+            .filter(|entry| entry.name().is_none_or(|name| names.insert(name)))
+            .collect()
     }
 }
 
@@ -459,23 +469,26 @@ impl<'d> Iterator for Entries<'d> {
     }
 }
 
-/// The keys that stand twice in the mapping written at `node`.
-pub(super) fn duplicates_in(node: Node<'_>) -> Vec<DuplicateKey<'_>> {
-    let mut seen: HashMap<&str, Node<'_>> = HashMap::new();
-    let mut found = Vec::new();
-    for entry in node.own_entries() {
-        let Some(name) = entry.name() else { continue };
-        match seen.get(name) {
-            Some(&first) => found.push(DuplicateKey {
-                first,
-                again: entry.key,
-            }),
-            None => {
-                seen.insert(name, entry.key);
-            }
-        }
+/// Adds the keys that stand twice in the mapping written at `node`; `keys` is room to work in.
+pub(super) fn duplicates_in<'d>(
+    node: Node<'d>,
+    keys: &mut Vec<(&'d str, Node<'d>)>,
+    found: &mut Vec<DuplicateKey<'d>>,
+) {
+    keys.clear();
+    keys.extend(
+        node.own_entries()
+            .filter_map(|entry| Some((entry.name()?, entry.key))),
+    );
+    keys.sort_unstable_by_key(|&(name, key)| (name, key.id));
+    for same in keys.chunk_by(|(one, _), (other, _)| one == other) {
+        let (_, first) = same[0];
+        found.extend(
+            same[1..]
+                .iter()
+                .map(|&(_, again)| DuplicateKey { first, again }),
+        );
     }
-    found
 }
 
 fn widen(range: Range<u32>) -> Range<usize> {

@@ -36,13 +36,18 @@ impl ScalarType {
     /// The type of an untagged scalar.
     pub(super) fn of(value: &str, style: Style) -> Self {
         match (style, value) {
-            (Style::Plain, "" | "~" | "null" | "Null" | "NULL") => Self::Null,
+            _ if Self::is_null(value, style) => Self::Null,
             (Style::Plain, "true" | "True" | "TRUE" | "false" | "False" | "FALSE") => Self::Bool,
             (Style::Plain, "<<") => Self::Merge,
             (Style::Plain, number) if is_number(number) => Self::Number,
             (Style::Plain, date) if is_timestamp(date) => Self::Timestamp,
             _ => Self::Text,
         }
+    }
+
+    /// Whether an untagged scalar is nothing.
+    pub(super) fn is_null(value: &str, style: Style) -> bool {
+        style == Style::Plain && matches!(value, "" | "~" | "null" | "Null" | "NULL")
     }
 
     /// The type of a scalar with a tag, which is written in front of it.
@@ -81,6 +86,9 @@ fn is_number(value: &str) -> bool {
 
 /// Whether a plain scalar reads as a date: `2001-2-3`, `2001-02-03T04:05:06Z`, `2001-02-03 04:05:06.7`.
 fn is_timestamp(value: &str) -> bool {
+    if !value.starts_with(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
     let (date, time) = match value.find(['T', 't', ' ']) {
         Some(at) => (&value[..at], Some(&value[at..])),
         None => (value, None),

@@ -5,7 +5,7 @@
 //! - What follows a closing quote on the same line is the next statement.
 //! - `#` ends an unquoted value only behind a blank, and not at the value's very start.
 
-use std::{cell::Cell, collections::HashMap};
+use std::{borrow::Cow, cell::Cell, collections::HashMap};
 
 use crate::compose::interpolate::{InterpolateError, Lookup, interpolate};
 
@@ -56,23 +56,23 @@ pub fn compose_dotenv(
     text: &str,
     lookup: Lookup<'_>,
 ) -> Result<Vec<(String, String)>, DotenvError> {
-    compose_dotenv_onto(text, lookup, Vec::new())
+    compose_dotenv_over(text, lookup, &|_| None)
 }
 
-/// The same into variables that are there already: an assignment replaces them, and `${…}` sees them
-/// where `lookup` gives nothing.
-pub(in crate::compose) fn compose_dotenv_onto(
+/// The same over variables that are there already: `${…}` sees them where neither `lookup` nor the file
+/// gives anything.
+pub(in crate::compose) fn compose_dotenv_over(
     text: &str,
     lookup: Lookup<'_>,
-    there: Vec<(String, String)>,
+    there: Lookup<'_>,
 ) -> Result<Vec<(String, String)>, DotenvError> {
-    let names = there.iter().enumerate();
     let mut reader = Reader {
         rest: text.strip_prefix('\u{feff}').unwrap_or(text),
         line: 1,
-        places: names.map(|(at, (name, _))| (name.clone(), at)).collect(),
-        found: there,
+        places: HashMap::new(),
+        found: Vec::new(),
         lookup,
+        there,
         left: Cell::new(MOST_EXPANDED),
     };
     while reader.skip_to_statement() {
@@ -89,6 +89,7 @@ struct Reader<'t, 'l> {
     /// Where each name is in `found`.
     places: HashMap<String, usize>,
     lookup: Lookup<'l>,
+    there: Lookup<'l>,
     /// How much variables may still bring in.
     left: Cell<usize>,
 }
@@ -228,12 +229,14 @@ impl<'t> Reader<'t, '_> {
         if too_long.get() {
             return Err(DotenvProblem::TooLong);
         }
-        expanded
+        expanded.map(Cow::into_owned)
     }
 
     fn known(&self, name: &str) -> Option<String> {
-        let place = self.places.get(name)?;
-        Some(self.found[*place].1.clone())
+        match self.places.get(name) {
+            Some(&place) => Some(self.found[place].1.clone()),
+            None => (self.there)(name),
+        }
     }
 
     fn set(&mut self, name: &str, value: String) {

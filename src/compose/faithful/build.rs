@@ -9,7 +9,6 @@ use super::{
     },
     Notice, Reason, Refusal,
     carry::others,
-    env_files::chain,
     rewriter::Rewriter,
     splice::Value,
 };
@@ -20,7 +19,7 @@ impl<'d> Rewriter<'d, '_> {
     /// Replaces every `build` that reads this host by the image that compose gave it.
     pub(super) fn build(&mut self) {
         for service in self.services.clone() {
-            let chain = chain(service, &self.services);
+            let chain = self.chain(service);
             let Some(build) = effective(&chain, "build") else {
                 continue;
             };
@@ -39,11 +38,7 @@ impl<'d> Rewriter<'d, '_> {
                 ));
                 continue;
             }
-            let own = service.node.entries();
-            let own_build = own
-                .iter()
-                .find(|entry| entry.name() == Some("build"))
-                .copied();
+            let own_build = service.node.entry("build");
             if effective(&chain, "image").is_none() {
                 let image = format!("{}-{}", self.project, service.name);
                 self.drop_build(service, build, Some((&image, own_build)));
@@ -165,8 +160,8 @@ impl<'d> Rewriter<'d, '_> {
 /// A key of the service, or of the nearest one that it extends.
 fn effective<'d>(chain: &[Service<'d>], key: &str) -> Option<Entry<'d>> {
     chain.iter().rev().find_map(|service| {
-        let mut entries = service.node.entries().into_iter();
-        entries.find(|entry| entry.name() == Some(key) && !entry.value.is_null())
+        let entry = service.node.entry(key);
+        entry.filter(|entry| !entry.value.is_null())
     })
 }
 

@@ -1,11 +1,14 @@
 //! Variables of env files, written into `environment:`, and labels of label files, into `labels:`.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap},
+    rc::Rc,
+};
 
 use super::{
     super::{
-        document::{Entry, Kind, Node, NodeId, ScalarType},
+        document::{Entry, Kind, Node, NodeId, NodeMap, NodeSet, ScalarType},
         interpolate::escaped,
         services::Service,
     },
@@ -46,7 +49,7 @@ pub(super) const LABELS: Cargo = Cargo {
 pub(super) struct Emission<'d> {
     pub(super) service: Service<'d>,
     pub(super) cargo: &'static Cargo,
-    pub(super) values: Vec<(String, String)>,
+    pub(super) values: Rc<[(String, String)]>,
     /// The key that names its files, where it is written.
     pub(super) files: Option<Entry<'d>>,
 }
@@ -60,31 +63,32 @@ impl<'d> Emission<'d> {
 
 impl<'d> Rewriter<'d, '_> {
     /// Writes what every service is to get where it alone, or each that reads the place alike, gets them.
-    pub(super) fn carry(&mut self, emissions: &[Emission<'d>], gone: &HashSet<NodeId>) {
+    pub(super) fn carry(&mut self, emissions: &[Emission<'d>], gone: &NodeSet) {
         let mut by_target: BTreeMap<NodeId, Vec<&Emission<'d>>> = BTreeMap::new();
         let mut without: BTreeMap<NodeId, Vec<&Emission<'d>>> = BTreeMap::new();
+        // Whoever merges a mapping and has no such key of its own gets what is put into that one as well.
+        let mut reached: NodeMap<Vec<&Emission<'d>>> = NodeMap::default();
         for emission in emissions {
-            match emission.target() {
-                Some(node) => by_target
-                    .entry(node.resolved().id())
-                    .or_default()
-                    .push(emission),
-                None if emission.values.is_empty() => {}
-                None => {
-                    let place = emission
-                        .files
-                        .map_or(emission.service.node.resolved().id(), |entry| {
-                            entry.key.id()
-                        });
-                    without.entry(place).or_default().push(emission);
-                }
+            let node = emission.service.node;
+            if let Some(target) = emission.target() {
+                let group = by_target.entry(target.resolved().id());
+                group.or_default().push(emission);
+                continue;
+            }
+            for mapping in node.mappings() {
+                reached.entry(mapping.id()).or_default().push(emission);
+            }
+            if !emission.values.is_empty() {
+                let written = emission.files.map(|entry| entry.key);
+                let place = written.unwrap_or(node.resolved()).id();
+                without.entry(place).or_default().push(emission);
             }
         }
         for group in by_target.values() {
             self.add_to_target(group);
         }
         for group in without.values() {
-            self.as_new_target(group, emissions, gone);
+            self.as_new_target(group[0], &reached, gone);
         }
     }
 
@@ -150,23 +154,16 @@ impl<'d> Rewriter<'d, '_> {
 
     fn as_new_target(
         &mut self,
-        group: &[&Emission<'d>],
-        all: &[Emission<'d>],
-        gone: &HashSet<NodeId>,
+        first: &Emission<'d>,
+        reached: &NodeMap<Vec<&Emission<'d>>>,
+        gone: &NodeSet,
     ) {
-        let first = group[0];
         let Some(mapping) = written_in(first) else {
             self.refuse_shared(first);
             return;
         };
-        // Whoever merges that mapping and has no such key of its own gets the new one as well.
-        let reached = all.iter().filter(|emission| {
-            emission.target().is_none() && reaches(emission.service.node, mapping.id())
-        });
-        if reached
-            .into_iter()
-            .any(|other| other.values != first.values)
-        {
+        let mut reached = reached.get(&mapping.id()).into_iter().flatten();
+        if reached.any(|other| other.values != first.values) {
             self.refuse_shared(first);
             return;
         }
@@ -182,8 +179,7 @@ impl<'d> Rewriter<'d, '_> {
         match (reset, first.files) {
             (Some(reset), _) => self.replace(mapping, reset, new, note),
             (None, Some(entry)) if gone.contains(&entry.key.id()) && is_own(mapping, entry) => {
-                self.removals
-                    .retain(|removed| removed.key.id() != entry.key.id());
+                self.removals.remove(&entry.key.id());
                 let mut new = new;
                 if self.covers.contains(&entry.key.id()) {
                     new.insert(0, (first.cargo.files.to_owned(), Value::Nothing));
@@ -226,7 +222,7 @@ impl<'d> Rewriter<'d, '_> {
             let text = self.text_of(item)?;
             match text.split_once('=') {
                 Some((name, value)) => add(name, Value::Text(value.to_owned())),
-                None => add(&text, Value::Null),
+                None => add(text, Value::Null),
             }
         }
         for entry in target.entries() {
@@ -235,7 +231,7 @@ impl<'d> Rewriter<'d, '_> {
                 ScalarType::Null => Value::Null,
                 ScalarType::Bool => Value::Text(entry.value.as_bool()?.to_string()),
                 ScalarType::Number | ScalarType::Timestamp => Value::Text(as_decimal(written?)?),
-                ScalarType::Merge | ScalarType::Text => Value::Text(written?),
+                ScalarType::Merge | ScalarType::Text => Value::Text(written?.to_owned()),
             };
             add(entry.name()?, value);
         }
@@ -249,9 +245,7 @@ fn written_in<'d>(emission: &Emission<'d>) -> Option<Node<'d>> {
     let Some(entry) = emission.files else {
         return Some(own);
     };
-    mappings(own)
-        .into_iter()
-        .find(|mapping| is_own(*mapping, entry))
+    own.mappings().find(|mapping| is_own(*mapping, entry))
 }
 
 fn what(emission: &Emission<'_>) -> String {
@@ -269,40 +263,17 @@ fn is_own(mapping: Node<'_>, entry: Entry<'_>) -> bool {
         .any(|own| own.key.id() == entry.key.id())
 }
 
-/// A mapping and all that it merges.
-pub(super) fn mappings(node: Node<'_>) -> Vec<Node<'_>> {
-    let mut found: Vec<Node<'_>> = Vec::new();
-    let mut seen = HashSet::new();
-    let mut ahead = vec![node.resolved()];
-    while let Some(mapping) = ahead.pop() {
-        if !seen.insert(mapping.id()) {
-            continue;
-        }
-        found.push(mapping);
-        for entry in mapping.own_entries().filter(Entry::is_merge) {
-            let target = entry.value.resolved();
-            ahead.push(target);
-            ahead.extend(target.own_items().map(Node::resolved));
-        }
-    }
-    found
-}
-
 /// What a service's mapping merges under the same key, and an entry of it hides.
-pub(super) fn others<'d>(service: Service<'d>, entry: Entry<'d>) -> Vec<Entry<'d>> {
-    mappings(service.node)
-        .into_iter()
-        .flat_map(Node::own_entries)
-        .filter(|other| other.name() == entry.name() && other.key.id() != entry.key.id())
-        .collect()
+pub(super) fn others<'d>(
+    service: Service<'d>,
+    entry: Entry<'d>,
+) -> impl Iterator<Item = Entry<'d>> {
+    let entries = service.node.mappings().flat_map(Node::own_entries);
+    entries.filter(move |other| other.name() == entry.name() && other.key.id() != entry.key.id())
 }
 
 /// A number that compose writes as it is written.
-fn as_decimal(number: String) -> Option<String> {
-    let read: i64 = number.parse().ok()?;
-    (read.to_string() == number).then_some(number)
-}
-
-fn reaches(node: Node<'_>, mapping: NodeId) -> bool {
-    mappings(node).iter().any(|reached| reached.id() == mapping)
+fn as_decimal(number: &str) -> Option<String> {
+    let read = number.parse::<i64>().ok()?.to_string();
+    (read == number).then_some(read)
 }

@@ -1,10 +1,8 @@
 //! The proof of a rewrite: the new text parsed, and compared with the old one node by node.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::HashMap;
-
 use super::{
-    super::document::{Document, Entries, Kind, Node, NodeId},
+    super::document::{Document, Entries, Kind, Node, NodeId, NodeMap},
     splice::{Expected, Value},
 };
 
@@ -16,7 +14,7 @@ pub(super) fn compare(old: &Document, new: &Document, expected: &Expected) -> Re
     let mut check = Check {
         expected,
         ahead: vec![(old, new)],
-        twins: HashMap::new(),
+        twins: NodeMap::default(),
     };
     while let Some((old, new)) = check.ahead.pop() {
         check.pair(old, new).ok_or(old.span().start)?;
@@ -28,7 +26,7 @@ struct Check<'a> {
     expected: &'a Expected,
     ahead: Vec<(Node<'a>, Node<'a>)>,
     /// The new node of each anchored old one.
-    twins: HashMap<NodeId, NodeId>,
+    twins: NodeMap<NodeId>,
 }
 
 impl<'a> Check<'a> {

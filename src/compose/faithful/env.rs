@@ -1,21 +1,25 @@
 //! What becomes of `env_file` and `label_file`, service by service.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::{HashMap, HashSet};
+use std::{borrow::Cow, collections::HashMap, rc::Rc};
 
 use super::{
-    super::{document::NodeId, interpolate::interpolate, services::Service},
+    super::{document::NodeSet, interpolate::interpolate, services::Service},
     Notice, Reason, Refusal,
     carry::{Emission, LABELS, VARIABLES, others},
-    env_files::{self, Fate, Fates, Listed, Sources, chain},
+    env_files::{self, Explicit, Fate, Fates, Listed, Reading, Sources},
     rewriter::Rewriter,
 };
+
+/// A list of files, by their paths and whether they are raw.
+type List<'l> = Vec<(&'l str, bool)>;
+/// What lists of files give: most services share theirs with others.
+type Readings<'l> = HashMap<List<'l>, Reading>;
 
 impl<'d, 'a> Rewriter<'d, 'a> {
     /// Turns `.env` into `stack.env`, and takes the variables of other env files over.
     pub(super) fn env_files(&mut self) {
-        let own_env = self.own_env();
-        let mut fates = Fates::new();
+        let mut fates = Fates::default();
         let mut by_service = HashMap::new();
         for service in self.services.clone() {
             let listed = self.listed(service, &VARIABLES);
@@ -23,7 +27,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
                 if fates.contains_key(&one.item.id()) {
                     continue;
                 }
-                let fate = self.fate_of(one, &own_env);
+                let fate = self.fate_of(one);
                 fates.insert(one.item.id(), fate);
                 self.turn(service, one, fate);
             }
@@ -31,8 +35,9 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         }
         let gone = self.drop_env_files(&by_service, &fates);
         let mut emissions = Vec::new();
+        let mut readings = Readings::new();
         for service in self.services.clone() {
-            match self.emission(service, &by_service, &fates) {
+            match self.emission(service, &by_service, &fates, &mut readings) {
                 Ok(emission) => emissions.push(emission),
                 Err(refusal) => self.refusals.push(refusal),
             }
@@ -40,11 +45,11 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         self.carry(&emissions, &gone);
     }
 
-    fn fate_of(&self, listed: &Listed<'d>, own_env: &str) -> Fate {
+    fn fate_of(&self, listed: &Listed<'d>) -> Fate {
         match self.env_file_text(&listed.file).is_some() {
             false if listed.required => Fate::Missing,
             false => Fate::Nothing,
-            true if listed.file != own_env || listed.raw => Fate::Carried,
+            true if listed.file != self.own_env || listed.raw => Fate::Carried,
             true if self.env.iter().all(|(name, _)| name.is_empty()) => Fate::Nothing,
             true => Fate::Own,
         }
@@ -94,10 +99,10 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         &mut self,
         by_service: &HashMap<&'d str, Vec<Listed<'d>>>,
         fates: &Fates,
-    ) -> HashSet<NodeId> {
+    ) -> NodeSet {
         let stays = |listed: &&Listed<'d>| fates.get(&listed.item.id()) == Some(&Fate::Own);
-        let mut gone = HashSet::new();
-        let mut dropped = HashSet::new();
+        let mut gone = NodeSet::default();
+        let mut dropped = NodeSet::default();
         for service in self.services.clone() {
             let listed = by_service
                 .get(service.name)
@@ -107,10 +112,9 @@ impl<'d, 'a> Rewriter<'d, 'a> {
                 continue;
             };
             if !listed.iter().any(|one| stays(&one)) {
-                if gone.insert(first.entry.key.id()) {
-                    self.removals.push(first.entry);
-                }
-                if !others(service, first.entry).is_empty() {
+                gone.insert(first.entry.key.id());
+                self.remove(first.entry);
+                if others(service, first.entry).next().is_some() {
                     self.covers.insert(first.entry.key.id());
                 }
                 continue;
@@ -131,13 +135,14 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         gone
     }
 
-    fn emission(
+    fn emission<'l>(
         &self,
         service: Service<'d>,
-        by_service: &HashMap<&'d str, Vec<Listed<'d>>>,
+        by_service: &'l HashMap<&'d str, Vec<Listed<'d>>>,
         fates: &Fates,
+        readings: &mut Readings<'l>,
     ) -> Result<Emission<'d>, Refusal> {
-        let chain = chain(service, &self.services);
+        let chain = self.chain(service);
         let all = all_of(&chain, by_service);
         let own = by_service
             .get(service.name)
@@ -145,34 +150,47 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         let mut emission = Emission {
             service,
             cargo: &VARIABLES,
-            values: Vec::new(),
+            values: Rc::default(),
             files: own.map(|listed| listed.entry),
         };
-        if all.is_empty() {
+        let files = self.texts_of(&all);
+        let mut sources = Sources {
+            files: &files,
+            explicit: &Explicit::new(),
+            here: &|name| self.here(name),
+        };
+        let is_own = |listed: &&Listed<'d>| fates.get(&listed.item.id()) == Some(&Fate::Own);
+        let read = |sources: &Sources<'_>| {
+            let mut reading = env_files::variables(sources);
+            if all.iter().any(|listed| is_own(listed)) {
+                let values = reading.values.iter();
+                let carried = values.filter(|(name, value)| {
+                    self.variables.get(name.as_str()) != Some(&value.as_str())
+                });
+                reading.values = carried.cloned().collect();
+            }
+            reading
+        };
+        let shared = readings
+            .entry(list_of(&files))
+            .or_insert_with(|| read(&sources));
+        if shared.is_nothing() {
             return Ok(emission);
         }
         let explicit = self.explicit(&chain);
-        let sources = Sources {
-            files: self.texts_of(&all),
-            explicit: &explicit,
-            here: &|name| self.here(name),
+        sources.explicit = &explicit;
+        emission.values = if shared.is_right_for(&explicit) {
+            shared.beside(&sources)?
+        } else {
+            read(&sources).beside(&sources)?
         };
-        let mut found = env_files::variables(&sources)?;
-        if all
-            .iter()
-            .any(|listed| fates.get(&listed.item.id()) == Some(&Fate::Own))
-        {
-            found
-                .retain(|(name, value)| self.variables.get(name.as_str()) != Some(&value.as_str()));
-        }
-        emission.values = found;
         Ok(emission)
     }
 
     /// Takes the labels of label files over.
     pub(super) fn label_files(&mut self) {
         let mut by_service = HashMap::new();
-        let mut gone = HashSet::new();
+        let mut gone = NodeSet::default();
         for service in self.services.clone() {
             let listed = self.listed(service, &LABELS);
             for one in &listed {
@@ -182,26 +200,30 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             }
             if let Some(first) = listed.first() {
                 gone.insert(first.entry.key.id());
-                for entry in others(service, first.entry)
-                    .into_iter()
-                    .chain([first.entry])
-                {
+                for entry in others(service, first.entry).chain([first.entry]) {
                     self.remove(entry);
                 }
             }
             by_service.insert(service.name, listed);
         }
+        if gone.is_empty() {
+            return;
+        }
+        let mut readings = Readings::new();
         let mut emissions = Vec::new();
         for service in self.services.clone() {
-            let chain = chain(service, &self.services);
-            let all = all_of(&chain, &by_service);
+            let chain = self.chain(service);
+            let files = self.texts_of(&all_of(&chain, &by_service));
             let explicit = chain.iter().flat_map(Service::labels);
             let sources = Sources {
-                files: self.texts_of(&all),
+                files: &files,
                 explicit: &explicit.map(|name| (name.to_owned(), None)).collect(),
                 here: &|_| None,
             };
-            match env_files::labels(&sources) {
+            let reading = readings
+                .entry(list_of(&files))
+                .or_insert_with(|| env_files::labels(&sources));
+            match reading.beside(&sources) {
                 Ok(values) => emissions.push(Emission {
                     service,
                     cargo: &LABELS,
@@ -222,23 +244,23 @@ impl<'d, 'a> Rewriter<'d, 'a> {
     }
 
     fn env_file_text(&self, file: &str) -> Option<&'a str> {
-        if file == self.own_env() {
+        if file == self.own_env {
             return self.env_text;
         }
         self.context.env_files.get(file)?.as_deref()
     }
 
     /// `environment` of a service with all that it extends, read as compose reads it.
-    fn explicit(&self, chain: &[Service<'d>]) -> HashMap<String, Option<String>> {
+    fn explicit(&self, chain: &[Service<'d>]) -> Explicit {
         let here = |name: &str| self.here(name);
-        let mut found = HashMap::new();
+        let mut found = Explicit::new();
         for entry in chain.iter().flat_map(Service::environment) {
             let name = interpolate(entry.name, &here).unwrap_or_default();
             let value = match entry.value {
-                Some(value) => interpolate(value, &here).ok(),
+                Some(value) => interpolate(value, &here).ok().map(Cow::into_owned),
                 None => self.here(&name),
             };
-            found.insert(name, value);
+            found.insert(name.into_owned(), value);
         }
         found
     }
@@ -253,4 +275,11 @@ fn all_of<'l, 'd>(
         .iter()
         .filter_map(|service| by_service.get(service.name));
     listed.flatten().collect()
+}
+
+fn list_of<'l>(files: &[(&'l Listed<'_>, &str)]) -> List<'l> {
+    files
+        .iter()
+        .map(|(listed, _)| (listed.file.as_str(), listed.raw))
+        .collect()
 }

@@ -1,12 +1,16 @@
 //! The env files and label files of the services: which they are, and what a service gets from them.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    rc::Rc,
+};
 
 use super::{
     super::{
-        document::{Entry, Node, NodeId},
-        dotenv::compose_dotenv_onto,
+        document::{Entry, Node, NodeMap},
+        dotenv::compose_dotenv_over,
         interpolate::{Lookup, interpolate},
         services::{Service, one_or_many},
     },
@@ -43,18 +47,20 @@ pub(super) enum Fate {
 }
 
 /// The service after those it extends, the outermost base first.
-pub(super) fn chain<'d>(service: Service<'d>, all: &[Service<'d>]) -> Vec<Service<'d>> {
+pub(super) fn chain<'d>(
+    service: Service<'d>,
+    named: impl Fn(&str) -> Option<Service<'d>>,
+) -> Vec<Service<'d>> {
     let mut found = vec![service];
-    let mut seen = HashSet::from([service.name]);
+    let mut seen = HashSet::new();
     let mut at = service;
     while let Some(extends) = at.node.get("extends") {
         if extends.get("file").is_some() {
             break;
         }
         let name = extends.get("service").unwrap_or(extends).as_str();
-        let base = all.iter().find(|service| Some(service.name) == name);
-        match base {
-            Some(&base) if seen.insert(base.name) => {
+        match name.and_then(&named) {
+            Some(base) if base.name != service.name && seen.insert(base.name) => {
                 found.push(base);
                 at = base;
             }
@@ -73,8 +79,7 @@ pub(super) fn listed<'d>(
     here: Lookup<'_>,
     absolute: &dyn Fn(&str) -> String,
 ) -> Vec<Listed<'d>> {
-    let entries = service.node.entries();
-    let Some(&entry) = entries.iter().find(|entry| entry.name() == Some(key)) else {
+    let Some(entry) = service.node.entry(key) else {
         return Vec::new();
     };
     let read = |item: Node<'d>| {
@@ -108,98 +113,142 @@ enum Era {
     New,
 }
 
+/// What a service says itself in `environment`, read, or in `labels`; `None` is a name without value.
+pub(super) type Explicit = HashMap<String, Option<String>>;
+
 /// What a service gets: everything its files say, and what it says itself.
 pub(super) struct Sources<'a> {
     /// The files in their order; a file that is not there is left out.
-    pub(super) files: Vec<(&'a Listed<'a>, &'a str)>,
-    /// `environment`, read; `None` is a name without value.
-    pub(super) explicit: &'a HashMap<String, Option<String>>,
+    pub(super) files: &'a [(&'a Listed<'a>, &'a str)],
+    pub(super) explicit: &'a Explicit,
     /// Where compose runs.
     pub(super) here: Lookup<'a>,
 }
 
-/// The variables that the files give, but for those that `environment` names anyway. The error is a file
-/// that compose cannot read, or a name on which compose programs do not agree.
-pub(super) fn variables(sources: &Sources<'_>) -> Result<Vec<(String, String)>, Refusal> {
-    let old = read(sources, Era::Old)?;
-    let new = read(sources, Era::New)?;
-    let theirs: HashMap<_, _> = new.iter().map(|(name, value)| (name, value)).collect();
-    let differs = |(name, value): &&(String, String)| theirs.get(name) != Some(&value);
-    if old.len() != new.len() || old.iter().any(|entry| differs(&entry)) {
-        let name = old
-            .iter()
-            .find(differs)
-            .map_or("a variable", |(name, _)| name);
-        let node = sources.files.first().map(|(listed, _)| listed.path);
-        let message = format!(
-            "what {name} becomes depends on the version of compose: its env file asks for a variable that is set in two places"
-        );
-        let hint = format!("write the value of {name} into `environment:`");
-        return Err(match node {
-            Some(node) => Refusal::at(node, Reason::Disputed, message, hint),
-            None => Refusal::of(Reason::Disputed, message, hint),
-        });
+/// What the files of a service give it.
+#[derive(Default)]
+pub(super) struct Reading {
+    /// Sorted by name.
+    pub(super) values: Rc<[(String, String)]>,
+    /// Those on which compose programs do not agree.
+    disputed: BTreeSet<String>,
+    /// The file that compose cannot read, by its place among the files, and why.
+    unreadable: Option<(usize, String)>,
+    /// All that the files ask for: the reading is right for every service that sets none of it.
+    asked: RefCell<HashSet<String>>,
+}
+
+impl Reading {
+    /// Whether there is nothing to give and nothing to refuse, whatever the service says itself.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.values.is_empty()
+            && self.disputed.is_empty()
+            && self.unreadable.is_none()
+            && self.asked.borrow().is_empty()
     }
-    Ok(old)
-}
 
-/// The labels that the files give, but for those that `labels` names anyway. A label file sees nothing but
-/// itself and those before it.
-pub(super) fn labels(sources: &Sources<'_>) -> Result<Vec<(String, String)>, Refusal> {
-    let sources = Sources {
-        files: sources.files.clone(),
-        here: &|_| None,
-        ..*sources
-    };
-    read(&sources, Era::Old)
-}
+    pub(super) fn is_right_for(&self, explicit: &Explicit) -> bool {
+        let asked = self.asked.borrow();
+        !explicit.keys().any(|name| asked.contains(name))
+    }
 
-fn read(sources: &Sources<'_>, era: Era) -> Result<Vec<(String, String)>, Refusal> {
-    let mut found: Vec<(String, String)> = match era {
-        Era::Old => Vec::new(),
-        Era::New => {
-            let explicit = sources.explicit.iter();
-            explicit
-                .map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()))
-                .collect()
-        }
-    };
-    for (listed, text) in &sources.files {
-        let earlier: HashMap<String, String> = match era {
-            Era::Old => found.iter().cloned().collect(),
-            Era::New => HashMap::new(),
-        };
-        let lookup = |name: &str| match era {
-            Era::Old => earlier.get(name).cloned().or_else(|| (sources.here)(name)),
-            Era::New => {
-                (sources.here)(name).or_else(|| sources.explicit.get(name).cloned().flatten())
-            }
-        };
-        let result = if listed.raw {
-            raw(text, &lookup, found)
-        } else {
-            compose_dotenv_onto(text, &lookup, found).map_err(|error| error.to_string())
-        };
-        found = result.map_err(|error| {
-            Refusal::at(
+    /// What the files give, but for what the service says itself. The error is a file that compose cannot
+    /// read, or a name on which compose programs do not agree.
+    pub(super) fn beside(&self, sources: &Sources<'_>) -> Result<Rc<[(String, String)]>, Refusal> {
+        if let Some((at, error)) = &self.unreadable {
+            let (listed, _) = sources.files[*at];
+            return Err(Refusal::at(
                 listed.path,
                 Reason::BadEnvFile,
                 format!("compose cannot read the file {}: {error}", listed.file),
                 "mend the line: `docker compose config` has to accept the file",
-            )
-        })?;
+            ));
+        }
+        let is_named = |name: &String| sources.explicit.contains_key(name);
+        if let Some(name) = self.disputed.iter().find(|&name| !is_named(name)) {
+            let message = format!(
+                "what {name} becomes depends on the version of compose: its env file asks for a variable that is set in two places"
+            );
+            let hint = format!("write the value of {name} into `environment:`");
+            let (listed, _) = sources.files[0];
+            return Err(Refusal::at(listed.path, Reason::Disputed, message, hint));
+        }
+        if !self.values.iter().any(|(name, _)| is_named(name)) {
+            return Ok(Rc::clone(&self.values));
+        }
+        let values = self.values.iter();
+        Ok(values
+            .filter(|(name, _)| !is_named(name))
+            .cloned()
+            .collect())
     }
-    found.retain(|(name, _)| !name.is_empty() && !sources.explicit.contains_key(name));
-    found.sort();
+}
+
+/// Reads label files: one sees nothing but itself and those before it.
+pub(super) fn labels(sources: &Sources<'_>) -> Reading {
+    let mut reading = Reading::default();
+    match read_in(Era::Old, sources, &RefCell::default()) {
+        Ok(found) => reading.values = found.into_iter().collect(),
+        Err(error) => reading.unreadable = Some(error),
+    }
+    reading
+}
+
+/// Reads env files, as each era of compose does.
+pub(super) fn variables(sources: &Sources<'_>) -> Reading {
+    let mut reading = Reading::default();
+    let eras = [Era::Old, Era::New].map(|era| read_in(era, sources, &reading.asked));
+    let (old, new) = match eras {
+        [Ok(old), Ok(new)] => (old, new),
+        [Err(error), _] | [_, Err(error)] => {
+            reading.unreadable = Some(error);
+            return reading;
+        }
+    };
+    let differs = |name: &&String| old.get(*name) != new.get(*name);
+    let names = old.keys().chain(new.keys());
+    reading.disputed = names.filter(differs).cloned().collect();
+    reading.values = old.into_iter().collect();
+    reading
+}
+
+fn read_in(
+    era: Era,
+    sources: &Sources<'_>,
+    asked: &RefCell<HashSet<String>>,
+) -> Result<BTreeMap<String, String>, (usize, String)> {
+    let explicit = sources.explicit;
+    let mut found = BTreeMap::<String, String>::new();
+    for (at, (listed, text)) in sources.files.iter().enumerate() {
+        let lookup = |name: &str| {
+            asked.borrow_mut().insert(name.to_owned());
+            let here = || (sources.here)(name);
+            match era {
+                Era::Old => found.get(name).cloned().or_else(here),
+                Era::New => here().or_else(|| explicit.get(name).cloned().flatten()),
+            }
+        };
+        let there = |name: &str| match era {
+            Era::Old => None,
+            Era::New => {
+                let empty = || explicit.contains_key(name).then(String::new);
+                found.get(name).cloned().or_else(empty)
+            }
+        };
+        let result = if listed.raw {
+            raw(text, &lookup)
+        } else {
+            compose_dotenv_over(text, &lookup, &there).map_err(|error| error.to_string())
+        };
+        found.extend(result.map_err(|error| (at, error))?);
+    }
+    found.retain(|name, _| !name.is_empty() && !explicit.contains_key(name));
     Ok(found)
 }
 
 /// `format: raw`: each line a name and what follows its `=`, nothing replaced.
-fn raw(
-    text: &str,
-    lookup: Lookup<'_>,
-    mut found: Vec<(String, String)>,
-) -> Result<Vec<(String, String)>, String> {
+fn raw(text: &str, lookup: Lookup<'_>) -> Result<Vec<(String, String)>, String> {
+    let mut found = Vec::new();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (index, line) in text.split('\n').enumerate() {
         let line = line.strip_suffix('\r').unwrap_or(line).trim_start();
@@ -216,14 +265,10 @@ fn raw(
                 index + 1
             ));
         }
-        let Some(value) = value else { continue };
-        match found.iter_mut().find(|(known, _)| known == name) {
-            Some(known) => known.1 = value,
-            None => found.push((name.to_owned(), value)),
-        }
+        found.extend(value.map(|value| (name.to_owned(), value)));
     }
     Ok(found)
 }
 
 /// What becomes of every env file that is named, by its item.
-pub(super) type Fates = HashMap<NodeId, Fate>;
+pub(super) type Fates = NodeMap<Fate>;

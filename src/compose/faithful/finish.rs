@@ -1,14 +1,11 @@
 //! From what is to change to the text that is sent, and its proof.
 #![deny(clippy::disallowed_methods)]
 
-use std::{
-    collections::{HashMap, HashSet},
-    ops::Range,
-};
+use std::ops::Range;
 
 use super::{
     super::{
-        document::{Document, Entry, Kind, Node, NodeId, Position, Style},
+        document::{Document, Entry, Kind, Node, NodeMap, Position, Style},
         dotenv::Variable,
         services::services,
     },
@@ -45,10 +42,11 @@ impl<'d> Rewriter<'d, '_> {
         if let Some(what) = self.unreadable(&document) {
             return Err(vec![internal(&what, None)]);
         }
-        let edits = self.splices.edits.iter().map(|edit| Change {
+        let edits = std::mem::take(&mut self.splices.edits).into_iter();
+        let edits = edits.map(|edit| Change {
             line: self.document.line(edit.span.start),
-            span: edit.span.clone(),
-            what: edit.what.clone(),
+            span: edit.span,
+            what: edit.what,
             why: edit.why,
         });
         let edits = edits.collect();
@@ -107,20 +105,19 @@ impl<'d> Rewriter<'d, '_> {
         if self.removals.is_empty() {
             return;
         }
-        let wanted: HashSet<NodeId> = self.removals.iter().map(|entry| entry.key.id()).collect();
-        let mut holders: HashMap<NodeId, Node<'d>> = HashMap::new();
+        let mut holders: NodeMap<Node<'d>> = NodeMap::default();
         for node in self.document.nodes() {
             for entry in node.own_entries() {
-                if wanted.contains(&entry.key.id()) {
+                if self.removals.contains_key(&entry.key.id()) {
                     holders.insert(entry.key.id(), node);
                 }
             }
         }
-        for entry in std::mem::take(&mut self.removals) {
-            let Some(&holder) = holders.get(&entry.key.id()) else {
+        for (key, entry) in std::mem::take(&mut self.removals) {
+            let Some(&holder) = holders.get(&key) else {
                 continue;
             };
-            if self.covers.contains(&entry.key.id()) {
+            if self.covers.contains(&key) {
                 let what = "`env_file` becomes an empty list".to_owned();
                 let why = "without it, a merged one would come to light";
                 let nothing = vec![("env_file".to_owned(), Value::Nothing)];

@@ -33,12 +33,12 @@ impl Base<'_> {
     }
 
     fn joined(&self, path: &str) -> String {
-        clean(&format!("{}/{path}", self.dir))
+        below(self.dir, path)
     }
 
     fn without_tilde(&self, path: &str) -> String {
         match (path.strip_prefix('~'), self.home) {
-            (Some(rest), Some(home)) => clean(&format!("{home}/{rest}")),
+            (Some(rest), Some(home)) => below(home, rest),
             _ => path.to_owned(),
         }
     }
@@ -65,9 +65,9 @@ impl Base<'_> {
     }
 }
 
-/// A path without `.`, `..` and doubled slashes, by its text alone.
-fn clean(path: &str) -> String {
-    without_dots(path.split('/'), |_| true)
+/// A path below a folder, without `.`, `..` and doubled slashes, by its text alone.
+fn below(dir: &str, path: &str) -> String {
+    without_dots(dir.split('/').chain(path.split('/')), |_| true)
 }
 
 /// The same of a path with variables in it: `${…}` is one piece, and no `..` goes above a variable.
@@ -79,7 +79,7 @@ fn without_dots<'p>(
     parts: impl IntoIterator<Item = &'p str>,
     is_name: impl Fn(&str) -> bool,
 ) -> String {
-    let mut kept: Vec<&str> = Vec::new();
+    let mut kept: Vec<&str> = Vec::with_capacity(16);
     for part in parts {
         match part {
             "" | "." => {}
@@ -89,7 +89,15 @@ fn without_dots<'p>(
             part => kept.push(part),
         }
     }
-    format!("/{}", kept.join("/"))
+    let mut path = String::with_capacity(kept.iter().map(|part| part.len() + 1).sum());
+    for part in &kept {
+        path.push('/');
+        path.push_str(part);
+    }
+    if kept.is_empty() {
+        path.push('/');
+    }
+    path
 }
 
 /// The pieces between slashes that are in no variable.

@@ -54,7 +54,7 @@ fn whole(
     here: Lookup<'_>,
 ) -> Option<Absolute> {
     let reads_right = |new: &String| {
-        interpolate(new, here).is_ok_and(|read| base.host(&read) == expected && read == expected)
+        interpolate(new, here).is_ok_and(|read| read == expected && base.host(&read) == expected)
     };
     if let Some(text) = base.template(text).filter(reads_right) {
         return Some(Absolute { text, today: false });

@@ -14,7 +14,6 @@ use super::{
         services::{MountKind, MountSpec, Service},
     },
     Reason, Refusal,
-    env_files::chain,
     rewriter::Rewriter,
 };
 
@@ -96,7 +95,7 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
             if service.node.get("extends").is_none() {
                 continue;
             }
-            let chain = chain(service, &self.rewriter.services);
+            let chain = self.rewriter.chain(service);
             let Some(last) = chain.first() else { continue };
             let Some(extends) = last.node.get("extends") else {
                 continue;
@@ -208,7 +207,7 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
 
     /// A service without image or build.
     fn image(&mut self, service: Service<'d>) {
-        let chain = chain(service, &self.rewriter.services);
+        let chain = self.rewriter.chain(service);
         let has = |key: &str| chain.iter().any(|base| base.node.get(key).is_some());
         let image = chain
             .iter()
@@ -309,14 +308,18 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
 }
 
 /// Whether compose starts a service: it has no profile, or an active one.
-fn is_active(rewriter: &Rewriter<'_, '_>, service: Service<'_>, active: &HashSet<&str>) -> bool {
-    let chain = chain(service, &rewriter.services);
+fn is_active<'d>(
+    rewriter: &Rewriter<'d, '_>,
+    service: Service<'d>,
+    active: &HashSet<&str>,
+) -> bool {
+    let chain = rewriter.chain(service);
     let listed = chain.iter().filter_map(|base| base.node.get("profiles"));
     let mut profiles = listed.flat_map(Node::items).peekable();
     let here = |name: &str| rewriter.here(name);
     let reads_active = |node: Node<'_>| {
         let read = interpolate(node.as_str().unwrap_or_default(), &here);
-        read.is_ok_and(|profile| active.contains(profile.as_str()))
+        read.is_ok_and(|profile| active.contains(profile.as_ref()))
     };
     profiles.peek().is_none() || active.contains("*") || profiles.any(reads_active)
 }

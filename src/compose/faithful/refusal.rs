@@ -52,9 +52,8 @@ impl Refusal {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Self {
-        let text = node.document().text();
         Self {
-            position: Some(Position::of(text, node.span().start)),
+            position: Some(node.document().position(node.span().start)),
             ..Self::of(reason, message, hint)
         }
     }

@@ -1,17 +1,20 @@
 //! The rewrite, step by step.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet, HashMap},
+};
 
 use super::{
     super::{
-        document::{Document, Entry, Kind, Node, NodeId},
+        document::{Document, Entry, Kind, Node, NodeId, NodeMap, NodeSet},
         dotenv::compose_dotenv,
         interpolate::interpolate,
         services::{self, Service},
     },
     Context, Faithful, Notice, Reason, Refusal,
-    carry::{Cargo, LABELS, VARIABLES, mappings},
+    carry::{Cargo, LABELS, VARIABLES},
     env_files::{self, Listed},
     path::Base,
     paths::{self, Role},
@@ -29,19 +32,24 @@ type Insertion<'d> = (Node<'d>, Vec<(String, Value)>, Note);
 pub(super) struct Rewriter<'d, 'a> {
     pub(super) document: &'d Document<'d>,
     pub(super) services: Vec<Service<'d>>,
+    /// The services by name, and how many read each mapping; asked for by few texts.
+    by_name: OnceCell<HashMap<&'d str, Service<'d>>>,
+    readers: OnceCell<NodeMap<usize>>,
     pub(super) project: String,
     pub(super) splices: Splices,
     pub(super) refusals: Vec<Refusal>,
     pub(super) notices: Vec<Notice>,
     /// Scalars that an alias brings to places where they are no path.
-    elsewhere: HashSet<NodeId>,
+    elsewhere: NodeSet,
     /// Scalars that are a path somewhere, and right as they are.
-    stays: HashSet<NodeId>,
-    /// Entries that go, in the order they were found.
-    pub(super) removals: Vec<Entry<'d>>,
+    stays: NodeSet,
+    /// Entries that go, by their keys.
+    pub(super) removals: BTreeMap<NodeId, Entry<'d>>,
     /// Those among them that would bring a merged one to light, and become an empty list.
-    pub(super) covers: HashSet<NodeId>,
+    pub(super) covers: NodeSet,
     pub(super) context: &'a Context<'a>,
+    /// The path of the stack's own env file.
+    pub(super) own_env: String,
     /// `.env`, as it is; `None` where there is none.
     pub(super) env_text: Option<&'a str>,
     /// `.env`, read.
@@ -52,7 +60,7 @@ pub(super) struct Rewriter<'d, 'a> {
     /// Entries that come, with the mapping they come to.
     pub(super) insertions: Vec<Insertion<'d>>,
     /// The texts of scalars with the shell's variables written in, where there are some.
-    pub(super) written: HashMap<NodeId, String>,
+    pub(super) written: NodeMap<String>,
 }
 
 pub(super) fn env_files_needed(
@@ -71,7 +79,7 @@ pub(super) fn env_files_needed(
             found.extend(listed.map(|listed| listed.file));
         }
     }
-    found.remove(&rewriter.own_env());
+    found.remove(&rewriter.own_env);
     found.into_iter().collect()
 }
 
@@ -116,18 +124,22 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         context: &'a Context<'a>,
     ) -> Self {
         let names = env.iter();
+        let base = base(context);
         let mut rewriter = Self {
             document,
             services: services::services(document),
+            by_name: OnceCell::new(),
+            readers: OnceCell::new(),
             project: String::new(),
             splices: Splices::default(),
             refusals: Vec::new(),
             notices: Vec::new(),
-            elsewhere: HashSet::new(),
-            stays: HashSet::new(),
-            removals: Vec::new(),
-            covers: HashSet::new(),
+            elsewhere: NodeSet::default(),
+            stays: NodeSet::default(),
+            removals: BTreeMap::new(),
+            covers: NodeSet::default(),
             context,
+            own_env: base.local(context.env_file),
             env_text,
             env,
             insertions: Vec::new(),
@@ -135,7 +147,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect(),
             desired: BTreeMap::new(),
-            written: HashMap::new(),
+            written: NodeMap::default(),
         };
         rewriter.project = project::name(document, context, &|name| rewriter.here(name));
         rewriter
@@ -151,14 +163,13 @@ impl<'d, 'a> Rewriter<'d, 'a> {
     }
 
     pub(super) fn base(&self) -> Base<'a> {
-        Base {
-            dir: self.context.stack_dir,
-            home: self.context.home,
-        }
+        base(self.context)
     }
 
-    pub(super) fn own_env(&self) -> String {
-        self.base().local(self.context.env_file)
+    fn named(&self, name: &str) -> Option<Service<'d>> {
+        let services = self.services.iter();
+        let by_name = || services.map(|&service| (service.name, service)).collect();
+        self.by_name.get_or_init(by_name).get(name).copied()
     }
 
     pub(super) fn listed(&self, service: Service<'d>, cargo: &Cargo) -> Vec<Listed<'d>> {
@@ -168,6 +179,11 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         })
     }
 
+    /// The service after those it extends, the outermost base first.
+    pub(super) fn chain(&self, service: Service<'d>) -> Vec<Service<'d>> {
+        env_files::chain(service, |name| self.named(name))
+    }
+
     fn other_files(&mut self) {
         let found = project::other_files(self.document, self.context, &|name| self.here(name));
         self.refusals.extend(found);
@@ -175,13 +191,14 @@ impl<'d, 'a> Rewriter<'d, 'a> {
 
     /// A scalar's text with its variables replaced; `None` where there is none, or it is refused.
     pub(super) fn read(&self, node: Node<'d>) -> Option<String> {
-        interpolate(node.as_str()?, &|name| self.here(name)).ok()
+        let read = interpolate(node.as_str()?, &|name| self.here(name)).ok()?;
+        Some(read.into_owned())
     }
 
     /// A scalar's text, the shell's variables written in.
-    pub(super) fn text_of(&self, node: Node<'d>) -> Option<String> {
-        let written = self.written.get(&node.resolved().id()).cloned();
-        written.or_else(|| node.as_str().map(str::to_owned))
+    pub(super) fn text_of(&self, node: Node<'d>) -> Option<&str> {
+        let written = self.written.get(&node.resolved().id());
+        written.map(String::as_str).or_else(|| node.as_str())
     }
 
     /// Asks for a new text of a scalar.
@@ -236,7 +253,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         for &service in &self.services {
             places.extend(paths::of_service(service, &here));
         }
-        let mut seen: HashMap<NodeId, Role> = HashMap::new();
+        let mut seen: NodeMap<Role> = NodeMap::default();
         for (node, role) in places {
             let id = node.resolved().id();
             let (Some(text), None) = (
@@ -245,7 +262,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             ) else {
                 continue;
             };
-            let new = paths::absolute(&text, role, &self.base(), &|name| self.here(name));
+            let new = paths::absolute(text, role, &self.base(), &|name| self.here(name));
             let Ok(new) = new else {
                 self.refusals.push(Refusal::at(
                     node,
@@ -257,7 +274,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             };
             let Some(new) = new else {
                 // Another place may want it otherwise.
-                self.desire_as_it_is(node, text);
+                self.desire_as_it_is(node, text.to_owned());
                 continue;
             };
             if new.today {
@@ -276,27 +293,24 @@ impl<'d, 'a> Rewriter<'d, 'a> {
     pub(super) fn is_shared(&self, service: Service<'d>) -> bool {
         let mapping = service.node.resolved();
         service.node.kind() == Kind::Alias
-            || mapping.anchor().is_some()
-                && self
-                    .services
-                    .iter()
-                    .filter(|other| other.name != service.name)
-                    .any(|other| {
-                        mappings(other.node)
-                            .iter()
-                            .any(|node| node.id() == mapping.id())
-                    })
+            || mapping.anchor().is_some() && self.readers()[&mapping.id()] > 1
+    }
+
+    /// How many services read each mapping.
+    fn readers(&self) -> &NodeMap<usize> {
+        self.readers.get_or_init(|| {
+            let mut readers = NodeMap::default();
+            let services = self.services.iter();
+            for mapping in services.flat_map(|service| service.node.mappings()) {
+                *readers.entry(mapping.id()).or_default() += 1;
+            }
+            readers
+        })
     }
 
     /// Marks an entry to go.
     pub(super) fn remove(&mut self, entry: Entry<'d>) {
-        if !self
-            .removals
-            .iter()
-            .any(|known| known.key.id() == entry.key.id())
-        {
-            self.removals.push(entry);
-        }
+        self.removals.insert(entry.key.id(), entry);
     }
 
     pub(super) fn replace(
@@ -323,5 +337,12 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             "this cannot be changed where it is written",
             "write it on lines of its own",
         ));
+    }
+}
+
+fn base<'a>(context: &Context<'a>) -> Base<'a> {
+    Base {
+        dir: context.stack_dir,
+        home: context.home,
     }
 }

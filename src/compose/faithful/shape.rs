@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::{
-    super::document::{Document, Entry, Kind, Node, NodeId, ScalarType},
+    super::document::{Document, Entry, Kind, Node, NodeId, NodeMap, ScalarType},
     Reason, Refusal,
     rewriter::Rewriter,
 };
@@ -184,10 +184,13 @@ impl<'d> Rewriter<'d, '_> {
         seen: &mut HashSet<(NodeId, *const Place)>,
     ) {
         let Place(_, takes, below) = place;
+        let found = is(node);
+        if takes.contains(&found) && below.is_empty() {
+            return;
+        }
         if !seen.insert((node.resolved().id(), std::ptr::from_ref(place))) {
             return;
         }
-        let found = is(node);
         if !takes.contains(&found) {
             let takes: Vec<_> = takes.iter().copied().map(named).collect();
             let what = format!(
@@ -196,9 +199,6 @@ impl<'d> Rewriter<'d, '_> {
                 takes.join(" or ")
             );
             self.refusals.push(wrong(place_of(shown, node), what));
-            return;
-        }
-        if below.is_empty() {
             return;
         }
         for Entry { key, value } in node.entries() {
@@ -238,40 +238,27 @@ impl std::fmt::Display for Step<'_> {
 
 /// An alias inside what it points at, or aliases that make too much of the text.
 fn endless(document: &Document) -> Option<Refusal> {
-    // How much each collection that is anchored makes, and those that are open, the innermost last.
-    let mut sizes: std::collections::HashMap<NodeId, u64> = std::collections::HashMap::new();
+    // How much each anchored collection makes; those that are open, and what was made before them.
+    let mut sizes: NodeMap<u64> = NodeMap::default();
     let mut open: Vec<(Node<'_>, u64)> = Vec::new();
-    let mut written = 0;
-    for node in document.nodes() {
-        while let Some(&(above, size)) = open.last() {
-            if above.holds(node) {
-                break;
-            }
-            open.pop();
-            if above.anchor().is_some() {
-                sizes.insert(above.id(), size);
-            }
-            if let Some((_, outer)) = open.last_mut() {
-                *outer = outer.saturating_add(size);
-            }
+    let mut made: u64 = 0;
+    for (written, node) in (1..).zip(document.nodes()) {
+        while let Some((above, before)) = open.pop_if(|(above, _)| !above.holds(node)) {
+            sizes.insert(above.id(), made - before);
         }
-        written += 1;
-        let mut size = 1;
         if node.kind() == Kind::Alias {
             let target = node.resolved();
             if target.holds(node) {
                 return Some(wrong(node, "the alias stands inside what it points at"));
             }
-            size = sizes.get(&target.id()).copied().unwrap_or(1);
+            let size = sizes.get(&target.id()).copied().unwrap_or(1);
+            made = made.saturating_add(size);
+        } else {
+            if node.anchor().is_some() && !node.is_scalar() {
+                open.push((node, made));
+            }
+            made = made.saturating_add(1);
         }
-        if matches!(node.kind(), Kind::Sequence(_) | Kind::Mapping(_)) {
-            open.push((node, size));
-        } else if let Some((_, outer)) = open.last_mut() {
-            *outer = outer.saturating_add(size);
-        }
-        let made = open
-            .iter()
-            .fold(0u64, |sum, (_, size)| sum.saturating_add(*size));
         if made > MOST_NODES.max(10 * written) {
             let what = format!("aliases make more than {MOST_NODES} nodes of this text");
             return Some(wrong(node, what));

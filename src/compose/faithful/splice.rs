@@ -1,14 +1,10 @@
 //! Edits on byte spans, and what they make of the nodes of the text.
 #![deny(clippy::disallowed_methods)]
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt::Write,
-    ops::Range,
-};
+use std::{fmt::Write, ops::Range};
 
 use super::{
-    super::document::{Document, Entry, Kind, Layout, Node, NodeId, Style},
+    super::document::{Document, Entry, Kind, Layout, Node, NodeMap, NodeSet, Style},
     block,
 };
 
@@ -35,15 +31,15 @@ pub(super) struct Edit {
 #[derive(Default)]
 pub(super) struct Expected {
     /// New values of scalars.
-    pub(super) scalars: HashMap<NodeId, String>,
+    pub(super) scalars: NodeMap<String>,
     /// Keys that go with their values, and items that go.
-    pub(super) removed: HashSet<NodeId>,
+    pub(super) removed: NodeSet,
     /// Keys in whose place others come.
-    pub(super) replaced: HashMap<NodeId, Vec<(String, Value)>>,
+    pub(super) replaced: NodeMap<Vec<(String, Value)>>,
     /// New entries in front of a key.
-    pub(super) before: HashMap<NodeId, Vec<(String, Value)>>,
+    pub(super) before: NodeMap<Vec<(String, Value)>>,
     /// New entries or items at the front of a collection.
-    pub(super) front: HashMap<NodeId, Vec<(String, Value)>>,
+    pub(super) front: NodeMap<Vec<(String, Value)>>,
 }
 
 /// A value that is written anew.
@@ -293,6 +289,9 @@ fn scalar_text(node: Node<'_>, value: &str, raw: Option<String>) -> Result<Strin
 
 /// Whether a value reads the same without quotes where `before` stood without them.
 fn is_plain(value: &str, before: &str) -> bool {
+    if is_surely_plain(value) {
+        return true;
+    }
     // What holds a bracket or comma without quotes stands in no flow collection.
     let (line, key) = if before.contains(['{', '}', '[', ']', ',']) {
         (format!("k: {value}"), true)
@@ -314,6 +313,16 @@ fn is_plain(value: &str, before: &str) -> bool {
     let is_it =
         |node: Node<'_>| node.kind() == Kind::Scalar(Style::Plain) && node.as_str() == Some(value);
     is_alone && read.is_some_and(is_it)
+}
+
+/// Whether a value is one of the paths and mounts that most are, which the parser need not be asked about.
+fn is_surely_plain(value: &str) -> bool {
+    let is_safe =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-');
+    value.starts_with('/')
+        && value
+            .split(':')
+            .all(|part| !part.is_empty() && part.bytes().all(is_safe))
 }
 
 /// A value in double quotes, on one line.
@@ -368,7 +377,7 @@ fn removal(
         Kind::Sequence(Layout::Block) | Kind::Mapping(Layout::Block)
     );
     if is_block {
-        let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line = collection.document().line_start(start);
         if !text[line..start]
             .trim_start_matches('\u{feff}')
             .trim()
@@ -400,25 +409,21 @@ fn separator(collection: Node<'_>, at: usize) -> String {
     match collection.kind() {
         Kind::Sequence(Layout::Flow) | Kind::Mapping(Layout::Flow) => ", ".to_owned(),
         _ => {
-            let text = collection.document().text();
-            format!("{}{}", line_end(text), " ".repeat(column(text, at)))
+            let document = collection.document();
+            format!(
+                "{}{}",
+                document.line_end(),
+                " ".repeat(column(document, at))
+            )
         }
     }
 }
 
-fn column(text: &str, at: usize) -> usize {
-    let line = text[..at].rfind('\n').map_or(0, |at| at + 1);
-    text[line..at]
+fn column(document: &Document<'_>, at: usize) -> usize {
+    document.text()[document.line_start(at)..at]
         .trim_start_matches('\u{feff}')
         .chars()
         .count()
-}
-
-fn line_end(text: &str) -> &'static str {
-    match text.find('\n') {
-        Some(at) if text[..at].ends_with('\r') => "\r\n",
-        _ => "\n",
-    }
 }
 
 fn entries_text(collection: Node<'_>, at: usize, entries: &[(String, Value)]) -> Vec<String> {
@@ -426,8 +431,11 @@ fn entries_text(collection: Node<'_>, at: usize, entries: &[(String, Value)]) ->
         collection.kind(),
         Kind::Sequence(Layout::Flow) | Kind::Mapping(Layout::Flow)
     );
-    let text = collection.document().text();
-    let deeper = format!("{}{}", line_end(text), " ".repeat(column(text, at) + 2));
+    let document = collection.document();
+    let deeper = || {
+        let blanks = " ".repeat(column(document, at) + 2);
+        format!("{}{blanks}", document.line_end())
+    };
     let one = |(name, value): &(String, Value)| match value {
         Value::Item(item) if is_flow => quoted(item),
         Value::Item(item) => format!("- {}", quoted(item)),
@@ -439,6 +447,7 @@ fn entries_text(collection: Node<'_>, at: usize, entries: &[(String, Value)]) ->
             format!("{}: {{{}}}", key(name), inside.join(", "))
         }
         Value::Map(entries) => {
+            let deeper = deeper();
             let inside = entries
                 .iter()
                 .map(|entry| format!("{deeper}{}", flat(entry)));

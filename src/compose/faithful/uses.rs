@@ -1,12 +1,10 @@
 //! Nodes that an alias brings to a place where they are no path.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::HashSet;
-
-use super::super::document::{Document, Kind, Node, NodeId};
+use super::super::document::{Document, Kind, Node, NodeSet};
 
 /// The part of a compose file that a node stands in, as far as paths are concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Root,
     Services,
@@ -22,21 +20,24 @@ enum Part {
 }
 
 /// The scalars that stand, through an alias, at a place where they are not a path.
-pub(super) fn elsewhere(document: &Document) -> HashSet<NodeId> {
-    let mut found = HashSet::new();
+pub(super) fn elsewhere(document: &Document) -> NodeSet {
+    let mut found = NodeSet::default();
     if !document.nodes().any(|node| node.kind() == Kind::Alias) {
         return found;
     }
-    let mut seen = HashSet::new();
+    // One bit for each part that a node was seen in.
+    let mut seen = vec![0u16; document.nodes().len()];
     let mut ahead: Vec<_> = document
         .root()
         .map(|root| (root, Part::Root))
         .into_iter()
         .collect();
     while let Some((node, part)) = ahead.pop() {
-        if part == Part::Known || !seen.insert((node.id(), part)) {
+        let (seen, bit) = (&mut seen[node.id().index()], 1 << part as u16);
+        if part == Part::Known || *seen & bit != 0 {
             continue;
         }
+        *seen |= bit;
         if node.kind() == Kind::Alias {
             let part = if part == Part::Other {
                 Part::Brought

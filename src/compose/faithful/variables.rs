@@ -1,14 +1,11 @@
 //! Variables: what cannot be read is refused, and what only the caller's shell defines is written out.
 #![deny(clippy::disallowed_methods)]
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashSet},
-};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
     super::{
-        document::{Kind, Node},
+        document::{Kind, Node, NodeSet},
         interpolate::{InterpolateError, escaped, interpolate},
     },
     Notice, Reason, Refusal,
@@ -34,12 +31,10 @@ impl<'d> Rewriter<'d, '_> {
         if !self.document.text().contains('$') {
             return;
         }
-        let keys: HashSet<_> = self
-            .document
-            .nodes()
-            .flat_map(Node::own_entries)
-            .map(|entry| entry.key.id())
-            .collect();
+        let mut is_key = vec![false; self.document.nodes().len()];
+        for entry in self.document.nodes().flat_map(Node::own_entries) {
+            is_key[entry.key.id().index()] = true;
+        }
         let mut unset: BTreeMap<String, usize> = BTreeMap::new();
         for node in self.document.nodes() {
             let Kind::Scalar(_) = node.kind() else {
@@ -48,7 +43,7 @@ impl<'d> Rewriter<'d, '_> {
             let Some(text) = node.as_str().filter(|text| text.contains('$')) else {
                 continue;
             };
-            if keys.contains(&node.id()) {
+            if is_key[node.id().index()] {
                 continue;
             }
             if let Err(error) = interpolate(text, &|name| self.here(name)) {
@@ -95,7 +90,7 @@ impl<'d> Rewriter<'d, '_> {
 
     /// `environment` entries without a value, which take it from where compose runs.
     pub(super) fn bare_variables(&mut self) {
-        let mut seen = HashSet::new();
+        let mut seen = NodeSet::default();
         for service in self.services.clone() {
             let Some(environment) = service.node.get("environment") else {
                 continue;
@@ -104,7 +99,8 @@ impl<'d> Rewriter<'d, '_> {
                 continue;
             }
             for item in environment.items() {
-                let Some(name) = self.text_of(item).filter(|text| !text.contains('=')) else {
+                let name = self.text_of(item).filter(|text| !text.contains('='));
+                let Some(name) = name.map(str::to_owned) else {
                     continue;
                 };
                 if let Some((value, note)) = self.bare(item, &name) {

@@ -1,5 +1,7 @@
 //! Whether a path means the same place to the manager as it meant to compose here.
 
+use std::borrow::Cow;
+
 use crate::compose::{
     interpolate::{Lookup, interpolate},
     services::{MountKind, MountSpec, starts_with_drive},
@@ -57,12 +59,15 @@ impl Places<'_> {
     /// A text as compose reads it here. `PWD`, `HOME` and `USER` are what every shell sets.
     pub(super) fn before(&self, text: &str) -> Option<String> {
         let lookup = |name: &str| (self.variables)(name).or_else(|| self.of_the_shell(name));
-        interpolate(text, &lookup).ok()
+        interpolate(text, &lookup).ok().map(Cow::into_owned)
     }
 
     /// A text as the manager reads it after the rewrite.
     fn after(&self, text: &str) -> Option<String> {
-        interpolate(&self.replaced(text), self.variables).ok()
+        let replaced = self.replaced(text);
+        interpolate(&replaced, self.variables)
+            .ok()
+            .map(Cow::into_owned)
     }
 
     /// Of a home and a user only matters that they are not the manager's.

@@ -80,7 +80,7 @@ impl Reader<'_> {
                         format!("invalid interpolation format for {path}: {error}")
                     }
                 })?;
-                Value::String(value)
+                Value::String(value.into_owned())
             }
         })
     }
