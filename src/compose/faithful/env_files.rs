@@ -187,7 +187,11 @@ impl Reading {
 /// Reads label files: one sees nothing but itself and those before it.
 pub(super) fn labels(sources: &Sources<'_>) -> Reading {
     let mut reading = Reading::default();
-    match read_in(Era::Old, sources, &RefCell::default()) {
+    let sources = Sources {
+        explicit: &Explicit::new(),
+        ..*sources
+    };
+    match read_in(Era::Old, &sources, &RefCell::default()) {
         Ok(found) => reading.values = found.into_iter().collect(),
         Err(error) => reading.unreadable = Some(error),
     }
