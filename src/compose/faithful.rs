@@ -31,6 +31,7 @@ mod variables;
 use std::{collections::BTreeMap, fmt, ops::Range};
 
 pub use encode::encoded;
+pub use project::FOUND_BY_ITSELF;
 pub use refusal::{Reason, Refusal};
 
 use super::{dotenv::Variable, interpolate::Lookup};
