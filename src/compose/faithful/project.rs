@@ -136,7 +136,7 @@ fn one_file_of(files: &[&str], dir: &str) -> String {
         .map(|file| format!(" -f {}", word(file)))
         .collect();
     format!(
-        "make one file of them, with the values of .env in it, and name it: --file stacklift.yml (umask 077 && cd {} && docker compose{files} --profile '*' config --output stacklift.yml)",
+        "make one file of them, in which the values of .env are written, and name it with --file stacklift.yml: (umask 077 && cd {} && docker compose{files} --profile '*' config --output stacklift.yml)",
         word(dir)
     )
 }
