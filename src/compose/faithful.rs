@@ -16,6 +16,7 @@ mod encode;
 mod env;
 mod env_files;
 mod finish;
+mod keys;
 mod path;
 mod paths;
 mod project;
