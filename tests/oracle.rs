@@ -12,6 +12,8 @@ mod corpus;
 mod judge;
 #[path = "oracle/mutation.rs"]
 mod mutation;
+#[path = "oracle/several.rs"]
+mod several;
 
 use std::{
     collections::BTreeMap,
@@ -50,6 +52,20 @@ fn the_mutated_corpus_means_the_same_to_the_manager() {
 #[test]
 fn the_cases_mean_the_same_to_the_manager() {
     hold("cases", false, corpus::cases);
+}
+
+/// The command that a refusal of several files names makes one of them that means the same.
+#[test]
+fn several_files_made_one_mean_the_same_to_the_manager() {
+    let Some(compose) = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from) else {
+        eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
+        return;
+    };
+    let compose = std::path::absolute(compose).expect("a path");
+    for (name, files) in several::STACKS {
+        let made = judge::made_one(&compose, files);
+        assert_eq!(made, Ok(()), "{name}");
+    }
 }
 
 /// N11: what is written into `stack.env` reaches a container, and a `${…}`, as it was.

@@ -16,6 +16,7 @@ mod encode;
 mod env;
 mod env_files;
 mod finish;
+mod keys;
 mod path;
 mod paths;
 mod project;
@@ -31,6 +32,7 @@ mod variables;
 use std::{collections::BTreeMap, fmt, ops::Range};
 
 pub use encode::encoded;
+pub use project::FOUND_BY_ITSELF;
 pub use refusal::{Reason, Refusal};
 
 use super::{dotenv::Variable, interpolate::Lookup};

@@ -160,7 +160,7 @@ fn a_refusal_shows_every_place() {
         "for 2 reasons",
         "docker-compose.yml:1:10: `include` names files that the manager cannot read\n1 | include: [x.yml]\n  |          ^\n",
         "docker-compose.yml:5:15: the env file ",
-        "docker compose -f docker-compose.yml config --no-interpolate",
+        "docker compose -f docker-compose.yml --profile '*' config --output stacklift.yml",
     ] {
         assert!(run.err.contains(said), "{}", run.err);
     }

@@ -81,7 +81,7 @@ impl<'a> Judge<'a> {
             text
         };
         let env = fs::read_to_string(dir.join(".env")).ok();
-        let original = self.original(&dir, file);
+        let original = original(self.compose, &dir, &["-f", file]);
         let rewritten = rewrite(&dir, file, &text, env.as_deref());
         let original = match original {
             Ok(original) => original,
@@ -95,7 +95,7 @@ impl<'a> Judge<'a> {
             Err(refusals) => return Verdict::Refused(told(refusals)),
         };
         fs::rename(&root, self.folder.path().join("gone")).expect("rename");
-        let held = match self.held(&rewritten) {
+        let held = match held(self.compose, self.folder.path(), &rewritten) {
             Ok(held) => held,
             Err(why) => return Verdict::Different(format!("the manager fails: {why}")),
         };
@@ -130,42 +130,86 @@ impl<'a> Judge<'a> {
             fs::write(dir.join(".env"), env + &added).expect("write");
         }
     }
+}
 
-    fn original(&self, dir: &Path, file: &str) -> Result<Value, String> {
-        let mut command = Command::new(self.compose);
-        command
-            .args(["-f", file, "config", "--format", "json"])
-            .current_dir(dir)
-            .env_clear();
-        command
-            .envs([("HOME", HOME), ("USER", USER)])
-            .env("PWD", dir);
-        json(&mut command)
-    }
+/// What compose makes of the files that `arguments` name, as here.
+fn original(compose: &Path, dir: &Path, arguments: &[&str]) -> Result<Value, String> {
+    let mut command = Command::new(compose);
+    command.args(arguments).args(["config", "--format", "json"]);
+    json(as_here(&mut command, dir))
+}
 
-    /// The rewrite as the manager holds it: another folder, `stack.env` beside it, another home.
-    fn held(&self, rewritten: &faithful::Faithful) -> Result<Value, String> {
-        let folder = self.folder.path().join("data/compose/7");
-        fs::create_dir_all(&folder).expect("create");
-        fs::write(folder.join("docker-compose.yml"), &rewritten.text).expect("write");
-        let mut command = Command::new(self.compose);
-        command.args(["-p", &rewritten.project, "-f", "docker-compose.yml"]);
-        if !rewritten.env.is_empty() {
-            fs::write(folder.join("stack.env"), rewritten.stack_env()).expect("write");
-            command.args(["--env-file", "stack.env"]);
-        }
-        command
-            .args(["config", "--format", "json"])
-            .current_dir(&folder)
-            .env_clear();
-        command
-            .env("HOME", "/root-of-the-manager")
-            .env("HOSTNAME", "0123456789ab")
-            .env("PATH", "/bin");
-        let mut held = json(&mut command)?;
-        compare::without_fragments(&mut held);
-        Ok(held)
+/// The shell that the stack is started from.
+fn as_here<'c>(command: &'c mut Command, dir: &Path) -> &'c mut Command {
+    command.current_dir(dir).env_clear();
+    command
+        .envs([("HOME", HOME), ("USER", USER)])
+        .env("PWD", dir)
+}
+
+/// The rewrite as the manager holds it below `folder`: `stack.env` beside it, another home.
+fn held(compose: &Path, folder: &Path, rewritten: &faithful::Faithful) -> Result<Value, String> {
+    let folder = folder.join("data/compose/7");
+    fs::create_dir_all(&folder).expect("create");
+    fs::write(folder.join("docker-compose.yml"), &rewritten.text).expect("write");
+    let mut command = Command::new(compose);
+    command.args(["-p", &rewritten.project, "-f", "docker-compose.yml"]);
+    if !rewritten.env.is_empty() {
+        fs::write(folder.join("stack.env"), rewritten.stack_env()).expect("write");
+        command.args(["--env-file", "stack.env"]);
     }
+    command
+        .args(["config", "--format", "json"])
+        .current_dir(&folder)
+        .env_clear();
+    command
+        .env("HOME", "/root-of-the-manager")
+        .env("HOSTNAME", "0123456789ab")
+        .env("PATH", "/bin");
+    let mut held = json(&mut command)?;
+    compare::without_fragments(&mut held);
+    Ok(held)
+}
+
+/// A stack of several files, made one as the refusal says, and that one rewritten; the error says where it
+/// is not what the several files were.
+pub fn made_one(compose: &Path, files: &[(&str, &str)]) -> Result<(), String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().join("host");
+    let dir = root.join("web");
+    for (file, text) in files {
+        let file = dir.join(file);
+        fs::create_dir_all(file.parent().expect("a parent")).expect("create");
+        fs::write(file, text).expect("write");
+    }
+    let read = |file: &str| fs::read_to_string(dir.join(file)).ok();
+    let env = read(".env");
+    let original = original(compose, &dir, &[])?;
+    let text = read("docker-compose.yml").expect("a text");
+    let Err(refusals) = rewrite(&dir, "docker-compose.yml", &text, env.as_deref()) else {
+        return Err("several files are taken for one".into());
+    };
+    let hint = refusals
+        .iter()
+        .find(|refusal| refusal.reason == faithful::Reason::SeveralFiles)
+        .map(|refusal| refusal.hint.as_str())
+        .ok_or("not refused for several files")?;
+    let (_, said) = hint.split_once('(').ok_or("no command")?;
+    let said = said.trim_end_matches(')');
+    let said = said.replace("docker compose", compose.to_str().expect("UTF-8"));
+    let mut shell = Command::new("/bin/sh");
+    let made = as_here(shell.args(["-c", &said]), &dir).output();
+    let made = made.expect("a shell");
+    if !made.status.success() {
+        return Err(String::from_utf8_lossy(&made.stderr).into_owned());
+    }
+    let text = read("stacklift.yml").ok_or("no file was made")?;
+    let rewritten = rewrite(&dir, "stacklift.yml", &text, env.as_deref());
+    let rewritten = rewritten.map_err(|refusals| format!("{:?}", told(refusals)))?;
+    fs::rename(&root, folder.path().join("gone")).expect("rename");
+    let held = held(compose, folder.path(), &rewritten)?;
+    let expected = compare::expected(original, &rewritten.project);
+    compare::difference(&expected, &held).map_or(Ok(()), Err)
 }
 
 /// Kind and message of each refusal.
@@ -196,8 +240,7 @@ fn rewrite(
     let mut files = EnvFiles::new();
     let none = EnvFiles::new();
     let beside = Path::new(dir).join("docker-compose.override.yml");
-    let overrides: Vec<String> = beside
-        .exists()
+    let overrides: Vec<String> = (faithful::FOUND_BY_ITSELF.contains(&file) && beside.exists())
         .then(|| "docker-compose.override.yml".into())
         .into_iter()
         .collect();

@@ -10,14 +10,6 @@ use crate::{
     stack::{Source, Stack},
 };
 
-/// The names under which compose finds a file by itself; only then it looks for an override.
-const FOUND_BY_ITSELF: [&str; 4] = [
-    "compose.yaml",
-    "compose.yml",
-    "docker-compose.yml",
-    "docker-compose.yaml",
-];
-
 const OVERRIDES: [&str; 4] = [
     "compose.override.yml",
     "compose.override.yaml",
@@ -31,7 +23,7 @@ const AROUND: usize = 60;
 /// Rewrites the stack; the error shows every refusal with its line.
 pub(super) fn rewrite(stack: &Stack, source: &Source) -> Result<Faithful> {
     let home = env::var("HOME").ok().filter(|home| !home.is_empty());
-    let is_found = FOUND_BY_ITSELF.contains(&stack.file());
+    let is_found = faithful::FOUND_BY_ITSELF.contains(&stack.file());
     let overrides: Vec<String> = OVERRIDES
         .into_iter()
         .filter(|name| is_found && stack.dir().join(name).is_file())

@@ -1,11 +1,11 @@
 //! From what is to change to the text that is sent, and its proof.
 #![deny(clippy::disallowed_methods)]
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use super::{
     super::{
-        document::{Document, Entry, Kind, Node, NodeMap, Position, Style},
+        document::{Document, Entry, Kind, Layout, Node, NodeId, NodeMap, Position, Style},
         dotenv::Variable,
         services::services,
     },
@@ -113,6 +113,7 @@ impl<'d> Rewriter<'d, '_> {
                 }
             }
         }
+        let mut by_holder: BTreeMap<NodeId, (Node<'d>, Vec<Entry<'d>>)> = BTreeMap::new();
         for (key, entry) in std::mem::take(&mut self.removals) {
             let Some(&holder) = holders.get(&key) else {
                 continue;
@@ -125,13 +126,24 @@ impl<'d> Rewriter<'d, '_> {
                     .replace_entry(holder, entry, nothing, (what, why, false));
                 continue;
             }
-            let what = format!("`{}` is taken out", entry.name().unwrap_or_default());
-            if self
-                .splices
-                .remove_entry(holder, entry, (what, LEFT_OUT))
-                .is_err()
-            {
-                self.refuse_unwritable(entry.key);
+            let (_, entries) = by_holder.entry(holder.id()).or_insert((holder, Vec::new()));
+            entries.push(entry);
+        }
+        for (holder, entries) in by_holder.into_values() {
+            let what =
+                |entry: Entry<'_>| format!("`{}` is taken out", entry.name().unwrap_or_default());
+            let is_block = holder.kind() == Kind::Mapping(Layout::Block);
+            if is_block && holder.own_entries().count() == entries.len() {
+                // Nothing at all would be no mapping, and what merges it needs one.
+                let what: Vec<_> = entries.into_iter().map(what).collect();
+                self.splices.empty(holder, (what.join(", "), LEFT_OUT));
+                continue;
+            }
+            for entry in entries {
+                let note = (what(entry), LEFT_OUT);
+                if self.splices.remove_entry(holder, entry, note).is_err() {
+                    self.refuse_unwritable(entry.key);
+                }
             }
         }
     }

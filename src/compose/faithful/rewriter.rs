@@ -94,6 +94,7 @@ pub(super) fn rewrite(
     rewriter.shape().map_err(|refusal| vec![refusal])?;
     if rewriter.refusals.is_empty() {
         rewriter.references();
+        rewriter.unknown_keys();
     }
     rewriter.elsewhere = uses::elsewhere(&document);
     rewriter.other_files();

@@ -78,7 +78,7 @@ const SERVICE: &[Place] = &[
     Place("volumes_from", &[List], TEXTS),
     Place("network_mode", TEXT, &[]),
     Place("ipc", TEXT, &[]),
-    Place("pid", &[Nothing, Text], &[]),
+    Place("pid", TEXT, &[]),
 ];
 
 const MOUNT: &[Place] = &[

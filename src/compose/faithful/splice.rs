@@ -34,6 +34,8 @@ pub(super) struct Expected {
     pub(super) scalars: NodeMap<String>,
     /// Keys that go with their values, and items that go.
     pub(super) removed: NodeSet,
+    /// Mappings in block style that have nothing left, and are written in brackets.
+    pub(super) emptied: NodeSet,
     /// Keys in whose place others come.
     pub(super) replaced: NodeMap<Vec<(String, Value)>>,
     /// New entries in front of a key.
@@ -124,6 +126,16 @@ impl Splices {
         self.expected.removed.insert(entry.key.id());
         self.push(span, String::new(), None, what, why);
         Ok(())
+    }
+
+    /// Takes everything out of a mapping in block style.
+    pub(super) fn empty(&mut self, mapping: Node<'_>, (what, why): (String, &'static str)) {
+        let entries = mapping.own_entries().map(|entry| entry.key.id());
+        self.expected.removed.extend(entries);
+        self.expected.emptied.insert(mapping.id());
+        let span = mapping.span();
+        let span = span.start..trimmed_end(mapping.document().text(), &span);
+        self.push(span, "{}".to_owned(), None, what, why);
     }
 
     /// Takes an item out of a list.
