@@ -10,6 +10,8 @@ mod compare;
 mod corpus;
 #[path = "oracle/judge.rs"]
 mod judge;
+#[path = "oracle/losses.rs"]
+mod losses;
 #[path = "oracle/mutation.rs"]
 mod mutation;
 
@@ -24,6 +26,7 @@ use std::{
 
 use corpus::Stack;
 use judge::{Judge, Verdict};
+use losses::Account;
 use proptest::{
     strategy::{Strategy, ValueTree},
     test_runner::{Config, TestRunner},
@@ -52,6 +55,24 @@ fn the_cases_mean_the_same_to_the_manager() {
     hold("cases", false, corpus::cases);
 }
 
+/// B01 and B02: what the literal rewrite is said to lose is what it loses.
+#[test]
+fn what_is_said_to_be_lost_is_lost() {
+    let folder = std::env::var_os("STACKLIFT_CORPUS").map(PathBuf::from);
+    let corpus = || folder.as_deref().map(corpus::read).unwrap_or_default();
+    let bodies = [
+        ("corpus", false, corpus()),
+        ("mutated", true, corpus()),
+        ("cases", false, corpus::cases()),
+    ];
+    let mut wrong = 0;
+    for (what, mutate, stacks) in bodies {
+        let accounts = judged(&stacks, mutate, losses::account);
+        wrong += balance(what, &accounts);
+    }
+    assert_eq!(wrong, 0, "what is said to be lost is not what is lost");
+}
+
 /// N11: what is written into `stack.env` reaches a container, and a `${…}`, as it was.
 #[test]
 fn every_value_arrives_at_compose() {
@@ -71,15 +92,25 @@ fn every_value_arrives_at_compose() {
 
 /// Judges every stack; none may be different.
 fn hold(what: &str, mutate: bool, stacks: impl FnOnce() -> Vec<Stack>) {
+    let verdicts = judged(&stacks(), mutate, |judge| judge.verdict());
+    let wrong = report(what, &verdicts);
+    assert_eq!(wrong, 0, "{wrong} stacks are different at the manager");
+}
+
+/// What comes of each stack, by its name; nothing where there is no compose program.
+fn judged<T: Send>(
+    stacks: &[Stack],
+    mutate: bool,
+    judge: impl Fn(&Judge<'_>) -> T + Sync,
+) -> BTreeMap<String, T> {
     let Some(compose) = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from) else {
         eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
-        return;
+        return BTreeMap::new();
     };
     let compose = std::path::absolute(compose).expect("a path");
-    let stacks = stacks();
     let only = std::env::var("STACKLIFT_ORACLE_ONLY").unwrap_or_default();
     let next = AtomicUsize::new(0);
-    let verdicts = Mutex::new(BTreeMap::new());
+    let found = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -89,15 +120,40 @@ fn hold(what: &str, mutate: bool, stacks: impl FnOnce() -> Vec<Stack>) {
                     if !stack.name().contains(&only) {
                         continue;
                     }
-                    let verdict = Judge::new(&compose, stack, at, mutate).verdict();
-                    verdicts.lock().expect("lock").insert(stack.name(), verdict);
+                    let one = judge(&Judge::new(&compose, stack, at, mutate));
+                    found.lock().expect("lock").insert(stack.name(), one);
                 }
             });
         }
     });
-    let verdicts = verdicts.into_inner().expect("lock");
-    let wrong = report(what, &verdicts);
-    assert_eq!(wrong, 0, "{wrong} stacks are different at the manager");
+    found.into_inner().expect("lock")
+}
+
+/// Prints what is lost and what is said to be; how much of it does not agree.
+fn balance(what: &str, accounts: &BTreeMap<String, Account>) -> usize {
+    let (mut loadable, mut refused, mut agree) = (0, 0, 0);
+    let (mut real, mut said, mut silent, mut false_alarms) = (0, 0, 0, 0);
+    for (name, account) in accounts.iter().filter(|(_, account)| account.loadable) {
+        loadable += 1;
+        refused += usize::from(account.refused.is_some());
+        real += account.real;
+        said += account.said;
+        silent += account.silent.len();
+        false_alarms += account.false_alarms.len();
+        if account.silent.is_empty() && account.false_alarms.is_empty() {
+            agree += 1;
+        }
+        for place in &account.silent {
+            println!("{what}: NOT SAID: {name}: {place}");
+        }
+        for loss in &account.false_alarms {
+            println!("{what}: NOT LOST: {name}: {loss}");
+        }
+    }
+    println!(
+        "{what}: losses of {loadable} stacks ({refused} refused by the manager's compose): {agree} agree; {real} differences, {said} said, {silent} not said, {false_alarms} not lost"
+    );
+    silent + false_alarms
 }
 
 /// Prints the sums and what is not equal; how many are different.

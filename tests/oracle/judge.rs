@@ -44,6 +44,20 @@ pub struct Judge<'a> {
     folder: TempDir,
 }
 
+/// A stack where it was started by hand.
+pub struct Host {
+    /// The folder that holds all its files.
+    pub root: PathBuf,
+    /// The stack's directory below it.
+    pub dir: PathBuf,
+    /// The compose file's name in that.
+    pub file: String,
+    /// The compose text.
+    pub text: String,
+    /// `.env`
+    pub env: Option<String>,
+}
+
 impl<'a> Judge<'a> {
     pub fn new(compose: &'a Path, stack: &'a Stack, at: usize, mutate: bool) -> Self {
         Self {
@@ -55,34 +69,32 @@ impl<'a> Judge<'a> {
         }
     }
 
-    pub fn verdict(&self) -> Verdict {
+    /// Puts the stack where it was started by hand; `None` where its text is not UTF-8.
+    pub fn host(&self) -> Option<Host> {
         let root = self.folder.path().join("host");
         let dir = self.stack.copy_to(&root);
-        let file = self
-            .stack
-            .compose
-            .file_name()
-            .and_then(|name| name.to_str())
-            .expect("a name");
-        let Ok(text) = fs::read_to_string(dir.join(file)) else {
+        let file = self.stack.compose.file_name()?.to_str()?.to_owned();
+        let text = fs::read_to_string(dir.join(&file)).ok()?;
+        let text = self.prepared(&dir, &file, text);
+        let env = fs::read_to_string(dir.join(".env")).ok();
+        Some(Host {
+            root,
+            dir,
+            file,
+            text,
+            env,
+        })
+    }
+
+    pub fn verdict(&self) -> Verdict {
+        let Some(host) = self.host() else {
             return Verdict::NotLoadable {
                 why: "not UTF-8".into(),
                 accepted: false,
             };
         };
-        if !self.stack.is_case {
-            self.stand_in(&dir, &text);
-        }
-        let text = if self.mutate {
-            let text = mutation::mutated(&text, &dir, self.at);
-            fs::write(dir.join(file), &text).expect("write");
-            text
-        } else {
-            text
-        };
-        let env = fs::read_to_string(dir.join(".env")).ok();
-        let original = self.original(&dir, file);
-        let rewritten = rewrite(&dir, file, &text, env.as_deref());
+        let original = self.original(&host, &[]);
+        let rewritten = rewrite(&host);
         let original = match original {
             Ok(original) => original,
             Err(why) => {
@@ -105,8 +117,8 @@ impl<'a> Judge<'a> {
                 return Verdict::Refused(refusals.into_iter().map(one).collect());
             }
         };
-        fs::rename(&root, self.folder.path().join("gone")).expect("rename");
-        let held = match self.held(&rewritten) {
+        let held = self.held(host, &rewritten.project, &rewritten.text, &rewritten.stack_env(), &[]);
+        let held = match held {
             Ok(held) => held,
             Err(why) => return Verdict::Different(format!("the manager fails: {why}")),
         };
@@ -114,6 +126,19 @@ impl<'a> Judge<'a> {
             None => Verdict::Equal,
             Some(place) => Verdict::Different(place),
         }
+    }
+
+    /// The text as it is judged, in its directory.
+    fn prepared(&self, dir: &Path, file: &str, text: String) -> String {
+        if !self.stack.is_case {
+            self.stand_in(dir, &text);
+        }
+        if !self.mutate {
+            return text;
+        }
+        let text = mutation::mutated(&text, dir, self.at);
+        fs::write(dir.join(file), &text).expect("write");
+        text
     }
 
     /// Gives variables that nothing defines a value in `.env`.
@@ -142,30 +167,43 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn original(&self, dir: &Path, file: &str) -> Result<Value, String> {
+    /// The configuration of the stack where it was started.
+    pub fn original(&self, host: &Host, options: &[&str]) -> Result<Value, String> {
         let mut command = Command::new(self.compose);
         command
-            .args(["-f", file, "config", "--format", "json"])
-            .current_dir(dir)
+            .args(["-f", &host.file])
+            .args(options)
+            .args(["config", "--format", "json"])
+            .current_dir(&host.dir)
             .env_clear();
         command
             .envs([("HOME", HOME), ("USER", USER)])
-            .env("PWD", dir);
+            .env("PWD", &host.dir);
         json(&mut command)
     }
 
-    /// The rewrite as the manager holds it: another folder, `stack.env` beside it, another home.
-    fn held(&self, rewritten: &faithful::Faithful) -> Result<Value, String> {
+    /// A text as the manager holds it: another folder, `stack.env` beside it, another home, none of the
+    /// stack's files.
+    pub fn held(
+        &self,
+        host: Host,
+        project: &str,
+        text: &str,
+        env: &str,
+        options: &[&str],
+    ) -> Result<Value, String> {
+        fs::rename(host.root, self.folder.path().join("gone")).expect("rename");
         let folder = self.folder.path().join("data/compose/7");
         fs::create_dir_all(&folder).expect("create");
-        fs::write(folder.join("docker-compose.yml"), &rewritten.text).expect("write");
+        fs::write(folder.join("docker-compose.yml"), text).expect("write");
         let mut command = Command::new(self.compose);
-        command.args(["-p", &rewritten.project, "-f", "docker-compose.yml"]);
-        if !rewritten.env.is_empty() {
-            fs::write(folder.join("stack.env"), rewritten.stack_env()).expect("write");
+        command.args(["-p", project, "-f", "docker-compose.yml"]);
+        if !env.is_empty() {
+            fs::write(folder.join("stack.env"), env).expect("write");
             command.args(["--env-file", "stack.env"]);
         }
         command
+            .args(options)
             .args(["config", "--format", "json"])
             .current_dir(&folder)
             .env_clear();
@@ -179,13 +217,15 @@ impl<'a> Judge<'a> {
     }
 }
 
-fn rewrite(
-    dir: &Path,
-    file: &str,
-    text: &str,
-    env: Option<&str>,
-) -> Result<faithful::Faithful, Vec<faithful::Refusal>> {
-    let dir = dir.to_str().expect("UTF-8");
+fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Refusal>> {
+    with_context(host, |context| {
+        faithful::rewrite(&host.text, host.env.as_deref(), context)
+    })
+}
+
+/// What the rewrite has to know of the stack's host.
+pub fn with_context<T>(host: &Host, then: impl FnOnce(&Context<'_>) -> T) -> T {
+    let dir = host.dir.to_str().expect("UTF-8");
     let shell = |name: &str| match name {
         "HOME" => Some(HOME.to_owned()),
         "USER" => Some(USER.to_owned()),
@@ -194,7 +234,7 @@ fn rewrite(
     };
     let mut files = EnvFiles::new();
     let none = EnvFiles::new();
-    let beside = Path::new(dir).join("docker-compose.override.yml");
+    let beside = host.dir.join("docker-compose.override.yml");
     let overrides: Vec<String> = beside
         .exists()
         .then(|| "docker-compose.override.yml".into())
@@ -202,18 +242,18 @@ fn rewrite(
         .collect();
     let context = |files| Context {
         stack_dir: dir,
-        file,
+        file: &host.file,
         env_file: ".env",
         home: Some(HOME),
         shell: &shell,
         overrides: &overrides,
         env_files: files,
     };
-    for needed in faithful::env_files_needed(text, env, &context(&none)) {
+    for needed in faithful::env_files_needed(&host.text, host.env.as_deref(), &context(&none)) {
         let read = fs::read_to_string(PathBuf::from(&needed)).ok();
         files.insert(needed, read);
     }
-    faithful::rewrite(text, env, &context(&files))
+    then(&context(&files))
 }
 
 /// The values that do not arrive, with what arrives.
