@@ -135,7 +135,7 @@ fn balance(what: &str, accounts: &BTreeMap<String, Account>) -> usize {
     let (mut real, mut said, mut silent, mut false_alarms) = (0, 0, 0, 0);
     for (name, account) in accounts.iter().filter(|(_, account)| account.loadable) {
         loadable += 1;
-        refused += usize::from(account.refused.is_some());
+        refused += usize::from(account.refused);
         real += account.real;
         said += account.said;
         silent += account.silent.len();

@@ -117,7 +117,13 @@ impl<'a> Judge<'a> {
                 return Verdict::Refused(refusals.into_iter().map(one).collect());
             }
         };
-        let held = self.held(host, &rewritten.project, &rewritten.text, &rewritten.stack_env(), &[]);
+        let held = self.held(
+            host,
+            &rewritten.project,
+            &rewritten.text,
+            &rewritten.stack_env(),
+            &[],
+        );
         let held = match held {
             Ok(held) => held,
             Err(why) => return Verdict::Different(format!("the manager fails: {why}")),

@@ -7,7 +7,7 @@ use super::{
     super::{document::NodeId, interpolate::interpolate, services::Service},
     Notice, Reason, Refusal,
     carry::{Emission, others},
-    env_files::{self, Fate, Fates, Listed, Sources, chain},
+    env_files::{self, Fate, Fates, Listed, Sources},
     rewriter::Rewriter,
 };
 
@@ -136,7 +136,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         by_service: &HashMap<&'d str, Vec<Listed<'d>>>,
         fates: &Fates,
     ) -> Result<Emission<'d>, Refusal> {
-        let chain = chain(service, &self.services);
+        let chain = self.chain(service);
         let all: Vec<_> = chain
             .iter()
             .filter_map(|service| by_service.get(service.name))
@@ -172,13 +172,6 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         }
         emission.variables = found;
         Ok(emission)
-    }
-
-    fn env_file_text(&self, file: &str) -> Option<&'a str> {
-        if file == self.own_env() {
-            return self.env_text;
-        }
-        self.context.env_files.get(file)?.as_deref()
     }
 
     /// `environment` of a service with all that it extends, read as compose reads it.

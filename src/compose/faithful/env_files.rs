@@ -1,7 +1,7 @@
 //! The env files of the services: what each one is at the manager, and what a service gets from them.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::{
     super::{
@@ -40,29 +40,6 @@ pub(super) enum Fate {
     Carried,
     /// It has to be there and is not.
     Missing,
-}
-
-/// The service after those it extends, the outermost base first.
-pub(super) fn chain<'d>(service: Service<'d>, all: &[Service<'d>]) -> Vec<Service<'d>> {
-    let mut found = vec![service];
-    let mut seen = HashSet::from([service.name]);
-    let mut at = service;
-    while let Some(extends) = at.node.get("extends") {
-        if extends.get("file").is_some() {
-            break;
-        }
-        let name = extends.get("service").unwrap_or(extends).as_str();
-        let base = all.iter().find(|service| Some(service.name) == name);
-        match base {
-            Some(&base) if seen.insert(base.name) => {
-                found.push(base);
-                at = base;
-            }
-            _ => break,
-        }
-    }
-    found.reverse();
-    found
 }
 
 /// The `env_file` of a service, in its order.
@@ -192,12 +169,7 @@ fn read(sources: &Sources<'_>, era: Era) -> Result<Vec<(String, String)>, Refusa
                 (sources.here)(name).or_else(|| sources.explicit.get(name).cloned().flatten())
             }
         };
-        let result = if listed.raw {
-            raw(text, &lookup, found)
-        } else {
-            compose_dotenv_onto(text, &lookup, found).map_err(|error| error.to_string())
-        };
-        found = result.map_err(|error| {
+        found = read_onto(text, listed.raw, &lookup, found).map_err(|error| {
             Refusal::at(
                 listed.path,
                 Reason::BadEnvFile,
@@ -209,6 +181,20 @@ fn read(sources: &Sources<'_>, era: Era) -> Result<Vec<(String, String)>, Refusa
     found.retain(|(name, _)| !name.is_empty() && !sources.explicit.contains_key(name));
     found.sort();
     Ok(found)
+}
+
+/// What an env file sets, into variables that are there already.
+pub(in crate::compose) fn read_onto(
+    text: &str,
+    is_raw: bool,
+    lookup: Lookup<'_>,
+    there: Vec<(String, String)>,
+) -> Result<Vec<(String, String)>, String> {
+    if is_raw {
+        raw(text, lookup, there)
+    } else {
+        compose_dotenv_onto(text, lookup, there).map_err(|error| error.to_string())
+    }
 }
 
 /// `format: raw`: each line a name and what follows its `=`, nothing replaced.

@@ -1,44 +1,10 @@
-//! Which project the stack is here, and whether one text makes it.
+//! Whether one text makes the stack.
 #![deny(clippy::disallowed_methods)]
 
 use super::{
-    super::{
-        document::{Document, Node},
-        interpolate::interpolate,
-        services,
-    },
+    super::{document::Document, services},
     Context, Reason, Refusal,
 };
-
-/// The project's name as compose finds it: `COMPOSE_PROJECT_NAME`, the text's `name`, the directory's.
-pub(super) fn name(
-    document: &Document,
-    context: &Context<'_>,
-    here: &dyn Fn(&str) -> Option<String>,
-) -> String {
-    if let Some(name) = here("COMPOSE_PROJECT_NAME").filter(|name| !name.is_empty()) {
-        return name;
-    }
-    let written = document.get("name").and_then(Node::as_str);
-    let named = written
-        .and_then(|name| interpolate(name, &here).ok())
-        .map(|name| normalised(&name))
-        .filter(|name| !name.is_empty());
-    named.unwrap_or_else(|| {
-        let dir = context.stack_dir.trim_end_matches('/');
-        normalised(dir.rsplit('/').next().unwrap_or_default())
-    })
-}
-
-/// As compose normalises a name: lower case, nothing but `[a-z0-9_-]`, no `_` or `-` in front.
-fn normalised(name: &str) -> String {
-    let kept: String = name
-        .to_lowercase()
-        .chars()
-        .filter(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-'))
-        .collect();
-    kept.trim_start_matches(['_', '-']).to_owned()
-}
 
 /// What makes the stack out of more than one file.
 pub(super) fn other_files(

@@ -1,20 +1,23 @@
 //! The rewrite, step by step.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    ops::Deref,
+};
 
 use super::{
     super::{
         document::{Document, Entry, Kind, Node, NodeId},
         dotenv::compose_dotenv,
-        services::{self, Service},
+        places::{self, Role},
+        reader::Reader,
+        services::Service,
     },
     Context, Faithful, Notice, Reason, Refusal,
     carry::mappings,
     env_files::{self, Listed},
-    path::Base,
-    paths::{self, Role},
-    project, shell,
+    paths, project,
     splice::{Splices, Value},
     uses,
 };
@@ -26,9 +29,8 @@ pub(super) type Note = (String, &'static str, bool);
 type Insertion<'d> = (Node<'d>, Vec<(String, Value)>, Note);
 
 pub(super) struct Rewriter<'d, 'a> {
-    pub(super) document: &'d Document<'d>,
-    pub(super) services: Vec<Service<'d>>,
-    pub(super) project: String,
+    /// What the text means here.
+    pub(super) reader: Reader<'d, 'a>,
     pub(super) splices: Splices,
     pub(super) refusals: Vec<Refusal>,
     pub(super) notices: Vec<Notice>,
@@ -40,18 +42,20 @@ pub(super) struct Rewriter<'d, 'a> {
     pub(super) removals: Vec<Entry<'d>>,
     /// Those among them that would bring a merged one to light, and become an empty list.
     pub(super) covers: HashSet<NodeId>,
-    pub(super) context: &'a Context<'a>,
-    /// `.env`, as it is; `None` where there is none.
-    pub(super) env_text: Option<&'a str>,
-    /// `.env`, read.
-    pub(super) env: &'a [(String, String)],
-    pub(super) variables: HashMap<&'a str, &'a str>,
     /// New texts of scalars, with what is said of them.
     pub(super) desired: BTreeMap<NodeId, (String, Note)>,
     /// Entries that come, with the mapping they come to.
     pub(super) insertions: Vec<Insertion<'d>>,
     /// The texts of scalars with the shell's variables written in, where there are some.
     pub(super) written: HashMap<NodeId, String>,
+}
+
+impl<'d, 'a> Deref for Rewriter<'d, 'a> {
+    type Target = Reader<'d, 'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.reader
+    }
 }
 
 pub(super) fn env_files_needed(
@@ -62,7 +66,7 @@ pub(super) fn env_files_needed(
     let (Ok(document), Ok(env)) = (Document::parse(text), read_env(env_text, context)) else {
         return Vec::new();
     };
-    let rewriter = Rewriter::new(&document, env_text, &env, context);
+    let rewriter = Rewriter::new(Reader::new(&document, env_text, &env, context));
     let mut found = BTreeSet::new();
     for &service in &rewriter.services {
         let listed = rewriter.listed(service).unwrap_or_default();
@@ -79,7 +83,7 @@ pub(super) fn rewrite(
 ) -> Result<Faithful, Vec<Refusal>> {
     let document = Document::parse(text).map_err(|error| vec![Refusal::not_yaml(&error)])?;
     let env = read_env(env_text, context).map_err(|refusal| vec![refusal])?;
-    let mut rewriter = Rewriter::new(&document, env_text, &env, context);
+    let mut rewriter = Rewriter::new(Reader::new(&document, env_text, &env, context));
     rewriter.shape();
     if !rewriter.refusals.is_empty() {
         return Err(rewriter.refusals);
@@ -105,17 +109,9 @@ fn read_env(text: Option<&str>, context: &Context<'_>) -> Result<Vec<(String, St
 }
 
 impl<'d, 'a> Rewriter<'d, 'a> {
-    fn new(
-        document: &'d Document<'d>,
-        env_text: Option<&'a str>,
-        env: &'a [(String, String)],
-        context: &'a Context<'a>,
-    ) -> Self {
-        let names = env.iter();
-        let mut rewriter = Self {
-            document,
-            services: services::services(document),
-            project: String::new(),
+    fn new(reader: Reader<'d, 'a>) -> Self {
+        Self {
+            reader,
             splices: Splices::default(),
             refusals: Vec::new(),
             notices: Vec::new(),
@@ -123,38 +119,10 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             stays: HashSet::new(),
             removals: Vec::new(),
             covers: HashSet::new(),
-            context,
-            env_text,
-            env,
             insertions: Vec::new(),
-            variables: names
-                .map(|(name, value)| (name.as_str(), value.as_str()))
-                .collect(),
             desired: BTreeMap::new(),
             written: HashMap::new(),
-        };
-        rewriter.project = project::name(document, context, &|name| rewriter.here(name));
-        rewriter
-    }
-
-    /// What a variable is to compose here.
-    pub(super) fn here(&self, name: &str) -> Option<String> {
-        if name == "COMPOSE_PROJECT_NAME" && !self.project.is_empty() {
-            return Some(self.project.clone());
         }
-        let env = |name: &str| self.variables.get(name).map(|&value| value.to_owned());
-        shell::here(name, self.context.shell, &env)
-    }
-
-    pub(super) fn base(&self) -> Base<'a> {
-        Base {
-            dir: self.context.stack_dir,
-            home: self.context.home,
-        }
-    }
-
-    pub(super) fn own_env(&self) -> String {
-        self.base().local(self.context.env_file)
     }
 
     pub(super) fn listed(&self, service: Service<'d>) -> Result<Vec<Listed<'d>>, Vec<Refusal>> {
@@ -220,10 +188,10 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         let mut places = self
             .document
             .root()
-            .map(|root| paths::of_root(root, &here))
+            .map(|root| places::of_root(root, &here))
             .unwrap_or_default();
         for &service in &self.services {
-            places.extend(paths::of_service(service, &here));
+            places.extend(places::of_service(service, &here));
         }
         let mut seen: HashMap<NodeId, Role> = HashMap::new();
         for (node, role) in places {

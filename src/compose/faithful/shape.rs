@@ -47,7 +47,7 @@ impl Rewriter<'_, '_> {
                     .push(wrong(node, format!("`{section}` is no mapping")));
             }
         }
-        for service in &self.services {
+        for service in self.services.clone() {
             if !service.node.is_mapping() {
                 self.refusals.push(wrong(
                     service.node,

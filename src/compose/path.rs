@@ -1,7 +1,7 @@
 //! Where compose finds a path: against the stack's directory, or the home for `~`.
 #![deny(clippy::disallowed_methods)]
 
-use super::super::interpolate::{escaped, occurrences};
+use super::interpolate::{escaped, occurrences};
 
 /// What paths are resolved against.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ impl Base<'_> {
 }
 
 /// A path without `.`, `..` and doubled slashes, by its text alone.
-fn clean(path: &str) -> String {
+pub(super) fn clean(path: &str) -> String {
     without_dots(path.split('/'), |_| true)
 }
 
