@@ -67,7 +67,7 @@ fn what_is_said_to_be_lost_is_lost() {
     ];
     let mut wrong = 0;
     for (what, mutate, stacks) in bodies {
-        let accounts = judged(&stacks, mutate, losses::account);
+        let accounts = judged(&stacks, mutate, |judge| losses::account(&judge));
         wrong += balance(what, &accounts);
     }
     assert_eq!(wrong, 0, "what is said to be lost is not what is lost");
@@ -101,7 +101,7 @@ fn hold(what: &str, mutate: bool, stacks: impl FnOnce() -> Vec<Stack>) {
 fn judged<T: Send>(
     stacks: &[Stack],
     mutate: bool,
-    judge: impl Fn(&Judge<'_>) -> T + Sync,
+    judge: impl Fn(Judge<'_>) -> T + Sync,
 ) -> BTreeMap<String, T> {
     let Some(compose) = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from) else {
         eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
@@ -120,7 +120,7 @@ fn judged<T: Send>(
                     if !stack.name().contains(&only) {
                         continue;
                     }
-                    let one = judge(&Judge::new(&compose, stack, at, mutate));
+                    let one = judge(Judge::new(&compose, stack, at, mutate));
                     found.lock().expect("lock").insert(stack.name(), one);
                 }
             });

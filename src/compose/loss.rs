@@ -4,6 +4,7 @@
 //! by others and stands beside a [`TextLoss`]; whether the text itself is damaged is [`super::damage`]'s.
 #![deny(clippy::disallowed_methods)]
 
+mod both;
 mod finder;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use super::{
     faithful::OF_THE_MANAGER,
     reader::Reader,
 };
+use both::Both;
 use finder::Finder;
 
 /// Something that holds before the rewrite and not after.
@@ -173,7 +175,7 @@ pub fn losses(
     let sent = read.unwrap_or_else(|_| variables.clone());
     let here = Reader::new(document, env, &variables, context);
     let there = Reader::new(document, Some(&stack_env), &sent, &manager);
-    let mut found = Finder::new(here, there).losses();
+    let mut found = Finder::new(Both { here, there }).losses();
     found.extend(unreadable);
     found
 }

@@ -85,6 +85,23 @@ impl<'d, 'a> Reader<'d, 'a> {
         interpolate(text, &|name| self.here(name))
     }
 
+    /// The files that compose reads as the stack: those of `COMPOSE_FILE`, else this one and an override.
+    pub(super) fn files(&self) -> Vec<String> {
+        let file = self.context.file.to_owned();
+        match self.here("COMPOSE_FILE").filter(|files| !files.is_empty()) {
+            Some(files) => {
+                let separator = self.here("COMPOSE_PATH_SEPARATOR");
+                let files = files.split(separator.as_deref().unwrap_or(":"));
+                files
+                    .map(|file| file.trim_start_matches("./").to_owned())
+                    .collect()
+            }
+            None => std::iter::once(file)
+                .chain(self.context.overrides.first().cloned())
+                .collect(),
+        }
+    }
+
     pub(super) fn base(&self) -> Base<'a> {
         Base {
             dir: self.context.stack_dir,

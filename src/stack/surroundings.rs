@@ -20,12 +20,15 @@ const OVERRIDES: [&str; 4] = [
     "docker-compose.override.yaml",
 ];
 
+/// What a variable is set to.
+type Lookup = dyn Fn(&str) -> Option<String>;
+
 /// All of it, as it is now.
 pub struct Surroundings {
     dir: String,
     file: String,
     home: Option<String>,
-    shell: Box<dyn Fn(&str) -> Option<String>>,
+    shell: Box<Lookup>,
     overrides: Vec<String>,
     env_files: EnvFiles,
     /// The first env file that is there and cannot be read.

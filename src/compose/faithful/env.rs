@@ -11,7 +11,7 @@ use super::{
     rewriter::Rewriter,
 };
 
-impl<'d, 'a> Rewriter<'d, 'a> {
+impl<'d> Rewriter<'d, '_> {
     /// Turns `.env` into `stack.env`, and takes the variables of other env files over.
     pub(super) fn env_files(&mut self) {
         let own_env = self.own_env();

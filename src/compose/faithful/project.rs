@@ -1,19 +1,16 @@
 //! Whether one text makes the stack.
 #![deny(clippy::disallowed_methods)]
 
-use super::{
-    super::{document::Document, services},
-    Context, Reason, Refusal,
-};
+use super::{super::reader::Reader, Reason, Refusal};
 
 /// What makes the stack out of more than one file.
-pub(super) fn other_files(
-    document: &Document,
-    context: &Context<'_>,
-    here: &dyn Fn(&str) -> Option<String>,
-) -> Vec<Refusal> {
-    let hint = |files: &[&str]| {
-        let files: String = files.iter().flat_map(|file| [" -f ", file]).collect();
+pub(super) fn other_files(reader: &Reader<'_, '_>) -> Vec<Refusal> {
+    let (document, context) = (reader.document, reader.context);
+    let hint = |files: &[String]| {
+        let files: String = files
+            .iter()
+            .flat_map(|file| [" -f ", file.as_str()])
+            .collect();
         format!(
             "make one file of them, look at it, and name it with --file: (cd {} && docker compose{files} config --no-interpolate --output stacklift.yml)",
             context.stack_dir
@@ -22,42 +19,39 @@ pub(super) fn other_files(
     let mut found = Vec::new();
     if let Some(include) = document.get("include").filter(|include| !include.is_null()) {
         let message = "`include` names files that the manager cannot read";
-        let hint = hint(&[context.file]);
+        let hint = hint(&[context.file.to_owned()]);
         found.push(Refusal::at(include, Reason::SeveralFiles, message, hint));
     }
-    for service in services::services(document) {
+    for service in &reader.services {
         if let Some(file) = service.extends_file() {
             let message = format!(
                 "`extends` of the service {} names a file that the manager cannot read",
                 service.name
             );
-            let hint = hint(&[context.file]);
+            let hint = hint(&[context.file.to_owned()]);
             found.push(Refusal::at(file.node, Reason::SeveralFiles, message, hint));
         }
     }
-    let named = here("COMPOSE_FILE").filter(|files| !files.is_empty());
-    if let Some(files) = named {
-        let separator = here("COMPOSE_PATH_SEPARATOR").unwrap_or_else(|| ":".into());
-        let files: Vec<_> = files.split(&separator).collect();
-        if let [one] = files[..] {
-            if one.trim_start_matches("./") != context.file {
-                found.push(Refusal::of(
-                    Reason::SeveralFiles,
-                    format!("COMPOSE_FILE names {one}, not {}", context.file),
-                    format!("say which one is the stack's: --file {one}"),
-                ));
-            }
-        } else {
-            let message = format!("COMPOSE_FILE names {} files", files.len());
-            found.push(Refusal::of(Reason::SeveralFiles, message, hint(&files)));
+    let files = reader.files();
+    match &files[..] {
+        [one] if one == context.file => {}
+        [one] => found.push(Refusal::of(
+            Reason::SeveralFiles,
+            format!("COMPOSE_FILE names {one}, not {}", context.file),
+            format!("say which one is the stack's: --file {one}"),
+        )),
+        several => {
+            let is_named = reader
+                .here("COMPOSE_FILE")
+                .is_some_and(|files| !files.is_empty());
+            let message = match several {
+                [file, beside] if !is_named => {
+                    format!("{beside} stands beside {file}, and compose reads both")
+                }
+                _ => format!("COMPOSE_FILE names {} files", several.len()),
+            };
+            found.push(Refusal::of(Reason::SeveralFiles, message, hint(several)));
         }
-    } else if let Some(file) = context.overrides.first() {
-        let message = format!(
-            "{file} stands beside {}, and compose reads both",
-            context.file
-        );
-        let hint = hint(&[context.file, file]);
-        found.push(Refusal::of(Reason::SeveralFiles, message, hint));
     }
     found
 }

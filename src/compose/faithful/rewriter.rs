@@ -131,7 +131,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
     }
 
     fn other_files(&mut self) {
-        let found = project::other_files(self.document, self.context, &|name| self.here(name));
+        let found = project::other_files(&self.reader);
         self.refusals.extend(found);
     }
 

@@ -1,21 +1,19 @@
-//! One text read twice: as compose does here, and as the manager does after the rewrite.
+//! Walks through a text and names what of it is lost.
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    FileUse, Owner, TextLoss, TextLossKind,
+    both::{Both, Change},
 };
-
-use super::{FileUse, Owner, TextLoss, TextLossKind};
 use crate::compose::{
     document::{Entry, Node, NodeId},
     env_files::DeletedLines,
-    faithful::{names, read_onto},
-    path::clean,
+    faithful::read_onto,
     places::{self, Role},
     reader::Reader,
     services::{
-        EnvFile, MountKind, MountSpec, NamedPath, Service, includes, is_remote_context,
-        split_at_colons,
+        EnvFile, MountSpec, NamedPath, Service, includes, is_remote_context, split_at_colons,
     },
 };
 
@@ -33,8 +31,7 @@ const READ_APART: [&str; 6] = [
 const OVERRIDDEN: [&str; 3] = ["command", "entrypoint", "test"];
 
 pub(super) struct Finder<'d, 'a> {
-    here: Reader<'d, 'a>,
-    there: Reader<'d, 'a>,
+    both: Both<'d, 'a>,
     deleted: DeletedLines,
     /// How compose reads the paths of what is looked at.
     roles: HashMap<NodeId, Role>,
@@ -47,11 +44,10 @@ pub(super) struct Finder<'d, 'a> {
 }
 
 impl<'d, 'a> Finder<'d, 'a> {
-    pub(super) fn new(here: Reader<'d, 'a>, there: Reader<'d, 'a>) -> Self {
+    pub(super) fn new(both: Both<'d, 'a>) -> Self {
         Self {
-            deleted: DeletedLines::of(here.document.text()),
-            here,
-            there,
+            deleted: DeletedLines::of(both.here.document.text()),
+            both,
             roles: HashMap::new(),
             owner: Owner::File,
             service: None,
@@ -60,8 +56,12 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
     }
 
+    fn here(&self) -> &Reader<'d, 'a> {
+        &self.both.here
+    }
+
     pub(super) fn losses(mut self) -> Vec<TextLoss> {
-        for service in self.here.services.clone() {
+        for service in self.here().services.clone() {
             self.owner = Owner::Service(service.name.to_owned());
             self.service = Some(service);
             self.service(service);
@@ -73,12 +73,10 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     fn service(&mut self, service: Service<'d>) {
-        let chain = self.here.chain(service);
-        let here = |name: &str| self.here.here(name);
-        let places = chain
-            .iter()
-            .flat_map(|&service| places::of_service(service, &here));
-        self.roles = places.map(|(node, role)| (node.id(), role)).collect();
+        let chain = self.here().chain(service);
+        let here = |name: &str| self.here().here(name);
+        let places = chain.iter().map(|&one| places::of_service(one, &here));
+        self.roles = roles(places.flatten());
         self.env_files(&chain);
         self.profiles(&chain);
         self.environment(&chain);
@@ -102,7 +100,7 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     fn rest(&mut self) {
-        let document = self.here.document;
+        let document = self.here().document;
         self.owner = Owner::File;
         for file in includes(document) {
             self.unreadable(file, FileUse::Include);
@@ -112,11 +110,8 @@ impl<'d, 'a> Finder<'d, 'a> {
         let Some(root) = document.root() else {
             return;
         };
-        let places = places::of_root(root, &|name| self.here.here(name));
-        self.roles = places
-            .into_iter()
-            .map(|(node, role)| (node.id(), role))
-            .collect();
+        let places = places::of_root(root, &|name| self.here().here(name));
+        self.roles = roles(places);
         for section in root.entries() {
             let owner: fn(String) -> Owner = match section.name() {
                 Some("services" | "include" | "name" | "version") => continue,
@@ -140,32 +135,17 @@ impl<'d, 'a> Finder<'d, 'a> {
 
     /// What compose reads with this file.
     fn beside(&mut self) {
-        let files: Vec<String> = match self.here.here("COMPOSE_FILE") {
-            Some(files) if !files.is_empty() => {
-                let separator = self.here.here("COMPOSE_PATH_SEPARATOR");
-                let files = files.split(separator.as_deref().unwrap_or(":"));
-                files.map(str::to_owned).collect()
-            }
-            _ => self
-                .here
-                .context
-                .overrides
-                .iter()
-                .take(1)
-                .cloned()
-                .collect(),
-        };
-        for file in files {
-            if file.trim_start_matches("./") != self.here.context.file {
+        for file in self.here().files() {
+            if file != self.here().context.file {
                 self.add(1, TextLossKind::Beside { file });
             }
         }
     }
 
     fn project(&mut self) {
-        let (here, there) = (self.here.project.clone(), self.there.project.clone());
+        let (here, there) = (self.here().project.clone(), self.both.there.project.clone());
         if here != there {
-            let name = self.here.document.get("name");
+            let name = self.here().document.get("name");
             self.add(
                 name.map_or(1, Node::line),
                 TextLossKind::Project { here, there },
@@ -205,7 +185,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let mut from: HashMap<String, usize> = HashMap::new();
         let mut set = Vec::new();
         for (at, file) in files.iter().enumerate() {
-            let lookup = |name: &str| known.get(name).cloned().or_else(|| self.here.here(name));
+            let lookup = |name: &str| known.get(name).cloned().or_else(|| self.here().here(name));
             let read = self.read_env_file(file, &lookup);
             for (name, value) in read.iter().flatten() {
                 from.insert(name.clone(), at);
@@ -237,10 +217,10 @@ impl<'d, 'a> Finder<'d, 'a> {
         file: &EnvFile<'d>,
         lookup: &dyn Fn(&str) -> Option<String>,
     ) -> Option<Vec<(String, String)>> {
-        let path = self.here.base().local(&self.here.read(file.path).ok()?);
-        let Some(text) = self.here.env_file_text(&path) else {
+        let path = self.here().base().local(&self.here().read(file.path).ok()?);
+        let Some(text) = self.here().env_file_text(&path) else {
             let known =
-                path == self.here.own_env() || self.here.context.env_files.contains_key(&path);
+                path == self.here().own_env() || self.here().context.env_files.contains_key(&path);
             return (known && !file.required).then(Vec::new);
         };
         let read = read_onto(text, file.format == Some("raw"), lookup, Vec::new()).ok()?;
@@ -266,7 +246,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             };
             profiles.iter().any(is_one)
         };
-        if is_active(&self.here) && !is_active(&self.there) {
+        if is_active(self.here()) && !is_active(&self.both.there) {
             let line = chain.last().map_or(1, |service| service.node.line());
             self.add(line, TextLossKind::Profiles);
         }
@@ -287,7 +267,10 @@ impl<'d, 'a> Finder<'d, 'a> {
                 self.replaced_in(entry.node);
             }
             match entry.value {
-                Some(value) => self.text(entry.node, value, |read| Some(read)),
+                Some(value) => {
+                    let change = self.both.text(value, &Some);
+                    self.changed(entry.node, change);
+                }
                 None => self.bare(entry.node, entry.name),
             }
         }
@@ -295,7 +278,7 @@ impl<'d, 'a> Finder<'d, 'a> {
 
     /// A variable that is taken from where compose runs.
     fn bare(&mut self, node: Node<'d>, name: &str) {
-        if self.here.here(name) != self.there.here(name) {
+        if self.both.differs(name) {
             self.value(node, vec![name.to_owned()]);
         }
     }
@@ -317,22 +300,16 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     fn target(&self, item: Node<'d>) -> Option<String> {
-        let short = item.as_str().and_then(|text| self.here.read(text).ok());
+        let short = item.as_str().and_then(|text| self.here().read(text).ok());
         match short {
             Some(spec) => Some(MountSpec::parse(&spec)?.target.to_owned()),
-            None => self.here.read(item.get("target")?.as_str()?).ok(),
+            None => self.here().read(item.get("target")?.as_str()?).ok(),
         }
     }
 
     fn build(&mut self, chain: &[Service<'d>]) {
         let service = chain.iter().rev().find(|one| one.build().is_some());
-        let Some((service, build)) = service.and_then(|one| Some((one, one.build()?))) else {
-            return;
-        };
-        if self.here.is_remote(build) {
-            return;
-        }
-        for context in service.build_contexts() {
+        for context in service.into_iter().flat_map(Service::build_contexts) {
             self.unreadable(context, FileUse::Build);
         }
     }
@@ -375,94 +352,35 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn leaf(&mut self, node: Node<'d>) {
         let Some(text) = node.as_str() else { return };
         match self.roles.get(&node.id()) {
-            None => self.text(node, text, |read| Some(read)),
-            Some(Role::Mount) => self.mount(node, text),
+            None => {
+                let change = self.both.text(text, &Some);
+                self.changed(node, change);
+            }
+            Some(Role::Mount) => {
+                let (moves, change) = self.both.mount(text);
+                if moves {
+                    let written = match split_at_colons(text)[..] {
+                        [source, _] | [source, _, _] => source,
+                        _ => text,
+                    };
+                    self.moved(node, written);
+                }
+                self.changed(node, change);
+            }
             Some(&role) => {
-                if self.moves(text, |reader, read| resolved(reader, role, &read)) {
+                if self.both.path_moves(text, role) {
                     self.moved(node, text);
                 }
             }
         }
     }
 
-    fn mount(&mut self, node: Node<'d>, text: &str) {
-        let source = |reader: &Reader<'_, '_>, read: String| {
-            let spec = MountSpec::parse(&read)?;
-            let source = spec.source.filter(|_| spec.kind == MountKind::Bind)?;
-            resolved(reader, Role::Host, source)
-        };
-        let is_bind = self
-            .here
-            .read(text)
-            .is_ok_and(|read| source(&self.here, read).is_some());
-        if is_bind && self.moves(text, source) {
-            let written = match split_at_colons(text)[..] {
-                [source, _] | [source, _, _] => source,
-                _ => text,
-            };
-            self.moved(node, written);
-        }
-        self.text(node, text, |read| {
-            let spec = MountSpec::parse(&read)?;
-            let source = spec.source.filter(|_| !is_bind).unwrap_or_default();
-            let options = spec.options.unwrap_or_default();
-            Some(format!(
-                "{source}
-{}
-{options}",
-                spec.target
-            ))
-        });
-    }
-
-    /// Whether a text means another place to the manager.
-    fn moves(&self, text: &str, place: impl Fn(&Reader<'_, '_>, String) -> Option<String>) -> bool {
-        let Ok(before) = self.here.read(text) else {
-            return false;
-        };
-        let after = self.there.read(&self.rewritten(text)).ok();
-        place(&self.here, before) != after.and_then(|after| place(&self.there, after))
-    }
-
-    /// A text that is no path, or the part of one that is none.
-    fn text(&mut self, node: Node<'d>, text: &str, part: impl Fn(String) -> Option<String>) {
-        if !text.contains("./") && !text.contains('$') {
-            return;
-        }
-        let Some(before) = self.here.read(text).ok().and_then(&part) else {
-            return;
-        };
-        let rewritten = self.rewritten(text);
-        let after = self.there.read(&rewritten).ok().and_then(&part);
-        if after.as_ref() == Some(&before) {
-            return;
-        }
-        let rewritten_here = self.here.read(&rewritten).ok().and_then(&part);
-        if rewritten_here.as_ref() != Some(&before) {
+    fn changed(&mut self, node: Node<'d>, change: Change) {
+        if change.replaced {
             self.replaced_in(node);
         }
-        if rewritten_here != after {
-            self.value(node, self.differing(text));
-        }
-    }
-
-    /// The variables of a text that the manager reads otherwise.
-    fn differing(&self, text: &str) -> Vec<String> {
-        let mut found: Vec<String> = Vec::new();
-        names(text, &mut |name, _| {
-            if self.here.here(name) != self.there.here(name) && !found.iter().any(|it| it == name) {
-                found.push(name.to_owned());
-            }
-        });
-        found
-    }
-
-    /// A text as the rewrite leaves it (C32).
-    fn rewritten<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if text.contains("./") {
-            Cow::Owned(text.replace("./", &format!("{}/", self.here.context.stack_dir)))
-        } else {
-            Cow::Borrowed(text)
+        if !change.variables.is_empty() {
+            self.value(node, change.variables);
         }
     }
 
@@ -480,14 +398,14 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn moved(&mut self, node: Node<'d>, path: &str) {
         let kind = TextLossKind::Path {
             path: path.to_owned(),
-            becomes: self.rewritten(path).into_owned(),
+            becomes: self.both.rewritten(path).into_owned(),
         };
         self.add(node.line(), kind);
     }
 
     fn unreadable(&mut self, named: NamedPath<'d>, named_by: FileUse) {
         let is_remote = self
-            .here
+            .here()
             .read(named.path)
             .is_ok_and(|path| is_remote_context(&path));
         if !is_remote {
@@ -526,38 +444,29 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 }
 
-/// The entries of a mapping, and of the mappings it comes on top of, by name: the last entry, and every value.
+fn roles<'d>(places: impl IntoIterator<Item = (Node<'d>, Role)>) -> HashMap<NodeId, Role> {
+    let places = places.into_iter();
+    places.map(|(node, role)| (node.id(), role)).collect()
+}
+
+/// The entries of a mapping that comes on top of others: of each name the last entry, and every value.
 fn members<'d>(layers: &[Node<'d>]) -> Vec<(Entry<'d>, Vec<Node<'d>>)> {
     let mut found: Vec<(Entry<'d>, Vec<Node<'d>>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
-    for layer in layers {
+    for (depth, layer) in layers.iter().enumerate() {
         for entry in layer.entries() {
-            let known = entry.name().and_then(|name| places.get(name));
-            match known {
-                Some(&at) if layers.len() > 1 => {
+            let name = entry.name().filter(|_| layers.len() > 1);
+            match name.and_then(|name| places.get(name)) {
+                Some(&at) if depth > 0 => {
                     found[at].0 = entry;
                     found[at].1.push(entry.value);
                 }
                 _ => {
-                    places.extend(entry.name().map(|name| (name, found.len())));
+                    places.extend(name.map(|name| (name, found.len())));
                     found.push((entry, vec![entry.value]));
                 }
             }
         }
     }
     found
-}
-
-/// Where a path leads; one that no host has stays as it is.
-fn resolved(reader: &Reader<'_, '_>, role: Role, path: &str) -> Option<String> {
-    let base = reader.base();
-    let path = match role {
-        Role::Local => base.local(path),
-        _ => base.host(path),
-    };
-    Some(if path.starts_with('/') {
-        clean(&path)
-    } else {
-        path
-    })
 }
