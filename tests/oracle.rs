@@ -1,5 +1,6 @@
 //! The proof of the faithful rewrite: the real compose program reads every stack of a corpus in its own
-//! directory, and its rewrite as a manager would hold it; the two have to be the same configuration.
+//! directory, and its rewrite as a manager would hold it; the two have to be the same configuration. Of the
+//! literal rewrite, every difference between them has to be said, and nothing else.
 //!
 //! Runs where `STACKLIFT_CORPUS` names a folder with a `manifest.jsonl` and `STACKLIFT_TEST_COMPOSE` a
 //! compose program; says so and passes where not. `scripts/oracle` sets both.
