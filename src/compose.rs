@@ -12,4 +12,7 @@ pub mod faithful;
 pub mod interpolate;
 pub mod literal;
 pub mod loss;
+mod path;
+mod places;
+mod reader;
 pub mod services;

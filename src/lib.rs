@@ -3,7 +3,7 @@
 //!
 //! The way of the data is observe → plan (data) → apply. Arrows between modules go one way:
 //! `cli → {migrate, restore} → {manager, engine, stack, snapshot} → observed`,
-//! `migrate → plan → {compose, observed}`.
+//! `migrate → plan → {compose, observed}`, `stack → compose`.
 //! Nothing imports [`cli`]. [`compose`] imports nothing of ours. [`rehearsal`] may import [`compose`],
 //! never [`manager`] or [`engine`]: it writes its JSON from recorded exchanges, so that a wrong shape
 //! in the client cannot agree with itself.

@@ -12,9 +12,11 @@ use crate::failure::Failure;
 
 mod backup;
 mod name;
+mod surroundings;
 
 pub use backup::Backup;
 pub use name::{EXAMPLES, StackName, normalised};
+pub use surroundings::Surroundings;
 
 /// Compose file names that people use besides `<tool>-compose.yml`, for the hint of C07.
 const OTHER_NAMES: [&str; 4] = [

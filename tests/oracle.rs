@@ -1,5 +1,6 @@
 //! The proof of the faithful rewrite: the real compose program reads every stack of a corpus in its own
-//! directory, and its rewrite as a manager would hold it; the two have to be the same configuration.
+//! directory, and its rewrite as a manager would hold it; the two have to be the same configuration. Of the
+//! literal rewrite, every difference between them has to be said, and nothing else.
 //!
 //! Runs where `STACKLIFT_CORPUS` names a folder with a `manifest.jsonl` and `STACKLIFT_TEST_COMPOSE` a
 //! compose program; says so and passes where not. `scripts/oracle` sets both.
@@ -10,6 +11,8 @@ mod compare;
 mod corpus;
 #[path = "oracle/judge.rs"]
 mod judge;
+#[path = "oracle/losses.rs"]
+mod losses;
 #[path = "oracle/mutation.rs"]
 mod mutation;
 #[path = "oracle/several.rs"]
@@ -26,6 +29,7 @@ use std::{
 
 use corpus::Stack;
 use judge::{Judge, Verdict};
+use losses::Account;
 use proptest::{
     strategy::{Strategy, ValueTree},
     test_runner::{Config, TestRunner},
@@ -68,6 +72,24 @@ fn several_files_made_one_mean_the_same_to_the_manager() {
     }
 }
 
+/// B01 and B02: what the literal rewrite is said to lose is what it loses.
+#[test]
+fn what_is_said_to_be_lost_is_lost() {
+    let folder = std::env::var_os("STACKLIFT_CORPUS").map(PathBuf::from);
+    let corpus = || folder.as_deref().map(corpus::read).unwrap_or_default();
+    let bodies = [
+        ("corpus", false, corpus()),
+        ("mutated", true, corpus()),
+        ("cases", false, corpus::cases()),
+    ];
+    let mut wrong = 0;
+    for (what, mutate, stacks) in bodies {
+        let accounts = judged(&stacks, mutate, |judge| losses::account(&judge));
+        wrong += balance(what, &accounts);
+    }
+    assert_eq!(wrong, 0, "what is said to be lost is not what is lost");
+}
+
 /// N11: what is written into `stack.env` reaches a container, and a `${…}`, as it was.
 #[test]
 fn every_value_arrives_at_compose() {
@@ -87,15 +109,25 @@ fn every_value_arrives_at_compose() {
 
 /// Judges every stack; none may be different.
 fn hold(what: &str, mutate: bool, stacks: impl FnOnce() -> Vec<Stack>) {
+    let verdicts = judged(&stacks(), mutate, |judge| judge.verdict());
+    let wrong = report(what, &verdicts);
+    assert_eq!(wrong, 0, "{wrong} stacks are different at the manager");
+}
+
+/// What comes of each stack, by its name; nothing where there is no compose program.
+fn judged<T: Send>(
+    stacks: &[Stack],
+    mutate: bool,
+    judge: impl Fn(Judge<'_>) -> T + Sync,
+) -> BTreeMap<String, T> {
     let Some(compose) = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from) else {
         eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
-        return;
+        return BTreeMap::new();
     };
     let compose = std::path::absolute(compose).expect("a path");
-    let stacks = stacks();
     let only = std::env::var("STACKLIFT_ORACLE_ONLY").unwrap_or_default();
     let next = AtomicUsize::new(0);
-    let verdicts = Mutex::new(BTreeMap::new());
+    let found = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -105,15 +137,40 @@ fn hold(what: &str, mutate: bool, stacks: impl FnOnce() -> Vec<Stack>) {
                     if !stack.name().contains(&only) {
                         continue;
                     }
-                    let verdict = Judge::new(&compose, stack, at, mutate).verdict();
-                    verdicts.lock().expect("lock").insert(stack.name(), verdict);
+                    let one = judge(Judge::new(&compose, stack, at, mutate));
+                    found.lock().expect("lock").insert(stack.name(), one);
                 }
             });
         }
     });
-    let verdicts = verdicts.into_inner().expect("lock");
-    let wrong = report(what, &verdicts);
-    assert_eq!(wrong, 0, "{wrong} stacks are different at the manager");
+    found.into_inner().expect("lock")
+}
+
+/// Prints what is lost and what is said to be; how much of it does not agree.
+fn balance(what: &str, accounts: &BTreeMap<String, Account>) -> usize {
+    let (mut loadable, mut refused, mut agree) = (0, 0, 0);
+    let (mut real, mut said, mut silent, mut false_alarms) = (0, 0, 0, 0);
+    for (name, account) in accounts.iter().filter(|(_, account)| account.loadable) {
+        loadable += 1;
+        refused += usize::from(account.refused);
+        real += account.real;
+        said += account.said;
+        silent += account.silent.len();
+        false_alarms += account.false_alarms.len();
+        if account.silent.is_empty() && account.false_alarms.is_empty() {
+            agree += 1;
+        }
+        for place in &account.silent {
+            println!("{what}: NOT SAID: {name}: {place}");
+        }
+        for loss in &account.false_alarms {
+            println!("{what}: NOT LOST: {name}: {loss}");
+        }
+    }
+    println!(
+        "{what}: losses of {loadable} stacks ({refused} refused by the manager's compose): {agree} agree; {real} differences, {said} said, {silent} not said, {false_alarms} not lost"
+    );
+    silent + false_alarms
 }
 
 /// Prints the sums and what is not equal; how many are different.

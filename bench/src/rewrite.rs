@@ -2,11 +2,12 @@
 
 use std::{env, fmt::Write as _, hint::black_box, process::Command, time::Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use stacklift::compose::{
     damage::{self, Verdict},
     document::Document,
     literal,
+    loss::{self, Context, EnvFiles},
 };
 
 use super::timing::{Times, ratio, verdict};
@@ -81,6 +82,47 @@ pub fn measure() -> Result<()> {
         "check / plain parse",
         ratio(checks.median(), parses.median()),
         3.0,
+    );
+    losses(&text)
+}
+
+/// What is lost (B01), of the text and of half of it.
+fn losses(text: &str) -> Result<()> {
+    let env = "TZ=UTC\nPASSWORD=x\n";
+    let context = Context {
+        stack_dir: DIR,
+        file: "docker-compose.yml",
+        env_file: ".env",
+        home: Some("/root"),
+        shell: &|_| None,
+        overrides: &[],
+        env_files: &EnvFiles::new(),
+    };
+    let half = &text[..text[..text.len() / 2].rfind("  web").context("a service")?];
+    let mut medians = Vec::new();
+    for text in [half, text] {
+        let document = Document::parse(text).context("YAML")?;
+        let (mut parses, mut times) = (Times::default(), Times::default());
+        for _ in 0..ROUNDS {
+            let started = Instant::now();
+            black_box(Document::parse(text).context("YAML")?);
+            parses.add(started.elapsed());
+            let started = Instant::now();
+            black_box(loss::losses(&document, Some(env), &context, "web"));
+            times.add(started.elapsed());
+        }
+        println!(
+            "  the losses (B01) of {} MB: median {:.0?}, {:.2} times a plain parse",
+            text.len() / 1_000_000,
+            times.median(),
+            ratio(times.median(), parses.median())
+        );
+        medians.push(times.median());
+    }
+    verdict(
+        "losses of the text / of half of it",
+        ratio(medians[1], medians[0]),
+        2.5,
     );
     Ok(())
 }

@@ -51,6 +51,14 @@ pub enum EnvWarning {
     ByteOrderMark,
 }
 
+/// `stack.env` as the manager writes it: one `NAME=VALUE` a line (M07).
+pub fn stack_env(variables: &[Variable]) -> String {
+    let parts = variables
+        .iter()
+        .flat_map(|entry| [&entry.name, "=", &entry.value, "\n"]);
+    parts.collect()
+}
+
 /// Reads the text of a `.env` as the contract does.
 ///
 /// A line ends at LF or CRLF; a CR anywhere else stays in the value, also at the end of the file. A line

@@ -17,7 +17,6 @@ mod env;
 mod env_files;
 mod finish;
 mod keys;
-mod path;
 mod paths;
 mod project;
 mod references;
@@ -29,36 +28,16 @@ mod splice;
 mod uses;
 mod variables;
 
-use std::{collections::BTreeMap, fmt, ops::Range};
+use std::{fmt, ops::Range};
 
 pub use encode::encoded;
-pub use project::FOUND_BY_ITSELF;
+pub(in crate::compose) use env_files::read_over;
 pub use refusal::{Reason, Refusal};
+pub(in crate::compose) use shell::{OF_THE_MANAGER, names};
 
-use super::{dotenv::Variable, interpolate::Lookup};
+pub use super::reader::{Context, EnvFiles, FOUND_BY_ITSELF};
 
-/// The texts of env files other than `.env` and of label files, by absolute path; `None` is a file that is not
-/// there.
-pub type EnvFiles = BTreeMap<String, Option<String>>;
-
-/// What the rewrite has to know of the host.
-#[derive(Clone, Copy)]
-pub struct Context<'a> {
-    /// The stack's directory, absolute.
-    pub stack_dir: &'a str,
-    /// The compose file's name in it.
-    pub file: &'a str,
-    /// The name of the env file in it that compose reads by itself: `.env`, at the manager `stack.env`.
-    pub env_file: &'a str,
-    /// The home of whoever started the stack, for `~`.
-    pub home: Option<&'a str>,
-    /// The variables of the shell that the stack is started from.
-    pub shell: Lookup<'a>,
-    /// Override files beside the compose file, which compose would read with it.
-    pub overrides: &'a [String],
-    /// What [`env_files_needed`] asked for.
-    pub env_files: &'a EnvFiles,
-}
+use super::dotenv::{Variable, stack_env};
 
 /// What the manager is to be sent, and how it came about.
 #[derive(Clone, PartialEq, Eq)]
@@ -102,10 +81,7 @@ pub struct Notice {
 impl Faithful {
     /// `stack.env` as the manager writes it: one `NAME=VALUE` a line (M07).
     pub fn stack_env(&self) -> String {
-        let entries = self.env.iter();
-        entries
-            .flat_map(|entry| [&entry.name, "=", &entry.value, "\n"])
-            .collect()
+        stack_env(&self.env)
     }
 }
 

@@ -8,8 +8,8 @@ mod mount;
 
 use std::fmt;
 
+pub(in crate::compose) use mount::split_at_colons;
 pub use mount::{MountKind, MountSpec, is_host_path};
-pub(in crate::compose) use mount::{split_at_colons, starts_with_drive};
 
 use super::document::{Document, Entry, Node};
 
@@ -195,15 +195,14 @@ impl<'d> Service<'d> {
         };
         let context = build.get("context").or(Some(build));
         let main = match context.and_then(NamedPath::of) {
-            None if build.get("dockerfile_inline").is_some() => None,
-            None => Some(NamedPath {
+            None => NamedPath {
                 path: ".",
                 node: build,
-            }),
-            named => named,
+            },
+            Some(named) => named,
         };
         let additional = build.get("additional_contexts");
-        main.into_iter()
+        std::iter::once(main)
             .chain(additional.into_iter().flat_map(additional_contexts))
             .collect()
     }

@@ -1,6 +1,6 @@
 //! What each step of the procedure does.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use anyhow::Result;
 
@@ -12,14 +12,13 @@ use crate::{
     compose::{
         damage::{Verdict, judge_document},
         document::{Document, ParseError},
-        dotenv::compose_dotenv,
-        loss::{EnvFileNames, Surroundings, env_file_paths, losses},
+        loss::losses,
     },
     failure::Failure,
     manager::{self, Deletion, Outcome},
     observed::{Container, Record},
     plan::{self, Loss, Refusal},
-    stack::{Backup, Lock, Source},
+    stack::{Backup, Lock, Source, Surroundings},
 };
 
 impl Run<'_, '_> {
@@ -242,29 +241,15 @@ impl Run<'_, '_> {
         }
     }
 
+    /// An env file that cannot be read is named as a whole; it does not stop a run of the contract.
     fn text_lost(&self, source: &Source, document: &Document) -> Vec<Loss> {
         let stack = self.m.stack;
-        let env_files = env_file_paths(document)
-            .into_iter()
-            .map(|file| {
-                // What cannot be read is named as a whole; it does not stop a run of the contract.
-                let names = match stack.read_env(&file.path) {
-                    Ok(Some(text)) => EnvFileNames::Names(names(&text)),
-                    Ok(None) => EnvFileNames::Absent,
-                    Err(_) => EnvFileNames::Unreadable,
-                };
-                (file.path, names)
-            })
-            .collect();
-        let own = compose_dotenv(source.env.as_deref().unwrap_or_default(), &|_| None);
-        let own: BTreeMap<String, String> = own.unwrap_or_default().into_iter().collect();
+        let surroundings = Surroundings::of(stack, source);
         plan::text_lost(losses(
             document,
-            &Surroundings {
-                stack_dir: stack.dir_text(),
-                env_files: &env_files,
-                variables: &|name| own.get(name).cloned(),
-            },
+            source.env.as_deref(),
+            &surroundings.context(),
+            &stack.name().normalised(),
         ))
     }
 
@@ -395,10 +380,4 @@ impl Run<'_, '_> {
         let all = containers.len();
         self.mark(|progress| progress.containers = Step::Partly { gone, all });
     }
-}
-
-/// The names that an env file sets, as compose reads it; none where it cannot.
-fn names(env: &str) -> Vec<String> {
-    let variables = compose_dotenv(env, &|_| None).unwrap_or_default();
-    variables.into_iter().map(|(name, _)| name).collect()
 }

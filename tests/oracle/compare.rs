@@ -35,7 +35,8 @@ pub fn without_fragments(config: &mut Value) {
     }
 }
 
-fn is_local(build: &Value) -> bool {
+/// Whether a build reads a folder of the host.
+pub fn is_local(build: &Value) -> bool {
     let context = build["context"].as_str().unwrap_or_default();
     let reads_more = ["additional_contexts", "secrets", "ssh"]
         .iter()
@@ -48,27 +49,48 @@ fn is_local(build: &Value) -> bool {
 
 /// The first place where they part.
 pub fn difference(a: &Value, b: &Value) -> Option<String> {
-    fn walk(a: &Value, b: &Value, path: &str) -> Option<String> {
-        match (a, b) {
-            (Value::Object(a), Value::Object(b)) => {
-                let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
-                keys.into_iter().find_map(|key| {
-                    let path = format!("{path}.{key}");
-                    match (a.get(key), b.get(key)) {
-                        (Some(a), Some(b)) => walk(a, b, &path),
-                        (Some(a), None) => Some(format!("{path} is missing: {a}")),
-                        (None, b) => Some(format!("{path} is new: {b:?}")),
-                    }
-                })
+    let (path, a, b) = differences(a, b).into_iter().next()?;
+    let path = path.join(".");
+    Some(match (a, b) {
+        (Some(a), Some(b)) => format!("{path}: {a} became {b}"),
+        (Some(a), None) => format!("{path} is missing: {a}"),
+        (None, b) => format!("{path} is new: {b:?}"),
+    })
+}
+
+/// A place where two configurations part: the way to it, and what either says there.
+pub type Difference<'v> = (Vec<String>, Option<&'v Value>, Option<&'v Value>);
+
+/// Every place where they part.
+pub fn differences<'v>(a: &'v Value, b: &'v Value) -> Vec<Difference<'v>> {
+    let mut found = Vec::new();
+    walk(Some(a), Some(b), &mut Vec::new(), &mut found);
+    found
+}
+
+fn walk<'v>(
+    a: Option<&'v Value>,
+    b: Option<&'v Value>,
+    path: &mut Vec<String>,
+    found: &mut Vec<Difference<'v>>,
+) {
+    let mut below = |step: String, a, b| {
+        path.push(step);
+        walk(a, b, path, found);
+        path.pop();
+    };
+    match (a, b) {
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))) {
+                below(key.clone(), a.get(key), b.get(key));
             }
-            (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-                let pairs = a.iter().zip(b).enumerate();
-                pairs
-                    .into_iter()
-                    .find_map(|(at, (a, b))| walk(a, b, &format!("{path}[{at}]")))
-            }
-            _ => (a != b).then(|| format!("{path}: {a} became {b}")),
         }
+        (Some(Value::Array(a)), Some(Value::Array(b))) if a.len() == b.len() => {
+            for (at, (a, b)) in a.iter().zip(b).enumerate() {
+                below(at.to_string(), Some(a), Some(b));
+            }
+        }
+        _ if a == b => {}
+        _ => found.push((path.clone(), a, b)),
     }
-    walk(a, b, "")
 }

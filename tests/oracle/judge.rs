@@ -44,6 +44,20 @@ pub struct Judge<'a> {
     folder: TempDir,
 }
 
+/// A stack where it was started by hand.
+pub struct Host {
+    /// The folder that holds all its files.
+    pub root: PathBuf,
+    /// The stack's directory below it.
+    pub dir: PathBuf,
+    /// The compose file's name in that.
+    pub file: String,
+    /// The compose text.
+    pub text: String,
+    /// `.env`
+    pub env: Option<String>,
+}
+
 impl<'a> Judge<'a> {
     pub fn new(compose: &'a Path, stack: &'a Stack, at: usize, mutate: bool) -> Self {
         Self {
@@ -55,34 +69,32 @@ impl<'a> Judge<'a> {
         }
     }
 
-    pub fn verdict(&self) -> Verdict {
+    /// Puts the stack where it was started by hand; `None` where its text is not UTF-8.
+    pub fn host(&self) -> Option<Host> {
         let root = self.folder.path().join("host");
         let dir = self.stack.copy_to(&root);
-        let file = self
-            .stack
-            .compose
-            .file_name()
-            .and_then(|name| name.to_str())
-            .expect("a name");
-        let Ok(text) = fs::read_to_string(dir.join(file)) else {
+        let file = self.stack.compose.file_name()?.to_str()?.to_owned();
+        let text = fs::read_to_string(dir.join(&file)).ok()?;
+        let text = self.prepared(&dir, &file, text);
+        let env = fs::read_to_string(dir.join(".env")).ok();
+        Some(Host {
+            root,
+            dir,
+            file,
+            text,
+            env,
+        })
+    }
+
+    pub fn verdict(&self) -> Verdict {
+        let Some(host) = self.host() else {
             return Verdict::NotLoadable {
                 why: "not UTF-8".into(),
                 refusals: vec![("NotYaml".into(), "not UTF-8".into())],
             };
         };
-        if !self.stack.is_case {
-            self.stand_in(&dir, &text);
-        }
-        let text = if self.mutate {
-            let text = mutation::mutated(&text, &dir, self.at);
-            fs::write(dir.join(file), &text).expect("write");
-            text
-        } else {
-            text
-        };
-        let env = fs::read_to_string(dir.join(".env")).ok();
-        let original = original(self.compose, &dir, &["-f", file]);
-        let rewritten = rewrite(&dir, file, &text, env.as_deref());
+        let original = self.original(&host, &[]);
+        let rewritten = rewrite(&host);
         let original = match original {
             Ok(original) => original,
             Err(why) => {
@@ -94,8 +106,14 @@ impl<'a> Judge<'a> {
             Ok(rewritten) => rewritten,
             Err(refusals) => return Verdict::Refused(told(refusals)),
         };
-        fs::rename(&root, self.folder.path().join("gone")).expect("rename");
-        let held = match held(self.compose, self.folder.path(), &rewritten) {
+        let held = self.held(
+            host,
+            &rewritten.project,
+            &rewritten.text,
+            &rewritten.stack_env(),
+            &[],
+        );
+        let held = match held {
             Ok(held) => held,
             Err(why) => return Verdict::Different(format!("the manager fails: {why}")),
         };
@@ -103,6 +121,19 @@ impl<'a> Judge<'a> {
             None => Verdict::Equal,
             Some(place) => Verdict::Different(place),
         }
+    }
+
+    /// The text as it is judged, in its directory.
+    fn prepared(&self, dir: &Path, file: &str, text: String) -> String {
+        if !self.stack.is_case {
+            self.stand_in(dir, &text);
+        }
+        if !self.mutate {
+            return text;
+        }
+        let text = mutation::mutated(&text, dir, self.at);
+        fs::write(dir.join(file), &text).expect("write");
+        text
     }
 
     /// Gives variables that nothing defines a value in `.env`.
@@ -130,6 +161,26 @@ impl<'a> Judge<'a> {
             fs::write(dir.join(".env"), env + &added).expect("write");
         }
     }
+
+    /// The configuration of the stack where it was started.
+    pub fn original(&self, host: &Host, options: &[&str]) -> Result<Value, String> {
+        let arguments = [&["-f", &host.file], options].concat();
+        original(self.compose, &host.dir, &arguments)
+    }
+
+    /// A text as the manager holds it, none of the stack's files there.
+    pub fn held(
+        &self,
+        host: Host,
+        project: &str,
+        text: &str,
+        env: &str,
+        options: &[&str],
+    ) -> Result<Value, String> {
+        let folder = self.folder.path();
+        fs::rename(host.root, folder.join("gone")).expect("rename");
+        held(self.compose, folder, project, text, env, options)
+    }
 }
 
 /// What compose makes of the files that `arguments` name, as here.
@@ -147,18 +198,26 @@ fn as_here<'c>(command: &'c mut Command, dir: &Path) -> &'c mut Command {
         .env("PWD", dir)
 }
 
-/// The rewrite as the manager holds it below `folder`: `stack.env` beside it, another home.
-fn held(compose: &Path, folder: &Path, rewritten: &faithful::Faithful) -> Result<Value, String> {
+/// A text as the manager holds it below `folder`: `stack.env` beside it, another home.
+fn held(
+    compose: &Path,
+    folder: &Path,
+    project: &str,
+    text: &str,
+    env: &str,
+    options: &[&str],
+) -> Result<Value, String> {
     let folder = folder.join("data/compose/7");
     fs::create_dir_all(&folder).expect("create");
-    fs::write(folder.join("docker-compose.yml"), &rewritten.text).expect("write");
+    fs::write(folder.join("docker-compose.yml"), text).expect("write");
     let mut command = Command::new(compose);
-    command.args(["-p", &rewritten.project, "-f", "docker-compose.yml"]);
-    if !rewritten.env.is_empty() {
-        fs::write(folder.join("stack.env"), rewritten.stack_env()).expect("write");
+    command.args(["-p", project, "-f", "docker-compose.yml"]);
+    if !env.is_empty() {
+        fs::write(folder.join("stack.env"), env).expect("write");
         command.args(["--env-file", "stack.env"]);
     }
     command
+        .args(options)
         .args(["config", "--format", "json"])
         .current_dir(&folder)
         .env_clear();
@@ -183,10 +242,16 @@ pub fn made_one(compose: &Path, files: &[(&str, &str)]) -> Result<(), String> {
         fs::write(file, text).expect("write");
     }
     let read = |file: &str| fs::read_to_string(dir.join(file)).ok();
-    let env = read(".env");
+    let host = |file: &str, text| Host {
+        root: root.clone(),
+        dir: dir.clone(),
+        file: file.to_owned(),
+        text,
+        env: read(".env"),
+    };
     let original = original(compose, &dir, &[])?;
     let text = read("docker-compose.yml").expect("a text");
-    let Err(refusals) = rewrite(&dir, "docker-compose.yml", &text, env.as_deref()) else {
+    let Err(refusals) = rewrite(&host("docker-compose.yml", text)) else {
         return Err("several files are taken for one".into());
     };
     let hint = refusals
@@ -204,10 +269,11 @@ pub fn made_one(compose: &Path, files: &[(&str, &str)]) -> Result<(), String> {
         return Err(String::from_utf8_lossy(&made.stderr).into_owned());
     }
     let text = read("stacklift.yml").ok_or("no file was made")?;
-    let rewritten = rewrite(&dir, "stacklift.yml", &text, env.as_deref());
+    let rewritten = rewrite(&host("stacklift.yml", text));
     let rewritten = rewritten.map_err(|refusals| format!("{:?}", told(refusals)))?;
     fs::rename(&root, folder.path().join("gone")).expect("rename");
-    let held = held(compose, folder.path(), &rewritten)?;
+    let (project, env) = (&rewritten.project, rewritten.stack_env());
+    let held = held(compose, folder.path(), project, &rewritten.text, &env, &[])?;
     let expected = compare::expected(original, &rewritten.project);
     compare::difference(&expected, &held).map_or(Ok(()), Err)
 }
@@ -224,13 +290,15 @@ fn told(refusals: Vec<faithful::Refusal>) -> Vec<(String, String)> {
     refusals.into_iter().map(one).collect()
 }
 
-fn rewrite(
-    dir: &Path,
-    file: &str,
-    text: &str,
-    env: Option<&str>,
-) -> Result<faithful::Faithful, Vec<faithful::Refusal>> {
-    let dir = dir.to_str().expect("UTF-8");
+fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Refusal>> {
+    with_context(host, |context| {
+        faithful::rewrite(&host.text, host.env.as_deref(), context)
+    })
+}
+
+/// What the rewrite has to know of the stack's host.
+pub fn with_context<T>(host: &Host, then: impl FnOnce(&Context<'_>) -> T) -> T {
+    let dir = host.dir.to_str().expect("UTF-8");
     let shell = |name: &str| match name {
         "HOME" => Some(HOME.to_owned()),
         "USER" => Some(USER.to_owned()),
@@ -239,25 +307,26 @@ fn rewrite(
     };
     let mut files = EnvFiles::new();
     let none = EnvFiles::new();
-    let beside = Path::new(dir).join("docker-compose.override.yml");
-    let overrides: Vec<String> = (faithful::FOUND_BY_ITSELF.contains(&file) && beside.exists())
+    let beside = host.dir.join("docker-compose.override.yml");
+    let is_found = faithful::FOUND_BY_ITSELF.contains(&host.file.as_str());
+    let overrides: Vec<String> = (is_found && beside.exists())
         .then(|| "docker-compose.override.yml".into())
         .into_iter()
         .collect();
     let context = |files| Context {
         stack_dir: dir,
-        file,
+        file: &host.file,
         env_file: ".env",
         home: Some(HOME),
         shell: &shell,
         overrides: &overrides,
         env_files: files,
     };
-    for needed in faithful::env_files_needed(text, env, &context(&none)) {
+    for needed in faithful::env_files_needed(&host.text, host.env.as_deref(), &context(&none)) {
         let read = fs::read_to_string(PathBuf::from(&needed)).ok();
         files.insert(needed, read);
     }
-    faithful::rewrite(text, env, &context(&files))
+    then(&context(&files))
 }
 
 /// The values that do not arrive, with what arrives.

@@ -1,67 +1,27 @@
 //! What the faithful rewrite asks of the disk and the shell, and how its refusals are shown.
 
-use std::{env, fmt::Write};
+use std::fmt::Write;
 
 use anyhow::Result;
 
 use crate::{
-    compose::faithful::{self, Context, EnvFiles, Faithful, Notice, Refusal},
+    compose::faithful::{self, Faithful, Notice, Refusal},
     failure::Failure,
-    stack::{Source, Stack},
+    stack::{Source, Stack, Surroundings},
 };
-
-const OVERRIDES: [&str; 4] = [
-    "compose.override.yml",
-    "compose.override.yaml",
-    "docker-compose.override.yml",
-    "docker-compose.override.yaml",
-];
 
 /// How much of a line is shown on either side of the place that is meant.
 const AROUND: usize = 60;
 
 /// Rewrites the stack; the error shows every refusal with its line.
 pub(super) fn rewrite(stack: &Stack, source: &Source) -> Result<Faithful> {
-    let home = env::var("HOME").ok().filter(|home| !home.is_empty());
-    let is_found = faithful::FOUND_BY_ITSELF.contains(&stack.file());
-    let overrides: Vec<String> = OVERRIDES
-        .into_iter()
-        .filter(|name| is_found && stack.dir().join(name).is_file())
-        .map(str::to_owned)
-        .collect();
-    let shell = |name: &str| shell(stack, name);
-    let nothing = EnvFiles::new();
-    let context = Context {
-        stack_dir: stack.dir_text(),
-        file: stack.file(),
-        env_file: ".env",
-        home: home.as_deref(),
-        shell: &shell,
-        overrides: &overrides,
-        env_files: &nothing,
-    };
+    let surroundings = Surroundings::of(stack, source);
+    if let Some(error) = surroundings.unreadable {
+        return Err(error);
+    }
     let (text, env) = (source.compose.as_str(), source.env.as_deref());
-    let mut env_files = EnvFiles::new();
-    for file in faithful::env_files_needed(text, env, &context) {
-        let text = stack.read_env(&file)?;
-        env_files.insert(file, text);
-    }
-    let context = Context {
-        env_files: &env_files,
-        ..context
-    };
-    faithful::rewrite(text, env, &context)
+    faithful::rewrite(text, env, &surroundings.context())
         .map_err(|refusals| refused(stack, &source.compose, &refusals).into())
-}
-
-/// A variable of the shell that starts the stack: this one, in the stack's directory.
-fn shell(stack: &Stack, name: &str) -> Option<String> {
-    match name {
-        "PWD" => Some(stack.dir_text().to_owned()),
-        // The key is written nowhere (C56).
-        _ if name.starts_with("STACKMGR_") || name.starts_with("STACKLIFT_") => None,
-        _ => env::var(name).ok(),
-    }
 }
 
 /// A notice with its place.

@@ -2,11 +2,7 @@
 #![deny(clippy::disallowed_methods)]
 
 use super::{
-    super::{
-        document::{Entry, Node},
-        interpolate::{Lookup, interpolate},
-        services::{Service, is_remote_context},
-    },
+    super::{document::Entry, reader::effective, services::Service},
     Notice, Reason, Refusal,
     carry::others,
     rewriter::Rewriter,
@@ -23,7 +19,7 @@ impl<'d> Rewriter<'d, '_> {
             let Some(build) = effective(&chain, "build") else {
                 continue;
             };
-            if is_remote(build.value, &|name| self.here(name)) {
+            if self.is_remote(build.value) {
                 continue;
             }
             if self.hides_remote(service, &chain, build) {
@@ -60,10 +56,7 @@ impl<'d> Rewriter<'d, '_> {
         let bases = chain.iter().filter(|base| base.name != service.name);
         let inherited = bases.filter_map(|base| effective(&[*base], "build"));
         let hidden: Vec<_> = inherited.chain(others(service, build)).collect();
-        if hidden
-            .iter()
-            .any(|entry| is_remote(entry.value, &|name| self.here(name)))
-        {
+        if hidden.iter().any(|entry| self.is_remote(entry.value)) {
             return true;
         }
         for entry in others(service, build) {
@@ -155,24 +148,4 @@ impl<'d> Rewriter<'d, '_> {
             _ => {}
         }
     }
-}
-
-/// A key of the service, or of the nearest one that it extends.
-fn effective<'d>(chain: &[Service<'d>], key: &str) -> Option<Entry<'d>> {
-    chain.iter().rev().find_map(|service| {
-        let entry = service.node.entry(key);
-        entry.filter(|entry| !entry.value.is_null())
-    })
-}
-
-/// Whether a build reads nothing of this host.
-pub(super) fn is_remote(build: Node<'_>, here: Lookup<'_>) -> bool {
-    let context = build.get("context").unwrap_or(build);
-    let reads_more = ["additional_contexts", "secrets", "ssh"]
-        .iter()
-        .any(|key| build.get(key).is_some());
-    let context = context
-        .as_str()
-        .and_then(|text| interpolate(text, here).ok());
-    !reads_more && context.is_some_and(|context| is_remote_context(&context))
 }

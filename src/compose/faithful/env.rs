@@ -162,7 +162,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         let is_own = |listed: &&Listed<'d>| fates.get(&listed.item.id()) == Some(&Fate::Own);
         let read = |sources: &Sources<'_>| {
             let mut reading = env_files::variables(sources);
-            if all.iter().any(|listed| is_own(listed)) {
+            if all.iter().any(is_own) {
                 let values = reading.values.iter();
                 let carried = values.filter(|(name, value)| {
                     self.variables.get(name.as_str()) != Some(&value.as_str())
@@ -241,13 +241,6 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         all.iter()
             .filter_map(|&listed| Some((listed, self.env_file_text(&listed.file)?)))
             .collect()
-    }
-
-    fn env_file_text(&self, file: &str) -> Option<&'a str> {
-        if file == self.own_env {
-            return self.env_text;
-        }
-        self.context.env_files.get(file)?.as_deref()
     }
 
     /// `environment` of a service with all that it extends, read as compose reads it.

@@ -46,31 +46,6 @@ pub(super) enum Fate {
     Missing,
 }
 
-/// The service after those it extends, the outermost base first.
-pub(super) fn chain<'d>(
-    service: Service<'d>,
-    named: impl Fn(&str) -> Option<Service<'d>>,
-) -> Vec<Service<'d>> {
-    let mut found = vec![service];
-    let mut seen = HashSet::new();
-    let mut at = service;
-    while let Some(extends) = at.node.get("extends") {
-        if extends.get("file").is_some() {
-            break;
-        }
-        let name = extends.get("service").unwrap_or(extends).as_str();
-        match name.and_then(&named) {
-            Some(base) if base.name != service.name && seen.insert(base.name) => {
-                found.push(base);
-                at = base;
-            }
-            _ => break,
-        }
-    }
-    found.reverse();
-    found
-}
-
 /// What a service's `env_file` or `label_file` names, in its order. A path that cannot be read is refused
 /// with every other such text.
 pub(super) fn listed<'d>(
@@ -239,15 +214,25 @@ fn read_in(
                 found.get(name).cloned().or_else(empty)
             }
         };
-        let result = if listed.raw {
-            raw(text, &lookup)
-        } else {
-            compose_dotenv_over(text, &lookup, &there).map_err(|error| error.to_string())
-        };
-        found.extend(result.map_err(|error| (at, error))?);
+        let read = read_over(text, listed.raw, &lookup, &there);
+        found.extend(read.map_err(|error| (at, error))?);
     }
     found.retain(|name, _| !name.is_empty() && !explicit.contains_key(name));
     Ok(found)
+}
+
+/// What an env file sets, over variables that are there already.
+pub(in crate::compose) fn read_over(
+    text: &str,
+    is_raw: bool,
+    lookup: Lookup<'_>,
+    there: Lookup<'_>,
+) -> Result<Vec<(String, String)>, String> {
+    if is_raw {
+        raw(text, lookup)
+    } else {
+        compose_dotenv_over(text, lookup, there).map_err(|error| error.to_string())
+    }
 }
 
 /// `format: raw`: each line a name and what follows its `=`, nothing replaced.

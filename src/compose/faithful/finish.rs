@@ -9,9 +9,7 @@ use super::{
         dotenv::Variable,
         services::services,
     },
-    Change, Faithful, Reason, Refusal,
-    build::is_remote,
-    check, encode,
+    Change, Faithful, Reason, Refusal, check, encode,
     rewriter::Rewriter,
     shell,
     splice::Value,
@@ -55,7 +53,7 @@ impl<'d> Rewriter<'d, '_> {
         Ok(Faithful {
             text: new,
             env: self.payload_env(),
-            project: self.project,
+            project: self.reader.project,
             edits,
             notices: self.notices,
             shown,
@@ -64,13 +62,10 @@ impl<'d> Rewriter<'d, '_> {
 
     /// What the manager still could not read, which a removal may have brought to light.
     fn unreadable(&self, new: &Document) -> Option<String> {
-        let here = |name: &str| self.here(name);
         services(new).iter().find_map(|service| {
             let mut files = service.env_files().into_iter();
             let reads_file = files.any(|file| file.path != "stack.env" || file.format.is_some());
-            let builds = service
-                .build()
-                .is_some_and(|build| !is_remote(build, &here));
+            let builds = service.build().is_some_and(|build| !self.is_remote(build));
             let what = match (reads_file, builds) {
                 (true, _) => "an env file",
                 (_, true) => "a build",

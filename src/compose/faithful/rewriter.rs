@@ -3,22 +3,22 @@
 
 use std::{
     cell::OnceCell,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
+    ops::Deref,
 };
 
 use super::{
     super::{
         document::{Document, Entry, Kind, Node, NodeId, NodeMap, NodeSet},
         dotenv::compose_dotenv,
-        interpolate::interpolate,
-        services::{self, Service},
+        places::{self, Role},
+        reader::Reader,
+        services::Service,
     },
     Context, Faithful, Notice, Reason, Refusal,
     carry::{Cargo, LABELS, VARIABLES},
     env_files::{self, Listed},
-    path::Base,
-    paths::{self, Role},
-    project, shell,
+    paths, project,
     splice::{Splices, Value},
     uses,
 };
@@ -30,12 +30,10 @@ pub(super) type Note = (String, &'static str, bool);
 type Insertion<'d> = (Node<'d>, Vec<(String, Value)>, Note);
 
 pub(super) struct Rewriter<'d, 'a> {
-    pub(super) document: &'d Document<'d>,
-    pub(super) services: Vec<Service<'d>>,
-    /// The services by name, and how many read each mapping; asked for by few texts.
-    by_name: OnceCell<HashMap<&'d str, Service<'d>>>,
+    /// What the text means here.
+    pub(super) reader: Reader<'d, 'a>,
+    /// How many services read each mapping; asked for by few texts.
     readers: OnceCell<NodeMap<usize>>,
-    pub(super) project: String,
     pub(super) splices: Splices,
     pub(super) refusals: Vec<Refusal>,
     pub(super) notices: Vec<Notice>,
@@ -47,20 +45,20 @@ pub(super) struct Rewriter<'d, 'a> {
     pub(super) removals: BTreeMap<NodeId, Entry<'d>>,
     /// Those among them that would bring a merged one to light, and become an empty list.
     pub(super) covers: NodeSet,
-    pub(super) context: &'a Context<'a>,
-    /// The path of the stack's own env file.
-    pub(super) own_env: String,
-    /// `.env`, as it is; `None` where there is none.
-    pub(super) env_text: Option<&'a str>,
-    /// `.env`, read.
-    pub(super) env: &'a [(String, String)],
-    pub(super) variables: HashMap<&'a str, &'a str>,
     /// New texts of scalars, with what is said of them.
     pub(super) desired: BTreeMap<NodeId, (String, Note)>,
     /// Entries that come, with the mapping they come to.
     pub(super) insertions: Vec<Insertion<'d>>,
     /// The texts of scalars with the shell's variables written in, where there are some.
     pub(super) written: NodeMap<String>,
+}
+
+impl<'d, 'a> Deref for Rewriter<'d, 'a> {
+    type Target = Reader<'d, 'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.reader
+    }
 }
 
 pub(super) fn env_files_needed(
@@ -71,7 +69,7 @@ pub(super) fn env_files_needed(
     let (Ok(document), Ok(env)) = (Document::parse(text), read_env(env_text, context)) else {
         return Vec::new();
     };
-    let rewriter = Rewriter::new(&document, env_text, &env, context);
+    let rewriter = Rewriter::new(Reader::new(&document, env_text, &env, context));
     let mut found = BTreeSet::new();
     for &service in &rewriter.services {
         for cargo in [&VARIABLES, &LABELS] {
@@ -90,7 +88,7 @@ pub(super) fn rewrite(
 ) -> Result<Faithful, Vec<Refusal>> {
     let document = Document::parse(text).map_err(|error| vec![Refusal::not_yaml(&error)])?;
     let env = read_env(env_text, context).map_err(|refusal| vec![refusal])?;
-    let mut rewriter = Rewriter::new(&document, env_text, &env, context);
+    let mut rewriter = Rewriter::new(Reader::new(&document, env_text, &env, context));
     rewriter.shape().map_err(|refusal| vec![refusal])?;
     if rewriter.refusals.is_empty() {
         rewriter.references();
@@ -118,20 +116,10 @@ fn read_env(text: Option<&str>, context: &Context<'_>) -> Result<Vec<(String, St
 }
 
 impl<'d, 'a> Rewriter<'d, 'a> {
-    fn new(
-        document: &'d Document<'d>,
-        env_text: Option<&'a str>,
-        env: &'a [(String, String)],
-        context: &'a Context<'a>,
-    ) -> Self {
-        let names = env.iter();
-        let base = base(context);
-        let mut rewriter = Self {
-            document,
-            services: services::services(document),
-            by_name: OnceCell::new(),
+    fn new(reader: Reader<'d, 'a>) -> Self {
+        Self {
+            reader,
             readers: OnceCell::new(),
-            project: String::new(),
             splices: Splices::default(),
             refusals: Vec::new(),
             notices: Vec::new(),
@@ -139,38 +127,10 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             stays: NodeSet::default(),
             removals: BTreeMap::new(),
             covers: NodeSet::default(),
-            context,
-            own_env: base.local(context.env_file),
-            env_text,
-            env,
             insertions: Vec::new(),
-            variables: names
-                .map(|(name, value)| (name.as_str(), value.as_str()))
-                .collect(),
             desired: BTreeMap::new(),
             written: NodeMap::default(),
-        };
-        rewriter.project = project::name(document, context, &|name| rewriter.here(name));
-        rewriter
-    }
-
-    /// What a variable is to compose here.
-    pub(super) fn here(&self, name: &str) -> Option<String> {
-        if name == "COMPOSE_PROJECT_NAME" && !self.project.is_empty() {
-            return Some(self.project.clone());
         }
-        let env = |name: &str| self.variables.get(name).map(|&value| value.to_owned());
-        shell::here(name, self.context.shell, &env)
-    }
-
-    pub(super) fn base(&self) -> Base<'a> {
-        base(self.context)
-    }
-
-    fn named(&self, name: &str) -> Option<Service<'d>> {
-        let services = self.services.iter();
-        let by_name = || services.map(|&service| (service.name, service)).collect();
-        self.by_name.get_or_init(by_name).get(name).copied()
     }
 
     pub(super) fn listed(&self, service: Service<'d>, cargo: &Cargo) -> Vec<Listed<'d>> {
@@ -180,19 +140,14 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         })
     }
 
-    /// The service after those it extends, the outermost base first.
-    pub(super) fn chain(&self, service: Service<'d>) -> Vec<Service<'d>> {
-        env_files::chain(service, |name| self.named(name))
-    }
-
     fn other_files(&mut self) {
-        let found = project::other_files(self.document, self.context, &|name| self.here(name));
+        let found = project::other_files(&self.reader);
         self.refusals.extend(found);
     }
 
     /// A scalar's text with its variables replaced; `None` where there is none, or it is refused.
     pub(super) fn read(&self, node: Node<'d>) -> Option<String> {
-        let read = interpolate(node.as_str()?, &|name| self.here(name)).ok()?;
+        let read = self.reader.read(node.as_str()?).ok()?;
         Some(read.into_owned())
     }
 
@@ -249,10 +204,10 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         let mut places = self
             .document
             .root()
-            .map(|root| paths::of_root(root, &here))
+            .map(|root| places::of_root(root, &here))
             .unwrap_or_default();
         for &service in &self.services {
-            places.extend(paths::of_service(service, &here));
+            places.extend(places::of_service(service, &here));
         }
         let mut seen: NodeMap<Role> = NodeMap::default();
         for (node, role) in places {
@@ -338,12 +293,5 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             "this cannot be changed where it is written",
             "write it on lines of its own",
         ));
-    }
-}
-
-fn base<'a>(context: &Context<'a>) -> Base<'a> {
-    Base {
-        dir: context.stack_dir,
-        home: context.home,
     }
 }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::super::interpolate::{Lookup, Occurrence, escaped, occurrences};
+use super::super::interpolate::{Occurrence, escaped, occurrences};
 
 /// What a variable of the shell is at the manager.
 pub(super) enum Fate {
@@ -79,7 +79,7 @@ fn one(
 }
 
 /// Every variable that a text asks for, inside defaults too.
-pub(super) fn names<'t>(text: &'t str, found: &mut dyn FnMut(&'t str, bool)) {
+pub(in crate::compose) fn names<'t>(text: &'t str, found: &mut dyn FnMut(&'t str, bool)) {
     for occurrence in occurrences(text) {
         found(occurrence.name, occurrence.operator.is_empty());
         names(&text[occurrence.word.clone()], found);
@@ -87,12 +87,7 @@ pub(super) fn names<'t>(text: &'t str, found: &mut dyn FnMut(&'t str, bool)) {
 }
 
 /// Variables that the manager's own container has whatever the stack says: they win over `stack.env`.
-pub(super) const OF_THE_MANAGER: [&str; 3] = ["HOME", "HOSTNAME", "PATH"];
-
-/// What compose sees here: the shell first, then `.env`.
-pub(super) fn here(name: &str, shell: Lookup<'_>, env: Lookup<'_>) -> Option<String> {
-    shell(name).or_else(|| env(name))
-}
+pub(in crate::compose) const OF_THE_MANAGER: [&str; 3] = ["HOME", "HOSTNAME", "PATH"];
 
 #[cfg(test)]
 mod tests {

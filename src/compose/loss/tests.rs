@@ -1,31 +1,36 @@
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 
-use super::{EnvFileNames, Surroundings, env_file_paths, losses};
+use super::{Context, EnvFiles, losses};
 use crate::compose::document::Document;
 
+const ENV: &str = "TOKEN=t\nDATA=./data-of-mine\nMODE=m\nABS=/srv\nURL=https://x/y.git\n";
+
 fn shown(text: &str) -> Vec<String> {
-    let names =
-        |names: &[&str]| EnvFileNames::Names(names.iter().map(|&name| name.to_owned()).collect());
-    let env_files = BTreeMap::from([
-        (".env".to_owned(), names(&["TOKEN", "DATA", "MODE"])),
-        ("./app.env".to_owned(), names(&["MODE", "APP"])),
-        ("none.env".to_owned(), EnvFileNames::Absent),
-        ("locked.env".to_owned(), EnvFileNames::Unreadable),
+    shown_with(text, ENV)
+}
+
+fn shown_with(text: &str, env: &str) -> Vec<String> {
+    let app = "MODE=a\nAPP=1\n".to_owned();
+    let env_files = EnvFiles::from([
+        ("/s/web/app.env".to_owned(), Some(app)),
+        ("/s/web/none.env".to_owned(), None),
     ]);
-    let around = Surroundings {
+    let context = Context {
         stack_dir: "/s/web",
-        env_files: &env_files,
-        variables: &|name| match name {
-            "DATA" => Some("./data-of-mine".to_owned()),
-            "ABS" => Some("/srv".to_owned()),
-            "URL" => Some("https://x/y.git".to_owned()),
+        file: "docker-compose.yml",
+        env_file: ".env",
+        home: Some("/home/u"),
+        shell: &|name| match name {
+            "HOME" => Some("/home/u".to_owned()),
+            "USER" => Some("u".to_owned()),
+            "PWD" => Some("/s/web".to_owned()),
             _ => None,
         },
+        overrides: &[],
+        env_files: &env_files,
     };
     let document = Document::parse(text).expect(text);
-    losses(&document, &around)
+    losses(&document, Some(env), &context, "web")
         .iter()
         .map(ToString::to_string)
         .collect()
@@ -44,24 +49,26 @@ fn variables_that_no_longer_arrive() {
             "service web: TOKEN no longer arrives (from .env)",
             "service web: DATA no longer arrives (from .env)",
             "service web: MODE no longer arrives (from .env)",
+            "service web: ABS no longer arrives (from .env)",
+            "service web: URL no longer arrives (from .env)",
         ]
     );
     assert_eq!(
-        of_web("env_file: [.env, ./app.env]\nenvironment:\n  TOKEN: x\n  DATA:"),
+        of_web("env_file: [.env, ./app.env]\nenvironment:\n  TOKEN: x\n  DATA:\n  ABS:\n  URL:"),
         [
             "service web: MODE no longer arrives (from ./app.env)",
             "service web: APP no longer arrives (from ./app.env)",
         ]
     );
     assert_eq!(
-        of_web("env_file: .env\nenvironment: [TOKEN, DATA=, 'MODE=${MODE}']"),
+        of_web("env_file: .env\nenvironment: [TOKEN, DATA=, 'MODE=${MODE}', ABS, URL]"),
         [""; 0]
     );
 }
 
 #[test]
 fn variables_through_a_fragment() {
-    let text = "x-base: &base\n  env_file: .env\nservices:\n  web:\n    <<: *base\n    environment: {TOKEN: x, MODE: y}\n  api:\n    image: i\n";
+    let text = "x-base: &base\n  env_file: .env\nservices:\n  web:\n    <<: *base\n    environment: {TOKEN: x, MODE: y, ABS: , URL: }\n  api:\n    image: i\n";
     assert_eq!(
         shown(text),
         ["service web: DATA no longer arrives (from .env)"]
@@ -91,7 +98,9 @@ fn env_files_that_stay_in_the_text() {
         ["service web: the manager must be able to read .env (env_file)"]
     );
     assert_eq!(
-        of_web("\"env_file\":\n  - .env\n  - ./app.env\nenvironment: {TOKEN: , DATA: }"),
+        of_web(
+            "\"env_file\":\n  - .env\n  - ./app.env\nenvironment: {TOKEN: , DATA: , ABS: , URL: }"
+        ),
         [
             "service web: MODE no longer arrives (from .env)",
             "service web: the manager must be able to read ./app.env (env_file)",
@@ -239,6 +248,92 @@ fn strings_that_are_no_paths_of_the_host() {
 }
 
 #[test]
+fn variables_that_the_manager_reads_otherwise() {
+    let other = |place: &str, names: &str| {
+        format!("service web: services.web.{place} gets another value, because of {names}")
+    };
+    for (lines, expected) in [
+        ("command: $HOME", other("command", "HOME")),
+        (
+            "labels: ['${USER}:${PWD:-x}']",
+            other("labels[0]", "USER, PWD"),
+        ),
+        ("environment: [USER]", other("environment[0]", "USER")),
+        ("environment: {HOME: }", other("environment.HOME", "HOME")),
+        ("volumes: ['${USER}_v:/v']", other("volumes[0]", "USER")),
+        ("image: ${IMAGE-$HOME}", other("image", "HOME")),
+    ] {
+        assert_eq!(of_web(lines), [expected], "{lines}");
+    }
+    for lines in ["command: $$HOME", "image: ${MODE-$HOME}", "command: $NONE"] {
+        assert_eq!(of_web(lines), [""; 0], "{lines}");
+    }
+    let text = "services:\n  web:\n    command: $A $B\n";
+    assert_eq!(
+        shown_with(text, "A: of yaml style\nB=\"x # y\"\n"),
+        [other("command", "A")]
+    );
+    let both = of_web("command: ./$HOME");
+    assert_eq!(both.len(), 2, "{both:?}");
+}
+
+#[test]
+fn an_env_that_the_manager_cannot_read() {
+    let text = "services:\n  web:\n    command: $A\n";
+    assert_eq!(
+        shown_with(text, "# c\nB=1\n\nA=\"l1\nl2\"\n"),
+        [
+            ".env: as it is sent the manager cannot read it, and deploys nothing: line 4: unterminated quoted value"
+        ]
+    );
+}
+
+#[test]
+fn what_makes_another_project_of_it() {
+    assert_eq!(
+        shown("name: shop\nservices:\n  web: {image: i}\n"),
+        [
+            "compose file: the project is shop here and web to the manager: other volumes and networks"
+        ]
+    );
+    assert_eq!(
+        shown_with(
+            "services:\n  web: {image: i}\n",
+            "COMPOSE_FILE=docker-compose.yml:more.yml\n"
+        ),
+        ["compose file: what more.yml says is not sent"]
+    );
+}
+
+#[test]
+fn what_a_service_extends() {
+    let text = "services:\n  base:\n    env_file: ./app.env\n    build: .\n    command: ./x\n    environment: {A: ./x, MODE: m}\n    volumes: ['../a:/a', '../b:/b']\n  web:\n    extends: base\n    command: x\n    environment: {A: x}\n    volumes: ['/b:/b']\n";
+    let of = |service: &str| {
+        let shown = shown(text).into_iter();
+        shown
+            .filter_map(|loss| Some(loss.strip_prefix(service)?.to_owned()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of("service web: "),
+        [
+            "APP no longer arrives (from ./app.env)",
+            "../a becomes ./s/web/a, which is another place",
+            "the manager must be able to read . (build)",
+        ]
+    );
+    assert_eq!(of("service base: ").len(), 6);
+}
+
+#[test]
+fn an_anchor_that_is_a_path_and_none() {
+    assert_eq!(
+        of_web("volumes: [{type: bind, source: &d ./d, target: /d}]\nlabels: {dir: *d}"),
+        ["service web: `./` is replaced in services.web.labels.dir, which is no path of this host"]
+    );
+}
+
+#[test]
 fn losses_never_show_a_value() {
     let found = of_web("volumes: ['${DATA}:/d', '../${DATA}:/e']").join("\n");
     assert!(
@@ -250,34 +345,19 @@ fn losses_never_show_a_value() {
 #[test]
 fn losses_are_data() {
     let document = Document::parse("services:\n  web:\n    volumes: [../a:/a]\n").expect("YAML");
-    let around = Surroundings {
+    let context = Context {
         stack_dir: "/s",
-        env_files: &BTreeMap::new(),
-        variables: &|_| None,
+        file: "docker-compose.yml",
+        env_file: ".env",
+        home: None,
+        shell: &|_| None,
+        overrides: &[],
+        env_files: &EnvFiles::new(),
     };
-    let json = serde_json::to_value(losses(&document, &around)).expect("JSON");
+    let json = serde_json::to_value(losses(&document, None, &context, "s")).expect("JSON");
     assert_eq!(
         json,
         serde_json::json!([{"owner": {"service": "web"}, "line": 3, "kind": "path", "path": "../a", "becomes": "./s/a"}])
-    );
-}
-
-#[test]
-fn the_env_files_to_read() {
-    let text = "x-f: &f [.env, {path: a.env, required: false}]\nservices:\n  web: {env_file: *f}\n  api: {env_file: .env}\n  job: {env_file: [{path: r.env, format: raw}]}\n";
-    let document = Document::parse(text).expect(text);
-    let paths = env_file_paths(&document);
-    let read: Vec<_> = paths
-        .iter()
-        .map(|file| (file.path.as_str(), file.required, file.format.as_deref()))
-        .collect();
-    assert_eq!(
-        read,
-        [
-            (".env", true, None),
-            ("a.env", false, None),
-            ("r.env", true, Some("raw"))
-        ]
     );
 }
 

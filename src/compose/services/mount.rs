@@ -72,7 +72,7 @@ pub fn is_host_path(source: &str) -> bool {
 }
 
 /// Whether a path starts with a drive letter, which compose takes for absolute.
-pub(in crate::compose) fn starts_with_drive(source: &str) -> bool {
+fn starts_with_drive(source: &str) -> bool {
     let mut chars = source.chars();
     chars.next().is_some_and(char::is_alphabetic) && chars.next() == Some(':')
 }

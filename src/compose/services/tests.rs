@@ -144,7 +144,7 @@ fn build_contexts() {
     };
     assert_eq!(contexts("build: ./app"), ["./app"]);
     assert_eq!(contexts("build: {dockerfile: D}"), ["."]);
-    assert_eq!(contexts("build: {dockerfile_inline: FROM x}"), [""; 0]);
+    assert_eq!(contexts("build: {dockerfile_inline: FROM x}"), ["."]);
     assert_eq!(
         contexts("build: {context: a, additional_contexts: {x: ../y}}"),
         ["a", "../y"]

@@ -1,7 +1,7 @@
 //! Where compose finds a path: against the stack's directory, or the home for `~`.
 #![deny(clippy::disallowed_methods)]
 
-use super::super::interpolate::{escaped, occurrences};
+use super::interpolate::{escaped, occurrences};
 
 /// What paths are resolved against.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +65,12 @@ impl Base<'_> {
     }
 }
 
-/// A path below a folder, without `.`, `..` and doubled slashes, by its text alone.
+/// A path without `.`, `..` and doubled slashes, by its text alone.
+pub(super) fn clean(path: &str) -> String {
+    without_dots(path.split('/'), |_| true)
+}
+
+/// The same of a path below a folder.
 fn below(dir: &str, path: &str) -> String {
     without_dots(dir.split('/').chain(path.split('/')), |_| true)
 }
