@@ -5,7 +5,7 @@ use super::{
     super::{
         document::{Document, Node},
         interpolate::interpolate,
-        services,
+        services::Service,
     },
     Context, Reason, Refusal,
 };
@@ -43,6 +43,7 @@ fn normalised(name: &str) -> String {
 /// What makes the stack out of more than one file.
 pub(super) fn other_files(
     document: &Document,
+    services: &[Service<'_>],
     context: &Context<'_>,
     here: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<Refusal> {
@@ -60,7 +61,7 @@ pub(super) fn other_files(
         let hint = hint(&[context.file]);
         found.push(Refusal::at(include, Reason::SeveralFiles, message, hint));
     }
-    for service in services::services(document) {
+    for service in services {
         if let Some(file) = service.extends_file() {
             let message = format!(
                 "`extends` of the service {} names a file that the manager cannot read",
