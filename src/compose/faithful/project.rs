@@ -5,7 +5,7 @@ use super::{
     super::{
         document::{Document, Node},
         interpolate::interpolate,
-        services,
+        services::Service,
     },
     Context, Reason, Refusal,
 };
@@ -52,6 +52,7 @@ fn normalised(name: &str) -> String {
 /// What makes the stack out of more than one file.
 pub(super) fn other_files(
     document: &Document,
+    services: &[Service<'_>],
     context: &Context<'_>,
     here: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<Refusal> {
@@ -94,7 +95,7 @@ pub(super) fn other_files(
             hint.clone(),
         ));
     }
-    for service in services::services(document) {
+    for service in services {
         if let Some(file) = service.extends_file() {
             let name = service.name;
             let message = format!(

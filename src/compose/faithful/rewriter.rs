@@ -186,7 +186,9 @@ impl<'d, 'a> Rewriter<'d, 'a> {
     }
 
     fn other_files(&mut self) {
-        let found = project::other_files(self.document, self.context, &|name| self.here(name));
+        let found = project::other_files(self.document, &self.services, self.context, &|name| {
+            self.here(name)
+        });
         self.refusals.extend(found);
     }
 

@@ -301,14 +301,15 @@ fn scalar_text(node: Node<'_>, value: &str, raw: Option<String>) -> Result<Strin
 
 /// Whether a value reads the same without quotes where `before` stood without them.
 fn is_plain(value: &str, before: &str) -> bool {
-    if is_surely_plain(value) {
+    // What holds a bracket or comma without quotes stands in no flow collection.
+    let is_in_block = before.contains(['{', '}', '[', ']', ',']);
+    if is_surely_plain(value, is_in_block) {
         return true;
     }
-    // What holds a bracket or comma without quotes stands in no flow collection.
-    let (line, key) = if before.contains(['{', '}', '[', ']', ',']) {
-        (format!("k: {value}"), true)
+    let line = if is_in_block {
+        format!("k: {value}")
     } else {
-        (format!("[{value}]"), false)
+        format!("[{value}]")
     };
     let Ok(document) = Document::parse(&line) else {
         return false;
@@ -316,7 +317,7 @@ fn is_plain(value: &str, before: &str) -> bool {
     let Some(root) = document.root() else {
         return false;
     };
-    let read = if key {
+    let read = if is_in_block {
         root.get("k")
     } else {
         root.items().next()
@@ -328,13 +329,15 @@ fn is_plain(value: &str, before: &str) -> bool {
 }
 
 /// Whether a value is one of the paths and mounts that most are, which the parser need not be asked about.
-fn is_surely_plain(value: &str) -> bool {
-    let is_safe =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-');
-    value.starts_with('/')
-        && value
-            .split(':')
-            .all(|part| !part.is_empty() && part.bytes().all(is_safe))
+fn is_surely_plain(value: &str, in_block: bool) -> bool {
+    let is_safe = |byte: u8| match byte {
+        b'/' | b'.' | b'_' | b'-' | b'$' => true,
+        b'{' | b'}' => in_block,
+        _ => byte.is_ascii_alphanumeric(),
+    };
+    let mut parts = value.split(':');
+    value.starts_with(['/', '$'])
+        && parts.all(|part| !part.is_empty() && part.bytes().all(is_safe))
 }
 
 /// A value in double quotes, on one line.

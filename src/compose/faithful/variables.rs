@@ -40,7 +40,7 @@ impl<'d> Rewriter<'d, '_> {
             let Kind::Scalar(_) = node.kind() else {
                 continue;
             };
-            let Some(text) = node.as_str().filter(|text| text.contains('$')) else {
+            let Some((text, _)) = node.scalar().filter(|(text, _)| text.contains('$')) else {
                 continue;
             };
             if is_key[node.id().index()] {
