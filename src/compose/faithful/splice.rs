@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    super::document::{Document, Entry, Kind, Layout, Node, NodeId, Style},
+    super::document::{Document, Entry, Kind, Layout, Node, NodeId, ScalarType, Style},
     block,
 };
 
@@ -97,17 +97,17 @@ impl Splices {
         value: &str,
         (what, why, secret): (String, &'static str, bool),
     ) -> Result<(), Impossible> {
+        // With an anchor, it is nothing at other places too.
+        if entry.value.kind() == Kind::Alias || entry.value.anchor().is_some() {
+            return Err(Impossible);
+        }
         if !entry.value.span().is_empty() {
             return self.set(entry.value, value, Some(quoted(value)), (what, why, secret));
         }
-        let document = entry.key.document();
-        let key_end = entry.key.span().end;
-        let colon = document.text()[key_end..].find(':').ok_or(Impossible)?;
-        let blanks = &document.text()[key_end..key_end + colon];
-        if !blanks.trim().is_empty() || entry.value.kind() == Kind::Alias {
+        let at = entry.value.span().start;
+        if !entry.key.document().text()[..at].ends_with(':') {
             return Err(Impossible);
         }
-        let at = key_end + colon + 1;
         self.expected
             .scalars
             .insert(entry.value.id(), value.to_owned());
@@ -291,7 +291,8 @@ fn scalar_text(node: Node<'_>, value: &str, raw: Option<String>) -> Result<Strin
     })
 }
 
-/// Whether a value reads the same without quotes where `before` stood without them.
+/// Whether a value reads the same without quotes where `before` stood without them: as a text, which `before`
+/// with a variable in it was.
 fn is_plain(value: &str, before: &str) -> bool {
     // What holds a bracket or comma without quotes stands in no flow collection.
     let (line, key) = if before.contains(['{', '}', '[', ']', ',']) {
@@ -311,8 +312,10 @@ fn is_plain(value: &str, before: &str) -> bool {
         root.items().next()
     };
     let is_alone = root.own_items().count() + root.own_entries().count() == 1;
-    let is_it =
-        |node: Node<'_>| node.kind() == Kind::Scalar(Style::Plain) && node.as_str() == Some(value);
+    let is_it = |node: Node<'_>| {
+        let is_text = node.scalar_type() == Some(ScalarType::Text);
+        is_text && node.kind() == Kind::Scalar(Style::Plain) && node.as_str() == Some(value)
+    };
     is_alone && read.is_some_and(is_it)
 }
 
@@ -342,12 +345,8 @@ pub(super) fn quoted(value: &str) -> String {
 fn entry_span(entry: Entry<'_>) -> Range<usize> {
     let text = entry.key.document().text();
     let key = entry.key.span();
-    let value = entry.value.span();
-    if value.is_empty() || value.end <= key.end {
-        let colon = text[key.end..].find(':').map_or(0, |at| at + 1);
-        return key.start..key.end + colon;
-    }
-    key.start..trimmed_end(text, &value).max(key.end)
+    let end = text[..entry.value.span().end].trim_end().len();
+    key.start..end.max(key.end)
 }
 
 /// Where a node ends, without the blanks that a block scalar's span may end in.
