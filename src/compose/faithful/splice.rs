@@ -78,7 +78,7 @@ impl Splices {
         self.expected.scalars.insert(node.id(), value.to_owned());
         if let (Some(header), None) = (block::header(node), &raw) {
             // On one line: a block cannot say every value, and its indentation would have to be kept.
-            let span = header.start..trimmed_end(node.document().text(), &node.span());
+            let span = header.start..trimmed_end(node.document().text(), node.span().end);
             let comment = block::behind(node, &header);
             let shown = secret.then(|| quoted(MASK) + &comment);
             self.push(span, quoted(value) + &comment, shown, what, why);
@@ -139,7 +139,7 @@ impl Splices {
     ) -> Result<(), Impossible> {
         let text = list.document().text();
         let start = block::start(item);
-        let span = start..trimmed_end(text, &item.span());
+        let span = start..trimmed_end(text, item.span().end).max(start);
         let span = match list.kind() {
             Kind::Sequence(Layout::Block) => {
                 let hyphen = text[..start].rfind('-').ok_or(Impossible)?;
@@ -345,14 +345,13 @@ pub(super) fn quoted(value: &str) -> String {
 fn entry_span(entry: Entry<'_>) -> Range<usize> {
     let text = entry.key.document().text();
     let key = entry.key.span();
-    let end = text[..entry.value.span().end].trim_end().len();
-    key.start..end.max(key.end)
+    key.start..trimmed_end(text, entry.value.span().end).max(key.end)
 }
 
-/// Where a node ends, without the blanks that a block scalar's span may end in.
-fn trimmed_end(text: &str, span: &Range<usize>) -> usize {
-    let inside = &text[span.clone()];
-    span.start + inside.trim_end().len()
+/// Where a node ends, without the blanks that a block scalar's span may end in, or that are in front of an
+/// empty one.
+fn trimmed_end(text: &str, end: usize) -> usize {
+    text[..end].trim_end().len()
 }
 
 /// What goes with a part of a collection: its lines in a block, its comma in flow.
