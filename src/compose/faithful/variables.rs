@@ -114,7 +114,7 @@ impl<'d> Rewriter<'d, '_> {
                 };
                 if let Some((value, note)) = self.bare(entry.value, name) {
                     let value = escaped(&value);
-                    if !seen.insert(entry.value.id()) {
+                    if !seen.insert(entry.value.id()) || self.is_elsewhere(entry.value) {
                         continue;
                     }
                     if self.splices.fill(entry, &value, note).is_err() {
