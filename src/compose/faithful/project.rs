@@ -132,10 +132,10 @@ pub(super) fn other_files(
 /// compose puts the directory in front of a path that starts with a variable, takes a mount that starts with
 /// one for a volume, and forgets the `.env` of what is included.
 fn one_file_of(files: &[&str], dir: &str) -> String {
-    let files: String = files
+    let files = files
         .iter()
-        .map(|file| format!(" -f {}", word(file)))
-        .collect();
+        .flat_map(|file| [" -f ".to_owned(), word(file)]);
+    let files: String = files.collect();
     format!(
         "make one file of them, in which the values of .env are written, and name it with --file stacklift.yml: (umask 077 && cd {} && docker compose{files} --profile '*' config --output stacklift.yml)",
         word(dir)
