@@ -1,9 +1,10 @@
 //! The faithful rewrite: a text and an `env` that mean to the manager what the stack's files mean here.
 //!
 //! The manager keeps the text in a folder of its own with `stack.env` beside it, and reads no file of the
-//! host (M07–M15). So paths become absolute, env files become `stack.env` or `environment:`, label files `labels:`, a `build`
-//! becomes the image it made, and what only the caller's shell defines is written into the text. All of it
-//! is edits on byte spans: no other byte changes. What cannot be carried over is refused, all of it at once.
+//! host (M07–M15). So paths become absolute, env files become `stack.env` or `environment:`, label files
+//! `labels:`, a `build` becomes the image it made, and what only the caller's shell defines is written into the
+//! text. All of it is edits on byte spans: no other byte changes. What cannot be carried over is refused, all of
+//! it at once.
 //!
 //! Invariant: pure; the result was parsed again and compared with the original node by node.
 #![deny(clippy::disallowed_methods)]

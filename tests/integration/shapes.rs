@@ -275,7 +275,8 @@ fn what_nobody_reads_to_its_end_is_shown_with_its_place() {
     let mut laughs = "x-0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..30 {
         let ten = vec![format!("*a{}", level - 1); 10].join(", ");
-        laughs += &format!("x-{level}: &a{level} [{ten}]\n");
+        let line = format!("x-{level}: &a{level} [{ten}]\n");
+        laughs += &line;
     }
     let deep = |text: &str| text.repeat(10_000);
     for (text, said) in [

@@ -30,8 +30,8 @@ pub(super) fn narrow(value: usize) -> u32 {
 
 struct Builder<'t> {
     document: Document<'t>,
-    /// The collections that are open, outermost first.
-    open: Vec<u32>,
+    /// The collections that are open, outermost first, and how many nodes stand right below each.
+    open: Vec<(u32, usize)>,
     /// The node of each anchor, by the parser's number less one.
     anchored: Vec<u32>,
     documents: usize,
@@ -58,6 +58,7 @@ impl<'t> Builder<'t> {
         match event {
             Event::DocumentStart(..) => self.start_document(range.start)?,
             Event::Scalar(value, style, anchor, _) => {
+                let range = self.behind_colon(range);
                 let shape = self.scalar(&value, style, range.clone());
                 self.push(range, shape, anchor, span);
             }
@@ -66,7 +67,7 @@ impl<'t> Builder<'t> {
                 let start = self.sequence_start(layout, range.start);
                 let shape = Shape::Sequence { layout, after: 0 };
                 self.push(start..range.end.max(start), shape, anchor, span);
-                self.open.push(self.last());
+                self.open.push((self.last(), 0));
             }
             Event::MappingStart(style, anchor, _) => {
                 let shape = Shape::Mapping {
@@ -74,7 +75,7 @@ impl<'t> Builder<'t> {
                     after: 0,
                 };
                 self.push(range, shape, anchor, span);
-                self.open.push(self.last());
+                self.open.push((self.last(), 0));
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(&range),
             Event::Alias(anchor) => {
@@ -100,6 +101,9 @@ impl<'t> Builder<'t> {
     }
 
     fn push(&mut self, range: Range<usize>, shape: Shape, anchor: usize, span: Span) {
+        if let Some((_, below)) = self.open.last_mut() {
+            *below += 1;
+        }
         let id = narrow(self.document.nodes.len());
         let tag = span.tag_span().and_then(|tag| tag.byte_range());
         let properties = if anchor != 0 || tag.is_some() {
@@ -138,7 +142,9 @@ impl<'t> Builder<'t> {
 
     /// Ends the innermost collection: a flow one at its bracket, a block one where its last node ends.
     fn close(&mut self, range: &Range<usize>) {
-        let Some(id) = self.open.pop() else { return };
+        let Some((id, _)) = self.open.pop() else {
+            return;
+        };
         let count = narrow(self.document.nodes.len());
         let last_end = self.document.nodes[self.last() as usize].end;
         let node = &mut self.document.nodes[id as usize];
@@ -154,10 +160,19 @@ impl<'t> Builder<'t> {
         };
         // What encloses this one looks at the last node for its own end, which lies further in.
         let end = node.end;
-        if let Some(&outer) = self.open.last() {
+        if let Some(&(outer, _)) = self.open.last() {
             let outer = &mut self.document.nodes[outer as usize];
             outer.end = outer.end.max(end);
         }
+    }
+
+    /// The parser reports a value that is not there at its colon.
+    fn behind_colon(&self, range: Range<usize>) -> Range<usize> {
+        let is_value = self.open.last().is_some_and(|&(_, below)| below % 2 == 1);
+        if range.is_empty() && is_value && self.document.text[range.start..].starts_with(':') {
+            return range.start + 1..range.end + 1;
+        }
+        range
     }
 
     fn scalar(&mut self, value: &str, style: ScalarStyle, range: Range<usize>) -> Shape {
@@ -210,7 +225,7 @@ impl<'t> Builder<'t> {
             return reported;
         };
         let mut line = before;
-        for piece in between.split_inclusive('\n') {
+        for piece in between.split_inclusive(['\n', '\r']) {
             let content = piece.trim_start();
             if line > before && content.starts_with('-') {
                 return line + piece.len() - content.len();

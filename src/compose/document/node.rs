@@ -390,12 +390,18 @@ impl<'d> Entry<'d> {
     }
 
     fn is_named(&self, name: &str) -> bool {
-        self.name() == Some(name)
+        match self.key.resolved().raw().shape {
+            // Most keys have another length, and their text need not be looked at.
+            Shape::Scalar { length, .. } => {
+                length as usize == name.len() && self.name() == Some(name)
+            }
+            _ => false,
+        }
     }
 
     /// Whether it is `<<`.
     pub fn is_merge(&self) -> bool {
-        self.name() == Some("<<") && self.key.scalar_type() == Some(ScalarType::Merge)
+        self.is_named("<<") && self.key.scalar_type() == Some(ScalarType::Merge)
     }
 }
 

@@ -49,6 +49,17 @@ fn a_block_collection_ends_with_its_last_node() {
 fn a_sequence_without_indentation_starts_at_its_first_hyphen() {
     let document = parse("a: # - no\n# - no\n-   # note\n  x\n- y\n");
     assert_eq!(written(&document, "a"), "-   # note\n  x\n- y");
+    let document = parse("a:\r# -\r- x\r");
+    assert_eq!(written(&document, "a"), "- x");
+}
+
+#[test]
+fn a_value_that_is_not_there_is_behind_its_colon() {
+    let document = parse("a:\n  b: # c\n  d :\nf: {g: , : , h}\n");
+    assert_eq!(written(&document, "a"), "b: # c\n  d :");
+    let starts = document.nodes().filter(|node| node.span().is_empty());
+    let starts: Vec<_> = starts.map(|node| node.span().start).collect();
+    assert_eq!(starts, [7, 17, 24, 27, 28, 32]);
 }
 
 #[test]

@@ -43,10 +43,12 @@ fn whole(
     let reads_right = |new: &String| {
         interpolate(new, here).is_ok_and(|read| read == expected && base.host(&read) == expected)
     };
-    if let Some(text) = base.template(text).filter(reads_right) {
+    let template = base.template(text);
+    let is_relative = template.is_some() || read != expected;
+    if let Some(text) = template.filter(reads_right) {
         return Some(Absolute { text, today: false });
     }
-    (read != expected).then(|| Absolute {
+    is_relative.then(|| Absolute {
         text: escaped(expected),
         today: text.contains('$'),
     })
@@ -86,11 +88,12 @@ fn mount(
     };
     let with = |source: String| written.map(|old| format!("{source}{}", &text[old.len()..]));
     let head = written.filter(|source| is_path(source));
-    let kept = head.and_then(|source| base.template(source)).and_then(with);
-    if let Some(text) = kept.filter(reads_right) {
+    let template = head.and_then(|source| base.template(source));
+    let is_relative = template.is_some() || expected != source;
+    if let Some(text) = template.and_then(with).filter(reads_right) {
         return Ok(Some(Absolute { text, today: false }));
     }
-    if expected == source {
+    if !is_relative {
         return Ok(None);
     }
     let today = text.contains('$');

@@ -160,13 +160,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
     /// Asks for a new text of a scalar.
     pub(super) fn desire(&mut self, node: Node<'d>, wanted: String, about: Note) {
         let id = node.resolved().id();
-        if self.elsewhere.contains(&id) || self.stays.contains(&id) {
-            self.refusals.push(Refusal::at(
-                node,
-                Reason::Shared,
-                "an alias brings this text to a place where it has to stay as it is",
-                "write it out at each place",
-            ));
+        if self.is_elsewhere(node) {
             return;
         }
         let shell_only = self.written.get(&id);
@@ -183,6 +177,21 @@ impl<'d, 'a> Rewriter<'d, 'a> {
                 self.desired.insert(id, (wanted, about));
             }
         }
+    }
+
+    /// Refuses, and says so, where a scalar has to stay as it is.
+    pub(super) fn is_elsewhere(&mut self, node: Node<'d>) -> bool {
+        let id = node.resolved().id();
+        let is_elsewhere = self.elsewhere.contains(&id) || self.stays.contains(&id);
+        if is_elsewhere {
+            self.refusals.push(Refusal::at(
+                node,
+                Reason::Shared,
+                "an alias brings this text to a place where it has to stay as it is",
+                "write it out at each place",
+            ));
+        }
+        is_elsewhere
     }
 
     /// Asks for a scalar to stay: another text for it would be wrong.

@@ -4,7 +4,7 @@
 use std::{fmt::Write, ops::Range};
 
 use super::{
-    super::document::{Document, Entry, Kind, Layout, Node, NodeMap, NodeSet, Style},
+    super::document::{Document, Entry, Kind, Layout, Node, NodeMap, NodeSet, ScalarType, Style},
     block,
 };
 
@@ -76,7 +76,7 @@ impl Splices {
         self.expected.scalars.insert(node.id(), value.to_owned());
         if let (Some(header), None) = (block::header(node), &raw) {
             // On one line: a block cannot say every value, and its indentation would have to be kept.
-            let span = header.start..trimmed_end(node.document().text(), &node.span());
+            let span = header.start..trimmed_end(node.document().text(), node.span().end);
             let comment = block::behind(node, &header);
             let shown = secret.then(|| quoted(MASK) + &comment);
             self.push(span, quoted(value) + &comment, shown, what, why);
@@ -95,17 +95,17 @@ impl Splices {
         value: &str,
         (what, why, secret): (String, &'static str, bool),
     ) -> Result<(), Impossible> {
+        // With an anchor, it is nothing at other places too.
+        if entry.value.kind() == Kind::Alias || entry.value.anchor().is_some() {
+            return Err(Impossible);
+        }
         if !entry.value.span().is_empty() {
             return self.set(entry.value, value, Some(quoted(value)), (what, why, secret));
         }
-        let document = entry.key.document();
-        let key_end = entry.key.span().end;
-        let colon = document.text()[key_end..].find(':').ok_or(Impossible)?;
-        let blanks = &document.text()[key_end..key_end + colon];
-        if !blanks.trim().is_empty() || entry.value.kind() == Kind::Alias {
+        let at = entry.value.span().start;
+        if !entry.key.document().text()[..at].ends_with(':') {
             return Err(Impossible);
         }
-        let at = key_end + colon + 1;
         self.expected
             .scalars
             .insert(entry.value.id(), value.to_owned());
@@ -134,7 +134,7 @@ impl Splices {
         self.expected.removed.extend(entries);
         self.expected.emptied.insert(mapping.id());
         let span = mapping.span();
-        let span = span.start..trimmed_end(mapping.document().text(), &span);
+        let span = span.start..trimmed_end(mapping.document().text(), span.end);
         self.push(span, "{}".to_owned(), None, what, why);
     }
 
@@ -147,7 +147,7 @@ impl Splices {
     ) -> Result<(), Impossible> {
         let text = list.document().text();
         let start = block::start(item);
-        let span = start..trimmed_end(text, &item.span());
+        let span = start..trimmed_end(text, item.span().end).max(start);
         let span = match list.kind() {
             Kind::Sequence(Layout::Block) => {
                 let hyphen = text[..start].rfind('-').ok_or(Impossible)?;
@@ -299,16 +299,18 @@ fn scalar_text(node: Node<'_>, value: &str, raw: Option<String>) -> Result<Strin
     })
 }
 
-/// Whether a value reads the same without quotes where `before` stood without them.
+/// Whether a value reads the same without quotes where `before` stood without them: as a text, which `before`
+/// with a variable in it was.
 fn is_plain(value: &str, before: &str) -> bool {
-    if is_surely_plain(value) {
+    // What holds a bracket or comma without quotes stands in no flow collection.
+    let is_in_block = before.contains(['{', '}', '[', ']', ',']);
+    if is_surely_plain(value, is_in_block) {
         return true;
     }
-    // What holds a bracket or comma without quotes stands in no flow collection.
-    let (line, key) = if before.contains(['{', '}', '[', ']', ',']) {
-        (format!("k: {value}"), true)
+    let line = if is_in_block {
+        format!("k: {value}")
     } else {
-        (format!("[{value}]"), false)
+        format!("[{value}]")
     };
     let Ok(document) = Document::parse(&line) else {
         return false;
@@ -316,25 +318,28 @@ fn is_plain(value: &str, before: &str) -> bool {
     let Some(root) = document.root() else {
         return false;
     };
-    let read = if key {
+    let read = if is_in_block {
         root.get("k")
     } else {
         root.items().next()
     };
     let is_alone = root.own_items().count() + root.own_entries().count() == 1;
-    let is_it =
-        |node: Node<'_>| node.kind() == Kind::Scalar(Style::Plain) && node.as_str() == Some(value);
+    let is_it = |node: Node<'_>| {
+        let is_text = node.scalar_type() == Some(ScalarType::Text);
+        is_text && node.kind() == Kind::Scalar(Style::Plain) && node.as_str() == Some(value)
+    };
     is_alone && read.is_some_and(is_it)
 }
 
 /// Whether a value is one of the paths and mounts that most are, which the parser need not be asked about.
-fn is_surely_plain(value: &str) -> bool {
-    let is_safe =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-');
-    value.starts_with('/')
-        && value
-            .split(':')
-            .all(|part| !part.is_empty() && part.bytes().all(is_safe))
+fn is_surely_plain(value: &str, in_block: bool) -> bool {
+    let is_safe = |byte: u8| match byte {
+        b'/' | b'.' | b'_' | b'-' | b'$' => true,
+        b'{' | b'}' => in_block,
+        _ => byte.is_ascii_alphanumeric(),
+    };
+    let mut parts = value.split(':');
+    value.starts_with(['/', '$']) && parts.all(|part| !part.is_empty() && part.bytes().all(is_safe))
 }
 
 /// A value in double quotes, on one line.
@@ -363,18 +368,13 @@ pub(super) fn quoted(value: &str) -> String {
 fn entry_span(entry: Entry<'_>) -> Range<usize> {
     let text = entry.key.document().text();
     let key = entry.key.span();
-    let value = entry.value.span();
-    if value.is_empty() || value.end <= key.end {
-        let colon = text[key.end..].find(':').map_or(0, |at| at + 1);
-        return key.start..key.end + colon;
-    }
-    key.start..trimmed_end(text, &value).max(key.end)
+    key.start..trimmed_end(text, entry.value.span().end).max(key.end)
 }
 
-/// Where a node ends, without the blanks that a block scalar's span may end in.
-fn trimmed_end(text: &str, span: &Range<usize>) -> usize {
-    let inside = &text[span.clone()];
-    span.start + inside.trim_end().len()
+/// Where a node ends, without the blanks that a block scalar's span may end in, or that are in front of an
+/// empty one.
+fn trimmed_end(text: &str, end: usize) -> usize {
+    text[..end].trim_end().len()
 }
 
 /// What goes with a part of a collection: its lines in a block, its comma in flow.

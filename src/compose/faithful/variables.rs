@@ -40,7 +40,7 @@ impl<'d> Rewriter<'d, '_> {
             let Kind::Scalar(_) = node.kind() else {
                 continue;
             };
-            let Some(text) = node.as_str().filter(|text| text.contains('$')) else {
+            let Some((text, _)) = node.scalar().filter(|(text, _)| text.contains('$')) else {
                 continue;
             };
             if is_key[node.id().index()] {
@@ -114,7 +114,7 @@ impl<'d> Rewriter<'d, '_> {
                 };
                 if let Some((value, note)) = self.bare(entry.value, name) {
                     let value = escaped(&value);
-                    if !seen.insert(entry.value.id()) {
+                    if !seen.insert(entry.value.id()) || self.is_elsewhere(entry.value) {
                         continue;
                     }
                     if self.splices.fill(entry, &value, note).is_err() {
