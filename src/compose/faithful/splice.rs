@@ -113,7 +113,7 @@ impl Splices {
         (what, why): (String, &'static str),
     ) -> Result<(), Impossible> {
         let span = entry_span(entry);
-        let span = removal(mapping, &span, entry.key.span().start)?;
+        let span = removal(mapping, &span, span.start)?;
         self.expected.removed.insert(entry.key.id());
         self.push(span, String::new(), None, what, why);
         Ok(())
@@ -151,7 +151,7 @@ impl Splices {
         entries: Vec<(String, Value)>,
         (what, why, secret): (String, &'static str, bool),
     ) {
-        let at = entry.key.span().start;
+        let at = key_start(entry.key);
         let separator = separator(mapping, at);
         let text = entries_text(mapping, at, &entries).join(&separator);
         let shown = secret.then(|| entries_text(mapping, at, &masked(&entries)).join(&separator));
@@ -167,7 +167,7 @@ impl Splices {
         new: (String, Value),
         (what, why, secret): (String, &'static str, bool),
     ) {
-        let at = key.span().start;
+        let at = key_start(key);
         let separator = separator(mapping, at);
         let new = vec![new];
         let write = |new: &[(String, Value)]| entries_text(mapping, at, new).concat() + &separator;
@@ -193,7 +193,12 @@ impl Splices {
             collection.kind(),
             Kind::Sequence(Layout::Flow) | Kind::Mapping(Layout::Flow)
         );
-        let at = if is_flow { span.start + 1 } else { span.start };
+        let first = collection.own_entries().next();
+        let at = match first {
+            _ if is_flow => span.start + 1,
+            Some(first) => key_start(first.key),
+            None => span.start,
+        };
         let separator = separator(collection, at);
         let is_empty =
             collection.own_items().next().is_none() && collection.own_entries().next().is_none();
@@ -332,13 +337,37 @@ pub(super) fn quoted(value: &str) -> String {
 /// The bytes of a key and its value, without what follows on the line.
 fn entry_span(entry: Entry<'_>) -> Range<usize> {
     let text = entry.key.document().text();
-    let key = entry.key.span();
+    let start = key_start(entry.key);
+    let key_end = entry.key.span().end;
     let value = entry.value.span();
-    if value.is_empty() || value.end <= key.end {
-        let colon = text[key.end..].find(':').map_or(0, |at| at + 1);
-        return key.start..key.end + colon;
+    if value.is_empty() || value.end <= key_end {
+        let rest = text[key_end..].trim_start();
+        let colon = text.len() - rest.len() + 1;
+        return start..if rest.starts_with(':') {
+            colon
+        } else {
+            key_end
+        };
     }
-    key.start..trimmed_end(text, &value).max(key.end)
+    start..trimmed_end(text, &value).max(key_end)
+}
+
+/// Where a key starts, with its anchor, its tag and the `?` in front of it.
+fn key_start(key: Node<'_>) -> usize {
+    let properties = [key.anchor_span(), key.tag_span()];
+    let properties = properties.into_iter().flatten().map(|span| span.start);
+    let start = properties.fold(key.span().start, usize::min);
+    let before = &key.document().text()[..start];
+    let before = before.trim_end_matches([' ', '\t']);
+    let Some(before) = before.strip_suffix('?').filter(|_| before.len() < start) else {
+        return start;
+    };
+    let is_first = before.trim_end_matches([' ', '\t', '\u{feff}']);
+    if is_first.is_empty() || is_first.ends_with(['\n', '-', '{', ',', '?', ':']) {
+        before.len()
+    } else {
+        start
+    }
 }
 
 /// Where a node ends, without the blanks that a block scalar's span may end in.
