@@ -4,9 +4,13 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    super::{document::NodeId, interpolate::interpolate, services::Service},
+    super::{
+        document::{Node, NodeId},
+        interpolate::interpolate,
+        services::Service,
+    },
     Notice, Reason, Refusal,
-    carry::{Emission, others},
+    carry::{Emission, mappings, others},
     env_files::{self, Fate, Fates, Listed, Sources, chain},
     rewriter::Rewriter,
 };
@@ -137,11 +141,13 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         fates: &Fates,
     ) -> Result<Emission<'d>, Refusal> {
         let chain = chain(service, &self.services);
-        let all: Vec<_> = chain
-            .iter()
-            .filter_map(|service| by_service.get(service.name))
-            .flatten()
-            .collect();
+        let files_of = |chain: &[Service<'d>]| -> Vec<_> {
+            let listed = chain
+                .iter()
+                .filter_map(|service| by_service.get(service.name));
+            listed.flatten().collect()
+        };
+        let all = files_of(&chain);
         let own = by_service
             .get(service.name)
             .and_then(|listed| listed.first());
@@ -153,25 +159,48 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         if all.is_empty() {
             return Ok(emission);
         }
+        if chain.iter().skip(1).any(|service| cuts(*service)) {
+            return Err(Refusal::at(
+                service.node,
+                Reason::Shared,
+                format!(
+                    "the service {} resets or overrides the environment of one that gets variables from an env file",
+                    service.name
+                ),
+                "write the service without `extends`",
+            ));
+        }
         let explicit = self.explicit(&chain);
-        let sources = Sources {
-            files: all
-                .iter()
-                .filter_map(|&listed| Some((listed, self.env_file_text(&listed.file)?)))
-                .collect(),
-            explicit: &explicit,
-            here: &|name| self.here(name),
-        };
-        let mut found = env_files::variables(&sources)?;
-        if all
-            .iter()
-            .any(|listed| fates.get(&listed.item.id()) == Some(&Fate::Own))
-        {
-            found
-                .retain(|(name, value)| self.variables.get(name.as_str()) != Some(&value.as_str()));
+        let mut found = self.variables_of(&all, &explicit)?;
+        let has = |fate: Fate, listed: &Listed<'d>| fates.get(&listed.item.id()) == Some(&fate);
+        if all.iter().any(|listed| has(Fate::Own, listed)) {
+            // What a base gets written into its `environment` would win over stack.env.
+            let mut bases = files_of(&chain[..chain.len() - 1]);
+            bases.retain(|listed| has(Fate::Carried, listed));
+            let written = self.variables_of(&bases, &HashMap::new())?;
+            let written: HashSet<_> = written.into_iter().map(|(name, _)| name).collect();
+            found.retain(|(name, value)| {
+                written.contains(name) || self.variables.get(name.as_str()) != Some(&value.as_str())
+            });
         }
         emission.variables = found;
         Ok(emission)
+    }
+
+    /// What env files give, but for what `explicit` names.
+    fn variables_of(
+        &self,
+        files: &[&Listed<'d>],
+        explicit: &HashMap<String, Option<String>>,
+    ) -> Result<Vec<(String, String)>, Refusal> {
+        let texts = files
+            .iter()
+            .filter_map(|&listed| Some((listed, self.env_file_text(&listed.file)?)));
+        env_files::variables(&Sources {
+            files: texts.collect(),
+            explicit,
+            here: &|name| self.here(name),
+        })
     }
 
     fn env_file_text(&self, file: &str) -> Option<&'a str> {
@@ -195,4 +224,14 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         }
         found
     }
+}
+
+/// Whether a service takes away what it inherits of its environment.
+fn cuts(service: Service<'_>) -> bool {
+    let entries = mappings(service.node)
+        .into_iter()
+        .flat_map(Node::own_entries);
+    entries
+        .filter(|entry| matches!(entry.name(), Some("env_file" | "environment")))
+        .any(|entry| matches!(entry.value.tag(), Some("!reset" | "!override")))
 }

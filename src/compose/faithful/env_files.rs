@@ -205,8 +205,19 @@ fn read(sources: &Sources<'_>, era: Era) -> Result<Vec<(String, String)>, Refusa
                 "mend the line: `docker compose config` has to accept the file",
             )
         })?;
+        if found.iter().any(|(name, _)| name.is_empty()) {
+            return Err(Refusal::at(
+                listed.path,
+                Reason::BadEnvFile,
+                format!(
+                    "the last line of the env file {} is a name without a line end, which compose takes for the value of a variable without a name",
+                    listed.file
+                ),
+                "end the line",
+            ));
+        }
     }
-    found.retain(|(name, _)| !name.is_empty() && !sources.explicit.contains_key(name));
+    found.retain(|(name, _)| !sources.explicit.contains_key(name));
     found.sort();
     Ok(found)
 }
