@@ -15,6 +15,7 @@ mod encode;
 mod env;
 mod env_files;
 mod finish;
+mod host;
 mod path;
 mod paths;
 mod project;

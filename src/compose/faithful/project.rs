@@ -54,7 +54,9 @@ pub(super) fn other_files(
         )
     };
     let mut found = Vec::new();
-    if let Some(include) = document.get("include").filter(|include| !include.is_null()) {
+    let include = document.get("include");
+    let is_empty = |node: Node<'_>| node.is_sequence() && node.items().next().is_none();
+    if let Some(include) = include.filter(|&node| !node.is_null() && !is_empty(node)) {
         let message = "`include` names files that the manager cannot read";
         let hint = hint(&[context.file]);
         found.push(Refusal::at(include, Reason::SeveralFiles, message, hint));

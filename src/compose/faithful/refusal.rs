@@ -37,7 +37,7 @@ pub enum Reason {
     OfTheShell,
     /// Compose programs do not agree on what it means.
     Disputed,
-    /// A file that compose itself reads, and that has no other form: `label_file`.
+    /// A file that compose itself reads or runs, and that has no other form: `label_file`, a seccomp profile.
     UnreadableFile,
     /// The new text cannot be written at its place.
     Unwritable,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{
     super::{
-        document::{Document, Entry, Kind, Node, NodeId},
+        document::{Document, Entry, Node, NodeId, Position},
         dotenv::compose_dotenv,
         services::{self, Service},
     },
@@ -13,7 +13,7 @@ use super::{
     carry::mappings,
     env_files::{self, Listed},
     path::Base,
-    paths::{self, Role},
+    paths::{self, Role, Trouble},
     project, shell,
     splice::{Splices, Value},
     uses,
@@ -78,6 +78,9 @@ pub(super) fn rewrite(
     context: &Context<'_>,
 ) -> Result<Faithful, Vec<Refusal>> {
     let document = Document::parse(text).map_err(|error| vec![Refusal::not_yaml(&error)])?;
+    if let Some(refusal) = line_break(text) {
+        return Err(vec![refusal]);
+    }
     let env = read_env(env_text, context).map_err(|refusal| vec![refusal])?;
     let mut rewriter = Rewriter::new(&document, env_text, &env, context);
     rewriter.shape();
@@ -86,12 +89,27 @@ pub(super) fn rewrite(
     }
     rewriter.elsewhere = uses::elsewhere(&document);
     rewriter.other_files();
+    rewriter.of_this_host();
     rewriter.variables_in_scalars();
     rewriter.paths();
     rewriter.bare_variables();
     rewriter.env_files();
     rewriter.build();
     rewriter.finish(text)
+}
+
+/// What ends a line to compose, as it did in YAML 1.1, and does not to the reader here.
+fn line_break(text: &str) -> Option<Refusal> {
+    let breaks = ["\u{85}", "\u{2028}", "\u{2029}"];
+    let at = breaks.iter().filter_map(|c| text.find(c)).min()?;
+    Some(Refusal {
+        position: Some(Position::of(text, at)),
+        ..Refusal::of(
+            Reason::NotYaml,
+            "a character that cannot be seen ends a line here (U+0085, U+2028 or U+2029)",
+            "take it out, or write it as an escape (`\"\\u2028\"`)",
+        )
+    })
 }
 
 fn read_env(text: Option<&str>, context: &Context<'_>) -> Result<Vec<(String, String)>, Refusal> {
@@ -235,14 +253,12 @@ impl<'d, 'a> Rewriter<'d, 'a> {
                 continue;
             };
             let new = paths::absolute(&text, role, &self.base(), &|name| self.here(name));
-            let Ok(new) = new else {
-                self.refusals.push(Refusal::at(
-                    node,
-                    Reason::Unwritable,
-                    "the stack's directory cannot stand in this text: its path holds a colon",
-                    "write the mount in long syntax (`type: bind`), or move the stack",
-                ));
-                continue;
+            let new = match new {
+                Ok(new) => new,
+                Err(trouble) => {
+                    self.refuse_path(node, trouble);
+                    continue;
+                }
             };
             let Some(new) = new else {
                 // Another place may want it otherwise.
@@ -261,20 +277,37 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         }
     }
 
+    fn refuse_path(&mut self, node: Node<'d>, trouble: Trouble) {
+        let refusal = match trouble {
+            Trouble::Colon => Refusal::at(
+                node,
+                Reason::Unwritable,
+                "the path holds a colon, or the stack's directory does: it cannot stand in this text",
+                "write the mount in long syntax (`type: bind`), or move the stack",
+            ),
+            Trouble::Disputed => Refusal::at(
+                node,
+                Reason::Disputed,
+                "whether this Windows path is absolute depends on the version of compose",
+                "write the path that is meant here",
+            ),
+        };
+        self.refusals.push(refusal);
+    }
+
     /// Whether others read the service's own mapping too.
     pub(super) fn is_shared(&self, service: Service<'d>) -> bool {
         let mapping = service.node.resolved();
-        service.node.kind() == Kind::Alias
-            || mapping.anchor().is_some()
-                && self
-                    .services
-                    .iter()
-                    .filter(|other| other.name != service.name)
-                    .any(|other| {
-                        mappings(other.node)
-                            .iter()
-                            .any(|node| node.id() == mapping.id())
-                    })
+        mapping.anchor().is_some()
+            && self
+                .services
+                .iter()
+                .filter(|other| other.name != service.name)
+                .any(|other| {
+                    mappings(other.node)
+                        .iter()
+                        .any(|node| node.id() == mapping.id())
+                })
     }
 
     /// Marks an entry to go.
