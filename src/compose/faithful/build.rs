@@ -21,7 +21,7 @@ impl<'d> Rewriter<'d, '_> {
     /// Replaces every `build` that reads this host by the image that compose gave it.
     pub(super) fn build(&mut self) {
         for service in self.services.clone() {
-            let chain = chain(service, &self.services);
+            let chain = chain(service, &self.services, &|name| self.here(name));
             let Some(build) = effective(&chain, "build") else {
                 continue;
             };

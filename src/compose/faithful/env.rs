@@ -140,12 +140,10 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         by_service: &HashMap<&'d str, Vec<Listed<'d>>>,
         fates: &Fates,
     ) -> Result<Emission<'d>, Refusal> {
-        let chain = chain(service, &self.services);
-        let files_of = |chain: &[Service<'d>]| -> Vec<_> {
-            let listed = chain
-                .iter()
-                .filter_map(|service| by_service.get(service.name));
-            listed.flatten().collect()
+        let chain = chain(service, &self.services, &|name| self.here(name));
+        let files_of = |chain: &[Service<'d>]| {
+            let listed = chain.iter().filter_map(|one| by_service.get(one.name));
+            env_files::unique(listed.flatten())
         };
         let all = files_of(&chain);
         let own = by_service
@@ -214,13 +212,25 @@ impl<'d, 'a> Rewriter<'d, 'a> {
     fn explicit(&self, chain: &[Service<'d>]) -> HashMap<String, Option<String>> {
         let here = |name: &str| self.here(name);
         let mut found = HashMap::new();
-        for entry in chain.iter().flat_map(Service::environment) {
-            let name = interpolate(entry.name, &here).unwrap_or_default();
-            let value = match entry.value {
-                Some(value) => interpolate(value, &here).ok(),
-                None => self.here(&name),
-            };
-            found.insert(name, value);
+        let places = chain
+            .iter()
+            .filter_map(|service| service.node.get("environment"));
+        for place in places {
+            for item in place.items().filter_map(Node::as_str) {
+                let item = interpolate(item, &here).unwrap_or_default();
+                match item.split_once('=') {
+                    Some((name, value)) => found.insert(name.to_owned(), Some(value.to_owned())),
+                    None => found.insert(item.clone(), self.here(&item)),
+                };
+            }
+            for entry in place.entries() {
+                let Some(name) = entry.name() else { continue };
+                let value = match entry.value.as_str() {
+                    Some(value) => interpolate(value, &here).ok(),
+                    None => self.here(name),
+                };
+                found.insert(name.to_owned(), value);
+            }
         }
         found
     }

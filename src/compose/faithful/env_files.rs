@@ -22,6 +22,8 @@ pub(super) struct Listed<'d> {
     pub(super) item: Node<'d>,
     /// The node of the path.
     pub(super) path: Node<'d>,
+    /// The path, read: compose takes each of them once.
+    named: String,
     /// The file, absolute.
     pub(super) file: String,
     pub(super) required: bool,
@@ -43,7 +45,11 @@ pub(super) enum Fate {
 }
 
 /// The service after those it extends, the outermost base first.
-pub(super) fn chain<'d>(service: Service<'d>, all: &[Service<'d>]) -> Vec<Service<'d>> {
+pub(super) fn chain<'d>(
+    service: Service<'d>,
+    all: &[Service<'d>],
+    here: Lookup<'_>,
+) -> Vec<Service<'d>> {
     let mut found = vec![service];
     let mut seen = HashSet::from([service.name]);
     let mut at = service;
@@ -52,7 +58,10 @@ pub(super) fn chain<'d>(service: Service<'d>, all: &[Service<'d>]) -> Vec<Servic
             break;
         }
         let name = extends.get("service").unwrap_or(extends).as_str();
-        let base = all.iter().find(|service| Some(service.name) == name);
+        let name = name.and_then(|name| interpolate(name, here).ok());
+        let base = all
+            .iter()
+            .find(|service| Some(service.name) == name.as_deref());
         match base {
             Some(&base) if seen.insert(base.name) => {
                 found.push(base);
@@ -116,6 +125,7 @@ pub(super) fn listed<'d>(
             item,
             path: node,
             file: absolute(&read),
+            named: read,
             required: word("required").as_deref() != Some("false"),
             raw: word("format").as_deref() == Some("raw"),
         });
@@ -125,6 +135,20 @@ pub(super) fn listed<'d>(
     } else {
         Err(refusals)
     }
+}
+
+/// Each path once, where it stands first, as it is written last.
+pub(super) fn unique<'l, 'd>(listed: impl Iterator<Item = &'l Listed<'d>>) -> Vec<&'l Listed<'d>> {
+    let mut found: Vec<&Listed<'d>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for one in listed {
+        let place = *places.entry(&one.named).or_insert(found.len());
+        match found.get_mut(place) {
+            Some(known) => *known = one,
+            None => found.push(one),
+        }
+    }
+    found
 }
 
 /// How compose finds what a variable in an env file is.

@@ -14,7 +14,8 @@ use super::{
     },
     Change, Faithful, Reason, Refusal,
     build::is_remote,
-    check, encode,
+    check::{self, Mismatch},
+    encode,
     rewriter::Rewriter,
     shell,
     splice::Value,
@@ -28,6 +29,15 @@ impl<'d> Rewriter<'d, '_> {
         self.take_out();
         self.put_in();
         self.set_scalars();
+        let touched = self.splices.touched.iter();
+        let shared: Vec<_> = touched.filter(|id| self.elsewhere.contains(id)).collect();
+        let shared: Vec<_> = shared
+            .iter()
+            .filter_map(|id| self.document.node(**id))
+            .collect();
+        for node in shared {
+            self.refuse_elsewhere(node);
+        }
         if !self.refusals.is_empty() {
             return Err(self.in_order());
         }
@@ -35,12 +45,18 @@ impl<'d> Rewriter<'d, '_> {
             return Err(vec![internal("two changes overlap", None)]);
         };
         let document = Document::parse(&new).map_err(|error| vec![unreadable(&error.message)])?;
-        check::compare(self.document, &document, &self.splices.expected).map_err(|offset| {
-            let place = Some(Position::of(text, offset));
-            vec![internal(
-                "the new text does not say what it was to say",
-                place,
-            )]
+        let checked = check::compare(self.document, &document, &self.splices.expected);
+        checked.map_err(|mismatch| {
+            vec![match mismatch {
+                Mismatch::Alias(offset) => Refusal {
+                    position: Some(Position::of(text, offset)),
+                    ..lost_anchor()
+                },
+                Mismatch::Other(offset) => internal(
+                    "the new text does not say what it was to say",
+                    Some(Position::of(text, offset)),
+                ),
+            }]
         })?;
         if let Some(what) = self.unreadable(&document) {
             return Err(vec![internal(&what, None)]);
@@ -205,11 +221,15 @@ fn internal(what: &str, position: Option<Position>) -> Refusal {
 
 fn unreadable(message: &str) -> Refusal {
     if message.contains("alias") || message.contains("anchor") {
-        return Refusal::of(
-            Reason::Shared,
-            "an anchor stands in a part that the manager cannot read, and is used elsewhere",
-            "write out what the alias stands for",
-        );
+        return lost_anchor();
     }
     internal("the new text is not YAML", None)
+}
+
+fn lost_anchor() -> Refusal {
+    Refusal::of(
+        Reason::Shared,
+        "an anchor stands in a part that the manager cannot read, and is used elsewhere",
+        "write out what the alias stands for",
+    )
 }

@@ -32,8 +32,8 @@ pub(super) struct Rewriter<'d, 'a> {
     pub(super) splices: Splices,
     pub(super) refusals: Vec<Refusal>,
     pub(super) notices: Vec<Notice>,
-    /// Scalars that an alias brings to places where they are no path.
-    elsewhere: HashSet<NodeId>,
+    /// What an alias brings to places where it has to stay as it is.
+    pub(super) elsewhere: HashSet<NodeId>,
     /// Scalars that are a path somewhere, and right as they are.
     stays: HashSet<NodeId>,
     /// Entries that go, in the order they were found.
@@ -195,12 +195,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
     pub(super) fn desire(&mut self, node: Node<'d>, wanted: String, about: Note) {
         let id = node.resolved().id();
         if self.elsewhere.contains(&id) || self.stays.contains(&id) {
-            self.refusals.push(Refusal::at(
-                node,
-                Reason::Shared,
-                "an alias brings this text to a place where it has to stay as it is",
-                "write it out at each place",
-            ));
+            self.refuse_elsewhere(node);
             return;
         }
         let shell_only = self.written.get(&id);
@@ -275,6 +270,15 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             let why = "relative paths and ~ are the manager's, not the host's (M12)";
             self.desire(node, new.text, (what, why, new.today));
         }
+    }
+
+    pub(super) fn refuse_elsewhere(&mut self, node: Node<'d>) {
+        self.refusals.push(Refusal::at(
+            node,
+            Reason::Shared,
+            "an alias brings this to a place where it has to stay as it is",
+            "write it out at each place",
+        ));
     }
 
     fn refuse_path(&mut self, node: Node<'d>, trouble: Trouble) {

@@ -14,6 +14,8 @@ use super::super::document::{Document, Entry, Kind, Layout, Node, NodeId, Style}
 pub(super) struct Splices {
     pub(super) edits: Vec<Edit>,
     pub(super) expected: Expected,
+    /// The collections that are to hold other entries or items.
+    pub(super) touched: Vec<NodeId>,
 }
 
 /// One change of the text.
@@ -112,6 +114,7 @@ impl Splices {
         entry: Entry<'_>,
         (what, why): (String, &'static str),
     ) -> Result<(), Impossible> {
+        self.touched.push(mapping.id());
         let span = entry_span(entry);
         let span = removal(mapping, &span, span.start)?;
         self.expected.removed.insert(entry.key.id());
@@ -126,6 +129,7 @@ impl Splices {
         item: Node<'_>,
         (what, why): (String, &'static str),
     ) -> Result<(), Impossible> {
+        self.touched.push(list.id());
         let text = list.document().text();
         let start = item.anchor_span().map_or(item.span().start, |anchor| {
             anchor.start.min(item.span().start)
@@ -151,6 +155,7 @@ impl Splices {
         entries: Vec<(String, Value)>,
         (what, why, secret): (String, &'static str, bool),
     ) {
+        self.touched.push(mapping.id());
         let at = key_start(entry.key);
         let separator = separator(mapping, at);
         let text = entries_text(mapping, at, &entries).join(&separator);
@@ -167,6 +172,7 @@ impl Splices {
         new: (String, Value),
         (what, why, secret): (String, &'static str, bool),
     ) {
+        self.touched.push(mapping.id());
         let at = key_start(key);
         let separator = separator(mapping, at);
         let new = vec![new];
@@ -188,6 +194,7 @@ impl Splices {
         new: Vec<(String, Value)>,
         (what, why, secret): (String, &'static str, bool),
     ) {
+        self.touched.push(collection.id());
         let span = collection.span();
         let is_flow = matches!(
             collection.kind(),

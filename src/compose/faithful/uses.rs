@@ -1,9 +1,12 @@
-//! Nodes that an alias brings to a place where they are no path.
+//! Nodes that an alias brings to a place where they have to stay as they are.
 #![deny(clippy::disallowed_methods)]
 
 use std::collections::HashSet;
 
-use super::super::document::{Document, Kind, Node, NodeId};
+use super::super::{
+    document::{Document, Kind, Node, NodeId},
+    services::is_remote_context,
+};
 
 /// The part of a compose file that a node stands in, as far as paths are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,7 +24,7 @@ enum Part {
     Brought,
 }
 
-/// The scalars that stand, through an alias, at a place where they are not a path.
+/// What stands, through an alias, at a place where it is no path and no part of the environment.
 pub(super) fn elsewhere(document: &Document) -> HashSet<NodeId> {
     let mut found = HashSet::new();
     if !document.nodes().any(|node| node.kind() == Kind::Alias) {
@@ -46,7 +49,7 @@ pub(super) fn elsewhere(document: &Document) -> HashSet<NodeId> {
             ahead.push((node.resolved(), part));
             continue;
         }
-        if part == Part::Brought && node.is_scalar() {
+        if part == Part::Brought {
             found.insert(node.id());
         }
         for entry in node.own_entries() {
@@ -68,6 +71,12 @@ pub(super) fn elsewhere(document: &Document) -> HashSet<NodeId> {
     found
 }
 
+/// Whether a build has a remote context.
+fn stays(build: Node<'_>) -> bool {
+    let context = build.get("context").and_then(Node::as_str);
+    context.is_some_and(is_remote_context)
+}
+
 fn below(part: Part, name: &str, value: Node<'_>) -> Part {
     match (part, name) {
         (Part::Root, "services") => Part::Services,
@@ -75,6 +84,7 @@ fn below(part: Part, name: &str, value: Node<'_>) -> Part {
         (Part::Root | Part::Service, _) if name.starts_with("x-") => Part::Known,
         (Part::Services, _) => Part::Service,
         (Part::Service, "volumes") if value.is_sequence() => Part::Mounts,
+        (Part::Service, "build") if stays(value) => Part::Other,
         (Part::Service, "env_file" | "build" | "develop") => Part::Known,
         (Part::Service, "environment") if !value.is_scalar() => Part::Environment,
         (Part::Brought, _) => Part::Brought,

@@ -121,9 +121,10 @@ impl<'d> Rewriter<'d, '_> {
                 let Some(node) = entry.value.get(key) else {
                     continue;
                 };
-                let name = node.as_str().unwrap_or_default();
-                if let shell::Fate::Written(_) = self.fate(name) {
-                    self.refuse_shell(node, name);
+                let text = node.as_str().unwrap_or_default();
+                let name = interpolate(text, &|name| self.here(name)).unwrap_or_default();
+                if let shell::Fate::Written(_) = self.fate(&name) {
+                    self.refuse_shell(node, &name);
                 }
             }
         }
@@ -133,7 +134,9 @@ impl<'d> Rewriter<'d, '_> {
     /// The same in one list or mapping.
     fn bare_in(&mut self, place: Node<'d>, seen: &mut HashSet<NodeId>) {
         for item in place.items() {
-            let Some(name) = self.text_of(item).filter(|text| !text.contains('=')) else {
+            let text = self.text_of(item);
+            let read = text.and_then(|text| interpolate(&text, &|name| self.here(name)).ok());
+            let Some(name) = read.filter(|text| !text.contains('=')) else {
                 continue;
             };
             if let Some((value, note)) = self.bare(item, &name) {
