@@ -34,7 +34,7 @@ pub(super) struct Absolute {
 pub(super) enum Trouble {
     /// No text at its place can say it.
     Colon,
-    /// Compose programs disagree on whether it is absolute.
+    /// Compose programs disagree on what it is.
     Disputed,
 }
 
@@ -81,6 +81,11 @@ fn mount(
     base: &Base<'_>,
     here: Lookup<'_>,
 ) -> Result<Option<Absolute>, Trouble> {
+    // Up to 2.2x, a colon in braces that come out of `$${…}` separates as well.
+    let without_braces = read.replace("${", "$(");
+    if split_at_colons(&without_braces).len() != split_at_colons(read).len() {
+        return Err(Trouble::Disputed);
+    }
     let Some(before) = MountSpec::parse(read) else {
         return Ok(None);
     };

@@ -292,8 +292,8 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             Trouble::Disputed => Refusal::at(
                 node,
                 Reason::Disputed,
-                "whether this Windows path is absolute depends on the version of compose",
-                "write the path that is meant here",
+                "what this path is depends on the version of compose",
+                "write it without a Windows share, a drive that is no letter, or a colon in braces",
             ),
         };
         self.refusals.push(refusal);
