@@ -1,7 +1,7 @@
 //! One stack before the compose program: as it is here, and as a manager would hold it.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write,
     fs,
     path::{Path, PathBuf},
@@ -15,7 +15,7 @@ use stacklift::compose::{
 };
 use tempfile::TempDir;
 
-use crate::{compare, corpus::Stack, mutation};
+use crate::{compare, corpus::Stack, mutation::Mutation};
 
 const HOME: &str = "/home/somebody";
 const USER: &str = "somebody";
@@ -40,22 +40,28 @@ pub struct Judge<'a> {
     compose: &'a Path,
     stack: &'a Stack,
     at: usize,
-    mutate: bool,
+    mutation: Option<&'a Mutation>,
     folder: TempDir,
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(compose: &'a Path, stack: &'a Stack, at: usize, mutate: bool) -> Self {
+    pub fn new(
+        compose: &'a Path,
+        stack: &'a Stack,
+        at: usize,
+        mutation: Option<&'a Mutation>,
+    ) -> Self {
         Self {
             compose,
             stack,
             at,
-            mutate,
+            mutation,
             folder: tempfile::tempdir().expect("a folder"),
         }
     }
 
-    pub fn verdict(&self) -> Verdict {
+    /// `None` where the mutation does not apply.
+    pub fn verdict(&self) -> Option<Verdict> {
         let root = self.folder.path().join("host");
         let dir = self.stack.copy_to(&root);
         let file = self
@@ -64,25 +70,26 @@ impl<'a> Judge<'a> {
             .file_name()
             .and_then(|name| name.to_str())
             .expect("a name");
-        let Ok(text) = fs::read_to_string(dir.join(file)) else {
-            return Verdict::NotLoadable {
+        let Ok(mut text) = fs::read_to_string(dir.join(file)) else {
+            return Some(Verdict::NotLoadable {
                 why: "not UTF-8".into(),
                 accepted: false,
-            };
+            });
         };
         if !self.stack.is_case {
             self.stand_in(&dir, &text);
         }
-        let text = if self.mutate {
-            let text = mutation::mutated(&text, &dir, self.at);
+        if let Some(mutation) = self.mutation {
+            text = mutation.applied(&text, &dir)?;
             fs::write(dir.join(file), &text).expect("write");
-            text
-        } else {
-            text
-        };
+        }
+        Some(self.compared(&root, &dir, file, &text))
+    }
+
+    fn compared(&self, root: &Path, dir: &Path, file: &str, text: &str) -> Verdict {
         let env = fs::read_to_string(dir.join(".env")).ok();
-        let original = self.original(&dir, file);
-        let rewritten = rewrite(&dir, file, &text, env.as_deref());
+        let original = self.original(dir, file);
+        let rewritten = self.rewrite(dir, file, text, env.as_deref());
         let original = match original {
             Ok(original) => original,
             Err(why) => {
@@ -105,15 +112,29 @@ impl<'a> Judge<'a> {
                 return Verdict::Refused(refusals.into_iter().map(one).collect());
             }
         };
-        fs::rename(&root, self.folder.path().join("gone")).expect("rename");
+        fs::rename(root, self.folder.path().join("gone")).expect("rename");
         let held = match self.held(&rewritten) {
             Ok(held) => held,
             Err(why) => return Verdict::Different(format!("the manager fails: {why}")),
         };
-        match compare::difference(&compare::expected(original, &rewritten.project), &held) {
+        let env = env.unwrap_or_default();
+        let expected = compare::expected(original, &rewritten.project, &env);
+        match compare::difference(&expected, &held) {
             None => Verdict::Equal,
             Some(place) => Verdict::Different(place),
         }
+    }
+
+    /// The shell that the stack is started from.
+    fn shell(&self, dir: &Path) -> BTreeMap<String, String> {
+        let dir = dir.to_str().expect("UTF-8");
+        let usual = [("HOME", HOME), ("USER", USER), ("PWD", dir)];
+        let usual = usual.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let more = self.mutation.map(Mutation::shell).unwrap_or_default();
+        let lines = self.stack.shell.lines().chain(more.lines());
+        let more = lines.filter_map(|line| line.split_once('='));
+        let more = more.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        usual.into_iter().chain(more).collect()
     }
 
     /// Gives variables that nothing defines a value in `.env`.
@@ -147,11 +168,42 @@ impl<'a> Judge<'a> {
         command
             .args(["-f", file, "config", "--format", "json"])
             .current_dir(dir)
-            .env_clear();
-        command
-            .envs([("HOME", HOME), ("USER", USER)])
-            .env("PWD", dir);
+            .env_clear()
+            .envs(self.shell(dir));
         json(&mut command)
+    }
+
+    fn rewrite(
+        &self,
+        dir: &Path,
+        file: &str,
+        text: &str,
+        env: Option<&str>,
+    ) -> Result<faithful::Faithful, Vec<faithful::Refusal>> {
+        let variables = self.shell(dir);
+        let shell = |name: &str| variables.get(name).cloned();
+        let mut files = EnvFiles::new();
+        let none = EnvFiles::new();
+        let beside = dir.join("docker-compose.override.yml");
+        let overrides: Vec<String> = beside
+            .exists()
+            .then(|| "docker-compose.override.yml".into())
+            .into_iter()
+            .collect();
+        let context = |files| Context {
+            stack_dir: dir.to_str().expect("UTF-8"),
+            file,
+            env_file: ".env",
+            home: Some(HOME),
+            shell: &shell,
+            overrides: &overrides,
+            env_files: files,
+        };
+        for needed in faithful::env_files_needed(text, env, &context(&none)) {
+            let read = fs::read_to_string(PathBuf::from(&needed)).ok();
+            files.insert(needed, read);
+        }
+        faithful::rewrite(text, env, &context(&files))
     }
 
     /// The rewrite as the manager holds it: another folder, `stack.env` beside it, another home.
@@ -177,43 +229,6 @@ impl<'a> Judge<'a> {
         compare::without_fragments(&mut held);
         Ok(held)
     }
-}
-
-fn rewrite(
-    dir: &Path,
-    file: &str,
-    text: &str,
-    env: Option<&str>,
-) -> Result<faithful::Faithful, Vec<faithful::Refusal>> {
-    let dir = dir.to_str().expect("UTF-8");
-    let shell = |name: &str| match name {
-        "HOME" => Some(HOME.to_owned()),
-        "USER" => Some(USER.to_owned()),
-        "PWD" => Some(dir.to_owned()),
-        _ => None,
-    };
-    let mut files = EnvFiles::new();
-    let none = EnvFiles::new();
-    let beside = Path::new(dir).join("docker-compose.override.yml");
-    let overrides: Vec<String> = beside
-        .exists()
-        .then(|| "docker-compose.override.yml".into())
-        .into_iter()
-        .collect();
-    let context = |files| Context {
-        stack_dir: dir,
-        file,
-        env_file: ".env",
-        home: Some(HOME),
-        shell: &shell,
-        overrides: &overrides,
-        env_files: files,
-    };
-    for needed in faithful::env_files_needed(text, env, &context(&none)) {
-        let read = fs::read_to_string(PathBuf::from(&needed)).ok();
-        files.insert(needed, read);
-    }
-    faithful::rewrite(text, env, &context(&files))
 }
 
 /// The values that do not arrive, with what arrives.
