@@ -153,7 +153,7 @@ fn mounts(document: &Document<'_>, template: &str, files: &mut Vec<(String, Stri
     let (template, env) = template.split_once("\n.env ").unwrap_or((template, ""));
     for item in services(document)
         .iter()
-        .flat_map(|service| service.node.get("volumes"))
+        .filter_map(|service| service.node.get("volumes"))
     {
         for item in item
             .own_items()

@@ -1,15 +1,20 @@
 //! A text written anew: the same nodes, other bytes.
+#![allow(
+    clippy::format_push_string,
+    reason = "it reads better, and the texts are short"
+)]
 
-use std::{collections::HashMap, fmt::Write};
+use std::collections::HashMap;
 
 use stacklift::compose::document::{Document, Entry, Kind, Node, ScalarType, Style};
 
 /// `text` written as the words of `style` say; `None` where it cannot be.
 pub fn restyled(text: &str, style: &str) -> Option<String> {
-    style.split_whitespace().try_fold(text.to_owned(), one)
+    let mut words = style.split_whitespace();
+    words.try_fold(text.to_owned(), |text, word| one(&text, word))
 }
 
-fn one(text: String, word: &str) -> Option<String> {
+fn one(text: &str, word: &str) -> Option<String> {
     let lines = |f: &dyn Fn((usize, &str)) -> String| text.lines().enumerate().map(f).collect();
     // A comment or a blank inside of a block scalar would be part of it.
     let is_flat = || !text.contains(['|', '>', '\t']);
@@ -32,7 +37,7 @@ fn one(text: String, word: &str) -> Option<String> {
         "long" => format!("{text}\n# {}\n", "x".repeat(100_000)),
         "cr" | "trailing" | "between" | "behind" | "tabs" => return None,
         _ => {
-            let document = Document::parse(&text).ok()?;
+            let document = Document::parse(text).ok()?;
             let mut writer = Writer::new(word)?;
             let root = document.root()?;
             let mut new = writer
@@ -127,26 +132,24 @@ impl<'w> Writer<'w> {
             return None;
         }
         let at = self.shared.len();
-        match self.shared.get(source) {
-            Some(known) => Some(format!(" *mutant-{known}")),
-            None => {
-                self.shared.insert(source.to_owned(), at);
-                None
-            }
+        if let Some(known) = self.shared.get(source) {
+            return Some(format!(" *mutant-{known}"));
         }
+        self.shared.insert(source.to_owned(), at);
+        None
     }
 
     fn properties(&mut self, node: Node<'_>) -> String {
         let mut out = String::new();
         if let Some(anchor) = node.anchor() {
-            write!(out, " &{anchor}").expect("written");
+            out += &format!(" &{anchor}");
         } else if let Some(at) = self.shared.get(&node.document().text()[node.span()]) {
-            write!(out, " &mutant-{at}").expect("written");
+            out += &format!(" &mutant-{at}");
         } else if self.word == "scalars-anchored" && node.is_scalar() {
-            write!(out, " &mutant-{}", node.span().start).expect("written");
+            out += &format!(" &mutant-{}", node.span().start);
         }
         match node.tag() {
-            Some(tag) => write!(out, " {tag}").expect("written"),
+            Some(tag) => out += &format!(" {tag}"),
             None if self.word == "scalars-tagged"
                 && node.scalar_type() == Some(ScalarType::Text) =>
             {

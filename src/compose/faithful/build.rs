@@ -53,7 +53,9 @@ impl<'d> Rewriter<'d, '_> {
                         self.say_built(service, &image);
                         let what = format!("the service {} gets `image: {image}`", service.name);
                         self.desire(entry.value, image, (what, WHY, false));
-                        own_build.into_iter().for_each(|entry| self.remove(entry));
+                        if let Some(entry) = own_build {
+                            self.remove(entry);
+                        }
                     } else if let Some(entry) = own_build {
                         self.drop_build(service, entry, None);
                     }

@@ -188,6 +188,7 @@ impl<'d> Rewriter<'d, '_> {
 
     /// What the shell says to compose itself does not reach the manager, but for what `.env` says too (M14).
     fn options(&mut self) {
+        const OFF: &str = "COMPOSE_DISABLE_ENV_FILE";
         let shell = |name: &str| (self.context.shell)(name).filter(|value| !value.is_empty());
         let mut found = Vec::new();
         for name in [
@@ -213,7 +214,6 @@ impl<'d> Rewriter<'d, '_> {
                 "write what they say into .env, and unset it: the manager has one such file",
             ));
         }
-        const OFF: &str = "COMPOSE_DISABLE_ENV_FILE";
         if shell(OFF).as_deref().is_some_and(is_true) && self.env_text.is_some() {
             found.push(Refusal::of(
                 Reason::OfTheShell,
