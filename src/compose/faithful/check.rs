@@ -58,6 +58,10 @@ impl<'a> Check<'a> {
         if old.tag() != new.tag() || old.anchor() != new.anchor() {
             return None;
         }
+        if self.expected.emptied.contains(&old.id()) {
+            let is_empty = new.own_entries().next().is_none();
+            return (matches!(new.kind(), Kind::Mapping(_)) && is_empty).then_some(());
+        }
         match (old.kind(), new.kind()) {
             (Kind::Alias, Kind::Alias) => {
                 self.aliases.push((old, new));

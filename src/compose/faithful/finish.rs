@@ -144,6 +144,15 @@ impl<'d> Rewriter<'d, '_> {
                 continue;
             }
             let what = format!("`{}` is taken out", entry.name().unwrap_or_default());
+            let first = holder.own_entries().next();
+            let is_first = first.is_some_and(|first| first.key.id() == entry.key.id());
+            let goes = |entry: Entry<'_>| {
+                wanted.contains(&entry.key.id()) && !self.covers.contains(&entry.key.id())
+            };
+            if is_first && holder.own_entries().all(goes) {
+                self.take_out_last(holder, entry, what);
+                continue;
+            }
             if self
                 .splices
                 .remove_entry(holder, entry, (what, LEFT_OUT))
@@ -151,6 +160,26 @@ impl<'d> Rewriter<'d, '_> {
             {
                 self.refuse_unwritable(entry.key);
             }
+        }
+    }
+
+    /// Nothing of the mapping stays: what comes to it takes the place of its first entry.
+    fn take_out_last(&mut self, holder: Node<'d>, entry: Entry<'d>, what: String) {
+        let mut entries = Vec::new();
+        let mut secret = false;
+        self.insertions.retain_mut(|(mapping, new, note)| {
+            let is_here = mapping.id() == holder.id();
+            if is_here {
+                entries.append(new);
+                secret |= note.2;
+            }
+            !is_here
+        });
+        if entries.is_empty() {
+            self.splices.empty(holder, entry, (what, LEFT_OUT));
+        } else {
+            self.splices
+                .replace_entry(holder, entry, entries, (what, LEFT_OUT, secret));
         }
     }
 

@@ -37,6 +37,8 @@ pub(super) struct Expected {
     pub(super) scalars: HashMap<NodeId, String>,
     /// Keys that go with their values, and items that go.
     pub(super) removed: HashSet<NodeId>,
+    /// Mappings that hold nothing any more.
+    pub(super) emptied: HashSet<NodeId>,
     /// Keys in whose place others come.
     pub(super) replaced: HashMap<NodeId, Vec<(String, Value)>>,
     /// New entries in front of a key.
@@ -120,6 +122,20 @@ impl Splices {
         self.expected.removed.insert(entry.key.id());
         self.push(span, String::new(), None, what, why);
         Ok(())
+    }
+
+    /// Leaves `{}` of a mapping, in the place of its first entry; the others are taken out by themselves.
+    pub(super) fn empty(
+        &mut self,
+        mapping: Node<'_>,
+        first: Entry<'_>,
+        (what, why): (String, &'static str),
+    ) {
+        self.touched.push(mapping.id());
+        self.expected.emptied.insert(mapping.id());
+        let is_flow = mapping.kind() == Kind::Mapping(Layout::Flow);
+        let text = if is_flow { "" } else { "{}" };
+        self.push(entry_span(first), text.to_owned(), None, what, why);
     }
 
     /// Takes an item out of a list.
