@@ -74,9 +74,9 @@ fn the_mutated_corpus_means_the_same_to_the_manager() {
         }
         tried
     });
-    assert_eq!(verdicts.len(), mutations.len(), "each applies somewhere");
     let wrong = report("mutated", &verdicts);
     assert_eq!(wrong, 0, "{wrong} mutations are different at the manager");
+    assert_eq!(verdicts.len(), mutations.len(), "each applies somewhere");
 }
 
 /// N11: what is written into `stack.env` reaches a container, and a `${…}`, as it was.
