@@ -1,7 +1,7 @@
 //! One stack before the compose program: as it is here, and as a manager would hold it.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write,
     fs,
     path::{Path, PathBuf},
@@ -15,10 +15,13 @@ use stacklift::compose::{
 };
 use tempfile::TempDir;
 
-use crate::{compare, corpus::Stack, mutation};
+use crate::{compare, corpus::Stack, mutation::Mutation};
 
 const HOME: &str = "/home/somebody";
 const USER: &str = "somebody";
+
+/// The variables of the shell that a stack is started from.
+type Shell = BTreeMap<String, String>;
 
 /// What became of a stack.
 pub enum Verdict {
@@ -40,22 +43,28 @@ pub struct Judge<'a> {
     compose: &'a Path,
     stack: &'a Stack,
     at: usize,
-    mutate: bool,
+    mutation: Option<&'a Mutation>,
     folder: TempDir,
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(compose: &'a Path, stack: &'a Stack, at: usize, mutate: bool) -> Self {
+    pub fn new(
+        compose: &'a Path,
+        stack: &'a Stack,
+        at: usize,
+        mutation: Option<&'a Mutation>,
+    ) -> Self {
         Self {
             compose,
             stack,
             at,
-            mutate,
+            mutation,
             folder: tempfile::tempdir().expect("a folder"),
         }
     }
 
-    pub fn verdict(&self) -> Verdict {
+    /// `None` where the mutation does not apply.
+    pub fn verdict(&self) -> Option<Verdict> {
         let root = self.folder.path().join("host");
         let dir = self.stack.copy_to(&root);
         let file = self
@@ -64,25 +73,27 @@ impl<'a> Judge<'a> {
             .file_name()
             .and_then(|name| name.to_str())
             .expect("a name");
-        let Ok(text) = fs::read_to_string(dir.join(file)) else {
-            return Verdict::NotLoadable {
+        let Ok(mut text) = fs::read_to_string(dir.join(file)) else {
+            return Some(Verdict::NotLoadable {
                 why: "not UTF-8".into(),
                 refusals: vec![("NotYaml".into(), "not UTF-8".into())],
-            };
+            });
         };
         if !self.stack.is_case {
             self.stand_in(&dir, &text);
         }
-        let text = if self.mutate {
-            let text = mutation::mutated(&text, &dir, self.at);
+        if let Some(mutation) = self.mutation {
+            text = mutation.applied(&text, &dir)?;
             fs::write(dir.join(file), &text).expect("write");
-            text
-        } else {
-            text
-        };
+        }
+        Some(self.compared(&root, &dir, file, &text))
+    }
+
+    fn compared(&self, root: &Path, dir: &Path, file: &str, text: &str) -> Verdict {
         let env = fs::read_to_string(dir.join(".env")).ok();
-        let original = original(self.compose, &dir, &["-f", file]);
-        let rewritten = rewrite(&dir, file, &text, env.as_deref());
+        let shell = self.shell(dir);
+        let original = original(self.compose, dir, &["-f", file], &shell);
+        let rewritten = rewrite(dir, file, text, env.as_deref(), &shell);
         let original = match original {
             Ok(original) => original,
             Err(why) => {
@@ -94,15 +105,26 @@ impl<'a> Judge<'a> {
             Ok(rewritten) => rewritten,
             Err(refusals) => return Verdict::Refused(told(refusals)),
         };
-        fs::rename(&root, self.folder.path().join("gone")).expect("rename");
+        fs::rename(root, self.folder.path().join("gone")).expect("rename");
         let held = match held(self.compose, self.folder.path(), &rewritten) {
             Ok(held) => held,
             Err(why) => return Verdict::Different(format!("the manager fails: {why}")),
         };
-        match compare::difference(&compare::expected(original, &rewritten.project), &held) {
+        let env = env.unwrap_or_default();
+        let expected = compare::expected(original, &rewritten.project, &env);
+        match compare::difference(&expected, &held) {
             None => Verdict::Equal,
             Some(place) => Verdict::Different(place),
         }
+    }
+
+    /// The shell that the stack is started from.
+    fn shell(&self, dir: &Path) -> Shell {
+        let more = self.mutation.map(Mutation::shell).unwrap_or_default();
+        let lines = self.stack.shell.lines().chain(more.lines());
+        let more = lines.filter_map(|line| line.split_once('='));
+        let more = more.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        usual(dir).into_iter().chain(more).collect()
     }
 
     /// Gives variables that nothing defines a value in `.env`.
@@ -132,19 +154,25 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What compose makes of the files that `arguments` name, as here.
-fn original(compose: &Path, dir: &Path, arguments: &[&str]) -> Result<Value, String> {
-    let mut command = Command::new(compose);
-    command.args(arguments).args(["config", "--format", "json"]);
-    json(as_here(&mut command, dir))
+/// What every shell says.
+fn usual(dir: &Path) -> Shell {
+    let dir = dir.to_str().expect("UTF-8");
+    let usual = [("HOME", HOME), ("USER", USER), ("PWD", dir)];
+    usual
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
 }
 
-/// The shell that the stack is started from.
-fn as_here<'c>(command: &'c mut Command, dir: &Path) -> &'c mut Command {
-    command.current_dir(dir).env_clear();
-    command
-        .envs([("HOME", HOME), ("USER", USER)])
-        .env("PWD", dir)
+/// What compose makes of the files that `arguments` name, as here.
+fn original(
+    compose: &Path,
+    dir: &Path,
+    arguments: &[&str],
+    shell: &Shell,
+) -> Result<Value, String> {
+    let mut command = Command::new(compose);
+    command.args(arguments).args(["config", "--format", "json"]);
+    json(command.current_dir(dir).env_clear().envs(shell))
 }
 
 /// The rewrite as the manager holds it below `folder`: `stack.env` beside it, another home.
@@ -184,9 +212,10 @@ pub fn made_one(compose: &Path, files: &[(&str, &str)]) -> Result<(), String> {
     }
     let read = |file: &str| fs::read_to_string(dir.join(file)).ok();
     let env = read(".env");
-    let original = original(compose, &dir, &[])?;
+    let shell = usual(&dir);
+    let original = original(compose, &dir, &[], &shell)?;
     let text = read("docker-compose.yml").expect("a text");
-    let Err(refusals) = rewrite(&dir, "docker-compose.yml", &text, env.as_deref()) else {
+    let Err(refusals) = rewrite(&dir, "docker-compose.yml", &text, env.as_deref(), &shell) else {
         return Err("several files are taken for one".into());
     };
     let hint = refusals
@@ -197,18 +226,22 @@ pub fn made_one(compose: &Path, files: &[(&str, &str)]) -> Result<(), String> {
     let (_, said) = hint.split_once('(').ok_or("no command")?;
     let said = said.trim_end_matches(')');
     let said = said.replace("docker compose", compose.to_str().expect("UTF-8"));
-    let mut shell = Command::new("/bin/sh");
-    let made = as_here(shell.args(["-c", &said]), &dir).output();
-    let made = made.expect("a shell");
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &said]).current_dir(&dir);
+    let made = command.env_clear().envs(&shell).output().expect("a shell");
     if !made.status.success() {
         return Err(String::from_utf8_lossy(&made.stderr).into_owned());
     }
     let text = read("stacklift.yml").ok_or("no file was made")?;
-    let rewritten = rewrite(&dir, "stacklift.yml", &text, env.as_deref());
+    let rewritten = rewrite(&dir, "stacklift.yml", &text, env.as_deref(), &shell);
     let rewritten = rewritten.map_err(|refusals| format!("{:?}", told(refusals)))?;
     fs::rename(&root, folder.path().join("gone")).expect("rename");
     let held = held(compose, folder.path(), &rewritten)?;
-    let expected = compare::expected(original, &rewritten.project);
+    let expected = compare::expected(
+        original,
+        &rewritten.project,
+        env.as_deref().unwrap_or_default(),
+    );
     compare::difference(&expected, &held).map_or(Ok(()), Err)
 }
 
@@ -229,23 +262,18 @@ fn rewrite(
     file: &str,
     text: &str,
     env: Option<&str>,
+    shell: &Shell,
 ) -> Result<faithful::Faithful, Vec<faithful::Refusal>> {
-    let dir = dir.to_str().expect("UTF-8");
-    let shell = |name: &str| match name {
-        "HOME" => Some(HOME.to_owned()),
-        "USER" => Some(USER.to_owned()),
-        "PWD" => Some(dir.to_owned()),
-        _ => None,
-    };
+    let shell = |name: &str| shell.get(name).cloned();
     let mut files = EnvFiles::new();
     let none = EnvFiles::new();
-    let beside = Path::new(dir).join("docker-compose.override.yml");
+    let beside = dir.join("docker-compose.override.yml");
     let overrides: Vec<String> = (faithful::FOUND_BY_ITSELF.contains(&file) && beside.exists())
         .then(|| "docker-compose.override.yml".into())
         .into_iter()
         .collect();
     let context = |files| Context {
-        stack_dir: dir,
+        stack_dir: dir.to_str().expect("UTF-8"),
         file,
         env_file: ".env",
         home: Some(HOME),
