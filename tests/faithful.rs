@@ -1,5 +1,5 @@
 //! The cases of the faithful rewrite, a folder each: `shows` says what it is about, `in/` is the stack's
-//! directory, `expected` what becomes of it. `STACKLIFT_BLESS=1` writes `expected` anew.
+//! directory, `expected` what becomes of it; `shell` may hold more variables of the shell. `STACKLIFT_BLESS=1` writes `expected` anew.
 
 use std::{
     fmt::Write,
@@ -44,11 +44,15 @@ fn cases() -> Vec<Case> {
 
 impl Case {
     fn rewrite(&self) -> Result<Faithful, Vec<Refusal>> {
+        let more = fs::read_to_string(self.folder.join("shell")).unwrap_or_default();
         let shell = |name: &str| match name {
             "HOME" => Some(HOME.to_owned()),
             "USER" => Some("somebody".to_owned()),
             "PWD" => Some(DIR.to_owned()),
-            _ => None,
+            _ => {
+                let mut lines = more.lines().filter_map(|line| line.split_once('='));
+                lines.find_map(|(known, value)| (known == name).then(|| value.to_owned()))
+            }
         };
         let overrides: Vec<String> = ["docker-compose.override.yml"]
             .into_iter()

@@ -17,10 +17,12 @@ mod losses;
 mod mutation;
 #[path = "oracle/several.rs"]
 mod several;
+#[path = "oracle/style.rs"]
+mod style;
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -37,35 +39,58 @@ use proptest::{
 
 #[test]
 fn the_corpus_means_the_same_to_the_manager() {
-    let Some(folder) = std::env::var_os("STACKLIFT_CORPUS").map(PathBuf::from) else {
-        eprintln!("not run: STACKLIFT_CORPUS is not set");
-        return;
-    };
-    hold("corpus", false, || corpus::read(&folder));
-}
-
-#[test]
-fn the_mutated_corpus_means_the_same_to_the_manager() {
-    let Some(folder) = std::env::var_os("STACKLIFT_CORPUS").map(PathBuf::from) else {
-        eprintln!("not run: STACKLIFT_CORPUS is not set");
-        return;
-    };
-    hold("mutated", true, || corpus::read(&folder));
+    if let (Some(corpus), Some(compose)) = (corpus(), compose()) {
+        hold("corpus", &compose, &corpus);
+    }
 }
 
 #[test]
 fn the_cases_mean_the_same_to_the_manager() {
-    hold("cases", false, corpus::cases);
+    if let Some(compose) = compose() {
+        hold("cases", &compose, &corpus::cases());
+    }
+}
+
+/// Every change of `mutations.txt`, each made to the first stack of the corpus, from a place of its own on, to
+/// which it applies and that compose loads then.
+#[test]
+fn the_mutated_corpus_means_the_same_to_the_manager() {
+    const TRIES: usize = 6;
+    let (Some(corpus), Some(compose)) = (corpus(), compose()) else {
+        return;
+    };
+    let only = only();
+    let mut mutations = mutation::all();
+    mutations.retain(|mutation| mutation.name.contains(&only));
+    let verdicts = on_two_threads(mutations.len(), |at| {
+        let mutation = &mutations[at];
+        let places = (0..corpus.len()).map(|place| (at * 37 + place) % corpus.len());
+        let judged = places.filter_map(|place| {
+            let verdict = Judge::new(&compose, &corpus[place], place, Some(mutation)).verdict()?;
+            let name = format!("{} of {}", mutation.name, corpus[place].name());
+            Some((name, verdict))
+        });
+        let mut tried = None;
+        for one in judged.take(TRIES) {
+            let is_loadable = !matches!(one.1, Verdict::NotLoadable { .. });
+            tried = Some(one);
+            if is_loadable {
+                break;
+            }
+        }
+        tried
+    });
+    let wrong = report("mutated", &verdicts);
+    assert_eq!(wrong, 0, "{wrong} mutations are different at the manager");
+    assert_eq!(verdicts.len(), mutations.len(), "each applies somewhere");
 }
 
 /// The command that a refusal of several files names makes one of them that means the same.
 #[test]
 fn several_files_made_one_mean_the_same_to_the_manager() {
-    let Some(compose) = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from) else {
-        eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
+    let Some(compose) = compose() else {
         return;
     };
-    let compose = std::path::absolute(compose).expect("a path");
     for (name, files) in several::STACKS {
         let made = judge::made_one(&compose, files);
         assert_eq!(made, Ok(()), "{name}");
@@ -75,26 +100,26 @@ fn several_files_made_one_mean_the_same_to_the_manager() {
 /// B01 and B02: what the literal rewrite is said to lose is what it loses.
 #[test]
 fn what_is_said_to_be_lost_is_lost() {
-    let folder = std::env::var_os("STACKLIFT_CORPUS").map(PathBuf::from);
-    let corpus = || folder.as_deref().map(corpus::read).unwrap_or_default();
-    let bodies = [
-        ("corpus", false, corpus()),
-        ("mutated", true, corpus()),
-        ("cases", false, corpus::cases()),
-    ];
+    let Some(compose) = compose() else {
+        return;
+    };
     let mut wrong = 0;
-    for (what, mutate, stacks) in bodies {
-        let accounts = judged(&stacks, mutate, |judge| losses::account(&judge));
-        wrong += balance(what, &accounts);
+    for (what, stacks) in [
+        ("corpus", corpus().unwrap_or_default()),
+        ("cases", corpus::cases()),
+    ] {
+        wrong += balance(
+            what,
+            &judged(&compose, &stacks, |judge| Some(losses::account(judge))),
+        );
     }
-    assert_eq!(wrong, 0, "what is said to be lost is not what is lost");
+    assert_eq!(wrong, 0, "{wrong} losses are not what is said");
 }
 
 /// N11: what is written into `stack.env` reaches a container, and a `${…}`, as it was.
 #[test]
 fn every_value_arrives_at_compose() {
-    let Some(compose) = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from) else {
-        eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
+    let Some(compose) = compose() else {
         return;
     };
     let mut runner = TestRunner::new(Config::with_cases(1));
@@ -107,43 +132,48 @@ fn every_value_arrives_at_compose() {
     }
 }
 
+fn corpus() -> Option<Vec<Stack>> {
+    let folder = std::env::var_os("STACKLIFT_CORPUS").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("not run: STACKLIFT_CORPUS is not set");
+    }
+    Some(corpus::read(&folder?))
+}
+
+fn compose() -> Option<PathBuf> {
+    let compose = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from);
+    if compose.is_none() {
+        eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
+    }
+    Some(std::path::absolute(compose?).expect("a path"))
+}
+
+fn only() -> String {
+    std::env::var("STACKLIFT_ORACLE_ONLY").unwrap_or_default()
+}
+
 /// Judges every stack; none may be different.
-fn hold(what: &str, mutate: bool, stacks: impl FnOnce() -> Vec<Stack>) {
-    let verdicts = judged(&stacks(), mutate, |judge| judge.verdict());
+fn hold(what: &str, compose: &Path, stacks: &[Stack]) {
+    let verdicts = judged(compose, stacks, |judge| judge.verdict());
     let wrong = report(what, &verdicts);
     assert_eq!(wrong, 0, "{wrong} stacks are different at the manager");
 }
 
-/// What comes of each stack, by its name; nothing where there is no compose program.
+/// What comes of each stack as it is, by its name.
 fn judged<T: Send>(
+    compose: &Path,
     stacks: &[Stack],
-    mutate: bool,
-    judge: impl Fn(Judge<'_>) -> T + Sync,
+    judge: impl Fn(&Judge<'_>) -> Option<T> + Sync,
 ) -> BTreeMap<String, T> {
-    let Some(compose) = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from) else {
-        eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
-        return BTreeMap::new();
-    };
-    let compose = std::path::absolute(compose).expect("a path");
-    let only = std::env::var("STACKLIFT_ORACLE_ONLY").unwrap_or_default();
-    let next = AtomicUsize::new(0);
-    let found = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(stack) = stacks.get(at) else { break };
-                    if !stack.name().contains(&only) {
-                        continue;
-                    }
-                    let one = judge(Judge::new(&compose, stack, at, mutate));
-                    found.lock().expect("lock").insert(stack.name(), one);
-                }
-            });
+    let only = only();
+    on_two_threads(stacks.len(), |at| {
+        let stack = &stacks[at];
+        if !stack.name().contains(&only) {
+            return None;
         }
-    });
-    found.into_inner().expect("lock")
+        let one = judge(&Judge::new(compose, stack, at, None))?;
+        Some((stack.name(), one))
+    })
 }
 
 /// Prints what is lost and what is said to be; how much of it does not agree.
@@ -171,6 +201,29 @@ fn balance(what: &str, accounts: &BTreeMap<String, Account>) -> usize {
         "{what}: losses of {loadable} stacks ({refused} refused by the manager's compose): {agree} agree; {real} differences, {said} said, {silent} not said, {false_alarms} not lost"
     );
     silent + false_alarms
+}
+
+fn on_two_threads<T: Send>(
+    count: usize,
+    judge: impl Fn(usize) -> Option<(String, T)> + Sync,
+) -> BTreeMap<String, T> {
+    let next = AtomicUsize::new(0);
+    let verdicts = Mutex::new(BTreeMap::new());
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                break;
+            }
+            let judged = judge(at);
+            verdicts.lock().expect("lock").extend(judged);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(work);
+        scope.spawn(work);
+    });
+    verdicts.into_inner().expect("lock")
 }
 
 /// Prints the sums and what is not equal; how many are different.

@@ -17,6 +17,7 @@ mod encode;
 mod env;
 mod env_files;
 mod finish;
+mod host;
 mod keys;
 mod paths;
 mod project;

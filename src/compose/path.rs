@@ -17,10 +17,15 @@ impl Base<'_> {
     /// absolute here too.
     pub(super) fn host(&self, path: &str) -> String {
         let path = self.without_tilde(path);
-        if path.starts_with('/') || is_windows_absolute(&path) {
+        if path.starts_with('/') || is_windows_absolute(&path) == Some(true) {
             return path;
         }
         self.joined(&path)
+    }
+
+    /// Whether compose programs disagree on what [`Base::host`] is.
+    pub(super) fn is_disputed(&self, path: &str) -> bool {
+        is_windows_absolute(&self.without_tilde(path)).is_none()
     }
 
     /// A path that compose itself reads (`env_file`, `develop.watch`).
@@ -55,7 +60,7 @@ impl Base<'_> {
             let (before, after) = (&path[..first.word.start], &path[first.word.end..]);
             return Some(format!("{before}{word}{after}"));
         }
-        if path.is_empty() || path.starts_with('/') || is_windows_absolute(path) {
+        if path.is_empty() || path.starts_with('/') || is_windows_absolute(path) != Some(false) {
             return None;
         }
         match (path.strip_prefix('~'), self.home) {
@@ -126,14 +131,23 @@ fn parts_of(path: &str) -> Vec<&str> {
     parts
 }
 
-/// `C:\x`, `n:/x`, `\\server\share`: absolute to compose on every host.
-pub(super) fn is_windows_absolute(path: &str) -> bool {
-    let is_separator = |byte: Option<&u8>| matches!(byte, Some(b'/' | b'\\'));
-    let bytes = path.as_bytes();
-    match bytes {
-        [_, b':', ..] => is_separator(bytes.get(2)),
-        _ => is_separator(bytes.first()) && is_separator(bytes.get(1)),
+/// Whether a path is absolute on Windows, and so to compose on every host: `C:\x`, `n:/x`,
+/// `\\server\share\x`. `None` where programs disagree: up to 2.2x, what else starts with `\\` is relative, and
+/// a drive is a letter.
+fn is_windows_absolute(path: &str) -> Option<bool> {
+    let is_separator = |c| matches!(c, '/' | '\\');
+    if let [drive, b':', b'/' | b'\\', ..] = path.as_bytes() {
+        return drive.is_ascii_alphabetic().then_some(true);
     }
+    let Some(rest) = path.strip_prefix('\\') else {
+        return Some(false);
+    };
+    let Some(rest) = rest.strip_prefix(is_separator) else {
+        return (!rest.starts_with("??")).then_some(false);
+    };
+    let is_name = |part: &str| !part.is_empty() && !part.starts_with('.');
+    let parts: Vec<_> = rest.splitn(3, is_separator).collect();
+    (parts.len() == 3 && is_name(parts[0]) && is_name(parts[1])).then_some(true)
 }
 
 #[cfg(test)]
@@ -170,9 +184,22 @@ mod tests {
             ("/a/../b", "/a/../b"),
             ("n:/n", "n:/n"),
             ("n:n", "/s/w$b/n:n"),
-            (r"\\h\s", r"\\h\s"),
+            (r"\\h\s\", r"\\h\s\"),
+            (r"\x", r"/s/w$b/\x"),
         ] {
             assert_eq!(BASE.host(path), expected, "{path}");
+        }
+        for (path, disputed) in [
+            (r"\\h\s", true),
+            (r"\\.\pipe\x", true),
+            (r"\??\c:\x", true),
+            ("1:/x", true),
+            ("c:/x", false),
+            (r"\\h/s\x", false),
+            (r"~\\h", false),
+            ("//h", false),
+        ] {
+            assert_eq!(BASE.is_disputed(path), disputed, "{path}");
         }
         assert_eq!(BASE.local(""), "");
         assert_eq!(BASE.local("n:/n"), "/s/w$b/n:/n");

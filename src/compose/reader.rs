@@ -156,7 +156,8 @@ impl<'d, 'a> Reader<'d, 'a> {
                 break;
             }
             let name = extends.get("service").unwrap_or(extends).as_str();
-            match name.and_then(|name| self.named(name)) {
+            let name = name.and_then(|name| self.read(name).ok());
+            match name.and_then(|name| self.named(&name)) {
                 Some(base) if base.name != service.name && seen.insert(base.name) => {
                     found.push(base);
                     at = base;

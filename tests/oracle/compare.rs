@@ -4,7 +4,9 @@ use serde_json::{Map, Value};
 
 /// What the original is to be at the manager: `build` gone, its image in its place (M11), and no word of the
 /// label files, whose labels compose has put in place.
-pub fn expected(mut config: Value, project: &str) -> Value {
+pub fn expected(mut config: Value, project: &str, env: &str) -> Value {
+    let compatible = env.contains("COMPOSE_COMPATIBILITY=true");
+    let separator = if compatible { '_' } else { '-' };
     without_fragments(&mut config);
     let services = config["services"].as_object_mut().map(Map::iter_mut);
     for (name, service) in services.into_iter().flatten() {
@@ -16,7 +18,7 @@ pub fn expected(mut config: Value, project: &str) -> Value {
             continue;
         }
         service.remove("build");
-        let image = format!("{project}-{name}");
+        let image = format!("{project}{separator}{name}");
         service.entry("image").or_insert_with(|| Value::from(image));
         if service
             .get("pull_policy")
@@ -25,7 +27,27 @@ pub fn expected(mut config: Value, project: &str) -> Value {
             service.insert("pull_policy".into(), "missing".into());
         }
     }
+    without_unused_secrets(&mut config);
     config
+}
+
+/// Compose leaves out what no service uses, such as what only a build did.
+fn without_unused_secrets(config: &mut Value) {
+    let services = config["services"].as_object().into_iter().flatten();
+    let used: Vec<Value> = services
+        .flat_map(|(_, service)| [&service["secrets"], &service["build"]["secrets"]])
+        .flat_map(|secrets| secrets.as_array().into_iter().flatten())
+        .map(|secret| secret["source"].clone())
+        .collect();
+    let Some(secrets) = config.get_mut("secrets").and_then(Value::as_object_mut) else {
+        return;
+    };
+    secrets.retain(|name, _| used.iter().any(|used| used == name));
+    if secrets.is_empty()
+        && let Some(config) = config.as_object_mut()
+    {
+        config.remove("secrets");
+    }
 }
 
 /// Fragments below `x-` keys mean nothing by themselves.

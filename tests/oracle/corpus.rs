@@ -19,6 +19,8 @@ pub struct Stack {
     example: bool,
     /// A case of the project, which is taken as it is.
     pub is_case: bool,
+    /// Variables of the shell besides the usual ones, one `NAME=value` a line.
+    pub shell: String,
 }
 
 pub fn read(folder: &Path) -> Vec<Stack> {
@@ -33,6 +35,7 @@ pub fn read(folder: &Path) -> Vec<Stack> {
             folder: folder.to_owned(),
             compose,
             is_case: false,
+            shell: String::new(),
             files: files
                 .filter_map(|file| file.as_str().map(PathBuf::from))
                 .collect(),
@@ -57,6 +60,7 @@ pub fn cases() -> Vec<Stack> {
                 .into_owned(),
             compose: PathBuf::from("web/docker-compose.yml"),
             files: names.map(|name| Path::new("web").join(name)).collect(),
+            shell: fs::read_to_string(folder.join("shell")).unwrap_or_default(),
             folder,
             example: false,
             is_case: true,

@@ -1,7 +1,7 @@
 //! One stack before the compose program: as it is here, and as a manager would hold it.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write,
     fs,
     path::{Path, PathBuf},
@@ -15,10 +15,13 @@ use stacklift::compose::{
 };
 use tempfile::TempDir;
 
-use crate::{compare, corpus::Stack, mutation};
+use crate::{compare, corpus::Stack, mutation::Mutation};
 
 const HOME: &str = "/home/somebody";
 const USER: &str = "somebody";
+
+/// The variables of the shell that a stack is started from.
+pub type Shell = BTreeMap<String, String>;
 
 /// What became of a stack.
 pub enum Verdict {
@@ -40,7 +43,7 @@ pub struct Judge<'a> {
     compose: &'a Path,
     stack: &'a Stack,
     at: usize,
-    mutate: bool,
+    mutation: Option<&'a Mutation>,
     folder: TempDir,
 }
 
@@ -56,44 +59,60 @@ pub struct Host {
     pub text: String,
     /// `.env`
     pub env: Option<String>,
+    /// The shell that it was started from.
+    pub shell: Shell,
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(compose: &'a Path, stack: &'a Stack, at: usize, mutate: bool) -> Self {
+    pub fn new(
+        compose: &'a Path,
+        stack: &'a Stack,
+        at: usize,
+        mutation: Option<&'a Mutation>,
+    ) -> Self {
         Self {
             compose,
             stack,
             at,
-            mutate,
+            mutation,
             folder: tempfile::tempdir().expect("a folder"),
         }
     }
 
-    /// Puts the stack where it was started by hand; `None` where its text is not UTF-8.
+    /// Puts the stack where it was started by hand; `None` where the mutation does not apply.
     pub fn host(&self) -> Option<Host> {
         let root = self.folder.path().join("host");
         let dir = self.stack.copy_to(&root);
         let file = self.stack.compose.file_name()?.to_str()?.to_owned();
-        let text = fs::read_to_string(dir.join(&file)).ok()?;
-        let text = self.prepared(&dir, &file, text);
+        let text = fs::read(dir.join(&file)).expect("read");
+        let mut text = String::from_utf8_lossy(&text).into_owned();
+        if !self.stack.is_case {
+            self.stand_in(&dir, &text);
+        }
+        if let Some(mutation) = self.mutation {
+            text = mutation.applied(&text, &dir)?;
+            fs::write(dir.join(&file), &text).expect("write");
+        }
         let env = fs::read_to_string(dir.join(".env")).ok();
+        let shell = self.shell(&dir);
         Some(Host {
             root,
             dir,
             file,
             text,
             env,
+            shell,
         })
     }
 
-    pub fn verdict(&self) -> Verdict {
-        let Some(host) = self.host() else {
-            return Verdict::NotLoadable {
-                why: "not UTF-8".into(),
-                refusals: vec![("NotYaml".into(), "not UTF-8".into())],
-            };
-        };
+    /// `None` where the mutation does not apply.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.host().map(|host| self.compared(host))
+    }
+
+    fn compared(&self, host: Host) -> Verdict {
         let original = self.original(&host, &[]);
+        let env = host.env.clone().unwrap_or_default();
         let rewritten = rewrite(&host);
         let original = match original {
             Ok(original) => original,
@@ -117,23 +136,20 @@ impl<'a> Judge<'a> {
             Ok(held) => held,
             Err(why) => return Verdict::Different(format!("the manager fails: {why}")),
         };
-        match compare::difference(&compare::expected(original, &rewritten.project), &held) {
+        let expected = compare::expected(original, &rewritten.project, &env);
+        match compare::difference(&expected, &held) {
             None => Verdict::Equal,
             Some(place) => Verdict::Different(place),
         }
     }
 
-    /// The text as it is judged, in its directory.
-    fn prepared(&self, dir: &Path, file: &str, text: String) -> String {
-        if !self.stack.is_case {
-            self.stand_in(dir, &text);
-        }
-        if !self.mutate {
-            return text;
-        }
-        let text = mutation::mutated(&text, dir, self.at);
-        fs::write(dir.join(file), &text).expect("write");
-        text
+    /// The shell that the stack is started from.
+    fn shell(&self, dir: &Path) -> Shell {
+        let more = self.mutation.map(Mutation::shell).unwrap_or_default();
+        let lines = self.stack.shell.lines().chain(more.lines());
+        let more = lines.filter_map(|line| line.split_once('='));
+        let more = more.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        usual(dir).into_iter().chain(more).collect()
     }
 
     /// Gives variables that nothing defines a value in `.env`.
@@ -165,7 +181,7 @@ impl<'a> Judge<'a> {
     /// The configuration of the stack where it was started.
     pub fn original(&self, host: &Host, options: &[&str]) -> Result<Value, String> {
         let arguments = [&["-f", &host.file], options].concat();
-        original(self.compose, &host.dir, &arguments)
+        original(self.compose, &host.dir, &arguments, &host.shell)
     }
 
     /// A text as the manager holds it, none of the stack's files there.
@@ -183,19 +199,25 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What compose makes of the files that `arguments` name, as here.
-fn original(compose: &Path, dir: &Path, arguments: &[&str]) -> Result<Value, String> {
-    let mut command = Command::new(compose);
-    command.args(arguments).args(["config", "--format", "json"]);
-    json(as_here(&mut command, dir))
+/// What every shell says.
+fn usual(dir: &Path) -> Shell {
+    let dir = dir.to_str().expect("UTF-8");
+    let usual = [("HOME", HOME), ("USER", USER), ("PWD", dir)];
+    usual
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
 }
 
-/// The shell that the stack is started from.
-fn as_here<'c>(command: &'c mut Command, dir: &Path) -> &'c mut Command {
-    command.current_dir(dir).env_clear();
-    command
-        .envs([("HOME", HOME), ("USER", USER)])
-        .env("PWD", dir)
+/// What compose makes of the files that `arguments` name, as here.
+fn original(
+    compose: &Path,
+    dir: &Path,
+    arguments: &[&str],
+    shell: &Shell,
+) -> Result<Value, String> {
+    let mut command = Command::new(compose);
+    command.args(arguments).args(["config", "--format", "json"]);
+    json(command.current_dir(dir).env_clear().envs(shell))
 }
 
 /// A text as the manager holds it below `folder`: `stack.env` beside it, another home.
@@ -248,8 +270,9 @@ pub fn made_one(compose: &Path, files: &[(&str, &str)]) -> Result<(), String> {
         file: file.to_owned(),
         text,
         env: read(".env"),
+        shell: usual(&dir),
     };
-    let original = original(compose, &dir, &[])?;
+    let original = original(compose, &dir, &[], &usual(&dir))?;
     let text = read("docker-compose.yml").expect("a text");
     let Err(refusals) = rewrite(&host("docker-compose.yml", text)) else {
         return Err("several files are taken for one".into());
@@ -262,19 +285,24 @@ pub fn made_one(compose: &Path, files: &[(&str, &str)]) -> Result<(), String> {
     let (_, said) = hint.split_once('(').ok_or("no command")?;
     let said = said.trim_end_matches(')');
     let said = said.replace("docker compose", compose.to_str().expect("UTF-8"));
-    let mut shell = Command::new("/bin/sh");
-    let made = as_here(shell.args(["-c", &said]), &dir).output();
-    let made = made.expect("a shell");
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &said]).current_dir(&dir);
+    let made = command
+        .env_clear()
+        .envs(usual(&dir))
+        .output()
+        .expect("a shell");
     if !made.status.success() {
         return Err(String::from_utf8_lossy(&made.stderr).into_owned());
     }
     let text = read("stacklift.yml").ok_or("no file was made")?;
     let rewritten = rewrite(&host("stacklift.yml", text));
     let rewritten = rewritten.map_err(|refusals| format!("{:?}", told(refusals)))?;
+    let env = read(".env").unwrap_or_default();
     fs::rename(&root, folder.path().join("gone")).expect("rename");
-    let (project, env) = (&rewritten.project, rewritten.stack_env());
-    let held = held(compose, folder.path(), project, &rewritten.text, &env, &[])?;
-    let expected = compare::expected(original, &rewritten.project);
+    let (project, sent) = (&rewritten.project, rewritten.stack_env());
+    let held = held(compose, folder.path(), project, &rewritten.text, &sent, &[])?;
+    let expected = compare::expected(original, &rewritten.project, &env);
     compare::difference(&expected, &held).map_or(Ok(()), Err)
 }
 
@@ -299,12 +327,7 @@ fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Refusal>> {
 /// What the rewrite has to know of the stack's host.
 pub fn with_context<T>(host: &Host, then: impl FnOnce(&Context<'_>) -> T) -> T {
     let dir = host.dir.to_str().expect("UTF-8");
-    let shell = |name: &str| match name {
-        "HOME" => Some(HOME.to_owned()),
-        "USER" => Some(USER.to_owned()),
-        "PWD" => Some(dir.to_owned()),
-        _ => None,
-    };
+    let shell = |name: &str| host.shell.get(name).cloned();
     let mut files = EnvFiles::new();
     let none = EnvFiles::new();
     let beside = host.dir.join("docker-compose.override.yml");

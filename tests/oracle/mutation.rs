@@ -1,66 +1,276 @@
-//! Stacks made harder: each gets one of these changes, in turn.
+//! Stacks made harder: `mutations.txt` names each change, and says what it puts where.
 
-use std::{fs, path::Path};
+use std::{fmt::Write, fs, ops::Range, path::Path};
 
-/// An env file with what env files can hold.
-const EXTRA: &str = "EXTRA_A=plain # comment\nEXTRA_B='$literal \"q\"'\nEXTRA_C=\"l1\nl2 \\$x\"\n\
-    EXTRA_D=${EXTRA_A}-${HOME}-${TZ:-none}\nexport EXTRA_E=it's\nTZ=Extra/Zone\nEXTRA_F=\n";
+use stacklift::compose::{
+    document::{Document, Kind, Layout, Node, Style},
+    services::{Service, services},
+};
 
-/// The text of the stack in `dir`, changed by the rule that `at` chooses.
-pub fn mutated(text: &str, dir: &Path, at: usize) -> String {
-    let paths = |new: &str| {
-        let quoted = text.replace("- \"./", &format!("- \"{new}/"));
-        quoted.replace("- ./", &format!("- {new}/"))
+use crate::style;
+
+/// One change, which is made wherever it applies.
+pub struct Mutation {
+    pub name: String,
+    /// What goes where, as the head of `mutations.txt` says.
+    parts: Vec<(String, String)>,
+}
+
+/// Bytes of a text, and what comes in their place.
+type Edit = (Range<usize>, String);
+
+/// Every change of `mutations.txt`.
+pub fn all() -> Vec<Mutation> {
+    let (_, table) = include_str!("mutations.txt")
+        .split_once("\n== ")
+        .expect("a change");
+    let mutation = |text: &str| {
+        let (head, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let mut words = head.splitn(3, ' ');
+        let name = words.next().expect("a name").to_owned();
+        let whole = words.next().zip(words.next());
+        let whole = whole.map(|(place, line)| (place.to_owned(), controls(line)));
+        let rest = format!("\n{rest}");
+        let parts = rest.split("\n-- ").skip(1).map(|part| {
+            let (place, lines) = part.split_once('\n').unwrap_or((part, ""));
+            (place.to_owned(), controls(lines))
+        });
+        Mutation {
+            parts: whole.into_iter().chain(parts).collect(),
+            name,
+        }
     };
-    match at % 10 {
-        0 => text.replace("\r\n", "\n").replace('\n', "\r\n"),
-        1 => paths("${MUTANT:-.}"),
-        2 => paths("${PWD}"),
-        3 => paths("~"),
-        4 => paths("../beside/."),
-        5 => paths("${MUTANT:-${OTHER:-../x}}/./y/.."),
-        6 => {
-            add(dir, ".env", "MUTANT=./from/env/\n");
-            paths("${MUTANT}")
+    let (families, mut all): (Vec<_>, Vec<_>) = table
+        .split("\n== ")
+        .map(mutation)
+        .partition(|mutation| mutation.name.ends_with('*'));
+    for family in families {
+        let prefix = family.name.trim_end_matches('*');
+        for mutation in &mut all {
+            if mutation.name.starts_with(prefix) {
+                let own = std::mem::replace(&mut mutation.parts, family.parts.clone());
+                mutation.parts.extend(own);
+            }
         }
-        7 => {
-            add(dir, ".env", "IN_ENV='$x # y'\n");
-            add(dir, "extra.env", EXTRA);
-            with_env_files(text, "env_file: [.env, extra.env]")
+    }
+    all
+}
+
+/// Lines with characters that an editor would lose; `␃` is an end without a line's end.
+fn controls(lines: &str) -> String {
+    let until = match lines.split_once('␃') {
+        Some((until, _)) => until.to_owned(),
+        None => format!("{}\n", lines.trim_end_matches('\n')),
+    };
+    let pairs = [
+        ("␂", "\u{feff}"),
+        ("␍", "\r"),
+        ("␉", "\t"),
+        ("␠", " "),
+        ("␤", "\u{85}"),
+        ("␡", "\u{2028}"),
+    ];
+    pairs
+        .iter()
+        .fold(until, |text, (picture, c)| text.replace(picture, c))
+}
+
+impl Mutation {
+    /// The variables that the shell has besides its usual ones, one `NAME=value` a line.
+    pub fn shell(&self) -> String {
+        let parts = self.parts.iter().filter(|(place, _)| place == "shell");
+        parts.map(|(_, lines)| &lines[..]).collect()
+    }
+
+    /// The text of the stack in `dir`, changed, its files written; `None` where it does not apply.
+    pub fn applied(&self, text: &str, dir: &Path) -> Option<String> {
+        let mut new = text.to_owned();
+        let mut files: Vec<(String, String)> = Vec::new();
+        for (place, lines) in &self.parts {
+            let document = Document::parse(&new).ok()?;
+            let (word, argument) = place.split_once(' ').unwrap_or((place, ""));
+            let edits = match word {
+                "mount" => mounts(&document, lines.trim_end(), &mut files),
+                "service" => in_services(&document, lines),
+                "first" => in_services(&document, lines).into_iter().take(1).collect(),
+                "services" => at_front(document.get("services")?, lines)
+                    .into_iter()
+                    .collect(),
+                "root" => at_front(document.root()?, lines).into_iter().collect(),
+                "environment" => moved_environment(&document, argument, lines, &mut files),
+                "style" => vec![(0..new.len(), style::restyled(&new, lines)?)],
+                "shell" => continue,
+                _ => {
+                    files.push((place.clone(), lines.clone()));
+                    continue;
+                }
+            };
+            if edits.is_empty() {
+                return None;
+            }
+            new = edited(&new, edits);
         }
-        8 => {
-            add(dir, "extra.env", EXTRA);
-            with_env_files(text, "env_file: extra.env")
+        for (file, lines) in files {
+            let path = dir.join(file);
+            let mut text = fs::read_to_string(&path).unwrap_or_default();
+            if lines.starts_with('\u{feff}') {
+                text.clear();
+            }
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            fs::create_dir_all(path.parent()?).expect("create");
+            fs::write(path, text + &lines).expect("write");
         }
-        _ => {
-            add(dir, ".env", EXTRA);
-            format!("\u{feff}{}", with_env_files(text, "env_file: ./.env"))
-        }
+        (new != text || !self.parts.iter().any(|(place, _)| place == "style")).then_some(new)
     }
 }
 
-/// Gives every service with an image env files, unless the text has some.
-fn with_env_files(text: &str, line: &str) -> String {
-    if text.contains("env_file") {
-        return text.to_owned();
+fn edited(text: &str, mut edits: Vec<Edit>) -> String {
+    edits.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    let mut new = text.to_owned();
+    for (span, with) in edits {
+        new.replace_range(span, &with);
     }
-    let lines = text.split_inclusive('\n').map(|old| {
-        let content = old.trim_start();
-        let indent = &old[..old.len() - content.len()];
-        if content.starts_with("image:") && old.ends_with('\n') {
-            format!("{indent}{line}\n{old}")
-        } else {
-            old.to_owned()
-        }
-    });
-    lines.collect()
+    new
 }
 
-fn add(dir: &Path, file: &str, lines: &str) {
-    let path = dir.join(file);
-    let mut text = fs::read_to_string(&path).unwrap_or_default();
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
+/// Lines behind the column of a node.
+fn indented(lines: &str, at: Node<'_>) -> String {
+    let start = at.span().start;
+    let line = at.document().text()[..start]
+        .rfind('\n')
+        .map_or(0, |at| at + 1);
+    lines
+        .trim_end_matches('\n')
+        .replace('\n', &format!("\n{}", " ".repeat(start - line)))
+}
+
+/// Each relative mount of the short syntax by `template`, in which `{path}` is its path behind `./`,
+/// `{rest}` what follows the source, and `{n}` its number.
+fn mounts(document: &Document<'_>, template: &str, files: &mut Vec<(String, String)>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let (template, env) = template.split_once("\n.env ").unwrap_or((template, ""));
+    for item in services(document)
+        .iter()
+        .filter_map(|service| service.node.get("volumes"))
+    {
+        for item in item
+            .own_items()
+            .filter(|item| item.anchor().or(item.tag()).is_none())
+        {
+            let Kind::Scalar(Style::Plain | Style::SingleQuoted | Style::DoubleQuoted) =
+                item.kind()
+            else {
+                continue;
+            };
+            let parts = item
+                .as_str()
+                .and_then(|text| text.strip_prefix("./")?.split_once(':'));
+            let Some((path, rest)) =
+                parts.filter(|(path, _)| !path.is_empty() && !path.contains(['$', ' ']))
+            else {
+                continue;
+            };
+            let n = edits.len().to_string();
+            let filled = |text: &str| {
+                text.replace("{path}", path)
+                    .replace("{rest}", rest)
+                    .replace("{n}", &n)
+            };
+            edits.push((item.span(), indented(&filled(template), item)));
+            if !env.is_empty() {
+                files.push((".env".into(), filled(env) + "\n"));
+            }
+        }
     }
-    fs::write(path, text + lines).expect("write");
+    edits.sort_by_key(|(span, _)| span.start);
+    edits.dedup_by_key(|(span, _)| span.start);
+    edits
+}
+
+/// Lines at the front of every service that has none of their keys.
+fn in_services(document: &Document<'_>, lines: &str) -> Vec<Edit> {
+    let lines_of =
+        |service: &Service<'_>| at_front(service.node, &lines.replace("{service}", service.name));
+    services(document).iter().filter_map(lines_of).collect()
+}
+
+/// Lines at the front of a block mapping that has none of their keys.
+fn at_front(mapping: Node<'_>, lines: &str) -> Option<Edit> {
+    let first = mapping.own_entries().next()?.key;
+    let is_block = mapping.kind() == Kind::Mapping(Layout::Block);
+    let starts_line = mapping.document().text()[..first.span().start]
+        .rsplit('\n')
+        .next()
+        .is_some_and(|blanks| blanks.trim_matches([' ', '\u{feff}']).is_empty());
+    let is_there = |line: &str| {
+        let key = line
+            .split(':')
+            .next()
+            .unwrap_or_default()
+            .trim_matches(['"', '\'', '?', ' ']);
+        line.starts_with(|c: char| c.is_ascii_alphabetic()) && mapping.get(key).is_some()
+    };
+    if !is_block || !starts_line || lines.lines().any(is_there) {
+        return None;
+    }
+    let start = first.span().start;
+    let new = indented(lines, first);
+    let pad = start
+        - mapping.document().text()[..start]
+            .rfind('\n')
+            .map_or(0, |at| at + 1);
+    Some((start..start, format!("{new}\n{}", " ".repeat(pad))))
+}
+
+/// Each service's own `environment` as an env file of its own, and `lines` in its place, in which `{file}`
+/// is that file; `argument` says how its values are quoted.
+fn moved_environment(
+    document: &Document<'_>,
+    argument: &str,
+    lines: &str,
+    files: &mut Vec<(String, String)>,
+) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for service in services(document) {
+        let Some(entry) = service
+            .node
+            .own_entries()
+            .find(|entry| entry.name() == Some("environment"))
+        else {
+            continue;
+        };
+        let is_own = matches!(
+            entry.value.kind(),
+            Kind::Mapping(Layout::Block) | Kind::Sequence(Layout::Block)
+        );
+        let variables = service.environment();
+        let is_plain = |value: &str| !value.contains(['\n', '\'', '"', '\\', '#', '$']);
+        if !is_own || service.node.get("env_file").is_some() || service.node.kind() == Kind::Alias {
+            continue;
+        }
+        let mut text = String::new();
+        for variable in variables
+            .iter()
+            .filter(|one| one.value.is_none_or(is_plain))
+        {
+            match (variable.value, argument) {
+                (None, _) => writeln!(text, "{}", variable.name),
+                (Some(value), "single") => writeln!(text, "{}='{value}'", variable.name),
+                (Some(value), "double") => {
+                    writeln!(text, "export {}=\"{value}\" # c", variable.name)
+                }
+                (Some(value), "colon") => writeln!(text, "{}: {value}", variable.name),
+                (Some(value), _) => writeln!(text, "{}={value}", variable.name),
+            }
+            .expect("written");
+        }
+        let file = format!("mutant-{}.env", service.name);
+        let new = indented(&lines.replace("{file}", &file), entry.key);
+        let end = entry.value.span().start + document.text()[entry.value.span()].trim_end().len();
+        edits.push((entry.key.span().start..end, new));
+        files.push((file, text));
+    }
+    edits
 }

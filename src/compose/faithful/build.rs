@@ -7,6 +7,7 @@ use super::{
     carry::others,
     rewriter::Rewriter,
     splice::Value,
+    variables::is_true,
 };
 
 const WHY: &str = "the manager cannot read the build's context (M11)";
@@ -35,14 +36,34 @@ impl<'d> Rewriter<'d, '_> {
                 continue;
             }
             let own_build = service.node.entry("build");
-            if effective(&chain, "image").is_none() {
-                let image = format!("{}-{}", self.project, service.name);
-                self.drop_build(service, build, Some((&image, own_build)));
-            } else if let Some(entry) = own_build {
-                self.drop_build(service, entry, None);
+            let image = self.built_image(service);
+            match effective(&chain, "image") {
+                None => self.drop_build(service, build, Some((&image, own_build))),
+                Some(entry) if self.read(entry.value).is_some_and(|text| text.is_empty()) => {
+                    self.say_built(service, &image);
+                    let what = format!("the service {} gets `image: {image}`", service.name);
+                    self.desire(entry.value, image, (what, WHY, false));
+                    if let Some(entry) = own_build {
+                        self.remove(entry);
+                    }
+                }
+                Some(_) => {
+                    if let Some(entry) = own_build {
+                        self.drop_build(service, entry, None);
+                    }
+                }
             }
             self.keep_from_pulling(service, &chain);
         }
+    }
+
+    /// The name that compose gives to what it builds for a service without `image`.
+    fn built_image(&self, service: Service<'d>) -> String {
+        let compatible = self.here("COMPOSE_COMPATIBILITY");
+        let old =
+            compatible.is_some_and(|value| value.eq_ignore_ascii_case("y") || is_true(&value));
+        let separator = if old { '_' } else { '-' };
+        format!("{}{separator}{}", self.project, service.name)
     }
 
     /// Takes out the builds that this one hides, which would come to light without it; `true` where one of
@@ -89,13 +110,7 @@ impl<'d> Rewriter<'d, '_> {
             self.remove(build);
             return;
         };
-        self.notices.push(Notice {
-            line,
-            message: format!(
-                "the service {} runs the image {image}, which its build made on this host; building it anew is a step of its own: docker compose build {}",
-                service.name, service.name
-            ),
-        });
+        self.say_built(service, image);
         if self.is_shared(service) {
             self.refusals.push(Refusal::at(
                 service.node,
@@ -121,6 +136,16 @@ impl<'d> Rewriter<'d, '_> {
                 }
             }
         }
+    }
+
+    fn say_built(&mut self, service: Service<'d>, image: &str) {
+        self.notices.push(Notice {
+            line: Some(service.node.line()),
+            message: format!(
+                "the service {} runs the image {image}, which its build made on this host; building it anew is a step of its own: docker compose build {}",
+                service.name, service.name
+            ),
+        });
     }
 
     /// An image that was built here is nowhere to be pulled from.

@@ -6,20 +6,34 @@ use super::{
     splice::{Expected, Value},
 };
 
-/// Compares; the error is the place in the old text where the two part.
-pub(super) fn compare(old: &Document, new: &Document, expected: &Expected) -> Result<(), usize> {
+/// The place in the old text where the two part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mismatch {
+    /// An alias that stands for something else, or for what has gone.
+    Alias(usize),
+    Other(usize),
+}
+
+pub(super) fn compare(old: &Document, new: &Document, expected: &Expected) -> Result<(), Mismatch> {
     let (Some(old), Some(new)) = (old.root(), new.root()) else {
-        return Err(0);
+        return Err(Mismatch::Other(0));
     };
     let mut check = Check {
         expected,
         ahead: vec![(old, new)],
         twins: NodeMap::default(),
+        aliases: Vec::new(),
     };
     while let Some((old, new)) = check.ahead.pop() {
-        check.pair(old, new).ok_or(old.span().start)?;
+        let same = check.pair(old, new);
+        same.ok_or(Mismatch::Other(old.span().start))?;
     }
-    Ok(())
+    let twins = &check.twins;
+    let lost = check
+        .aliases
+        .iter()
+        .find(|(old, new)| twins.get(&old.resolved().id()) != Some(&new.resolved().id()));
+    lost.map_or(Ok(()), |(old, _)| Err(Mismatch::Alias(old.span().start)))
 }
 
 struct Check<'a> {
@@ -27,35 +41,35 @@ struct Check<'a> {
     ahead: Vec<(Node<'a>, Node<'a>)>,
     /// The new node of each anchored old one.
     twins: NodeMap<NodeId>,
+    /// Aliases: what one points at stands before it, but may be compared later.
+    aliases: Vec<(Node<'a>, Node<'a>)>,
 }
 
 impl<'a> Check<'a> {
     fn pair(&mut self, old: Node<'a>, new: Node<'a>) -> Option<()> {
+        if old.anchor().is_some() {
+            self.twins.insert(old.id(), new.id());
+        }
         if let Some(value) = self.expected.scalars.get(&old.id()) {
             return (new.as_str() == Some(value) && old.anchor() == new.anchor()).then_some(());
         }
         if old.tag() != new.tag() || old.anchor() != new.anchor() {
             return None;
         }
-        if old.anchor().is_some() {
-            self.twins.insert(old.id(), new.id());
+        if self.expected.emptied.contains(&old.id()) {
+            let is_empty = new.own_entries().next().is_none();
+            return (matches!(new.kind(), Kind::Mapping(_)) && is_empty).then_some(());
         }
         match (old.kind(), new.kind()) {
             (Kind::Alias, Kind::Alias) => {
-                // What an alias points at stands before it, but may be compared later.
-                let twin = self.twins.get(&old.resolved().id());
-                let is_same = twin.is_none_or(|&twin| twin == new.resolved().id());
-                (is_same && old.resolved().anchor() == new.resolved().anchor()).then_some(())
+                self.aliases.push((old, new));
+                Some(())
             }
             (Kind::Scalar(a), Kind::Scalar(b)) => {
                 (a == b && old.scalar()?.0 == new.scalar()?.0).then_some(())
             }
             (Kind::Sequence(a), Kind::Sequence(b)) if a == b => self.items(old, new),
-            (Kind::Mapping(a), Kind::Mapping(b))
-                if a == b || self.expected.emptied.contains(&old.id()) =>
-            {
-                self.entries(old, new)
-            }
+            (Kind::Mapping(a), Kind::Mapping(b)) if a == b => self.entries(old, new),
             _ => None,
         }
     }

@@ -1,20 +1,28 @@
 //! What becomes of `env_file` and `label_file`, service by service.
 #![deny(clippy::disallowed_methods)]
 
-use std::{borrow::Cow, collections::HashMap, rc::Rc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use super::{
-    super::{document::NodeSet, interpolate::interpolate, services::Service},
+    super::{
+        document::{Node, NodeSet},
+        interpolate::interpolate,
+        services::Service,
+    },
     Notice, Reason, Refusal,
-    carry::{Emission, LABELS, VARIABLES, others},
+    carry::{Cargo, Emission, LABELS, VARIABLES, others},
     env_files::{self, Explicit, Fate, Fates, Listed, Reading, Sources},
     rewriter::Rewriter,
 };
 
 /// A list of files, by their paths and whether they are raw.
 type List<'l> = Vec<(&'l str, bool)>;
-/// What lists of files give: most services share theirs with others.
-type Readings<'l> = HashMap<List<'l>, Reading>;
+/// What lists of files give, those of the bases told apart: most services share theirs with others.
+type Readings<'l> = HashMap<(List<'l>, List<'l>), Reading>;
 
 impl<'d, 'a> Rewriter<'d, 'a> {
     /// Turns `.env` into `stack.env`, and takes the variables of other env files over.
@@ -143,7 +151,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         readings: &mut Readings<'l>,
     ) -> Result<Emission<'d>, Refusal> {
         let chain = self.chain(service);
-        let all = all_of(&chain, by_service);
+        let all = env_files::unique(all_of(&chain, by_service));
         let own = by_service
             .get(service.name)
             .and_then(|listed| listed.first());
@@ -159,25 +167,37 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             explicit: &Explicit::new(),
             here: &|name| self.here(name),
         };
-        let is_own = |listed: &&Listed<'d>| fates.get(&listed.item.id()) == Some(&Fate::Own);
+        let has = |fate: Fate, listed: &Listed<'d>| fates.get(&listed.item.id()) == Some(&fate);
+        let mut bases = env_files::unique(all_of(&chain[..chain.len() - 1], by_service));
+        bases.retain(|listed| has(Fate::Carried, listed));
+        let base_files = self.texts_of(&bases);
+        let of_bases = Sources {
+            files: &base_files,
+            ..sources
+        };
         let read = |sources: &Sources<'_>| {
             let mut reading = env_files::variables(sources);
-            if all.iter().any(is_own) {
+            if all.iter().any(|listed| has(Fate::Own, listed)) {
+                // What a base gets written into its `environment` would win over stack.env.
+                let written = env_files::variables(&of_bases).values;
+                let written: HashSet<_> = written.iter().map(|(name, _)| name).collect();
                 let values = reading.values.iter();
                 let carried = values.filter(|(name, value)| {
-                    self.variables.get(name.as_str()) != Some(&value.as_str())
+                    written.contains(name)
+                        || self.variables.get(name.as_str()) != Some(&value.as_str())
                 });
                 reading.values = carried.cloned().collect();
             }
             reading
         };
         let shared = readings
-            .entry(list_of(&files))
+            .entry((list_of(&files), list_of(&base_files)))
             .or_insert_with(|| read(&sources));
         if shared.is_nothing() {
             return Ok(emission);
         }
-        let explicit = self.explicit(&chain);
+        whole(&chain, &VARIABLES)?;
+        let explicit = self.explicit(&chain, &VARIABLES);
         sources.explicit = &explicit;
         emission.values = if shared.is_right_for(&explicit) {
             shared.beside(&sources)?
@@ -212,28 +232,40 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         let mut readings = Readings::new();
         let mut emissions = Vec::new();
         for service in self.services.clone() {
-            let chain = self.chain(service);
-            let files = self.texts_of(&all_of(&chain, &by_service));
-            let explicit = chain.iter().flat_map(Service::labels);
-            let sources = Sources {
-                files: &files,
-                explicit: &explicit.map(|name| (name.to_owned(), None)).collect(),
-                here: &|_| None,
-            };
-            let reading = readings
-                .entry(list_of(&files))
-                .or_insert_with(|| env_files::labels(&sources));
-            match reading.beside(&sources) {
-                Ok(values) => emissions.push(Emission {
-                    service,
-                    cargo: &LABELS,
-                    values,
-                    files: by_service[service.name].first().map(|listed| listed.entry),
-                }),
+            match self.labels(service, &by_service, &mut readings) {
+                Ok(emission) => emissions.push(emission),
                 Err(refusal) => self.refusals.push(refusal),
             }
         }
         self.carry(&emissions, &gone);
+    }
+
+    fn labels<'l>(
+        &self,
+        service: Service<'d>,
+        by_service: &'l HashMap<&'d str, Vec<Listed<'d>>>,
+        readings: &mut Readings<'l>,
+    ) -> Result<Emission<'d>, Refusal> {
+        let chain = self.chain(service);
+        let all: Vec<_> = all_of(&chain, by_service).collect();
+        if !all.is_empty() {
+            whole(&chain, &LABELS)?;
+        }
+        let files = self.texts_of(&all);
+        let sources = Sources {
+            files: &files,
+            explicit: &self.explicit(&chain, &LABELS),
+            here: &|_| None,
+        };
+        let reading = readings
+            .entry((list_of(&files), List::new()))
+            .or_insert_with(|| env_files::labels(&sources));
+        Ok(Emission {
+            service,
+            cargo: &LABELS,
+            values: reading.beside(&sources)?,
+            files: by_service[service.name].first().map(|listed| listed.entry),
+        })
     }
 
     /// The files that are there, with their texts.
@@ -243,17 +275,29 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             .collect()
     }
 
-    /// `environment` of a service with all that it extends, read as compose reads it.
-    fn explicit(&self, chain: &[Service<'d>]) -> Explicit {
+    /// `environment` or `labels` of a service with all that it extends, read as compose reads it.
+    fn explicit(&self, chain: &[Service<'d>], cargo: &Cargo) -> Explicit {
         let here = |name: &str| self.here(name);
         let mut found = Explicit::new();
-        for entry in chain.iter().flat_map(Service::environment) {
-            let name = interpolate(entry.name, &here).unwrap_or_default();
-            let value = match entry.value {
-                Some(value) => interpolate(value, &here).ok().map(Cow::into_owned),
-                None => self.here(&name),
-            };
-            found.insert(name.into_owned(), value);
+        let places = chain
+            .iter()
+            .filter_map(|service| service.node.get(cargo.to));
+        for place in places {
+            for item in place.items().filter_map(Node::as_str) {
+                let item = interpolate(item, &here).unwrap_or_default();
+                match item.split_once('=') {
+                    Some((name, value)) => found.insert(name.to_owned(), Some(value.to_owned())),
+                    None => found.insert(item.to_string(), self.here(&item)),
+                };
+            }
+            for entry in place.entries() {
+                let Some(name) = entry.name() else { continue };
+                let value = match entry.value.as_str() {
+                    Some(value) => interpolate(value, &here).ok().map(Cow::into_owned),
+                    None => self.here(name),
+                };
+                found.insert(name.to_owned(), value);
+            }
         }
         found
     }
@@ -263,11 +307,11 @@ impl<'d, 'a> Rewriter<'d, 'a> {
 fn all_of<'l, 'd>(
     chain: &[Service<'d>],
     by_service: &'l HashMap<&'d str, Vec<Listed<'d>>>,
-) -> Vec<&'l Listed<'d>> {
+) -> impl Iterator<Item = &'l Listed<'d>> {
     let listed = chain
         .iter()
         .filter_map(|service| by_service.get(service.name));
-    listed.flatten().collect()
+    listed.flatten()
 }
 
 fn list_of<'l>(files: &[(&'l Listed<'_>, &str)]) -> List<'l> {
@@ -275,4 +319,26 @@ fn list_of<'l>(files: &[(&'l Listed<'_>, &str)]) -> List<'l> {
         .iter()
         .map(|(listed, _)| (listed.file.as_str(), listed.raw))
         .collect()
+}
+
+/// Refuses a service that takes away what it inherits: what its bases get would go with that.
+fn whole(chain: &[Service<'_>], cargo: &Cargo) -> Result<(), Refusal> {
+    let cuts = |service: &&Service<'_>| {
+        let entries = service.node.mappings().flat_map(Node::own_entries);
+        entries
+            .filter(|entry| [Some(cargo.files), Some(cargo.to)].contains(&entry.name()))
+            .any(|entry| matches!(entry.value.tag(), Some("!reset" | "!override")))
+    };
+    let (Some(service), true) = (chain.last(), chain.iter().skip(1).any(|one| cuts(&one))) else {
+        return Ok(());
+    };
+    Err(Refusal::at(
+        service.node,
+        Reason::Shared,
+        format!(
+            "the service {} resets or overrides the `{}` of one that has `{}`",
+            service.name, cargo.to, cargo.files
+        ),
+        "write the service without `extends`",
+    ))
 }

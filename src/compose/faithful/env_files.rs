@@ -26,6 +26,8 @@ pub(super) struct Listed<'d> {
     pub(super) item: Node<'d>,
     /// The node of the path.
     pub(super) path: Node<'d>,
+    /// The path, read: compose takes each of them once.
+    named: String,
     /// The file, absolute.
     pub(super) file: String,
     pub(super) required: bool,
@@ -63,12 +65,14 @@ pub(super) fn listed<'d>(
         } else {
             item
         };
+        let named = interpolate(path.as_str()?, here).ok()?;
         let word = |key: &str| interpolate(item.get(key)?.as_str()?, here).ok();
         Some(Listed {
             entry,
             item,
             path,
-            file: absolute(&interpolate(path.as_str()?, here).ok()?),
+            file: absolute(&named),
+            named: named.into_owned(),
             required: word("required").as_deref() != Some("false"),
             raw: word("format").as_deref() == Some("raw"),
         })
@@ -77,6 +81,20 @@ pub(super) fn listed<'d>(
         .into_iter()
         .filter_map(read)
         .collect()
+}
+
+/// Each path once, where it stands first, as it is written last.
+pub(super) fn unique<'l, 'd>(listed: impl Iterator<Item = &'l Listed<'d>>) -> Vec<&'l Listed<'d>> {
+    let mut found: Vec<&Listed<'d>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for one in listed {
+        let place = *places.entry(&one.named).or_insert(found.len());
+        match found.get_mut(place) {
+            Some(known) => *known = one,
+            None => found.push(one),
+        }
+    }
+    found
 }
 
 /// How compose finds what a variable in an env file is.
@@ -100,6 +118,9 @@ pub(super) struct Sources<'a> {
     pub(super) here: Lookup<'a>,
 }
 
+/// A file by its place among the files, why it cannot be read, and what to do.
+type Unreadable = (usize, String, &'static str);
+
 /// What the files of a service give it.
 #[derive(Default)]
 pub(super) struct Reading {
@@ -107,8 +128,8 @@ pub(super) struct Reading {
     pub(super) values: Rc<[(String, String)]>,
     /// Those on which compose programs do not agree.
     disputed: BTreeSet<String>,
-    /// The file that compose cannot read, by its place among the files, and why.
-    unreadable: Option<(usize, String)>,
+    /// The file that compose cannot read.
+    unreadable: Option<Unreadable>,
     /// All that the files ask for: the reading is right for every service that sets none of it.
     asked: RefCell<HashSet<String>>,
 }
@@ -130,14 +151,10 @@ impl Reading {
     /// What the files give, but for what the service says itself. The error is a file that compose cannot
     /// read, or a name on which compose programs do not agree.
     pub(super) fn beside(&self, sources: &Sources<'_>) -> Result<Rc<[(String, String)]>, Refusal> {
-        if let Some((at, error)) = &self.unreadable {
+        if let Some((at, message, hint)) = &self.unreadable {
             let (listed, _) = sources.files[*at];
-            return Err(Refusal::at(
-                listed.path,
-                Reason::BadEnvFile,
-                format!("compose cannot read the file {}: {error}", listed.file),
-                "mend the line: `docker compose config` has to accept the file",
-            ));
+            let reason = Reason::BadEnvFile;
+            return Err(Refusal::at(listed.path, reason, message.clone(), *hint));
         }
         let is_named = |name: &String| sources.explicit.contains_key(name);
         if let Some(name) = self.disputed.iter().find(|&name| !is_named(name)) {
@@ -195,7 +212,7 @@ fn read_in(
     era: Era,
     sources: &Sources<'_>,
     asked: &RefCell<HashSet<String>>,
-) -> Result<BTreeMap<String, String>, (usize, String)> {
+) -> Result<BTreeMap<String, String>, Unreadable> {
     let explicit = sources.explicit;
     let mut found = BTreeMap::<String, String>::new();
     for (at, (listed, text)) in sources.files.iter().enumerate() {
@@ -214,10 +231,21 @@ fn read_in(
                 found.get(name).cloned().or_else(empty)
             }
         };
-        let read = read_over(text, listed.raw, &lookup, &there);
-        found.extend(read.map_err(|error| (at, error))?);
+        let given = read_over(text, listed.raw, &lookup, &there).map_err(|error| {
+            let message = format!("compose cannot read the file {}: {error}", listed.file);
+            let hint = "mend the line: `docker compose config` has to accept the file";
+            (at, message, hint)
+        })?;
+        if given.iter().any(|(name, _)| name.is_empty()) {
+            let message = format!(
+                "the last line of the file {} is a name without a line end, which compose takes for the value of a variable without a name",
+                listed.file
+            );
+            return Err((at, message, "end the line"));
+        }
+        found.extend(given);
     }
-    found.retain(|name, _| !name.is_empty() && !explicit.contains_key(name));
+    found.retain(|name, _| !explicit.contains_key(name));
     Ok(found)
 }
 

@@ -5,11 +5,13 @@ use std::{collections::BTreeMap, ops::Range};
 
 use super::{
     super::{
-        document::{Document, Entry, Kind, Layout, Node, NodeId, NodeMap, Position, Style},
+        document::{Document, Entry, Kind, Node, NodeId, NodeMap, Position, Style},
         dotenv::Variable,
         services::services,
     },
-    Change, Faithful, Reason, Refusal, check, encode,
+    Change, Faithful, Reason, Refusal,
+    check::{self, Mismatch},
+    encode,
     rewriter::Rewriter,
     shell,
     splice::Value,
@@ -23,6 +25,11 @@ impl<'d> Rewriter<'d, '_> {
         self.take_out();
         self.put_in();
         self.set_scalars();
+        for id in std::mem::take(&mut self.splices.touched) {
+            if let Some(node) = self.document.node(id) {
+                self.is_elsewhere(node);
+            }
+        }
         if !self.refusals.is_empty() {
             return Err(self.in_order());
         }
@@ -30,12 +37,18 @@ impl<'d> Rewriter<'d, '_> {
             return Err(vec![internal("two changes overlap", None)]);
         };
         let document = Document::parse(&new).map_err(|error| vec![unreadable(&error.message)])?;
-        check::compare(self.document, &document, &self.splices.expected).map_err(|offset| {
-            let place = Some(Position::of(text, offset));
-            vec![internal(
-                "the new text does not say what it was to say",
-                place,
-            )]
+        let checked = check::compare(self.document, &document, &self.splices.expected);
+        checked.map_err(|mismatch| {
+            vec![match mismatch {
+                Mismatch::Alias(offset) => Refusal {
+                    position: Some(Position::of(text, offset)),
+                    ..lost_anchor()
+                },
+                Mismatch::Other(offset) => internal(
+                    "the new text does not say what it was to say",
+                    Some(Position::of(text, offset)),
+                ),
+            }]
         })?;
         if let Some(what) = self.unreadable(&document) {
             return Err(vec![internal(&what, None)]);
@@ -125,21 +138,38 @@ impl<'d> Rewriter<'d, '_> {
             entries.push(entry);
         }
         for (holder, entries) in by_holder.into_values() {
-            let what =
-                |entry: Entry<'_>| format!("`{}` is taken out", entry.name().unwrap_or_default());
-            let is_block = holder.kind() == Kind::Mapping(Layout::Block);
-            if is_block && holder.own_entries().count() == entries.len() {
-                // Nothing at all would be no mapping, and what merges it needs one.
-                let what: Vec<_> = entries.into_iter().map(what).collect();
-                self.splices.empty(holder, (what.join(", "), LEFT_OUT));
-                continue;
-            }
-            for entry in entries {
-                let note = (what(entry), LEFT_OUT);
+            let goes_whole = holder.own_entries().count() == entries.len();
+            for (at, entry) in entries.into_iter().enumerate() {
+                let what = format!("`{}` is taken out", entry.name().unwrap_or_default());
+                if goes_whole && at == 0 {
+                    self.take_out_last(holder, entry, what);
+                    continue;
+                }
+                let note = (what, LEFT_OUT);
                 if self.splices.remove_entry(holder, entry, note).is_err() {
                     self.refuse_unwritable(entry.key);
                 }
             }
+        }
+    }
+
+    /// Nothing of the mapping stays: what comes to it takes the place of its first entry.
+    fn take_out_last(&mut self, holder: Node<'d>, entry: Entry<'d>, what: String) {
+        let mut entries = Vec::new();
+        let mut secret = false;
+        self.insertions.retain_mut(|(mapping, new, note)| {
+            let is_here = mapping.id() == holder.id();
+            if is_here {
+                entries.append(new);
+                secret |= note.2;
+            }
+            !is_here
+        });
+        if entries.is_empty() {
+            self.splices.empty(holder, entry, (what, LEFT_OUT));
+        } else {
+            self.splices
+                .replace_entry(holder, entry, entries, (what, LEFT_OUT, secret));
         }
     }
 
@@ -210,11 +240,15 @@ fn internal(what: &str, position: Option<Position>) -> Refusal {
 
 fn unreadable(message: &str) -> Refusal {
     if message.contains("alias") || message.contains("anchor") {
-        return Refusal::of(
-            Reason::Shared,
-            "an anchor stands in a part that the manager cannot read, and is used elsewhere",
-            "write out what the alias stands for",
-        );
+        return lost_anchor();
     }
     internal("the new text is not YAML", None)
+}
+
+fn lost_anchor() -> Refusal {
+    Refusal::of(
+        Reason::Shared,
+        "an anchor stands in a part that the manager cannot read, and is used elsewhere",
+        "write out what the alias stands for",
+    )
 }

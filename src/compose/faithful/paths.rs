@@ -16,18 +16,28 @@ pub(super) struct Absolute {
     pub(super) today: bool,
 }
 
-/// The text at a place, made absolute: `None` where it is already, an error where no text can say it.
+/// Why a path cannot be made absolute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// No text at its place can say it.
+    Colon,
+    /// Compose programs disagree on what it is.
+    Disputed,
+}
+
+/// The text at a place, made absolute: `None` where it is already.
 pub(super) fn absolute(
     text: &str,
     role: Role,
     base: &Base<'_>,
     here: Lookup<'_>,
-) -> Result<Option<Absolute>, ()> {
+) -> Result<Option<Absolute>, Trouble> {
     let Ok(read) = interpolate(text, here) else {
         return Ok(None);
     };
     match role {
         Role::Mount => mount(text, &read, base, here),
+        Role::Host if base.is_disputed(&read) => Err(Trouble::Disputed),
         Role::Host => Ok(whole(text, &read, &base.host(&read), base, here)),
         Role::Local => Ok(whole(text, &read, &base.local(&read), base, here)),
     }
@@ -59,7 +69,12 @@ fn mount(
     read: &str,
     base: &Base<'_>,
     here: Lookup<'_>,
-) -> Result<Option<Absolute>, ()> {
+) -> Result<Option<Absolute>, Trouble> {
+    // Up to 2.2x, a colon in braces that come out of `$${…}` separates as well.
+    let without_braces = read.replace("${", "$(");
+    if split_at_colons(&without_braces).len() != split_at_colons(read).len() {
+        return Err(Trouble::Disputed);
+    }
     let Some(before) = MountSpec::parse(read) else {
         return Ok(None);
     };
@@ -67,6 +82,7 @@ fn mount(
         return Ok(None);
     };
     let expected = match before.kind {
+        MountKind::Bind if base.is_disputed(source) => return Err(Trouble::Disputed),
         MountKind::Bind => base.host(source),
         _ => source.to_owned(),
     };
@@ -106,7 +122,7 @@ fn mount(
         .into_iter()
         .flatten()
         .find(reads_right)
-        .ok_or(())?;
+        .ok_or(Trouble::Colon)?;
     Ok(Some(Absolute { text, today }))
 }
 

@@ -39,6 +39,8 @@ pub enum Reason {
     Disputed,
     /// Something names what is not there, or contradicts itself: compose refuses the stack.
     Inconsistent,
+    /// A file that compose itself reads or runs, and that has no other form: a seccomp profile.
+    UnreadableFile,
     /// The new text cannot be written at its place.
     Unwritable,
     /// The rewrite is not what it was to be: a defect of this program.

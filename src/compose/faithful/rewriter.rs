@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     super::{
-        document::{Document, Entry, Kind, Node, NodeId, NodeMap, NodeSet},
+        document::{Document, Entry, Node, NodeId, NodeMap, NodeSet, Position},
         dotenv::compose_dotenv,
         places::{self, Role},
         reader::Reader,
@@ -18,7 +18,8 @@ use super::{
     Context, Faithful, Notice, Reason, Refusal,
     carry::{Cargo, LABELS, VARIABLES},
     env_files::{self, Listed},
-    paths, project,
+    paths::{self, Trouble},
+    project,
     splice::{Splices, Value},
     uses,
 };
@@ -37,7 +38,7 @@ pub(super) struct Rewriter<'d, 'a> {
     pub(super) splices: Splices,
     pub(super) refusals: Vec<Refusal>,
     pub(super) notices: Vec<Notice>,
-    /// Scalars that an alias brings to places where they are no path.
+    /// What an alias brings to places where it has to stay as it is.
     elsewhere: NodeSet,
     /// Scalars that are a path somewhere, and right as they are.
     stays: NodeSet,
@@ -87,6 +88,9 @@ pub(super) fn rewrite(
     context: &Context<'_>,
 ) -> Result<Faithful, Vec<Refusal>> {
     let document = Document::parse(text).map_err(|error| vec![Refusal::not_yaml(&error)])?;
+    if let Some(refusal) = line_break(text) {
+        return Err(vec![refusal]);
+    }
     let env = read_env(env_text, context).map_err(|refusal| vec![refusal])?;
     let mut rewriter = Rewriter::new(Reader::new(&document, env_text, &env, context));
     rewriter.shape().map_err(|refusal| vec![refusal])?;
@@ -96,6 +100,7 @@ pub(super) fn rewrite(
     }
     rewriter.elsewhere = uses::elsewhere(&document);
     rewriter.other_files();
+    rewriter.of_this_host();
     rewriter.variables_in_scalars();
     rewriter.paths();
     rewriter.bare_variables();
@@ -103,6 +108,20 @@ pub(super) fn rewrite(
     rewriter.label_files();
     rewriter.build();
     rewriter.finish(text)
+}
+
+/// What ends a line to compose, as it did in YAML 1.1, and does not to the reader here.
+fn line_break(text: &str) -> Option<Refusal> {
+    let breaks = ["\u{85}", "\u{2028}", "\u{2029}"];
+    let at = breaks.iter().filter_map(|c| text.find(c)).min()?;
+    Some(Refusal {
+        position: Some(Position::of(text, at)),
+        ..Refusal::of(
+            Reason::NotYaml,
+            "a character that cannot be seen ends a line here (U+0085, U+2028 or U+2029)",
+            "take it out, or write it as an escape (`\"\\u2028\"`)",
+        )
+    })
 }
 
 fn read_env(text: Option<&str>, context: &Context<'_>) -> Result<Vec<(String, String)>, Refusal> {
@@ -179,7 +198,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         }
     }
 
-    /// Refuses, and says so, where a scalar has to stay as it is.
+    /// Refuses, and says so, where a node has to stay as it is.
     pub(super) fn is_elsewhere(&mut self, node: Node<'d>) -> bool {
         let id = node.resolved().id();
         let is_elsewhere = self.elsewhere.contains(&id) || self.stays.contains(&id);
@@ -187,7 +206,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             self.refusals.push(Refusal::at(
                 node,
                 Reason::Shared,
-                "an alias brings this text to a place where it has to stay as it is",
+                "an alias brings this to a place where it has to stay as it is",
                 "write it out at each place",
             ));
         }
@@ -228,14 +247,12 @@ impl<'d, 'a> Rewriter<'d, 'a> {
                 continue;
             };
             let new = paths::absolute(text, role, &self.base(), &|name| self.here(name));
-            let Ok(new) = new else {
-                self.refusals.push(Refusal::at(
-                    node,
-                    Reason::Unwritable,
-                    "the stack's directory cannot stand in this text: its path holds a colon",
-                    "write the mount in long syntax (`type: bind`), or move the stack",
-                ));
-                continue;
+            let new = match new {
+                Ok(new) => new,
+                Err(trouble) => {
+                    self.refuse_path(node, trouble);
+                    continue;
+                }
             };
             let Some(new) = new else {
                 // Another place may want it otherwise.
@@ -254,11 +271,28 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         }
     }
 
+    fn refuse_path(&mut self, node: Node<'d>, trouble: Trouble) {
+        let refusal = match trouble {
+            Trouble::Colon => Refusal::at(
+                node,
+                Reason::Unwritable,
+                "the path holds a colon, or the stack's directory does: it cannot stand in this text",
+                "write the mount in long syntax (`type: bind`), or move the stack",
+            ),
+            Trouble::Disputed => Refusal::at(
+                node,
+                Reason::Disputed,
+                "what this path is depends on the version of compose",
+                "write it without a Windows share, a drive that is no letter, or a colon in braces",
+            ),
+        };
+        self.refusals.push(refusal);
+    }
+
     /// Whether others read the service's own mapping too.
     pub(super) fn is_shared(&self, service: Service<'d>) -> bool {
         let mapping = service.node.resolved();
-        service.node.kind() == Kind::Alias
-            || mapping.anchor().is_some() && self.readers()[&mapping.id()] > 1
+        mapping.anchor().is_some() && self.readers()[&mapping.id()] > 1
     }
 
     /// How many services read each mapping.

@@ -13,6 +13,8 @@ use super::{
 pub(super) struct Splices {
     pub(super) edits: Vec<Edit>,
     pub(super) expected: Expected,
+    /// The collections that are to hold other entries or items.
+    pub(super) touched: NodeSet,
 }
 
 /// One change of the text.
@@ -34,7 +36,7 @@ pub(super) struct Expected {
     pub(super) scalars: NodeMap<String>,
     /// Keys that go with their values, and items that go.
     pub(super) removed: NodeSet,
-    /// Mappings in block style that have nothing left, and are written in brackets.
+    /// Mappings that hold nothing any more.
     pub(super) emptied: NodeSet,
     /// Keys in whose place others come.
     pub(super) replaced: NodeMap<Vec<(String, Value)>>,
@@ -121,21 +123,26 @@ impl Splices {
         entry: Entry<'_>,
         (what, why): (String, &'static str),
     ) -> Result<(), Impossible> {
+        self.touched.insert(mapping.id());
         let span = entry_span(entry);
-        let span = removal(mapping, &span, entry.key.span().start)?;
+        let span = removal(mapping, &span, span.start)?;
         self.expected.removed.insert(entry.key.id());
         self.push(span, String::new(), None, what, why);
         Ok(())
     }
 
-    /// Takes everything out of a mapping in block style.
-    pub(super) fn empty(&mut self, mapping: Node<'_>, (what, why): (String, &'static str)) {
-        let entries = mapping.own_entries().map(|entry| entry.key.id());
-        self.expected.removed.extend(entries);
+    /// Leaves `{}` of a mapping, in the place of its first entry; the others are taken out by themselves.
+    pub(super) fn empty(
+        &mut self,
+        mapping: Node<'_>,
+        first: Entry<'_>,
+        (what, why): (String, &'static str),
+    ) {
+        self.touched.insert(mapping.id());
         self.expected.emptied.insert(mapping.id());
-        let span = mapping.span();
-        let span = span.start..trimmed_end(mapping.document().text(), span.end);
-        self.push(span, "{}".to_owned(), None, what, why);
+        let is_flow = mapping.kind() == Kind::Mapping(Layout::Flow);
+        let text = if is_flow { "" } else { "{}" };
+        self.push(entry_span(first), text.to_owned(), None, what, why);
     }
 
     /// Takes an item out of a list.
@@ -145,6 +152,7 @@ impl Splices {
         item: Node<'_>,
         (what, why): (String, &'static str),
     ) -> Result<(), Impossible> {
+        self.touched.insert(list.id());
         let text = list.document().text();
         let start = block::start(item);
         let span = start..trimmed_end(text, item.span().end).max(start);
@@ -168,7 +176,8 @@ impl Splices {
         entries: Vec<(String, Value)>,
         (what, why, secret): (String, &'static str, bool),
     ) {
-        let at = entry.key.span().start;
+        self.touched.insert(mapping.id());
+        let at = key_start(entry.key);
         let separator = separator(mapping, at);
         let text = entries_text(mapping, at, &entries).join(&separator);
         let shown = secret.then(|| entries_text(mapping, at, &masked(&entries)).join(&separator));
@@ -184,7 +193,8 @@ impl Splices {
         new: (String, Value),
         (what, why, secret): (String, &'static str, bool),
     ) {
-        let at = key.span().start;
+        self.touched.insert(mapping.id());
+        let at = key_start(key);
         let separator = separator(mapping, at);
         let new = vec![new];
         let write = |new: &[(String, Value)]| entries_text(mapping, at, new).concat() + &separator;
@@ -205,12 +215,18 @@ impl Splices {
         new: Vec<(String, Value)>,
         (what, why, secret): (String, &'static str, bool),
     ) {
+        self.touched.insert(collection.id());
         let span = collection.span();
         let is_flow = matches!(
             collection.kind(),
             Kind::Sequence(Layout::Flow) | Kind::Mapping(Layout::Flow)
         );
-        let at = if is_flow { span.start + 1 } else { span.start };
+        let first = collection.own_entries().next();
+        let at = match first {
+            _ if is_flow => span.start + 1,
+            Some(first) => key_start(first.key),
+            None => span.start,
+        };
         let separator = separator(collection, at);
         let is_empty =
             collection.own_items().next().is_none() && collection.own_entries().next().is_none();
@@ -367,8 +383,26 @@ pub(super) fn quoted(value: &str) -> String {
 /// The bytes of a key and its value, without what follows on the line.
 fn entry_span(entry: Entry<'_>) -> Range<usize> {
     let text = entry.key.document().text();
-    let key = entry.key.span();
-    key.start..trimmed_end(text, entry.value.span().end).max(key.end)
+    let start = key_start(entry.key);
+    start..trimmed_end(text, entry.value.span().end).max(entry.key.span().end)
+}
+
+/// Where a key starts, with its anchor, its tag and the `?` in front of it.
+fn key_start(key: Node<'_>) -> usize {
+    let properties = [key.anchor_span(), key.tag_span()];
+    let properties = properties.into_iter().flatten().map(|span| span.start);
+    let start = properties.fold(key.span().start, usize::min);
+    let before = &key.document().text()[..start];
+    let before = before.trim_end_matches([' ', '\t']);
+    let Some(before) = before.strip_suffix('?').filter(|_| before.len() < start) else {
+        return start;
+    };
+    let is_first = before.trim_end_matches([' ', '\t', '\u{feff}']);
+    if is_first.is_empty() || is_first.ends_with(['\n', '-', '{', ',', '?', ':']) {
+        before.len()
+    } else {
+        start
+    }
 }
 
 /// Where a node ends, without the blanks that a block scalar's span may end in, or that are in front of an

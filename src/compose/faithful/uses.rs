@@ -1,7 +1,10 @@
-//! Nodes that an alias brings to a place where they are no path.
+//! Nodes that an alias brings to a place where they have to stay as they are.
 #![deny(clippy::disallowed_methods)]
 
-use super::super::document::{Document, Kind, Node, NodeSet};
+use super::super::{
+    document::{Document, Kind, Node, NodeSet},
+    services::is_remote_context,
+};
 
 /// The part of a compose file that a node stands in, as far as paths are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +15,7 @@ enum Part {
     Mounts,
     Mount,
     Environment,
+    Labels,
     /// Where a path is one, or where nothing reads it.
     Known,
     Other,
@@ -19,12 +23,14 @@ enum Part {
     Brought,
 }
 
-/// The scalars that stand, through an alias, at a place where they are not a path.
+/// What stands, through an alias, at a place where it is no path and no part of the environment or the labels,
+/// or where it is both of these.
 pub(super) fn elsewhere(document: &Document) -> NodeSet {
     let mut found = NodeSet::default();
     if !document.nodes().any(|node| node.kind() == Kind::Alias) {
         return found;
     }
+    const BOTH: u16 = 1 << Part::Environment as u16 | 1 << Part::Labels as u16;
     // One bit for each part that a node was seen in.
     let mut seen = vec![0u16; document.nodes().len()];
     let mut ahead: Vec<_> = document
@@ -47,7 +53,7 @@ pub(super) fn elsewhere(document: &Document) -> NodeSet {
             ahead.push((node.resolved(), part));
             continue;
         }
-        if part == Part::Brought && node.is_scalar() {
+        if part == Part::Brought || *seen & BOTH == BOTH {
             found.insert(node.id());
         }
         for entry in node.own_entries() {
@@ -61,12 +67,18 @@ pub(super) fn elsewhere(document: &Document) -> NodeSet {
         }
         let item = match part {
             Part::Mounts => Part::Mount,
-            Part::Environment => Part::Other,
+            Part::Environment | Part::Labels => Part::Other,
             part => part,
         };
         ahead.extend(node.own_items().map(|node| (node, item)));
     }
     found
+}
+
+/// Whether a build has a remote context.
+fn stays(build: Node<'_>) -> bool {
+    let context = build.get("context").and_then(Node::as_str);
+    context.is_some_and(is_remote_context)
 }
 
 fn below(part: Part, name: &str, value: Node<'_>) -> Part {
@@ -76,7 +88,9 @@ fn below(part: Part, name: &str, value: Node<'_>) -> Part {
         (Part::Root | Part::Service, _) if name.starts_with("x-") => Part::Known,
         (Part::Services, _) => Part::Service,
         (Part::Service, "volumes") if value.is_sequence() => Part::Mounts,
+        (Part::Service, "build") if stays(value) => Part::Other,
         (Part::Service, "env_file" | "label_file" | "build" | "develop") => Part::Known,
+        (Part::Service, "labels") if !value.is_scalar() => Part::Labels,
         (Part::Service, "environment") if !value.is_scalar() => Part::Environment,
         (Part::Brought, _) => Part::Brought,
         _ => Part::Other,

@@ -88,38 +88,21 @@ impl<'d> Rewriter<'d, '_> {
             .push(Refusal::at(node, Reason::BadVariable, message, hint));
     }
 
-    /// `environment` entries without a value, which take it from where compose runs.
+    /// Entries of `environment`, and of the `args` of a build that stays, without a value: they take it from
+    /// where compose runs.
     pub(super) fn bare_variables(&mut self) {
         let mut seen = NodeSet::default();
         for service in self.services.clone() {
-            let Some(environment) = service.node.get("environment") else {
-                continue;
-            };
-            if !seen.insert(environment.resolved().id()) {
-                continue;
-            }
-            for item in environment.items() {
-                let name = self.text_of(item).filter(|text| !text.contains('='));
-                let Some(name) = name.map(str::to_owned) else {
-                    continue;
-                };
-                if let Some((value, note)) = self.bare(item, &name) {
-                    let text = format!("{name}={}", escaped(&value));
-                    self.desire(item, text, note);
-                }
-            }
-            for entry in environment.entries() {
-                let Some(name) = entry.name().filter(|_| entry.value.is_null()) else {
-                    continue;
-                };
-                if let Some((value, note)) = self.bare(entry.value, name) {
-                    let value = escaped(&value);
-                    if !seen.insert(entry.value.id()) || self.is_elsewhere(entry.value) {
-                        continue;
-                    }
-                    if self.splices.fill(entry, &value, note).is_err() {
-                        self.refuse_unwritable(entry.key);
-                    }
+            let args = service
+                .build()
+                .filter(|build| self.reader.is_remote(*build));
+            let places = [
+                service.node.get("environment"),
+                args.and_then(|build| build.get("args")),
+            ];
+            for place in places.into_iter().flatten() {
+                if seen.insert(place.resolved().id()) {
+                    self.bare_in(place, &mut seen);
                 }
             }
         }
@@ -133,13 +116,44 @@ impl<'d> Rewriter<'d, '_> {
                 let Some(node) = entry.value.get(key) else {
                     continue;
                 };
-                let name = node.as_str().unwrap_or_default();
-                if let shell::Fate::Written(_) = self.fate(name) {
-                    self.refuse_shell(node, name);
+                let text = node.as_str().unwrap_or_default();
+                let name = interpolate(text, &|name| self.here(name)).unwrap_or_default();
+                if let shell::Fate::Written(_) = self.fate(&name) {
+                    self.refuse_shell(node, &name);
                 }
             }
         }
-        self.profiles();
+        self.options();
+    }
+
+    /// The same in one list or mapping.
+    fn bare_in(&mut self, place: Node<'d>, seen: &mut NodeSet) {
+        for item in place.items() {
+            let text = self.text_of(item);
+            let read = text.and_then(|text| interpolate(text, &|name| self.here(name)).ok());
+            let name = read.filter(|text| !text.contains('='));
+            let Some(name) = name.map(Cow::into_owned) else {
+                continue;
+            };
+            if let Some((value, note)) = self.bare(item, &name) {
+                let text = format!("{name}={}", escaped(&value));
+                self.desire(item, text, note);
+            }
+        }
+        for entry in place.entries() {
+            let Some(name) = entry.name().filter(|_| entry.value.is_null()) else {
+                continue;
+            };
+            if let Some((value, note)) = self.bare(entry.value, name) {
+                let value = escaped(&value);
+                if !seen.insert(entry.value.id()) || self.is_elsewhere(entry.value) {
+                    continue;
+                }
+                if self.splices.fill(entry, &value, note).is_err() {
+                    self.refuse_unwritable(entry.key);
+                }
+            }
+        }
     }
 
     fn bare(&mut self, node: Node<'d>, name: &str) -> Option<(String, Note)> {
@@ -168,16 +182,52 @@ impl<'d> Rewriter<'d, '_> {
         ));
     }
 
-    /// Profiles that only the shell names would be lost (M14).
-    fn profiles(&mut self) {
-        const NAME: &str = "COMPOSE_PROFILES";
-        let shell = (self.context.shell)(NAME).filter(|value| !value.is_empty());
-        if shell.is_some() && shell.as_deref() != self.variables.get(NAME).copied() {
-            self.refusals.push(Refusal::of(
+    /// What the shell says to compose itself does not reach the manager, but for what `.env` says too (M14).
+    fn options(&mut self) {
+        const OFF: &str = "COMPOSE_DISABLE_ENV_FILE";
+        let shell = |name: &str| (self.context.shell)(name).filter(|value| !value.is_empty());
+        let mut found = Vec::new();
+        for name in [
+            "COMPOSE_PROFILES",
+            "COMPOSE_COMPATIBILITY",
+            "DOCKER_DEFAULT_PLATFORM",
+        ] {
+            let value = shell(name);
+            if value.is_some() && value.as_deref() != self.variables.get(name).copied() {
+                found.push(Refusal::of(
+                    Reason::OfTheShell,
+                    format!("{name} is set in the shell, and not so in .env"),
+                    "write it into .env, or unset it: the manager does not have your shell",
+                ));
+            }
+        }
+        let others =
+            shell("COMPOSE_ENV_FILES").filter(|files| self.base().local(files) != self.own_env);
+        if others.is_some() {
+            found.push(Refusal::of(
                 Reason::OfTheShell,
-                "COMPOSE_PROFILES is set in the shell, and not so in .env",
-                "write it into .env, or unset it: the manager starts the profiles that .env names (M14)",
+                "COMPOSE_ENV_FILES names other env files than .env",
+                "write what they say into .env, and unset it: the manager has one such file",
             ));
         }
+        if shell(OFF).as_deref().is_some_and(is_true) && self.env_text.is_some() {
+            found.push(Refusal::of(
+                Reason::OfTheShell,
+                format!("{OFF} is set in the shell, so that compose does not read .env"),
+                "unset it, or move .env away",
+            ));
+        } else if self.variables.get(OFF).is_some_and(|value| is_true(value)) {
+            found.push(Refusal::of(
+                Reason::Disputed,
+                format!("whether compose reads a .env that sets {OFF} depends on its version"),
+                format!("take {OFF} out of .env"),
+            ));
+        }
+        self.refusals.extend(found);
     }
+}
+
+/// Whether compose takes the value of one of its own variables for true.
+pub(super) fn is_true(value: &str) -> bool {
+    matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True")
 }
