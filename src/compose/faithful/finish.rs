@@ -185,7 +185,8 @@ impl<'d> Rewriter<'d, '_> {
         }
     }
 
-    /// The text of a block scalar in which only variables of the shell were replaced.
+    /// The text of a block scalar in which only variables of the shell were replaced, where that leaves its lines
+    /// as they are.
     fn raw(&self, node: Node<'d>, value: &str) -> Option<String> {
         let is_block = matches!(node.kind(), Kind::Scalar(Style::Literal | Style::Folded));
         if !is_block || self.written.get(&node.id()).map(String::as_str) != Some(value) {
@@ -193,8 +194,16 @@ impl<'d> Rewriter<'d, '_> {
         }
         let raw = &self.document.text()[node.span()];
         let new = shell::written(raw, &|name| self.fate(name), &mut Vec::new());
-        Some(new.into_owned())
+        shape_of(raw).eq(shape_of(&new)).then(|| new.into_owned())
     }
+}
+
+/// What YAML makes of the lines of a block: how far each is indented, and which are blank.
+fn shape_of(block: &str) -> impl Iterator<Item = (usize, bool)> {
+    block.split('\n').map(|line| {
+        let content = line.trim_start();
+        (line.len() - content.len(), content.is_empty())
+    })
 }
 
 fn internal(what: &str, position: Option<Position>) -> Refusal {
