@@ -2,6 +2,7 @@
 #![deny(clippy::disallowed_methods)]
 
 use std::{
+    borrow::Cow,
     cell::RefCell,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     rc::Rc,
@@ -29,8 +30,20 @@ pub(super) struct Listed<'d> {
     /// The file, absolute.
     pub(super) file: String,
     pub(super) required: bool,
-    /// `format: raw`
-    pub(super) raw: bool,
+    /// `raw`, or what compose does not know; `None` is its own.
+    pub(super) format: Option<String>,
+}
+
+impl Listed<'_> {
+    /// The file, for people: as it is written where it holds a variable, whose value is not to be shown.
+    pub(super) fn shown(&self) -> &str {
+        let written = self.path.as_str().unwrap_or_default();
+        if written.contains('$') {
+            written
+        } else {
+            &self.file
+        }
+    }
 }
 
 /// What becomes of an env file.
@@ -70,7 +83,9 @@ pub(super) fn listed<'d>(
             path,
             file: absolute(&interpolate(path.as_str()?, here).ok()?),
             required: word("required").as_deref() != Some("false"),
-            raw: word("format").as_deref() == Some("raw"),
+            format: word("format")
+                .filter(|format| !matches!(&**format, "" | ".env"))
+                .map(Cow::into_owned),
         })
     };
     one_or_many(entry.value)
@@ -135,7 +150,7 @@ impl Reading {
             return Err(Refusal::at(
                 listed.path,
                 Reason::BadEnvFile,
-                format!("compose cannot read the file {}: {error}", listed.file),
+                format!("compose cannot read the file {}: {error}", listed.shown()),
                 "mend the line: `docker compose config` has to accept the file",
             ));
         }
@@ -214,7 +229,7 @@ fn read_in(
                 found.get(name).cloned().or_else(empty)
             }
         };
-        let read = read_over(text, listed.raw, &lookup, &there);
+        let read = read_over(text, listed.format.is_some(), &lookup, &there);
         found.extend(read.map_err(|error| (at, error))?);
     }
     found.retain(|name, _| !name.is_empty() && !explicit.contains_key(name));

@@ -10,6 +10,7 @@ use super::{
         services::services,
     },
     Change, Faithful, Reason, Refusal, check, encode,
+    env_files::{Listed, listed},
     rewriter::Rewriter,
     shell,
     splice::Value,
@@ -63,8 +64,14 @@ impl<'d> Rewriter<'d, '_> {
     /// What the manager still could not read, which a removal may have brought to light.
     fn unreadable(&self, new: &Document) -> Option<String> {
         services(new).iter().find_map(|service| {
-            let mut files = service.env_files().into_iter();
-            let reads_file = files.any(|file| file.path != "stack.env" || file.format.is_some());
+            let files = listed(
+                *service,
+                "env_file",
+                &|name| self.here(name),
+                &str::to_owned,
+            );
+            let stays = |one: &Listed<'_>| one.file == "stack.env" && one.format.is_none();
+            let reads_file = !files.iter().all(stays);
             let builds = service.build().is_some_and(|build| !self.is_remote(build));
             let what = match (reads_file, builds) {
                 (true, _) => "an env file",
