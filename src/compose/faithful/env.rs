@@ -57,7 +57,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
         match self.env_file_text(&listed.file).is_some() {
             false if listed.required => Fate::Missing,
             false => Fate::Nothing,
-            true if listed.file != self.own_env || listed.raw => Fate::Carried,
+            true if listed.file != self.own_env || listed.format.is_some() => Fate::Carried,
             true if self.env.iter().all(|(name, _)| name.is_empty()) => Fate::Nothing,
             true => Fate::Own,
         }
@@ -66,6 +66,21 @@ impl<'d, 'a> Rewriter<'d, 'a> {
     /// Says, and for the stack's own writes, what becomes of an env file.
     fn turn(&mut self, service: Service<'d>, listed: &Listed<'d>, fate: Fate) {
         let line = Some(listed.path.line());
+        if listed
+            .format
+            .as_deref()
+            .is_some_and(|format| format != "raw")
+        {
+            self.refusals.push(Refusal::at(
+                listed.path,
+                Reason::BadEnvFile,
+                format!(
+                    "the env file {} has a `format` that compose does not know",
+                    listed.shown()
+                ),
+                "leave it out, or write `format: raw`",
+            ));
+        }
         match fate {
             Fate::Own if listed.path.as_str() != Some("stack.env") => {
                 let what = format!(
@@ -79,7 +94,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
                 line,
                 message: format!(
                     "the env file {} holds nothing or is not there, and is left out (M10)",
-                    listed.file
+                    listed.shown()
                 ),
             }),
             Fate::Missing => self.refuse_missing(service, listed),
@@ -95,7 +110,7 @@ impl<'d, 'a> Rewriter<'d, 'a> {
             format!(
                 "the {} {} of the service {} is missing",
                 key.replace('_', " "),
-                listed.file,
+                listed.shown(),
                 service.name
             ),
             "create it: compose refuses the stack as it is",
@@ -317,7 +332,7 @@ fn all_of<'l, 'd>(
 fn list_of<'l>(files: &[(&'l Listed<'_>, &str)]) -> List<'l> {
     files
         .iter()
-        .map(|(listed, _)| (listed.file.as_str(), listed.raw))
+        .map(|(listed, _)| (listed.file.as_str(), listed.format.is_some()))
         .collect()
 }
 

@@ -2,6 +2,7 @@
 #![deny(clippy::disallowed_methods)]
 
 use std::{
+    borrow::Cow,
     cell::RefCell,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     rc::Rc,
@@ -31,8 +32,20 @@ pub(super) struct Listed<'d> {
     /// The file, absolute.
     pub(super) file: String,
     pub(super) required: bool,
-    /// `format: raw`
-    pub(super) raw: bool,
+    /// `raw`, or what compose does not know; `None` is its own.
+    pub(super) format: Option<String>,
+}
+
+impl Listed<'_> {
+    /// The file, for people: as it is written where it holds a variable, whose value is not to be shown.
+    pub(super) fn shown(&self) -> &str {
+        let written = self.path.as_str().unwrap_or_default();
+        if written.contains('$') {
+            written
+        } else {
+            &self.file
+        }
+    }
 }
 
 /// What becomes of an env file.
@@ -74,7 +87,9 @@ pub(super) fn listed<'d>(
             file: absolute(&named),
             named: named.into_owned(),
             required: word("required").as_deref() != Some("false"),
-            raw: word("format").as_deref() == Some("raw"),
+            format: word("format")
+                .filter(|format| !matches!(&**format, "" | ".env"))
+                .map(Cow::into_owned),
         })
     };
     one_or_many(entry.value)
@@ -231,15 +246,16 @@ fn read_in(
                 found.get(name).cloned().or_else(empty)
             }
         };
-        let given = read_over(text, listed.raw, &lookup, &there).map_err(|error| {
-            let message = format!("compose cannot read the file {}: {error}", listed.file);
+        let is_raw = listed.format.is_some();
+        let given = read_over(text, is_raw, &lookup, &there).map_err(|error| {
+            let message = format!("compose cannot read the file {}: {error}", listed.shown());
             let hint = "mend the line: `docker compose config` has to accept the file";
             (at, message, hint)
         })?;
         if given.iter().any(|(name, _)| name.is_empty()) {
             let message = format!(
                 "the last line of the file {} is a name without a line end, which compose takes for the value of a variable without a name",
-                listed.file
+                listed.shown()
             );
             return Err((at, message, "end the line"));
         }

@@ -12,6 +12,7 @@ use super::{
     Change, Faithful, Reason, Refusal,
     check::{self, Mismatch},
     encode,
+    env_files::{Listed, listed},
     rewriter::Rewriter,
     shell,
     splice::Value,
@@ -76,8 +77,14 @@ impl<'d> Rewriter<'d, '_> {
     /// What the manager still could not read, which a removal may have brought to light.
     fn unreadable(&self, new: &Document) -> Option<String> {
         services(new).iter().find_map(|service| {
-            let mut files = service.env_files().into_iter();
-            let reads_file = files.any(|file| file.path != "stack.env" || file.format.is_some());
+            let files = listed(
+                *service,
+                "env_file",
+                &|name| self.here(name),
+                &str::to_owned,
+            );
+            let stays = |one: &Listed<'_>| one.file == "stack.env" && one.format.is_none();
+            let reads_file = !files.iter().all(stays);
             let builds = service.build().is_some_and(|build| !self.is_remote(build));
             let what = match (reads_file, builds) {
                 (true, _) => "an env file",
@@ -215,7 +222,8 @@ impl<'d> Rewriter<'d, '_> {
         }
     }
 
-    /// The text of a block scalar in which only variables of the shell were replaced.
+    /// The text of a block scalar in which only variables of the shell were replaced, where that leaves its lines
+    /// as they are.
     fn raw(&self, node: Node<'d>, value: &str) -> Option<String> {
         let is_block = matches!(node.kind(), Kind::Scalar(Style::Literal | Style::Folded));
         if !is_block || self.written.get(&node.id()).map(String::as_str) != Some(value) {
@@ -223,8 +231,16 @@ impl<'d> Rewriter<'d, '_> {
         }
         let raw = &self.document.text()[node.span()];
         let new = shell::written(raw, &|name| self.fate(name), &mut Vec::new());
-        Some(new.into_owned())
+        shape_of(raw).eq(shape_of(&new)).then(|| new.into_owned())
     }
+}
+
+/// What YAML makes of the lines of a block: how far each is indented, and which are blank.
+fn shape_of(block: &str) -> impl Iterator<Item = (usize, bool)> {
+    block.split('\n').map(|line| {
+        let content = line.trim_start();
+        (line.len() - content.len(), content.is_empty())
+    })
 }
 
 fn internal(what: &str, position: Option<Position>) -> Refusal {

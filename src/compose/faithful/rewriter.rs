@@ -192,8 +192,10 @@ impl<'d, 'a> Rewriter<'d, 'a> {
                     "write it out at each place",
                 ));
             }
-            _ => {
-                self.desired.insert(id, (wanted, about));
+            known => {
+                let (what, why, is_secret) = about;
+                let is_secret = is_secret || known.is_some_and(|(_, (.., secret))| *secret);
+                self.desired.insert(id, (wanted, (what, why, is_secret)));
             }
         }
     }

@@ -84,9 +84,14 @@ impl Splices {
             self.push(span, quoted(value) + &comment, shown, what, why);
             return Ok(());
         }
-        let text = scalar_text(node, value, raw)?;
+        let mut text = scalar_text(node, value, raw)?;
         let shown = secret.then(|| quoted(MASK));
-        self.push(node.span(), text, shown, what, why);
+        // A block scalar's span may end in what is the next line's.
+        let span = node.span();
+        let written = &node.document().text()[span.clone()];
+        let blanks = written.len() - written.trim_end().len();
+        text.truncate(text.len() - blanks);
+        self.push(span.start..span.end - blanks, text, shown, what, why);
         Ok(())
     }
 

@@ -81,8 +81,108 @@ fn lines() -> impl Strategy<Value = String> {
     prop::collection::vec(line, 0..24).prop_map(|lines| lines.join("\n"))
 }
 
+const KEYS: [&str; 19] = [
+    "<<: *x",
+    "image: x",
+    "build: .",
+    "build: &b {context: .}",
+    "env_file: .env",
+    "env_file: [.env, app.env]",
+    "env_file:\n      - path: app.env\n        required: false",
+    "label_file: app.env",
+    "environment: [HOME, A=$A]",
+    "environment:\n      A: ${HOME}\n      HOME:",
+    "environment: *e",
+    "labels: {a: b}",
+    "volumes: [., \"~:/x\", 'n:/n:/n']",
+    "volumes:\n      - ./d:/d # c\n      - ${A:-./d}:/e",
+    "volumes: [{type: bind, source: d, target: /d}]",
+    "volumes:\n      - type: bind\n        source: >-\n          ./d\n        target: /d",
+    "command: |\n      $HOME ä",
+    "pull_policy: build",
+    "extends: a",
+];
+
+/// Files that compose mostly takes: services of some of these keys.
+fn stacks() -> impl Strategy<Value = String> {
+    let keys = prop::sample::subsequence(KEYS.to_vec(), 1..8).prop_shuffle();
+    let services = prop::collection::vec(keys, 1..4);
+    (services, any::<bool>()).prop_map(|(services, is_crlf)| {
+        let mut text =
+            "x-x: &x\n  image: x\n  env_file: app.env\n  environment: &e\n    B: $A\nservices:\n"
+                .to_owned();
+        for (name, mut keys) in ["a", "b", "c"].into_iter().zip(services) {
+            let mut seen = std::collections::HashSet::new();
+            keys.retain(|key| seen.insert(key.split(':').next()));
+            let lines = keys.iter().flat_map(|key| ["    ", key, "\n"]);
+            text.extend(["  ", name, ":\n"].into_iter().chain(lines));
+        }
+        if is_crlf {
+            text.replace('\n', "\r\n")
+        } else {
+            text
+        }
+    })
+}
+
+/// The result, rewritten once more as a manager holds it.
+fn again(first: &Faithful) -> Result<Faithful, Vec<Refusal>> {
+    let env = first.stack_env();
+    let context = Context {
+        stack_dir: "/data/compose/7",
+        file: "docker-compose.yml",
+        env_file: "stack.env",
+        home: Some("/root"),
+        shell: &|name| (name == "HOME").then(|| "/root".to_owned()),
+        overrides: &[],
+        env_files: &EnvFiles::new(),
+    };
+    rewrite(&first.text, (!env.is_empty()).then_some(&env), &context)
+}
+
+/// Whether the pieces stand in a text in their order, the first at its start and the last at its end.
+fn holds(mut text: &str, pieces: &[&str]) -> bool {
+    let [first, middle @ .., last] = pieces else {
+        return pieces == [text];
+    };
+    let Some(rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    text = rest;
+    for piece in middle {
+        let Some((_, rest)) = text.split_once(piece) else {
+            return false;
+        };
+        text = rest;
+    }
+    text.ends_with(last)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn only_edits_change_a_text_and_only_once(
+        text in stacks(),
+        env in "(A=[./~a]{0,4}\n|B='\\$ #'\n){0,2}",
+    ) {
+        let first = match run(&text, Some(&env)) {
+            Ok(first) => first,
+            Err(refusals) => {
+                let is_internal = refusals.iter().any(|refusal| refusal.reason == Reason::Internal);
+                prop_assert!(!is_internal, "{refusals:?}\n{text}");
+                return Ok(());
+            }
+        };
+        let starts = std::iter::once(0).chain(first.edits.iter().map(|edit| edit.span.end));
+        let ends = first.edits.iter().map(|edit| edit.span.start).chain([text.len()]);
+        let kept: Vec<_> = starts.zip(ends).map(|(start, end)| &text[start..end]).collect();
+        prop_assert!(holds(&first.text, &kept), "{}\n{text}", first.text);
+
+        let second = again(&first).map_err(|refusals| TestCaseError::fail(format!("{refusals:?}\n{}", first.text)))?;
+        prop_assert!(second.edits.is_empty(), "{:?}\n{}", second.edits, first.text);
+        prop_assert_eq!((second.text, second.env), (first.text, first.env));
+    }
 
     #[test]
     fn no_text_is_an_internal_error(text in lines(), env in "(A=[./~a$]{0,4}\n){0,2}") {

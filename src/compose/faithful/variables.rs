@@ -25,6 +25,11 @@ impl<'d> Rewriter<'d, '_> {
         shell::Fate::Written(self.here(name))
     }
 
+    /// Whether the value of a variable is `.env`'s, which is not to be shown.
+    fn is_of_env(&self, name: &str) -> bool {
+        (self.context.shell)(name).is_none() && self.variables.contains_key(name)
+    }
+
     /// Every text that compose replaces variables in: what cannot be read is refused, what only the shell
     /// defines is written in.
     pub(super) fn variables_in_scalars(&mut self) {
@@ -61,7 +66,9 @@ impl<'d> Rewriter<'d, '_> {
                 let what = format!("{} is written out", names.join(", "));
                 let why = "the manager has its own shell, or none";
                 self.written.insert(node.id(), new.clone());
-                self.desired.insert(node.id(), (new, (what, why, false)));
+                let is_secret = names.iter().any(|name| self.is_of_env(name));
+                self.desired
+                    .insert(node.id(), (new, (what, why, is_secret)));
             }
         }
         for (name, line) in unset {
@@ -161,10 +168,8 @@ impl<'d> Rewriter<'d, '_> {
             shell::Fate::Stays => None,
             shell::Fate::Written(Some(value)) => {
                 let what = format!("{name} gets the value it has here");
-                Some((
-                    value,
-                    (what, "the manager has its own shell, or none", false),
-                ))
+                let why = "the manager has its own shell, or none";
+                Some((value, (what, why, self.is_of_env(name))))
             }
             shell::Fate::Written(None) => {
                 self.refuse_shell(node, name);
