@@ -26,11 +26,11 @@ enum Part {
 /// What stands, through an alias, at a place where it is no path and no part of the environment or the labels,
 /// or where it is both of these.
 pub(super) fn elsewhere(document: &Document) -> NodeSet {
+    const BOTH: u16 = 1 << Part::Environment as u16 | 1 << Part::Labels as u16;
     let mut found = NodeSet::default();
     if !document.nodes().any(|node| node.kind() == Kind::Alias) {
         return found;
     }
-    const BOTH: u16 = 1 << Part::Environment as u16 | 1 << Part::Labels as u16;
     // One bit for each part that a node was seen in.
     let mut seen = vec![0u16; document.nodes().len()];
     let mut ahead: Vec<_> = document
@@ -53,7 +53,12 @@ pub(super) fn elsewhere(document: &Document) -> NodeSet {
             ahead.push((node.resolved(), part));
             continue;
         }
-        if part == Part::Brought || *seen & BOTH == BOTH {
+        let part = if *seen & BOTH == BOTH {
+            Part::Brought
+        } else {
+            part
+        };
+        if part == Part::Brought {
             found.insert(node.id());
         }
         for entry in node.own_entries() {
