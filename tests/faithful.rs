@@ -1,5 +1,6 @@
 //! The cases of the faithful rewrite, a folder each: `shows` says what it is about, `in/` is the stack's
-//! directory, `expected` what becomes of it; `shell` may hold more variables of the shell. `STACKLIFT_BLESS=1` writes `expected` anew.
+//! directory, `expected` what becomes of it; `shell` may hold more variables of the shell. `STACKLIFT_BLESS=1`
+//! writes `expected` anew.
 
 use std::{
     fmt::Write,

@@ -157,20 +157,6 @@ impl<'d> Service<'d> {
         listed.chain(mapped).collect()
     }
 
-    /// The names of `labels`: a mapping, or a list of `name=value` and bare `name`.
-    pub fn labels(&self) -> Vec<&'d str> {
-        let value = self.node.get("labels").into_iter();
-        let names = |node: Node<'d>| {
-            let listed = node.items().filter_map(listed_variable);
-            let mapped = node.entries().into_iter().filter_map(|entry| entry.name());
-            listed
-                .map(|label| label.name)
-                .chain(mapped)
-                .collect::<Vec<_>>()
-        };
-        value.flat_map(names).collect()
-    }
-
     /// `volumes`, in both syntaxes.
     pub fn mounts(&self) -> Vec<ServiceMount<'d>> {
         let items = self.node.get("volumes").into_iter().flat_map(Node::items);

@@ -53,7 +53,12 @@ pub(super) fn elsewhere(document: &Document) -> NodeSet {
             ahead.push((node.resolved(), part));
             continue;
         }
-        if part == Part::Brought || *seen & BOTH == BOTH {
+        let part = if *seen & BOTH == BOTH {
+            Part::Brought
+        } else {
+            part
+        };
+        if part == Part::Brought {
             found.insert(node.id());
         }
         for entry in node.own_entries() {
