@@ -153,6 +153,10 @@ fn only() -> String {
 }
 
 /// Judges every stack; none may be different.
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method is of one lifetime, the closure of any"
+)]
 fn hold(what: &str, compose: &Path, stacks: &[Stack]) {
     let verdicts = judged(compose, stacks, |judge| judge.verdict());
     let wrong = report(what, &verdicts);

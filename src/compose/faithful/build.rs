@@ -142,7 +142,7 @@ impl<'d> Rewriter<'d, '_> {
         self.notices.push(Notice {
             line: Some(service.node.line()),
             message: format!(
-                "the service {} runs the image {image}, which its build made on this host; building it anew is a step of its own: docker compose build {}",
+                "the service {} runs the image {image}, which its build made on this host, and its container is made anew once, as it had no `image` before (N05); building the image anew is a step of its own: docker compose build {}",
                 service.name, service.name
             ),
         });

@@ -61,7 +61,7 @@ fn one_file_of(files: &[String], dir: &str) -> String {
         .flat_map(|file| [" -f ".to_owned(), word(file)]);
     let files: String = files.collect();
     format!(
-        "make one file of them, in which the values of .env are written, and name it with --file stacklift.yml: (umask 077 && cd {} && docker compose{files} --profile '*' config --output stacklift.yml)",
+        "make one file of them and name it with --file stacklift.yml; the values of .env stand in it, unless with `config --no-interpolate`, which is right only where no path starts with a variable and nothing that is included has a .env of its own: (umask 077 && cd {} && docker compose{files} --profile '*' config --output stacklift.yml)",
         word(dir)
     )
 }
