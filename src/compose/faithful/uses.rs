@@ -16,6 +16,8 @@ enum Part {
     Mount,
     Environment,
     Labels,
+    /// Behind an alias that stands in `Labels`: these may get more, but what they hold stays.
+    SharedLabels,
     /// Where a path is one, or where nothing reads it.
     Known,
     Other,
@@ -26,7 +28,8 @@ enum Part {
 /// What stands, through an alias, at a place where it is no path and no part of the environment or the labels,
 /// or where it is both of these.
 pub(super) fn elsewhere(document: &Document) -> NodeSet {
-    const BOTH: u16 = 1 << Part::Environment as u16 | 1 << Part::Labels as u16;
+    const ENVIRONMENT: u16 = 1 << Part::Environment as u16;
+    const LABELS: u16 = 1 << Part::Labels as u16 | 1 << Part::SharedLabels as u16;
     let mut found = NodeSet::default();
     if !document.nodes().any(|node| node.kind() == Kind::Alias) {
         return found;
@@ -45,15 +48,15 @@ pub(super) fn elsewhere(document: &Document) -> NodeSet {
         }
         *seen |= bit;
         if node.kind() == Kind::Alias {
-            let part = if part == Part::Other {
-                Part::Brought
-            } else {
-                part
+            let part = match part {
+                Part::Other => Part::Brought,
+                Part::Labels => Part::SharedLabels,
+                part => part,
             };
             ahead.push((node.resolved(), part));
             continue;
         }
-        let part = if *seen & BOTH == BOTH {
+        let part = if *seen & ENVIRONMENT != 0 && *seen & LABELS != 0 {
             Part::Brought
         } else {
             part
@@ -73,6 +76,7 @@ pub(super) fn elsewhere(document: &Document) -> NodeSet {
         let item = match part {
             Part::Mounts => Part::Mount,
             Part::Environment | Part::Labels => Part::Other,
+            Part::SharedLabels => Part::Brought,
             part => part,
         };
         ahead.extend(node.own_items().map(|node| (node, item)));
@@ -97,7 +101,7 @@ fn below(part: Part, name: &str, value: Node<'_>) -> Part {
         (Part::Service, "env_file" | "label_file" | "build" | "develop") => Part::Known,
         (Part::Service, "labels") if !value.is_scalar() => Part::Labels,
         (Part::Service, "environment") if !value.is_scalar() => Part::Environment,
-        (Part::Brought, _) => Part::Brought,
+        (Part::Brought | Part::SharedLabels, _) => Part::Brought,
         _ => Part::Other,
     }
 }
