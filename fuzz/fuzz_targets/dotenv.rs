@@ -1,14 +1,25 @@
-//! Both readings of `.env`: every line is accounted for, and no value is in an error.
+//! Both readings of `.env`: every line is accounted for, and what compose reads arrives in `stack.env` and in
+//! `environment`.
 #![no_main]
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use libfuzzer_sys::fuzz_target;
-use stacklift::compose::dotenv::{EnvWarning, compose_dotenv, contract_env};
+use stacklift::compose::{
+    document::Document,
+    dotenv::{DotenvError, EnvWarning, compose_dotenv, contract_env},
+    faithful::{self, Context, EnvFiles, Faithful, Reason, Refusal},
+    interpolate::interpolate,
+    services::services,
+};
 
 fuzz_target!(|text: &str| {
     by_the_contract(text);
-    as_compose(text);
+    let read = as_compose(text);
+    in_stack_env(text, &read);
+    let expected = read.map(|variables| variables.into_iter().collect());
+    in_environment(text, "", expected.ok());
+    in_environment(text, ", format: raw", raw(text));
 });
 
 fn by_the_contract(text: &str) {
@@ -41,19 +52,100 @@ fn by_the_contract(text: &str) {
     assert_eq!(warnings.next(), None);
 }
 
-fn as_compose(text: &str) {
+fn as_compose(text: &str) -> Result<Vec<(String, String)>, DotenvError> {
     let lines = text.matches('\n').count() + 1;
-    let lookup = |name: &str| (name == "HOME").then(|| "/root".to_owned());
-    match compose_dotenv(text, &lookup) {
+    let read = compose_dotenv(text, &shell);
+    match &read {
         Ok(variables) => {
             let names: HashSet<&String> = variables.iter().map(|(name, _)| name).collect();
             assert_eq!(names.len(), variables.len(), "a name is there twice");
-            for (name, _) in &variables {
+            for (name, value) in variables {
                 assert!(text.contains(name.as_str()));
+                let line = format!("A={}\n", faithful::encoded("A", value));
+                let arrived = compose_dotenv(&line, &|_| Some("expanded".into()));
+                assert_eq!(arrived, Ok(vec![("A".into(), value.clone())]), "{line:?}");
             }
         }
-        Err(error) => {
-            assert!((1..=lines).contains(&error.line), "{error}");
-        }
+        Err(error) => assert!((1..=lines).contains(&error.line), "{error}"),
     }
+    read
+}
+
+fn shell(name: &str) -> Option<String> {
+    (name == "HOME").then(|| "/root".to_owned())
+}
+
+/// The same variables in the same order; but for the one without a name, which nothing can ask for.
+fn in_stack_env(text: &str, read: &Result<Vec<(String, String)>, DotenvError>) {
+    match (
+        rewritten("services: {a: {image: x}}", Some(text), &EnvFiles::new()),
+        read,
+    ) {
+        (Ok(faithful), Ok(variables)) => {
+            let arrived = compose_dotenv(&faithful.stack_env(), &|_| Some("expanded".into()));
+            let mut expected = variables.clone();
+            expected.retain(|(name, _)| !name.is_empty());
+            assert_eq!(arrived, Ok(expected));
+        }
+        (Err(refusals), Err(_)) => assert_eq!(refusals[0].reason, Reason::BadEnvFile),
+        // `COMPOSE_FILE` names another.
+        (Err(refusals), Ok(_)) => assert_eq!(refusals[0].reason, Reason::SeveralFiles),
+        (Ok(_), Err(error)) => panic!("{error}"),
+    }
+}
+
+/// What a service gets from a file with that text; `None` where compose refuses it.
+fn in_environment(text: &str, format: &str, expected: Option<BTreeMap<String, String>>) {
+    let compose = format!("services: {{a: {{image: x, env_file: [{{path: a.env{format}}}]}}}}");
+    let files = EnvFiles::from([("/s/a.env".to_owned(), Some(text.to_owned()))]);
+    let rewritten = rewritten(&compose, None, &files);
+    let Some(mut expected) = expected else {
+        return assert_eq!(
+            rewritten.expect_err("compose refuses it")[0].reason,
+            Reason::BadEnvFile
+        );
+    };
+    expected.remove("");
+    let text = rewritten.expect("compose reads it").text;
+    let document = Document::parse(&text).expect("YAML");
+    let environment = services(&document)[0].environment();
+    let arrived = environment.into_iter().map(|entry| {
+        let value = entry.value.expect("a value");
+        let value = interpolate(value, &|_| Some("expanded".into())).expect("escaped");
+        (entry.name.to_owned(), value.into_owned())
+    });
+    assert_eq!(arrived.collect::<BTreeMap<_, _>>(), expected);
+}
+
+/// `format: raw` by its rules: a name and all that follows its `=`, line by line.
+fn raw(text: &str) -> Option<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    for line in text.strip_prefix('\u{feff}').unwrap_or(text).split('\n') {
+        let line = line.strip_suffix('\r').unwrap_or(line).trim_start();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (name, value) = match line.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (line, shell(line)),
+        };
+        if name.is_empty() || name.contains([' ', '\t']) {
+            return None;
+        }
+        found.extend(value.map(|value| (name.to_owned(), value)));
+    }
+    Some(found)
+}
+
+fn rewritten(text: &str, env: Option<&str>, files: &EnvFiles) -> Result<Faithful, Vec<Refusal>> {
+    let context = Context {
+        stack_dir: "/s",
+        file: "docker-compose.yml",
+        env_file: ".env",
+        home: Some("/root"),
+        shell: &shell,
+        overrides: &[],
+        env_files: files,
+    };
+    faithful::rewrite(text, env, &context)
 }

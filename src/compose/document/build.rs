@@ -58,7 +58,10 @@ impl<'t> Builder<'t> {
         match event {
             Event::DocumentStart(..) => self.start_document(range.start)?,
             Event::Scalar(value, style, anchor, _) => {
-                let range = self.behind_colon(range);
+                let range = match style {
+                    ScalarStyle::Plain => self.behind_colon(range),
+                    _ => range,
+                };
                 let shape = self.scalar(&value, style, range.clone());
                 self.push(range, shape, anchor, span);
             }

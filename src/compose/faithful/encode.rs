@@ -69,7 +69,8 @@ fn quoted(value: &str) -> String {
 
 fn reads_as(name: &str, raw: &str, value: &str) -> bool {
     let line = format!("{name}={raw}\n");
-    compose_dotenv(&line, &|_| None)
+    // Whatever else is set there, also to a name behind a closing quote.
+    compose_dotenv(&line, &|_| Some(format!("not {value}")))
         .is_ok_and(|read| matches!(&read[..], [(n, v)] if n == name && v == value))
 }
 
@@ -98,7 +99,8 @@ mod tests {
 
     #[test]
     fn what_is_safe_stays_as_written() {
-        let text = "A=\"x y\"\nB='$1'\nC=x # c\nexport D=1\nE=1\nE='2'\nF: 3\nG=\"a\nb\"\n";
+        let text =
+            "A=\"x y\"\nB='$1'\nC=x # c\nexport D=1\nE=1\nE='2'\nF: 3\nG=\"a\nb\"\nH=\"1\"H\n";
         let values = compose_dotenv(text, &|_| None).expect("read");
         assert_eq!(
             kept(text, &values),
@@ -108,6 +110,7 @@ mod tests {
                 None,
                 None,
                 Some("'2'"),
+                None,
                 None,
                 None
             ]

@@ -1,0 +1,274 @@
+//! The tree of a YAML document: what its module promises of every text, and the parser's own events beside it.
+#![no_main]
+
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
+
+use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
+use libfuzzer_sys::fuzz_target;
+use stacklift::compose::document::{Document, Kind, Layout, Node, ParseError, Position, Style};
+
+/// What takes the square of the text's length to check is checked up to here.
+const SHORT: usize = 2048;
+
+fuzz_target!(|text: &str| {
+    let events = events(text);
+    let document = match Document::parse(text) {
+        Ok(document) => document,
+        Err(error) => {
+            assert!(events.is_none(), "the parser reads it: {error}");
+            return is_a_place(&error, text);
+        }
+    };
+    assert_eq!(said(&document), events.expect("the parser refuses it"));
+    assert!(document.nodes().count() <= 2 * text.len() + 2);
+    nodes_are_written_there(&document);
+    children_are_inside(&document);
+    aliases_point_back(&document);
+    keys_twice(&document);
+    if text.len() <= SHORT {
+        lines_and_paths(&document);
+    }
+});
+
+/// What the parser says by itself, event by event; `None` where it fails or finds a second document.
+fn events(text: &str) -> Option<Vec<String>> {
+    let mut said = Vec::new();
+    let mut documents = 0;
+    for event in Parser::new_from_str(text) {
+        let (event, _) = event.ok()?;
+        match event {
+            Event::DocumentStart(..) => documents += 1,
+            Event::Scalar(value, style, ..) => {
+                // One that is not there is reported as `~`.
+                let value = match &*value {
+                    "~" if style == ScalarStyle::Plain => "",
+                    value => value,
+                };
+                said.push(scalar(value, style_of(style)));
+            }
+            Event::SequenceStart(style, ..) => said.push(format!("[ {:?}", layout_of(style))),
+            Event::MappingStart(style, ..) => said.push(format!("{{ {:?}", layout_of(style))),
+            Event::SequenceEnd | Event::MappingEnd => said.push("end".into()),
+            Event::Alias(_) => said.push("*".into()),
+            _ => {}
+        }
+    }
+    (documents <= 1).then_some(said)
+}
+
+/// The same as the tree says it.
+fn said(document: &Document) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut ahead: Vec<Option<Node>> = document.root().map(Some).into_iter().collect();
+    while let Some(step) = ahead.pop() {
+        let Some(node) = step else {
+            said.push("end".into());
+            continue;
+        };
+        match node.kind() {
+            Kind::Scalar(style) => {
+                let value = match node.scalar().expect("a scalar") {
+                    ("~", Style::Plain) => "",
+                    (value, _) => value,
+                };
+                said.push(scalar(value, style));
+            }
+            Kind::Sequence(layout) => said.push(format!("[ {layout:?}")),
+            Kind::Mapping(layout) => said.push(format!("{{ {layout:?}")),
+            Kind::Alias => said.push("*".into()),
+        }
+        if is_collection(node) {
+            ahead.push(None);
+            ahead.extend(children(node).into_iter().rev().map(Some));
+        }
+    }
+    said
+}
+
+fn scalar(value: &str, style: Style) -> String {
+    format!("{style:?} {value:?}")
+}
+
+fn style_of(style: ScalarStyle) -> Style {
+    match style {
+        ScalarStyle::Plain => Style::Plain,
+        ScalarStyle::SingleQuoted => Style::SingleQuoted,
+        ScalarStyle::DoubleQuoted => Style::DoubleQuoted,
+        ScalarStyle::Literal => Style::Literal,
+        ScalarStyle::Folded => Style::Folded,
+    }
+}
+
+fn layout_of(style: StructureStyle) -> Layout {
+    match style {
+        StructureStyle::Block => Layout::Block,
+        StructureStyle::Flow => Layout::Flow,
+    }
+}
+
+fn is_collection(node: Node) -> bool {
+    matches!(node.kind(), Kind::Sequence(_) | Kind::Mapping(_))
+}
+
+fn children(node: Node) -> Vec<Node> {
+    let entries = node.own_entries();
+    let pairs = entries.flat_map(|entry| [entry.key, entry.value]);
+    node.own_items().chain(pairs).collect()
+}
+
+fn is_a_place(error: &ParseError, text: &str) {
+    assert!(error.offset <= text.len(), "{error:?}");
+    assert_eq!(error.position, Position::of(text, error.offset));
+    assert!(!error.message.is_empty());
+}
+
+fn slice<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
+    text.get(span.clone())
+        .expect("a span is a part of the text")
+}
+
+/// Each kind of node is where its span says, and properties stand in front of it.
+fn nodes_are_written_there(document: &Document) {
+    let text = document.text();
+    for node in document.nodes() {
+        let written = slice(text, &node.span());
+        for (span, sign) in [(node.anchor_span(), '&'), (node.tag_span(), '!')] {
+            let Some(span) = span else { continue };
+            assert!(slice(text, &span).starts_with(sign), "{node:?}");
+            assert!(span.end <= node.span().start, "{node:?}");
+        }
+        match node.kind() {
+            Kind::Scalar(style) => scalar_is_written_there(node, style, written),
+            Kind::Alias => assert!(written.starts_with('*'), "{node:?}"),
+            Kind::Sequence(Layout::Flow) => {
+                assert!(
+                    written.starts_with('[') && written.ends_with(']'),
+                    "{node:?}"
+                );
+            }
+            // `[a: b]` holds a mapping without braces.
+            Kind::Mapping(Layout::Flow) if written.starts_with('{') => {
+                assert!(written.ends_with('}'), "{node:?}");
+            }
+            Kind::Sequence(Layout::Block) => assert!(written.starts_with('-'), "{node:?}"),
+            Kind::Mapping(_) => {}
+        }
+    }
+}
+
+/// The value is what stands there, where nothing in it means anything else.
+fn scalar_is_written_there(node: Node, style: Style, written: &str) {
+    let (value, _) = node.scalar().expect("a scalar");
+    let inside = |quote: char| {
+        let inside = written.strip_prefix(quote)?.strip_suffix(quote)?;
+        Some(inside).filter(|_| written.len() >= 2)
+    };
+    match style {
+        Style::Plain if written.contains(['\n', '\r']) => {}
+        Style::Plain => assert_eq!(value, written, "{node:?}"),
+        Style::SingleQuoted | Style::DoubleQuoted => {
+            let quote = if style == Style::SingleQuoted {
+                '\''
+            } else {
+                '"'
+            };
+            let inside = inside(quote).expect("between quotes");
+            if !inside.contains(['\'', '\\', '\n', '\r']) {
+                assert_eq!(value, inside, "{node:?}");
+            }
+        }
+        Style::Literal | Style::Folded => {}
+    }
+}
+
+/// In the order of the text, none over another, each inside what holds it.
+fn children_are_inside(document: &Document) {
+    let mut last = None;
+    let mut below = 0;
+    for node in document.nodes() {
+        assert!(last < Some((node.span().start, node.id())), "{node:?}");
+        last = Some((node.span().start, node.id()));
+        let span = node.span();
+        let mut done = span.start;
+        for child in children(node) {
+            let inside = child.span();
+            assert!(
+                done <= inside.start && inside.end <= span.end,
+                "{node:?} holds {child:?}"
+            );
+            assert!(child.id() > node.id());
+            done = inside.end;
+            below += 1;
+        }
+        assert_eq!(document.node(node.id()).map(Node::span), Some(span));
+    }
+    assert_eq!(below, document.nodes().count().saturating_sub(1));
+}
+
+/// `*name` is the last node in front of it that is called `&name`.
+fn aliases_point_back(document: &Document) {
+    let mut named = HashMap::new();
+    for node in document.nodes() {
+        if node.kind() == Kind::Alias {
+            let name = &slice(document.text(), &node.span())[1..];
+            assert_eq!(Some(&node.resolved().id()), named.get(name), "{node:?}");
+        } else {
+            assert_eq!(node.resolved().id(), node.id());
+        }
+        if let Some(name) = node.anchor() {
+            named.insert(name, node.id());
+        }
+    }
+}
+
+fn keys_twice(document: &Document) {
+    let mut expected = Vec::new();
+    for node in document.nodes() {
+        let mut seen = HashMap::new();
+        for entry in node.own_entries() {
+            let Some(name) = entry.name() else { continue };
+            let first = *seen.entry(name).or_insert(entry.key.id());
+            if first != entry.key.id() {
+                expected.push((entry.key.id(), first));
+            }
+        }
+    }
+    expected.sort();
+    let found = document.duplicate_keys();
+    let found: Vec<_> = found
+        .iter()
+        .map(|twice| (twice.again.id(), twice.first.id()))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+/// Lines as they are counted from the start, ways from the root, and each key found by its name.
+fn lines_and_paths(document: &Document) {
+    let text = document.text();
+    for offset in 0..=text.len() {
+        assert_eq!(document.line(offset), Position::of(text, offset).line);
+    }
+    for node in document.nodes() {
+        assert_eq!(node.line(), document.line(node.span().start));
+        let way = node.path_below(document.root().expect("a root"));
+        assert_eq!(way, Some(node.path()));
+        let entries = node.entries();
+        let names: Vec<_> = entries.iter().filter_map(|entry| entry.name()).collect();
+        if document.duplicate_keys().is_empty() {
+            assert_eq!(names.len(), names.iter().collect::<HashSet<_>>().len());
+            for entry in &entries {
+                let Some(name) = entry.name().filter(|_| !entry.is_merge()) else {
+                    continue;
+                };
+                assert_eq!(
+                    node.get(name).map(Node::id),
+                    Some(entry.value.id()),
+                    "{name}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! The faithful rewrite: what it promises of every stack, and its result once more as the manager holds it.
+//!
+//! The first byte chooses the directory, the second what the shell sets. The rest is the compose file, `.env`,
+//! and two more env files, with a NUL between them. An `@` in an env file becomes a secret.
+#![no_main]
+
+use std::collections::HashMap;
+
+use libfuzzer_sys::fuzz_target;
+use stacklift::compose::{
+    document::{Document, Node, Position, ScalarType},
+    dotenv::compose_dotenv,
+    faithful::{self, Context, EnvFiles, Faithful, Reason, Refusal},
+    interpolate::{Lookup, interpolate},
+    services::{MountKind, MountSpec, Service, services},
+};
+
+const DIRS: [&str; 8] = [
+    "/opt/stacks/web",
+    "/srv/a b/#c",
+    "/srv/ü - &x",
+    "/srv/c: d",
+    "/srv/$x${Y}$",
+    "/x\"'y",
+    "/srv/a\nb",
+    "/",
+];
+
+const HOME: &str = "/home/some body$";
+
+/// What an `@` becomes: no text holds it by chance.
+const SECRET: &str = "zq7secret7qz";
+
+fuzz_target!(|data: &[u8]| {
+    let &[dir, told, ref rest @ ..] = data else {
+        return;
+    };
+    let Ok(rest) = std::str::from_utf8(rest) else {
+        return;
+    };
+    let mut texts = rest.splitn(4, '\0');
+    let text = texts.next().unwrap_or_default();
+    let mut env = || texts.next().map(|text| text.replace('@', SECRET));
+    let stack = Stack {
+        dir: DIRS[usize::from(dir) % DIRS.len()],
+        told,
+        text,
+        env: env(),
+        more: [env(), env()],
+    };
+    stack.hold();
+});
+
+struct Stack<'t> {
+    dir: &'static str,
+    /// A bit for each thing that the rewrite is told.
+    told: u8,
+    text: &'t str,
+    env: Option<String>,
+    more: [Option<String>; 2],
+}
+
+impl Stack<'_> {
+    fn hold(&self) {
+        let shell = |name: &str| self.shell(name);
+        let overrides = vec!["docker-compose.override.yml".to_owned(); usize::from(self.told >> 7)];
+        let context = |files| Context {
+            stack_dir: self.dir,
+            file: "docker-compose.yml",
+            env_file: ".env",
+            home: (self.told & 1 != 0).then_some(HOME),
+            shell: &shell,
+            overrides: &overrides,
+            env_files: files,
+        };
+        let env = self.env.as_deref();
+        let none = EnvFiles::new();
+        let needed = faithful::env_files_needed(self.text, env, &context(&none));
+        assert!(needed.iter().all(|file| file.starts_with('/')) && needed.is_sorted());
+        let files = needed.into_iter().map(|file| {
+            let text = self.more[usize::from(file.contains("two"))].clone();
+            (file, text)
+        });
+        let files: EnvFiles = files.collect();
+        let result = faithful::rewrite(self.text, env, &context(&files));
+        match &result {
+            Ok(faithful) => {
+                only_the_edits(self.text, faithful);
+                self.means_the_same(faithful);
+                a_second_changes_nothing(faithful);
+            }
+            Err(refusals) => are_places(refusals, self.text),
+        }
+        if !self.secret_is_a_name(&result) {
+            no_secret_is_seen(&result);
+        }
+    }
+
+    /// The shell that the stack was started from.
+    fn shell(&self, name: &str) -> Option<String> {
+        let (bit, value) = match name {
+            "HOME" => (1, HOME),
+            "PWD" => (2, self.dir),
+            "USER" => (4, "it's"),
+            "A" => (8, "./of/the/shell"),
+            "UID" => (8, "0100"),
+            "COMPOSE_PROJECT_NAME" => (16, "named"),
+            "COMPOSE_PROFILES" => (32, "dev"),
+            "PATH" => (64, "/bin"),
+            _ => return None,
+        };
+        (self.told & bit != 0).then(|| value.to_owned())
+    }
+
+    /// `stack.env` gives what `.env` gave, and services have the same mounts and all of their `environment`.
+    fn means_the_same(&self, faithful: &Faithful) {
+        let shell = |name: &str| self.shell(name);
+        let env = self.env.as_deref().unwrap_or_default();
+        let mut env = compose_dotenv(env, &shell).expect("read before");
+        // Nothing can ask for it.
+        env.retain(|(name, _)| !name.is_empty());
+        let sent = compose_dotenv(&faithful.stack_env(), &|_| Some("expanded".into()));
+        assert_eq!(sent.as_ref(), Ok(&env));
+
+        let env: HashMap<_, _> = env.into_iter().collect();
+        let find = |name: &str, shell: Lookup| match name {
+            "COMPOSE_PROJECT_NAME" if !faithful.project.is_empty() => {
+                Some(faithful.project.clone())
+            }
+            _ => shell(name).or_else(|| env.get(name).cloned()),
+        };
+        let here = |name: &str| find(name, &shell);
+        let there = |name: &str| find(name, &of_the_manager);
+        let before = Document::parse(self.text).expect("read before");
+        let after = Document::parse(&faithful.text).expect("the result is YAML");
+        let (before, after) = (services(&before), services(&after));
+        assert_eq!(before.len(), after.len());
+        for (before, after) in before.iter().zip(&after) {
+            assert_eq!(before.name, after.name);
+            let given = environment(after, &there);
+            for (name, value) in environment(before, &here) {
+                assert_eq!(given.get(&name), Some(&value), "{name}");
+            }
+            let absolute = |path: &str| self.absolute(path);
+            let same = |path: &str| path.to_owned();
+            assert_eq!(
+                mounts(before, &here, &absolute),
+                mounts(after, &there, &same)
+            );
+        }
+    }
+
+    /// A path of the host as compose finds it.
+    fn absolute(&self, path: &str) -> String {
+        let path = match path.strip_prefix('~') {
+            Some(rest) if self.told & 1 != 0 => format!("{HOME}/{rest}"),
+            _ if path.starts_with('/') || is_windows(path) => return path.to_owned(),
+            _ => format!("{}/{path}", self.dir),
+        };
+        let mut kept = Vec::new();
+        for part in path.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => drop(kept.pop()),
+                part => kept.push(part),
+            }
+        }
+        format!("/{}", kept.join("/"))
+    }
+
+    /// Whether the secret is in what is no value: a variable's name, or the project's, or a file's.
+    fn secret_is_a_name(&self, result: &Result<Faithful, Vec<Refusal>>) -> bool {
+        let files = self.env.iter().chain(self.more.iter().flatten());
+        let mut lines = files.flat_map(|text| text.lines());
+        let in_text = self.text.contains(SECRET);
+        let in_name = lines.any(|line| {
+            let name = line.split(['=', ':']).next().unwrap_or_default();
+            name.contains(SECRET) || name.contains("COMPOSE_FILE")
+        });
+        in_text || in_name || result.as_ref().is_ok_and(|it| it.project.contains(SECRET))
+    }
+}
+
+/// `n:/x`, `\\server`: absolute to compose on every host.
+fn is_windows(path: &str) -> bool {
+    matches!(
+        path.as_bytes(),
+        [_, b':', b'/' | b'\\', ..] | [b'\\', b'/' | b'\\', ..]
+    )
+}
+
+/// What the manager's own container sets.
+fn of_the_manager(name: &str) -> Option<String> {
+    let value = match name {
+        "HOME" => "/root-of-the-manager",
+        "HOSTNAME" => "0123456789ab",
+        "PATH" => "/bin-of-the-manager",
+        _ => return None,
+    };
+    Some(value.to_owned())
+}
+
+/// What a variable is, and whether it is a number that reads otherwise than it is written; `None` where compose
+/// finds no value.
+type Given = Option<(String, bool)>;
+
+/// Variables of a service.
+fn environment(service: &Service, find: Lookup) -> HashMap<String, Given> {
+    let read = |text: &str| interpolate(text, find).expect("read before").into_owned();
+    let Some(environment) = service.node.get("environment") else {
+        return HashMap::new();
+    };
+    let listed = environment.items().filter_map(Node::as_str).map(|item| {
+        let item = read(item);
+        match item.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some((value.to_owned(), false))),
+            None => (item.clone(), find(&item).map(|value| (value, false))),
+        }
+    });
+    let mapped = environment.entries().into_iter().filter_map(|entry| {
+        let name = entry.name()?;
+        let value = match entry.value.as_str() {
+            Some(value) => Some((read(value), is_odd_number(entry.value))),
+            None => find(name).map(|value| (value, false)),
+        };
+        Some((name.to_owned(), value))
+    });
+    listed.chain(mapped).collect()
+}
+
+fn is_odd_number(node: Node) -> bool {
+    let written = node.as_str().unwrap_or_default();
+    let read = written.parse().map(|number: i64| number.to_string());
+    node.scalar_type() == Some(ScalarType::Number) && read.as_deref() != Ok(written)
+}
+
+type Mount = (MountKind, Option<String>, String, Option<String>);
+
+/// Mounts of a service; sources of the host as `path` makes them.
+fn mounts(service: &Service, find: Lookup, path: &dyn Fn(&str) -> String) -> Vec<Mount> {
+    let read = |text: &str| interpolate(text, find).expect("read before").into_owned();
+    let source = |kind, source: String| match kind {
+        MountKind::Bind => path(&source),
+        _ => source,
+    };
+    let items = service
+        .node
+        .get("volumes")
+        .into_iter()
+        .flat_map(Node::items);
+    let mounts = items.filter_map(|item| {
+        let text = |key: &str| Some(read(item.get(key)?.as_str()?));
+        if let Some(spec) = item.as_str() {
+            let spec = read(spec);
+            let spec = MountSpec::parse(&spec)?;
+            let from = spec.source.map(|from| source(spec.kind, from.to_owned()));
+            return Some((
+                spec.kind,
+                from,
+                spec.target.into(),
+                spec.options.map(str::to_owned),
+            ));
+        }
+        let kind = MountKind::named(&text("type")?);
+        let from = text("source").map(|from| source(kind, from));
+        Some((kind, from, text("target").unwrap_or_default(), None))
+    });
+    mounts.collect()
+}
+
+/// The edits are parts of the text, in order, and what lies between them is in the result.
+fn only_the_edits(text: &str, faithful: &Faithful) {
+    let mut rest = faithful.text.as_str();
+    let mut done = 0;
+    for edit in &faithful.edits {
+        assert!(done <= edit.span.start && edit.span.start <= edit.span.end);
+        assert_eq!(edit.line, Position::of(text, edit.span.start).line);
+        assert!(!edit.what.is_empty() && !edit.why.is_empty());
+        let kept = text.get(done..edit.span.start).expect("between characters");
+        let at = if done == 0 {
+            rest.starts_with(kept).then_some(0)
+        } else {
+            rest.find(kept)
+        };
+        rest = &rest[at.expect("an untouched byte differs") + kept.len()..];
+        done = edit.span.end;
+    }
+    let end = text.get(done..).expect("between characters");
+    assert!(if done == 0 {
+        rest == end
+    } else {
+        rest.ends_with(end)
+    });
+    assert!(faithful.shown == faithful.text || faithful.shown.contains("***"));
+}
+
+/// There, nothing is left to be changed, and no file to be read.
+fn a_second_changes_nothing(first: &Faithful) {
+    let env = first.stack_env();
+    let env = (!env.is_empty()).then_some(env.as_str());
+    let shell = |name: &str| match name {
+        "COMPOSE_PROJECT_NAME" => Some(first.project.clone()).filter(|name| !name.is_empty()),
+        _ => of_the_manager(name),
+    };
+    let context = Context {
+        stack_dir: "/data/compose/7",
+        file: "docker-compose.yml",
+        env_file: "stack.env",
+        home: Some("/root-of-the-manager"),
+        shell: &shell,
+        overrides: &[],
+        env_files: &EnvFiles::new(),
+    };
+    assert!(faithful::env_files_needed(&first.text, env, &context).is_empty());
+    let second = faithful::rewrite(&first.text, env, &context);
+    let second = second.unwrap_or_else(|refusals| panic!("{refusals:?}\n{}", first.text));
+    assert_eq!(second.text, first.text);
+    assert_eq!(second.env, first.env);
+    assert!(second.edits.is_empty(), "{:?}", second.edits);
+}
+
+fn are_places(refusals: &[Refusal], text: &str) {
+    assert!(!refusals.is_empty());
+    for refusal in refusals {
+        assert_ne!(refusal.reason, Reason::Internal, "{}", refusal.message);
+        assert!(!refusal.message.is_empty() && !refusal.hint.is_empty());
+        if let Some(place) = refusal.position {
+            let line = text
+                .split('\n')
+                .nth(place.line - 1)
+                .expect("a line of the text");
+            assert!((1..=line.chars().count() + 1).contains(&place.column));
+        }
+    }
+}
+
+fn no_secret_is_seen(result: &Result<Faithful, Vec<Refusal>>) {
+    let seen = match result {
+        Ok(it) => format!("{}{:?}{:?}{it:?}", it.shown, it.edits, it.notices),
+        Err(refusals) => format!("{refusals:?}"),
+    };
+    assert!(!seen.contains(SECRET), "{seen}");
+}
