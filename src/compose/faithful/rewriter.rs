@@ -79,6 +79,8 @@ pub(super) fn env_files_needed(
         }
     }
     found.remove(&rewriter.own_env);
+    // A path that a variable leaves empty names nothing.
+    found.remove("");
     found.into_iter().collect()
 }
 
