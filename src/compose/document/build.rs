@@ -4,7 +4,9 @@ use std::{ops::Range, sync::OnceLock};
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
 
-use super::{Document, Layout, ParseError, Position, Properties, RawNode, Shape, Stored, Style};
+use super::{
+    Document, Layout, Node, ParseError, Position, Properties, RawNode, Shape, Stored, Style,
+};
 
 /// Parses `text`; the one place where the YAML parser is called.
 pub(super) fn build(text: &str) -> Result<Document<'_>, ParseError> {
@@ -42,7 +44,8 @@ impl<'t> Builder<'t> {
         Self {
             document: Document {
                 text,
-                nodes: Vec::new(),
+                // Most texts have a node every 15 bytes or more.
+                nodes: Vec::with_capacity(text.len() / 15),
                 properties: vec![Properties::default()],
                 decoded: String::new(),
                 lines: OnceLock::new(),
@@ -61,6 +64,9 @@ impl<'t> Builder<'t> {
                 let range = self.behind_colon(range);
                 let shape = self.scalar(&value, style, range.clone());
                 self.push(range, shape, anchor, span);
+                if value == "<<" {
+                    self.may_merge();
+                }
             }
             Event::SequenceStart(style, anchor, _) => {
                 let layout = layout(style);
@@ -73,6 +79,7 @@ impl<'t> Builder<'t> {
                 let shape = Shape::Mapping {
                     layout: layout(style),
                     after: 0,
+                    merge: 0,
                 };
                 self.push(range, shape, anchor, span);
                 self.open.push((self.last(), 0));
@@ -140,6 +147,16 @@ impl<'t> Builder<'t> {
         }
     }
 
+    /// Marks the mapping that is open, until it is closed and its keys can be told from its values.
+    fn may_merge(&mut self) {
+        let last = self.last();
+        let open = self.open.last();
+        let open = open.map(|&id| &mut self.document.nodes[id as usize].shape);
+        if let Some(Shape::Mapping { merge, .. }) = open {
+            *merge = last;
+        }
+    }
+
     /// Ends the innermost collection: a flow one at its bracket, a block one where its last node ends.
     fn close(&mut self, range: &Range<usize>) {
         let Some((id, _)) = self.open.pop() else {
@@ -148,7 +165,7 @@ impl<'t> Builder<'t> {
         let count = narrow(self.document.nodes.len());
         let last_end = self.document.nodes[self.last() as usize].end;
         let node = &mut self.document.nodes[id as usize];
-        let (Shape::Sequence { layout, after } | Shape::Mapping { layout, after }) =
+        let (Shape::Sequence { layout, after } | Shape::Mapping { layout, after, .. }) =
             &mut node.shape
         else {
             return;
@@ -163,6 +180,17 @@ impl<'t> Builder<'t> {
         if let Some(&(outer, _)) = self.open.last() {
             let outer = &mut self.document.nodes[outer as usize];
             outer.end = outer.end.max(end);
+        }
+        self.find_merge(id);
+    }
+
+    fn find_merge(&mut self, id: u32) {
+        let first = match self.document.nodes[id as usize].shape {
+            Shape::Mapping { merge: 1.., .. } => Node::new(&self.document, id).first_merge(),
+            _ => return,
+        };
+        if let Shape::Mapping { merge, .. } = &mut self.document.nodes[id as usize].shape {
+            *merge = first.unwrap_or(0);
         }
     }
 

@@ -352,15 +352,18 @@ fn is_plain(value: &str, before: &str) -> bool {
     is_alone && read.is_some_and(is_it)
 }
 
-/// Whether a value is one of the paths and mounts that most are, which the parser need not be asked about.
+/// Whether a value is one of the paths, mounts and variables that most are, which the parser need not be
+/// asked about.
 fn is_surely_plain(value: &str, in_block: bool) -> bool {
     let is_safe = |byte: u8| match byte {
-        b'/' | b'.' | b'_' | b'-' | b'$' => true,
+        b'/' | b'.' | b'_' | b'-' | b'=' | b'$' => true,
         b'{' | b'}' => in_block,
         _ => byte.is_ascii_alphanumeric(),
     };
     let mut parts = value.split(':');
-    value.starts_with(['/', '$']) && parts.all(|part| !part.is_empty() && part.bytes().all(is_safe))
+    value.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '$'))
+        && !value.eq_ignore_ascii_case("null")
+        && parts.all(|part| !part.is_empty() && part.bytes().all(is_safe))
 }
 
 /// A value in double quotes, on one line.
