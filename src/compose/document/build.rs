@@ -5,7 +5,8 @@ use std::{ops::Range, sync::OnceLock};
 use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
 
 use super::{
-    Document, Layout, Node, ParseError, Position, Properties, RawNode, Shape, Stored, Style,
+    Document, Layout, Node, ParseError, Position, Properties, RawNode, ScalarType, Shape, Stored,
+    Style,
 };
 
 /// Parses `text`; the one place where the YAML parser is called.
@@ -65,7 +66,7 @@ impl<'t> Builder<'t> {
                 let shape = self.scalar(&value, style, range.clone());
                 self.push(range, shape, anchor, span);
                 if value == "<<" {
-                    self.may_merge();
+                    self.merge_key();
                 }
             }
             Event::SequenceStart(style, anchor, _) => {
@@ -147,12 +148,18 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Marks the mapping that is open, until it is closed and its keys can be told from its values.
-    fn may_merge(&mut self) {
+    /// Marks the mapping whose key was just read as one that merges.
+    fn merge_key(&mut self) {
         let last = self.last();
-        let open = self.open.last();
-        let open = open.map(|&id| &mut self.document.nodes[id as usize].shape);
-        if let Some(Shape::Mapping { merge, .. }) = open {
+        let is_merge = Node::new(&self.document, last).scalar_type() == Some(ScalarType::Merge);
+        let Some(&(id, below)) = self.open.last() else {
+            return;
+        };
+        if let Shape::Mapping { merge, .. } = &mut self.document.nodes[id as usize].shape
+            && is_merge
+            && below % 2 == 1
+            && *merge == 0
+        {
             *merge = last;
         }
     }
@@ -180,17 +187,6 @@ impl<'t> Builder<'t> {
         if let Some(&(outer, _)) = self.open.last() {
             let outer = &mut self.document.nodes[outer as usize];
             outer.end = outer.end.max(end);
-        }
-        self.find_merge(id);
-    }
-
-    fn find_merge(&mut self, id: u32) {
-        let first = match self.document.nodes[id as usize].shape {
-            Shape::Mapping { merge: 1.., .. } => Node::new(&self.document, id).first_merge(),
-            _ => return,
-        };
-        if let Shape::Mapping { merge, .. } = &mut self.document.nodes[id as usize].shape {
-            *merge = first.unwrap_or(0);
         }
     }
 

@@ -360,11 +360,6 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// The first key that is `<<`, found by looking.
-    pub(super) fn first_merge(self) -> Option<u32> {
-        self.pairs().find(Entry::is_merge).map(|entry| entry.key.id)
-    }
-
     /// Puts the mappings that `<<` names on a stack, on its top the one that counts most. A second `<<` is a
     /// key that stands twice, which compose refuses.
     fn push_merges(self, ahead: &mut Vec<Self>) {
