@@ -1,7 +1,8 @@
 //! Measures `stacklift` against what does the same, in turn in one run, and prints medians and ratios.
 //!
-//! usage: `scripts/bench [PART…]`, parts being `run`, `list`, `removal`, `rewrite`; all where none is named.
+//! usage: `scripts/bench [PART…]`, parts being `run`, `list`, `removal`, `rewrite`, `faithful`; all where none is named.
 
+mod faithful;
 mod list;
 mod place;
 mod removal;
@@ -21,13 +22,15 @@ fn main() -> Result<()> {
         // Processes of their own, started from below.
         ["--remove", socket, project] => return removal::remove(socket, project),
         ["--rewrite-once"] => return rewrite::once(),
+        ["--faithful-once", bytes] => return faithful::once(bytes),
         _ => {}
     }
-    let parts: [Part; 4] = [
+    let parts: [Part; 5] = [
         ("run", run::measure),
         ("list", list::measure),
         ("removal", removal::measure),
         ("rewrite", rewrite::measure),
+        ("faithful", faithful::measure),
     ];
     if let Some(unknown) = arguments
         .iter()

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    hint::black_box,
     path::Path,
     process::{Command, Stdio},
     thread,
@@ -17,6 +18,15 @@ pub struct Times(Vec<Duration>);
 impl Times {
     pub fn add(&mut self, time: Duration) {
         self.0.push(time);
+    }
+
+    /// Adds what one call takes; what it returns is gone before the next.
+    pub fn time<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<()> {
+        let started = Instant::now();
+        let result = work();
+        self.add(started.elapsed());
+        black_box(result?);
+        Ok(())
     }
 
     pub fn median(&self) -> Duration {

@@ -78,7 +78,7 @@ fn faithful(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Re
         ));
     }
     if arguments.diff {
-        diff(stack, &source.compose, &rewrite.shown);
+        diff(stack, &source.compose, &rewrite.shown());
     }
     if arguments.explain {
         explain(stack, &rewrite, console);
@@ -92,7 +92,7 @@ fn faithful(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Re
         env: &rewrite.env,
     };
     let shown = Payload {
-        text: &rewrite.shown,
+        text: &rewrite.shown(),
         ..payload
     };
     print(payload, shown, arguments.reveal, console)

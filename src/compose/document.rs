@@ -102,9 +102,11 @@ enum Shape {
         layout: Layout,
         after: u32,
     },
+    /// `merge` is the first key that is `<<`; 0 is none.
     Mapping {
         layout: Layout,
         after: u32,
+        merge: u32,
     },
     Alias {
         target: u32,

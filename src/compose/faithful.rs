@@ -54,8 +54,7 @@ pub struct Faithful {
     pub edits: Vec<Change>,
     /// What a person should know.
     pub notices: Vec<Notice>,
-    /// The text for people: what came out of an env file is hidden.
-    pub shown: String,
+    masks: Vec<splice::Mask>,
 }
 
 /// One change of the text; never a value of an env file.
@@ -81,6 +80,18 @@ pub struct Notice {
 }
 
 impl Faithful {
+    /// The text for people: what came out of an env file is hidden.
+    pub fn shown(&self) -> String {
+        let mut shown = String::with_capacity(self.text.len());
+        let mut done = 0;
+        for (span, mask) in &self.masks {
+            shown.push_str(&self.text[done..span.start]);
+            shown.push_str(mask);
+            done = span.end;
+        }
+        shown + &self.text[done..]
+    }
+
     /// `stack.env` as the manager writes it: one `NAME=VALUE` a line (M07).
     pub fn stack_env(&self) -> String {
         stack_env(&self.env)

@@ -4,7 +4,10 @@ use std::{ops::Range, sync::OnceLock};
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
 
-use super::{Document, Layout, ParseError, Position, Properties, RawNode, Shape, Stored, Style};
+use super::{
+    Document, Layout, Node, ParseError, Position, Properties, RawNode, ScalarType, Shape, Stored,
+    Style,
+};
 
 /// Parses `text`; the one place where the YAML parser is called.
 pub(super) fn build(text: &str) -> Result<Document<'_>, ParseError> {
@@ -42,7 +45,8 @@ impl<'t> Builder<'t> {
         Self {
             document: Document {
                 text,
-                nodes: Vec::new(),
+                // Most texts have a node every 15 bytes or more.
+                nodes: Vec::with_capacity(text.len() / 15),
                 properties: vec![Properties::default()],
                 decoded: String::new(),
                 lines: OnceLock::new(),
@@ -64,6 +68,9 @@ impl<'t> Builder<'t> {
                 };
                 let shape = self.scalar(&value, style, range.clone());
                 self.push(range, shape, anchor, span);
+                if value == "<<" {
+                    self.merge_key();
+                }
             }
             Event::SequenceStart(style, anchor, _) => {
                 let layout = layout(style);
@@ -76,6 +83,7 @@ impl<'t> Builder<'t> {
                 let shape = Shape::Mapping {
                     layout: layout(style),
                     after: 0,
+                    merge: 0,
                 };
                 self.push(range, shape, anchor, span);
                 self.open.push((self.last(), 0));
@@ -143,6 +151,22 @@ impl<'t> Builder<'t> {
         }
     }
 
+    /// Marks the mapping whose key was just read as one that merges.
+    fn merge_key(&mut self) {
+        let last = self.last();
+        let is_merge = Node::new(&self.document, last).scalar_type() == Some(ScalarType::Merge);
+        let Some(&(id, below)) = self.open.last() else {
+            return;
+        };
+        if let Shape::Mapping { merge, .. } = &mut self.document.nodes[id as usize].shape
+            && is_merge
+            && below % 2 == 1
+            && *merge == 0
+        {
+            *merge = last;
+        }
+    }
+
     /// Ends the innermost collection: a flow one at its bracket, a block one where its last node ends.
     fn close(&mut self, range: &Range<usize>) {
         let Some((id, _)) = self.open.pop() else {
@@ -151,7 +175,7 @@ impl<'t> Builder<'t> {
         let count = narrow(self.document.nodes.len());
         let last_end = self.document.nodes[self.last() as usize].end;
         let node = &mut self.document.nodes[id as usize];
-        let (Shape::Sequence { layout, after } | Shape::Mapping { layout, after }) =
+        let (Shape::Sequence { layout, after } | Shape::Mapping { layout, after, .. }) =
             &mut node.shape
         else {
             return;

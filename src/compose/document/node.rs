@@ -288,10 +288,10 @@ impl<'d> Node<'d> {
     /// own, each key once, entries tagged `!reset` left out; none for anything else.
     pub fn entries(self) -> Vec<Entry<'d>> {
         let target = self.resolved();
-        let mut found: Vec<_> = if target.merges().is_empty() {
-            target.pairs().collect()
-        } else {
+        let mut found: Vec<_> = if target.has_merges() {
             target.merged_entries()
+        } else {
+            target.pairs().collect()
         };
         found.retain(|entry| !entry.value.is_reset());
         found
@@ -331,7 +331,7 @@ impl<'d> Node<'d> {
                 None => first,
                 // Asked for only now: most keys are in the first mapping, and most mappings merge none.
                 Some(last) => {
-                    ahead.extend(last.merges().into_iter().rev());
+                    last.push_merges(&mut ahead);
                     loop {
                         let next = ahead.pop()?;
                         if next.id != first.id && seen.insert(next.id()) {
@@ -360,17 +360,26 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// The mappings that `<<` names, first the one that counts most.
-    fn merges(self) -> Vec<Node<'d>> {
-        let mut found = Vec::new();
-        for entry in self.pairs().filter(Entry::is_merge) {
-            let target = entry.value.resolved();
-            if target.is_mapping() {
-                found.push(target);
-            }
-            found.extend(target.items().map(Node::resolved));
+    /// Puts the mappings that `<<` names on a stack, on its top the one that counts most. A second `<<` is a
+    /// key that stands twice, which compose refuses.
+    fn push_merges(self, ahead: &mut Vec<Self>) {
+        let Shape::Mapping {
+            merge: key @ 1.., ..
+        } = self.raw().shape
+        else {
+            return;
+        };
+        let target = Self::new(self.document, key + 1).resolved();
+        let below = ahead.len();
+        if target.is_mapping() {
+            ahead.push(target);
         }
-        found
+        ahead.extend(target.items().map(Self::resolved));
+        ahead[below..].reverse();
+    }
+
+    fn has_merges(self) -> bool {
+        matches!(self.raw().shape, Shape::Mapping { merge: 1.., .. })
     }
 
     fn merged_entries(self) -> Vec<Entry<'d>> {

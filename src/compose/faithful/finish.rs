@@ -34,7 +34,7 @@ impl<'d> Rewriter<'d, '_> {
         if !self.refusals.is_empty() {
             return Err(self.in_order());
         }
-        let Ok((new, shown)) = self.splices.apply(text) else {
+        let Ok((new, masks)) = self.splices.apply(text) else {
             return Err(vec![internal("two changes overlap", None)]);
         };
         let document = Document::parse(&new).map_err(|error| vec![unreadable(&error.message)])?;
@@ -70,7 +70,7 @@ impl<'d> Rewriter<'d, '_> {
             project: self.reader.project,
             edits,
             notices: self.notices,
-            shown,
+            masks,
         })
     }
 

@@ -53,14 +53,16 @@ fn whole(
     let reads_right = |new: &String| {
         interpolate(new, here).is_ok_and(|read| read == expected && base.host(&read) == expected)
     };
-    let template = base.template(text);
+    // Without variables there is nothing to keep.
+    let has_variables = text.contains('$');
+    let template = has_variables.then(|| base.template(text)).flatten();
     let is_relative = template.is_some() || read != expected;
     if let Some(text) = template.filter(reads_right) {
         return Some(Absolute { text, today: false });
     }
     is_relative.then(|| Absolute {
         text: escaped(expected),
-        today: text.contains('$'),
+        today: has_variables,
     })
 }
 
@@ -103,7 +105,9 @@ fn mount(
         _ => None,
     };
     let with = |source: String| written.map(|old| format!("{source}{}", &text[old.len()..]));
-    let head = written.filter(|source| is_path(source));
+    // Without variables there is nothing to keep.
+    let has_variables = text.contains('$');
+    let head = written.filter(|source| has_variables && is_path(source));
     let template = head.and_then(|source| base.template(source));
     let is_relative = template.is_some() || expected != source;
     if let Some(text) = template.and_then(with).filter(reads_right) {
@@ -112,18 +116,14 @@ fn mount(
     if !is_relative {
         return Ok(None);
     }
-    let today = text.contains('$');
     let rest = &read[source.len()..];
-    let candidates = [
-        with(escaped(&expected)),
-        Some(escaped(&format!("{expected}{rest}"))),
-    ];
-    let text = candidates
-        .into_iter()
-        .flatten()
-        .find(reads_right)
-        .ok_or(Trouble::Colon)?;
-    Ok(Some(Absolute { text, today }))
+    let whole = || Some(escaped(&format!("{expected}{rest}")));
+    let text = with(escaped(&expected)).filter(reads_right);
+    let text = text.or_else(|| whole().filter(reads_right));
+    Ok(Some(Absolute {
+        text: text.ok_or(Trouble::Colon)?,
+        today: has_variables,
+    }))
 }
 
 /// Whether the source of the short syntax can be a path: not the name of a volume.

@@ -17,6 +17,9 @@ pub(super) struct Splices {
     pub(super) touched: NodeSet,
 }
 
+/// A part of the new text that is not to be shown, and what is instead.
+pub(super) type Mask = (Range<usize>, String);
+
 /// One change of the text.
 pub(super) struct Edit {
     /// The bytes of the original that go; empty for an insertion.
@@ -261,25 +264,24 @@ impl Splices {
         });
     }
 
-    /// The text with the edits, and the same with what came out of env files hidden.
-    pub(super) fn apply(&mut self, text: &str) -> Result<(String, String), Impossible> {
+    /// The text with the edits, whose texts it uses up; and where something in it came out of an env file, with
+    /// what is shown there.
+    pub(super) fn apply(&mut self, text: &str) -> Result<(String, Vec<Mask>), Impossible> {
         self.edits
             .sort_by_key(|edit| (edit.span.start, !edit.span.is_empty()));
         let mut new = String::with_capacity(text.len() + text.len() / 8);
-        let mut shown = String::with_capacity(new.capacity());
+        let mut masks = Vec::new();
         let mut done = 0;
-        for edit in &self.edits {
-            let kept = text.get(done..edit.span.start).ok_or(Impossible)?;
-            new.push_str(kept);
-            new.push_str(&edit.text);
-            shown.push_str(kept);
-            shown.push_str(edit.shown.as_deref().unwrap_or(&edit.text));
+        for edit in &mut self.edits {
+            new.push_str(text.get(done..edit.span.start).ok_or(Impossible)?);
+            let start = new.len();
+            new.push_str(&std::mem::take(&mut edit.text));
+            let shown = edit.shown.take();
+            masks.extend(shown.map(|shown| (start..new.len(), shown)));
             done = edit.span.end;
         }
-        let rest = text.get(done..).ok_or(Impossible)?;
-        new.push_str(rest);
-        shown.push_str(rest);
-        Ok((new, shown))
+        new.push_str(text.get(done..).ok_or(Impossible)?);
+        Ok((new, masks))
     }
 }
 
@@ -352,15 +354,18 @@ fn is_plain(value: &str, before: &str) -> bool {
     is_alone && read.is_some_and(is_it)
 }
 
-/// Whether a value is one of the paths and mounts that most are, which the parser need not be asked about.
+/// Whether a value is one of the paths, mounts and variables that most are, which the parser need not be
+/// asked about.
 fn is_surely_plain(value: &str, in_block: bool) -> bool {
     let is_safe = |byte: u8| match byte {
-        b'/' | b'.' | b'_' | b'-' | b'$' => true,
+        b'/' | b'.' | b'_' | b'-' | b'=' | b'$' => true,
         b'{' | b'}' => in_block,
         _ => byte.is_ascii_alphanumeric(),
     };
     let mut parts = value.split(':');
-    value.starts_with(['/', '$']) && parts.all(|part| !part.is_empty() && part.bytes().all(is_safe))
+    value.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '$'))
+        && !value.eq_ignore_ascii_case("null")
+        && parts.all(|part| !part.is_empty() && part.bytes().all(is_safe))
 }
 
 /// A value in double quotes, on one line.

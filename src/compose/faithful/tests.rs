@@ -232,37 +232,3 @@ fn debug_and_refusals_show_no_value() {
         run("services:\n  a:\n    image: \"$TOKEN${\"\n", Some(env)).expect_err("refused");
     assert!(!format!("{refusals:?}").contains("hunter2"));
 }
-
-/// How long large files take, beside a plain parse of them:
-/// `cargo test --release --lib -- --ignored --nocapture megabytes`.
-#[test]
-#[ignore = "a measurement"]
-#[allow(clippy::disallowed_methods, reason = "a measurement needs a clock")]
-fn megabytes() {
-    let mut text = String::from("x-base: &base\n  restart: always\n  env_file: .env\nservices:\n");
-    for (at, size) in (0..).zip([2_500_000, 5_000_000, 10_000_000]) {
-        let mut count = 0;
-        while text.len() < size {
-            count += 1;
-            text += &[
-                "  # a comment on the service\n  s",
-                &format!("{at}-{count}"),
-                ":\n    <<: *base\n    image: x # i\n    environment:\n      - A=${A:-b}\n",
-                "      - DIR=$HOME/x\n    volumes:\n      - ./data:/data\n",
-                "      - ${DATA:-./d}/x:/x:ro\n      - named:/n\n    labels:\n",
-                "      - \"traefik.http.routers.x.rule=Host(`x`)\"\n",
-            ]
-            .concat();
-        }
-        let start = std::time::Instant::now();
-        let options = granit_parser::options! { emit_comments: false, emit_anchor_events: true };
-        let events = granit_parser::Parser::new_from_str_with_options(&text, options).count();
-        let parse = start.elapsed();
-        let start = std::time::Instant::now();
-        let done = run(&text, Some("A=1\n")).map(|faithful| faithful.edits.len());
-        let ratio = start.elapsed().as_secs_f64() / parse.as_secs_f64();
-        println!(
-            "{size} bytes, {events} events in {parse:?}; {done:?} edits, {ratio:.1} times that"
-        );
-    }
-}

@@ -45,7 +45,10 @@ impl<'d> Rewriter<'d, '_> {
             let Kind::Scalar(_) = node.kind() else {
                 continue;
             };
-            let Some((text, _)) = node.scalar().filter(|(text, _)| text.contains('$')) else {
+            let Some((text, _)) = node
+                .scalar()
+                .filter(|(text, _)| text.as_bytes().contains(&b'$'))
+            else {
                 continue;
             };
             if is_key[node.id().index()] {

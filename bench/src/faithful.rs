@@ -1,0 +1,172 @@
+//! The faithful rewrite, its check included: 10 MB against a plain parse, and what larger texts, awkward ones
+//! and a small one take.
+
+mod texts;
+
+use std::{env, hint::black_box, process::Command};
+
+use anyhow::{Result, anyhow};
+use granit_parser::Parser;
+use stacklift::compose::{
+    document::Document,
+    faithful::{Context, EnvFiles, Faithful, env_files_needed, rewrite},
+};
+
+use super::timing::{Times, megabytes, peak, ratio, verdict};
+use texts::{SHAPES, dense, plausible, small};
+
+const DIR: &str = "/opt/stacks/web";
+const ENV: &str = "TZ=Europe/Berlin\nPASSWORD='$ecret # of the stack'\nDB_PASSWORD=x\n";
+const BYTES: usize = 10_000_000;
+const ROUNDS: usize = 15;
+/// How often the largest texts, and the awkward ones, have their turn.
+const FEW_ROUNDS: usize = 5;
+
+/// Rewrites a text of so many bytes once, for its peak of memory to be read.
+pub fn once(bytes: &str) -> Result<()> {
+    let text = plausible(bytes.parse()?);
+    black_box(rewritten(&text)?);
+    Ok(())
+}
+
+pub fn measure() -> Result<()> {
+    large()?;
+    by_size()?;
+    awkward()?;
+    of_two_kilobytes()
+}
+
+fn large() -> Result<()> {
+    let text = plausible(BYTES);
+    println!("the faithful rewrite of {} MB:", text.len() / 1_000_000);
+    let [mut plain, mut documents, mut rewrites, mut asked] = [(); 4].map(|()| Times::default());
+    for _ in 0..ROUNDS {
+        plain.time(|| Ok(plain_parse(&text)))?;
+        documents.time(|| Ok(Document::parse(&text)?))?;
+        rewrites.time(|| rewritten(&text))?;
+        asked.time(|| Ok(needed(&text)))?;
+    }
+    for (what, times) in [
+        ("a plain parse, the events thrown away", &plain),
+        ("the document alone", &documents),
+        ("the rewrite, which parses the new text again", &rewrites),
+        ("what it asks for first", &asked),
+    ] {
+        println!("  {what}: median {:.1?}", times.median());
+    }
+    let to_plain = |times: &Times| ratio(times.median(), plain.median());
+    println!("  document / plain parse: {:.2}", to_plain(&documents));
+    verdict("rewrite / plain parse", to_plain(&rewrites), 4.0);
+
+    let text = dense(BYTES);
+    let (mut plain, mut rewrites) = (Times::default(), Times::default());
+    for _ in 0..FEW_ROUNDS {
+        plain.time(|| Ok(plain_parse(&text)))?;
+        rewrites.time(|| rewritten(&text))?;
+    }
+    println!(
+        "  the same of a text with four times as many edits: {:.2}",
+        ratio(rewrites.median(), plain.median())
+    );
+    Ok(())
+}
+
+fn by_size() -> Result<()> {
+    println!("by size, the medians of {FEW_ROUNDS}:");
+    let mut each = Vec::new();
+    for bytes in [12_500_000, 25_000_000, 50_000_000] {
+        let text = plausible(bytes);
+        let mut times = Times::default();
+        for _ in 0..FEW_ROUNDS {
+            times.time(|| rewritten(&text))?;
+        }
+        let mut command = Command::new(env::current_exe()?);
+        command.args(["--faithful-once", &bytes.to_string()]);
+        let time = nanos_per_byte(&times, &text);
+        let memory = megabytes(peak(&command)?) / millions(text.len());
+        println!(
+            "  {:.1} MB: {time:.0} ns and {memory:.1} bytes of memory a byte",
+            millions(bytes)
+        );
+        each.push((time, memory));
+    }
+    let (first, last) = (each[0], each[2]);
+    verdict("time a byte, 50 MB / 12.5 MB", last.0 / first.0, 1.2);
+    verdict("memory a byte, 50 MB / 12.5 MB", last.1 / first.1, 1.2);
+    Ok(())
+}
+
+/// What would take its time squared if anything did.
+fn awkward() -> Result<()> {
+    println!("awkward texts, time a byte of one four times as large / of the small one:");
+    for (name, write, count) in SHAPES {
+        let [small, large] = [count, count * 4].map(write);
+        let [mut of_small, mut of_large] = [(); 2].map(|()| Times::default());
+        for _ in 0..FEW_ROUNDS {
+            of_small.time(|| Ok(rewrite(&small, Some(ENV), &context(&files()))))?;
+            of_large.time(|| Ok(rewrite(&large, Some(ENV), &context(&files()))))?;
+        }
+        let per_byte = nanos_per_byte(&of_large, &large);
+        let name = format!("{} {name}, {per_byte:.0} ns a byte", count * 4);
+        verdict(&name, per_byte / nanos_per_byte(&of_small, &small), 1.5);
+    }
+    Ok(())
+}
+
+fn of_two_kilobytes() -> Result<()> {
+    let text = small();
+    let mut times = Times::default();
+    for _ in 0..1000 {
+        times.time(|| {
+            black_box(needed(&text));
+            rewritten(&text)
+        })?;
+    }
+    let micros = times.median().as_secs_f64() * 1e6;
+    let what = format!(
+        "microseconds for {} bytes, what it asks for included",
+        text.len()
+    );
+    verdict(&what, micros, 1000.0);
+    Ok(())
+}
+
+fn plain_parse(text: &str) -> usize {
+    let options = granit_parser::options! { emit_comments: false, emit_anchor_events: true };
+    Parser::new_from_str_with_options(text, options).count()
+}
+
+fn needed(text: &str) -> Vec<String> {
+    env_files_needed(text, Some(ENV), &context(&files()))
+}
+
+fn rewritten(text: &str) -> Result<Faithful> {
+    rewrite(text, Some(ENV), &context(&files()))
+        .map_err(|refusals| anyhow!("refused: {:?}", refusals.first()))
+}
+
+fn files() -> EnvFiles {
+    let app = "APP_KEY='a b'\nAPP_URL=https://$TZ.example.org\nDB_PASSWORD=y\n";
+    EnvFiles::from([(format!("{DIR}/app.env"), Some(app.to_owned()))])
+}
+
+fn context(env_files: &EnvFiles) -> Context<'_> {
+    Context {
+        stack_dir: DIR,
+        file: "compose.yml",
+        env_file: ".env",
+        home: Some("/home/me"),
+        shell: &|name| (name == "HOME").then(|| "/home/me".to_owned()),
+        overrides: &[],
+        env_files,
+    }
+}
+
+fn nanos_per_byte(times: &Times, text: &str) -> f64 {
+    times.median().as_secs_f64() * 1e3 / millions(text.len())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "texts are far below 2^52 bytes")]
+fn millions(bytes: usize) -> f64 {
+    bytes as f64 / 1e6
+}

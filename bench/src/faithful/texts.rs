@@ -1,0 +1,337 @@
+//! The texts that are rewritten.
+
+const HEAD: &str = "# What every service has.
+x-base: &base
+  restart: unless-stopped
+  env_file: .env
+  logging: &logging
+    driver: json-file
+    options: {max-size: \"10m\", max-file: '3'}
+networks:
+  front: {name: front, external: true}
+  back:
+volumes:
+  cache: {}
+  db:
+  uploads: # what people sent
+services:
+";
+
+/// A compose file like any other, of so many bytes: 774 bytes a service, as in 271 stacks that people publish,
+/// and two and a half edits a kilobyte, where those have one.
+pub fn plausible(bytes: usize) -> String {
+    written(bytes, four_services)
+}
+
+/// One with nine edits a kilobyte.
+pub fn dense(bytes: usize) -> String {
+    written(bytes, dense_services)
+}
+
+/// Three services with nine edits a kilobyte, together two kilobytes.
+pub fn small() -> String {
+    dense(1000)
+}
+
+fn written(bytes: usize, services: fn(usize) -> String) -> String {
+    let mut text = HEAD.to_owned();
+    let mut number = 0;
+    while text.len() < bytes {
+        number += 1;
+        text += &services(number);
+    }
+    text
+}
+
+fn four_services(number: usize) -> String {
+    format!(
+        "
+  # ---------------------------------------------------------------------------
+  # The front of site {number}, which people look at. Its certificates come from
+  # the host; what it serves is in the folder of the stack.
+  # ---------------------------------------------------------------------------
+  web{number}:
+    <<: *base
+    image: nginx:1.27-alpine # a comment, as people write them
+    container_name: site-{number}-web
+    hostname: web{number}.example.org
+    environment:
+      - TZ=${{TZ:-Europe/Berlin}}
+      - \"PASSWORD=${{PASSWORD:?set it in .env}}\"
+      - NGINX_ENTRYPOINT_QUIET_LOGS=1
+    volumes:
+      - ./site{number}:/usr/share/nginx/html:ro
+      - ${{CERTS:-./certs}}/web:/certs:ro
+      - cache:/var/cache/nginx
+      - /etc/localtime:/etc/localtime:ro
+    networks: [front, back]
+    ports:
+      - \"8080:80\"
+      - '127.0.0.1:8443:443' # for the tunnel alone
+    labels:
+      - \"traefik.enable=true\"
+      - \"traefik.http.routers.web{number}.rule=Host(`web{number}.example.org`)\"
+      - \"traefik.http.routers.web{number}.entrypoints=websecure\"
+      - \"traefik.http.routers.web{number}.tls.certresolver=le\"
+      - \"traefik.http.services.web{number}.loadbalancer.server.port=80\"
+    depends_on:
+      db{number}:
+        condition: service_healthy
+  db{number}:
+    image: 'postgres:16-alpine'
+    restart: always
+    logging: *logging
+    shm_size: 256mb
+    env_file:
+      - .env
+      - app.env # of the application, too
+    environment:
+      POSTGRES_USER: app
+      POSTGRES_PASSWORD: \"${{DB_PASSWORD}}\"
+      POSTGRES_INITDB_ARGS: \"--data-checksums --encoding=UTF8\"
+    volumes:
+      - db:/var/lib/postgresql/data/site{number}
+    networks:
+      - back
+    healthcheck:
+      test: [\"CMD-SHELL\", \"pg_isready -U $$POSTGRES_USER -d app || exit 1\"]
+      interval: 10s
+      timeout: 5s
+      retries: 5
+      start_period: 30s
+    deploy:
+      resources:
+        limits: {{cpus: '1.5', memory: 512M}}
+  cache{number}:
+    <<: *base
+    image: valkey/valkey:8-alpine
+    command: [\"valkey-server\", \"--save\", \"60\", \"1\", \"--loglevel\", \"warning\"]
+    networks: [back]
+    # Uncomment it to look inside from the host:
+    # ports:
+    #   - \"6379:6379\"
+    healthcheck:
+      test: valkey-cli ping | grep PONG
+      interval: 1s
+      timeout: 3s
+      retries: 5
+    cap_drop: [ALL]
+    security_opt:
+      - no-new-privileges:true
+    read_only: true
+    tmpfs: /run
+  job{number}:
+    <<: *base
+    image: registry.example.org/site/job:1.{number}
+    build:
+      context: ./job
+      args: {{VERSION: \"1.{number}\"}}
+    entrypoint:
+      - /bin/sh
+      - -c
+      - |
+        # Once a night, and a little later each time.
+        while sleep 86400; do
+          echo \"the job of site {number}\" && /usr/local/bin/job --quiet --of {number}
+        done
+    user: \"1000:1000\"
+    volumes: ['./config.yml:/srv/config.yml:ro', \"uploads:/srv/uploads\"]
+    networks: [back]
+    environment:
+      JOB_TARGET: http://web{number}:80/
+      JOB_REPORT: $HOME/reports/{number}
+      JOB_LEVEL: info
+"
+    )
+}
+
+fn dense_services(number: usize) -> String {
+    format!(
+        "
+  # The front, which people look at.
+  web{number}:
+    <<: *base
+    image: nginx:1.27-alpine # a comment, as people write them
+    environment:
+      - TZ=${{TZ:-Europe/Berlin}}
+      - \"PASSWORD=${{PASSWORD:?set it in .env}}\"
+      - HOME_OF_WEB=$HOME/web{number}
+    volumes:
+      - ./data{number}:/var/lib/data
+      - ${{CERTS:-./certs}}/web:/certs:ro
+      - ~/web{number}:/home/web
+      - cache:/cache/{number}
+      - type: bind
+        source: ./nginx.conf
+        target: /etc/nginx/nginx.conf
+    ports: [\"8080:80\", '127.0.0.1:8443:443']
+    labels:
+      traefik.enable: \"true\"
+      traefik.http.routers.web{number}.rule: Host(`web{number}.example.org`)
+    depends_on:
+      - db{number}
+  db{number}:
+    image: 'postgres:16-alpine'
+    logging: *logging
+    env_file:
+      - .env
+      - app.env # of the application, too
+    environment:
+      POSTGRES_USER: app
+      POSTGRES_PASSWORD: \"${{DB_PASSWORD}}\"
+    healthcheck:
+      test: [\"CMD-SHELL\", \"pg_isready -U $$POSTGRES_USER\"]
+      interval: 10s
+  job{number}:
+    <<: *base
+    build:
+      context: ./job
+      args: {{VERSION: \"1.2\"}}
+    entrypoint:
+      - /bin/sh
+      - -c
+      - |
+        # Once a night.
+        while sleep 86400; do ./job --of {number}; done
+    volumes: [\"../shared/job{number}:/job\", './config.yml:/config.yml:ro']
+"
+    )
+}
+
+/// A name, what writes the text with so many of the thing, and how many are the small text.
+type Shape = (&'static str, fn(usize) -> String, usize);
+
+pub const SHAPES: [Shape; 12] = [
+    (
+        "services",
+        |count| {
+            each("services:\n", count, |at| {
+                format!("  s{at}:\n    image: x\n    volumes: ['./d:/d']\n")
+            })
+        },
+        30_000,
+    ),
+    (
+        "services that merge one anchor",
+        |count| {
+            each(
+                "x-base: &base {image: x, env_file: app.env}\nservices:\n",
+                count,
+                |at| format!("  s{at}:\n    <<: *base\n    environment: [A=1]\n"),
+            )
+        },
+        30_000,
+    ),
+    (
+        "services with an anchor each and a build",
+        |count| {
+            each("services:\n", count, |at| {
+                format!("  s{at}: &s{at}\n    build: .\n")
+            })
+        },
+        30_000,
+    ),
+    (
+        "services, each with env files of its own",
+        |count| {
+            each("services:\n", count, |at| {
+                format!("  s{at}:\n    image: x\n    env_file: [.env, app.env]\n")
+            })
+        },
+        30_000,
+    ),
+    (
+        "env files in one list",
+        |count| {
+            each(
+                "services:\n  s:\n    image: x\n    env_file:\n",
+                count,
+                |_| "      - app.env\n".to_owned(),
+            )
+        },
+        30_000,
+    ),
+    (
+        "entries of one environment, as a list",
+        |count| {
+            each(
+                "services:\n  s:\n    image: x\n    env_file: app.env\n    environment:\n",
+                count,
+                |at| format!("      - V{at}=$HOME\n"),
+            )
+        },
+        30_000,
+    ),
+    (
+        "entries of one environment, as a mapping",
+        |count| {
+            each(
+                "services:\n  s:\n    image: x\n    env_file: app.env\n    environment:\n",
+                count,
+                |at| format!("      V{at}: $HOME\n"),
+            )
+        },
+        30_000,
+    ),
+    (
+        "aliases of one anchor",
+        |count| {
+            each(
+                "x-v: &v ./d:/d\nservices:\n  s:\n    image: x\n    volumes:\n",
+                count,
+                |_| "      - *v\n".to_owned(),
+            )
+        },
+        30_000,
+    ),
+    (
+        "services that extend one",
+        |count| {
+            each(
+                "services:\n  base:\n    build: .\n    env_file: app.env\n",
+                count,
+                |at| format!("  s{at}:\n    extends: base\n"),
+            )
+        },
+        30_000,
+    ),
+    (
+        "services in one chain of extends",
+        |count| {
+            each(
+                "services:\n  s0:\n    image: x\n    env_file: app.env\n",
+                count,
+                |at| format!("  s{}:\n    extends: s{at}\n", at + 1),
+            )
+        },
+        100,
+    ),
+    (
+        "mappings in one chain of merges",
+        |count| {
+            let text = each("x-0: &a0 {image: x, env_file: app.env}\n", count, |at| {
+                format!("x-{0}: &a{0} {{<<: *a{at}}}\n", at + 1)
+            });
+            format!("{text}services:\n  s: {{<<: *a{count}}}\n")
+        },
+        10_000,
+    ),
+    (
+        "secrets and volumes",
+        |count| {
+            let text = each("secrets:\n", count, |at| {
+                format!("  s{at}: {{file: ./s}}\n")
+            });
+            each(&format!("{text}volumes:\n"), count, |at| {
+                format!("  v{at}:\n")
+            })
+        },
+        30_000,
+    ),
+];
+
+fn each(head: &str, count: usize, one: impl Fn(usize) -> String) -> String {
+    std::iter::once(head.to_owned())
+        .chain((0..count).map(one))
+        .collect()
+}
