@@ -15,7 +15,7 @@ mod scalar;
 
 use std::{fmt, ops::Range, sync::OnceLock};
 
-pub use ids::{NodeHasher, NodeMap, NodeSet};
+pub use ids::{NodeMap, NodeSet};
 pub use node::{Entries, Entry, Items, Kind, Node};
 pub use scalar::{ScalarType, Style};
 

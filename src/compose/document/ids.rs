@@ -1,35 +1,12 @@
-//! Maps and sets of nodes.
+//! Maps and sets of nodes: their keys are small numbers, which need no more than a fast hash.
 
-use std::{
-    collections::{HashMap, HashSet},
-    hash::{BuildHasherDefault, Hasher},
-};
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::FixedState;
 
 use super::NodeId;
 
 /// A map by node.
-pub type NodeMap<V> = HashMap<NodeId, V, BuildHasherDefault<NodeHasher>>;
+pub type NodeMap<V> = HashMap<NodeId, V, FixedState>;
 /// A set of nodes.
-pub type NodeSet = HashSet<NodeId, BuildHasherDefault<NodeHasher>>;
-
-/// Hashes the place of a node: a small number in dense rows, which needs no more than to be spread.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NodeHasher(u64);
-
-impl Hasher for NodeHasher {
-    fn write_u32(&mut self, id: u32) {
-        self.0 = (self.0 ^ u64::from(id))
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            .rotate_left(26);
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(byte.into());
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
+pub type NodeSet = HashSet<NodeId, FixedState>;
