@@ -30,11 +30,19 @@ pub(super) fn narrow(value: usize) -> u32 {
 
 struct Builder<'t> {
     document: Document<'t>,
-    /// The collections that are open, outermost first, and how many nodes stand right below each.
-    open: Vec<(u32, usize)>,
+    /// The collections that are open, outermost first.
+    open: Vec<Open>,
     /// The node of each anchor, by the parser's number less one.
     anchored: Vec<u32>,
     documents: usize,
+}
+
+struct Open {
+    id: u32,
+    /// The column it starts in.
+    column: usize,
+    /// How many nodes stand right below it so far.
+    below: usize,
 }
 
 impl<'t> Builder<'t> {
@@ -59,7 +67,7 @@ impl<'t> Builder<'t> {
             Event::DocumentStart(..) => self.start_document(range.start)?,
             Event::Scalar(value, style, anchor, _) => {
                 let range = match style {
-                    ScalarStyle::Plain => self.behind_colon(range),
+                    ScalarStyle::Plain => self.behind_colon(range, span),
                     _ => range,
                 };
                 let shape = self.scalar(&value, style, range.clone());
@@ -70,7 +78,7 @@ impl<'t> Builder<'t> {
                 let start = self.sequence_start(layout, range.start);
                 let shape = Shape::Sequence { layout, after: 0 };
                 self.push(start..range.end.max(start), shape, anchor, span);
-                self.open.push((self.last(), 0));
+                self.open(span);
             }
             Event::MappingStart(style, anchor, _) => {
                 let shape = Shape::Mapping {
@@ -78,7 +86,7 @@ impl<'t> Builder<'t> {
                     after: 0,
                 };
                 self.push(range, shape, anchor, span);
-                self.open.push((self.last(), 0));
+                self.open(span);
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(&range),
             Event::Alias(anchor) => {
@@ -104,8 +112,8 @@ impl<'t> Builder<'t> {
     }
 
     fn push(&mut self, range: Range<usize>, shape: Shape, anchor: usize, span: Span) {
-        if let Some((_, below)) = self.open.last_mut() {
-            *below += 1;
+        if let Some(outer) = self.open.last_mut() {
+            outer.below += 1;
         }
         let id = narrow(self.document.nodes.len());
         let tag = span.tag_span().and_then(|tag| tag.byte_range());
@@ -131,6 +139,14 @@ impl<'t> Builder<'t> {
         });
     }
 
+    fn open(&mut self, span: Span) {
+        self.open.push(Open {
+            id: self.last(),
+            column: span.start.col(),
+            below: 0,
+        });
+    }
+
     fn last(&self) -> u32 {
         narrow(self.document.nodes.len() - 1)
     }
@@ -145,7 +161,7 @@ impl<'t> Builder<'t> {
 
     /// Ends the innermost collection: a flow one at its bracket, a block one where its last node ends.
     fn close(&mut self, range: &Range<usize>) {
-        let Some((id, _)) = self.open.pop() else {
+        let Some(Open { id, .. }) = self.open.pop() else {
             return;
         };
         let count = narrow(self.document.nodes.len());
@@ -163,16 +179,18 @@ impl<'t> Builder<'t> {
         };
         // What encloses this one looks at the last node for its own end, which lies further in.
         let end = node.end;
-        if let Some(&(outer, _)) = self.open.last() {
-            let outer = &mut self.document.nodes[outer as usize];
+        if let Some(outer) = self.open.last() {
+            let outer = &mut self.document.nodes[outer.id as usize];
             outer.end = outer.end.max(end);
         }
     }
 
-    /// The parser reports a value that is not there at its colon.
-    fn behind_colon(&self, range: Range<usize>) -> Range<usize> {
-        let is_value = self.open.last().is_some_and(|&(_, below)| below % 2 == 1);
-        if range.is_empty() && is_value && self.document.text[range.start..].starts_with(':') {
+    /// The parser reports a value that is not there at its colon, or where a key further out begins, which may
+    /// be one that is not there either.
+    fn behind_colon(&self, range: Range<usize>, span: Span) -> Range<usize> {
+        let is_colon = self.document.text[range.start..].starts_with(':');
+        let is_its = |outer: &Open| outer.below % 2 == 1 && outer.column <= span.start.col();
+        if range.is_empty() && is_colon && self.open.last().is_some_and(is_its) {
             return range.start + 1..range.end + 1;
         }
         range
