@@ -99,13 +99,13 @@ fn in_environment(text: &str, format: &str, expected: Option<BTreeMap<String, St
     let compose = format!("services: {{a: {{image: x, env_file: [{{path: a.env{format}}}]}}}}");
     let files = EnvFiles::from([("/s/a.env".to_owned(), Some(text.to_owned()))]);
     let rewritten = rewritten(&compose, None, &files);
-    let Some(mut expected) = expected else {
+    // No container takes a variable without a name.
+    let Some(expected) = expected.filter(|expected| !expected.contains_key("")) else {
         return assert_eq!(
-            rewritten.expect_err("compose refuses it")[0].reason,
+            rewritten.expect_err("to be refused")[0].reason,
             Reason::BadEnvFile
         );
     };
-    expected.remove("");
     let text = rewritten.expect("compose reads it").text;
     let document = Document::parse(&text).expect("YAML");
     let environment = services(&document)[0].environment();

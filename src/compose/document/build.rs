@@ -33,11 +33,19 @@ pub(super) fn narrow(value: usize) -> u32 {
 
 struct Builder<'t> {
     document: Document<'t>,
-    /// The collections that are open, outermost first, and how many nodes stand right below each.
-    open: Vec<(u32, usize)>,
+    /// The collections that are open, outermost first.
+    open: Vec<Open>,
     /// The node of each anchor, by the parser's number less one.
     anchored: Vec<u32>,
     documents: usize,
+}
+
+struct Open {
+    id: u32,
+    /// The column it starts in.
+    column: usize,
+    /// How many nodes stand right below it so far.
+    below: usize,
 }
 
 impl<'t> Builder<'t> {
@@ -63,7 +71,7 @@ impl<'t> Builder<'t> {
             Event::DocumentStart(..) => self.start_document(range.start)?,
             Event::Scalar(value, style, anchor, _) => {
                 let range = match style {
-                    ScalarStyle::Plain => self.behind_colon(range),
+                    ScalarStyle::Plain => self.behind_colon(range, span),
                     _ => range,
                 };
                 let shape = self.scalar(&value, style, range.clone());
@@ -77,7 +85,7 @@ impl<'t> Builder<'t> {
                 let start = self.sequence_start(layout, range.start);
                 let shape = Shape::Sequence { layout, after: 0 };
                 self.push(start..range.end.max(start), shape, anchor, span);
-                self.open.push((self.last(), 0));
+                self.open(span);
             }
             Event::MappingStart(style, anchor, _) => {
                 let shape = Shape::Mapping {
@@ -86,7 +94,7 @@ impl<'t> Builder<'t> {
                     merge: 0,
                 };
                 self.push(range, shape, anchor, span);
-                self.open.push((self.last(), 0));
+                self.open(span);
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(&range),
             Event::Alias(anchor) => {
@@ -112,8 +120,8 @@ impl<'t> Builder<'t> {
     }
 
     fn push(&mut self, range: Range<usize>, shape: Shape, anchor: usize, span: Span) {
-        if let Some((_, below)) = self.open.last_mut() {
-            *below += 1;
+        if let Some(outer) = self.open.last_mut() {
+            outer.below += 1;
         }
         let id = narrow(self.document.nodes.len());
         let tag = span.tag_span().and_then(|tag| tag.byte_range());
@@ -136,6 +144,14 @@ impl<'t> Builder<'t> {
             end: narrow(range.end),
             properties,
             shape,
+        });
+    }
+
+    fn open(&mut self, span: Span) {
+        self.open.push(Open {
+            id: self.last(),
+            column: span.start.col(),
+            below: 0,
         });
     }
 
@@ -169,7 +185,7 @@ impl<'t> Builder<'t> {
 
     /// Ends the innermost collection: a flow one at its bracket, a block one where its last node ends.
     fn close(&mut self, range: &Range<usize>) {
-        let Some((id, _)) = self.open.pop() else {
+        let Some(Open { id, .. }) = self.open.pop() else {
             return;
         };
         let count = narrow(self.document.nodes.len());
@@ -187,16 +203,18 @@ impl<'t> Builder<'t> {
         };
         // What encloses this one looks at the last node for its own end, which lies further in.
         let end = node.end;
-        if let Some(&(outer, _)) = self.open.last() {
-            let outer = &mut self.document.nodes[outer as usize];
+        if let Some(outer) = self.open.last() {
+            let outer = &mut self.document.nodes[outer.id as usize];
             outer.end = outer.end.max(end);
         }
     }
 
-    /// The parser reports a value that is not there at its colon.
-    fn behind_colon(&self, range: Range<usize>) -> Range<usize> {
-        let is_value = self.open.last().is_some_and(|&(_, below)| below % 2 == 1);
-        if range.is_empty() && is_value && self.document.text[range.start..].starts_with(':') {
+    /// The parser reports a value that is not there at its colon, or where a key further out begins, which may
+    /// be one that is not there either.
+    fn behind_colon(&self, range: Range<usize>, span: Span) -> Range<usize> {
+        let is_colon = self.document.text[range.start..].starts_with(':');
+        let is_its = |outer: &Open| outer.below % 2 == 1 && outer.column <= span.start.col();
+        if range.is_empty() && is_colon && self.open.last().is_some_and(is_its) {
             return range.start + 1..range.end + 1;
         }
         range

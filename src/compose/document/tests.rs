@@ -60,6 +60,8 @@ fn a_value_that_is_not_there_is_behind_its_colon() {
     let starts = document.nodes().filter(|node| node.span().is_empty());
     let starts: Vec<_> = starts.map(|node| node.span().start).collect();
     assert_eq!(starts, [7, 17, 24, 27, 28, 32]);
+    let document = parse("a:\n  ?\n: b\n");
+    assert_eq!(written(&document, "a"), "?\n");
     let document = parse("a: |\n: b\n");
     assert_eq!(at(&document, "a").span(), 5..5);
 }

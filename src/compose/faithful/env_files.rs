@@ -254,10 +254,10 @@ fn read_in(
         })?;
         if given.iter().any(|(name, _)| name.is_empty()) {
             let message = format!(
-                "the last line of the file {} is a name without a line end, which compose takes for the value of a variable without a name",
+                "the file {} sets a variable without a name, for which compose also takes a last line that is a name without a line end",
                 listed.shown()
             );
-            return Err((at, message, "end the line"));
+            return Err((at, message, "give it a name, or end the last line"));
         }
         found.extend(given);
     }
