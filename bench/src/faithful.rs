@@ -13,7 +13,7 @@ use stacklift::compose::{
 };
 
 use super::timing::{Times, megabytes, peak, ratio, verdict};
-use texts::{SHAPES, dense, plausible, small};
+use texts::{SHAPES, chain, dense, plausible, small};
 
 const DIR: &str = "/opt/stacks/web";
 const ENV: &str = "TZ=Europe/Berlin\nPASSWORD='$ecret # of the stack'\nDB_PASSWORD=x\n";
@@ -100,17 +100,25 @@ fn by_size() -> Result<()> {
 fn awkward() -> Result<()> {
     println!("awkward texts, time a byte of one four times as large / of the small one:");
     for (name, write, count) in SHAPES {
-        let [small, large] = [count, count * 4].map(write);
-        let [mut of_small, mut of_large] = [(); 2].map(|()| Times::default());
-        for _ in 0..FEW_ROUNDS {
-            of_small.time(|| Ok(rewrite(&small, Some(ENV), &context(&files()))))?;
-            of_large.time(|| Ok(rewrite(&large, Some(ENV), &context(&files()))))?;
-        }
-        let per_byte = nanos_per_byte(&of_large, &large);
+        let (ratio, per_byte) = growth(write, count)?;
         let name = format!("{} {name}, {per_byte:.0} ns a byte", count * 4);
-        verdict(&name, per_byte / nanos_per_byte(&of_small, &small), 1.5);
+        verdict(&name, ratio, 1.5);
     }
+    let (ratio, _) = growth(chain, 250)?;
+    println!("  1000 services in one chain of extends, each with all that it extends: {ratio:.2}");
     Ok(())
+}
+
+/// How the nanoseconds a byte grow from a text to one four times as large, and what they become.
+fn growth(write: fn(usize) -> String, count: usize) -> Result<(f64, f64)> {
+    let [small, large] = [count, count * 4].map(write);
+    let [mut of_small, mut of_large] = [(); 2].map(|()| Times::default());
+    for _ in 0..FEW_ROUNDS {
+        of_small.time(|| rewritten(&small))?;
+        of_large.time(|| rewritten(&large))?;
+    }
+    let per_byte = nanos_per_byte(&of_large, &large);
+    Ok((per_byte / nanos_per_byte(&of_small, &small), per_byte))
 }
 
 fn of_two_kilobytes() -> Result<()> {

@@ -6,11 +6,11 @@
 use std::{
     borrow::Cow,
     cell::OnceCell,
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
 };
 
 use super::{
-    document::{Document, Entry, Node},
+    document::{Document, Entry, Node, NodeMap, NodeSet},
     interpolate::{InterpolateError, Lookup, interpolate},
     path::Base,
     services::{Service, is_remote_context, services},
@@ -52,8 +52,8 @@ pub struct Context<'a> {
 pub(super) struct Reader<'d, 'a> {
     pub(super) document: &'d Document<'d>,
     pub(super) services: Vec<Service<'d>>,
-    /// The services by name; asked for by few texts.
-    by_name: OnceCell<HashMap<&'d str, Service<'d>>>,
+    /// What each service extends, by the node of the one that does.
+    bases: OnceCell<NodeMap<Service<'d>>>,
     /// The project's name.
     pub(super) project: String,
     pub(super) context: &'a Context<'a>,
@@ -77,7 +77,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         let mut reader = Self {
             document,
             services: services(document),
-            by_name: OnceCell::new(),
+            bases: OnceCell::new(),
             project: String::new(),
             context,
             own_env: base(context).local(context.env_file),
@@ -148,31 +148,38 @@ impl<'d, 'a> Reader<'d, 'a> {
 
     /// A service after those it extends, the outermost base first.
     pub(super) fn chain(&self, service: Service<'d>) -> Vec<Service<'d>> {
+        let bases = self.bases.get_or_init(|| self.bases());
         let mut found = vec![service];
-        let mut seen = HashSet::new();
+        let mut seen = NodeSet::default();
         let mut at = service;
-        while let Some(extends) = at.node.get("extends") {
-            if extends.get("file").is_some() {
+        while let Some(&base) = bases.get(&at.node.id()) {
+            if base.name == service.name || !seen.insert(base.node.id()) {
                 break;
             }
-            let name = extends.get("service").unwrap_or(extends).as_str();
-            let name = name.and_then(|name| self.read(name).ok());
-            match name.and_then(|name| self.named(&name)) {
-                Some(base) if base.name != service.name && seen.insert(base.name) => {
-                    found.push(base);
-                    at = base;
-                }
-                _ => break,
-            }
+            found.push(base);
+            at = base;
         }
         found.reverse();
         found
     }
 
-    fn named(&self, name: &str) -> Option<Service<'d>> {
+    fn bases(&self) -> NodeMap<Service<'d>> {
         let services = self.services.iter();
-        let by_name = || services.map(|&service| (service.name, service)).collect();
-        self.by_name.get_or_init(by_name).get(name).copied()
+        let extends = services.filter_map(|service| Some((service, service.node.get("extends")?)));
+        let extends: Vec<_> = extends
+            .filter(|(_, extends)| extends.get("file").is_none())
+            .collect();
+        if extends.is_empty() {
+            return NodeMap::default();
+        }
+        let services = self.services.iter();
+        let by_name: HashMap<_, _> = services.map(|service| (service.name, service)).collect();
+        let base = |(service, extends): (&Service<'d>, Node<'d>)| {
+            let name = extends.get("service").unwrap_or(extends).as_str()?;
+            let base = by_name.get(self.read(name).ok()?.as_ref())?;
+            Some((service.node.id(), **base))
+        };
+        extends.into_iter().filter_map(base).collect()
     }
 
     /// Whether a build reads nothing of this host.

@@ -334,7 +334,9 @@ impl<'d> Node<'d> {
                     last.push_merges(&mut ahead);
                     loop {
                         let next = ahead.pop()?;
-                        if next.id != first.id && seen.insert(next.id()) {
+                        // What is alone and merges nothing is the last, and need not be remembered.
+                        let is_last = ahead.is_empty() && seen.is_empty() && !next.has_merges();
+                        if next.id != first.id && (is_last || seen.insert(next.id())) {
                             break next;
                         }
                     }

@@ -115,7 +115,8 @@ pub(super) fn rewrite(
 /// What ends a line to compose, as it did in YAML 1.1, and does not to the reader here.
 fn line_break(text: &str) -> Option<Refusal> {
     let breaks = ["\u{85}", "\u{2028}", "\u{2029}"];
-    let at = breaks.iter().filter_map(|c| text.find(c)).min()?;
+    let find = |c: &&str| memchr::memmem::find(text.as_bytes(), c.as_bytes());
+    let at = breaks.iter().filter_map(find).min()?;
     Some(Refusal {
         position: Some(Position::of(text, at)),
         ..Refusal::of(
