@@ -171,7 +171,7 @@ impl<'t> Builder<'t> {
     fn merge_key(&mut self) {
         let last = self.last();
         let is_merge = Node::new(&self.document, last).scalar_type() == Some(ScalarType::Merge);
-        let Some(&(id, below)) = self.open.last() else {
+        let Some(&Open { id, below, .. }) = self.open.last() else {
             return;
         };
         if let Shape::Mapping { merge, .. } = &mut self.document.nodes[id as usize].shape

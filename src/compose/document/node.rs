@@ -2,6 +2,8 @@
 
 use std::{collections::HashSet, fmt, iter, ops::Range};
 
+use foldhash::fast::RandomState;
+
 use super::{
     Document, DuplicateKey, Layout, NodeId, NodeSet, Properties, RawNode, ScalarType, Shape,
     Stored, Style,
@@ -385,7 +387,7 @@ impl<'d> Node<'d> {
     }
 
     fn merged_entries(self) -> Vec<Entry<'d>> {
-        let mut names = HashSet::new();
+        let mut names = HashSet::with_hasher(RandomState::default());
         let entries = self.mappings().flat_map(Self::pairs);
         entries
             .filter(|entry| !entry.is_merge())
