@@ -273,6 +273,10 @@ impl Splices {
         let mut masks = Vec::new();
         let mut done = 0;
         for edit in &mut self.edits {
+            if edit.text.is_empty() {
+                // Neighbours that both go share the comma between them.
+                edit.span.start = edit.span.start.max(done).min(edit.span.end);
+            }
             new.push_str(text.get(done..edit.span.start).ok_or(Impossible)?);
             let start = new.len();
             new.push_str(&std::mem::take(&mut edit.text));
