@@ -13,6 +13,9 @@ use stacklift::compose::{
     services::services,
 };
 
+/// A name that may be too long for a key of YAML, with its escapes.
+const LONG: usize = 150;
+
 fuzz_target!(|text: &str| {
     by_the_contract(text);
     let read = as_compose(text);
@@ -99,6 +102,10 @@ fn in_environment(text: &str, format: &str, expected: Option<BTreeMap<String, St
     let compose = format!("services: {{a: {{image: x, env_file: [{{path: a.env{format}}}]}}}}");
     let files = EnvFiles::from([("/s/a.env".to_owned(), Some(text.to_owned()))]);
     let rewritten = rewritten(&compose, None, &files);
+    let mut names = expected.iter().flat_map(BTreeMap::keys);
+    if names.any(|name| name.len() > LONG) {
+        return;
+    }
     // No container takes a variable without a name.
     let Some(expected) = expected.filter(|expected| !expected.contains_key("")) else {
         return assert_eq!(

@@ -16,7 +16,11 @@ use super::{
         services::{Service, one_or_many},
     },
     Reason, Refusal,
+    splice::quoted,
 };
+
+/// YAML takes no key of more than 1024 characters in front of its colon.
+const LONGEST_KEY: usize = 1000;
 
 /// One env file or label file that a service names.
 #[derive(Clone)]
@@ -258,6 +262,16 @@ fn read_in(
                 listed.shown()
             );
             return Err((at, message, "give it a name, or end the last line"));
+        }
+        if given
+            .iter()
+            .any(|(name, _)| quoted(name).len() > LONGEST_KEY)
+        {
+            let message = format!(
+                "the file {} sets a variable whose name is too long for a key of YAML",
+                listed.shown()
+            );
+            return Err((at, message, "give it a shorter name"));
         }
         found.extend(given);
     }
