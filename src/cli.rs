@@ -7,10 +7,10 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use crate::{
     engine,
     failure::Failure,
-    manager::{BaseUrl, Tls},
-    rehearsal::Rule,
+    portainer::{BaseUrl, Tls},
     stack::EXAMPLES,
 };
+use rehearsal::Rule;
 
 mod console;
 #[cfg(fuzzing)]

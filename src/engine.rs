@@ -27,7 +27,7 @@ pub use self::{
 };
 use crate::{
     failure::Failure,
-    observed::{self, Container, MountKind, PublishedPort},
+    model::{self, Container, MountKind, PublishedPort},
     trace::Trace,
 };
 
@@ -305,9 +305,11 @@ fn printable(text: &str) -> String {
 
 /// Text without what would steer a terminal.
 fn escaped(text: &str) -> String {
-    observed::printable(text).into_owned()
+    crate::text::printable(text).into_owned()
 }
 
+#[cfg(test)]
+mod real;
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,5 @@
 //! Parse, run, exit code.
 
 fn main() -> std::process::ExitCode {
-    stacklift::cli::main()
+    stacklift::main()
 }

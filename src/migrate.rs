@@ -4,18 +4,18 @@ use anyhow::Result;
 use chrono::NaiveDate;
 
 use crate::{
-    compose::{
-        document::Document,
-        dotenv::{ContractEnv, contract_env},
+    engine::Engine,
+    model::{Container, Record},
+    plan::Loss,
+    portainer::{BaseUrl, Manager, Payload},
+    rewrite::{
+        env::{ContractEnv, contract_env},
         literal,
     },
-    engine::Engine,
-    manager::{BaseUrl, Manager, Payload},
-    observed::{Container, Record},
-    plan::Loss,
     snapshot::Store,
     stack::{Backup, Source, Stack},
 };
+use composefile::document::Document;
 
 mod creating;
 mod progress;

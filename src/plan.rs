@@ -8,8 +8,9 @@ use std::{collections::BTreeSet, fmt};
 use serde::Serialize;
 
 use crate::{
-    compose::loss::{Owner, TextLoss, TextLossKind},
-    observed::{Carried, Container, MountKind, PublishedPort, Record, printable},
+    model::{Carried, Container, MountKind, PublishedPort, Record},
+    rewrite::loss::{Owner, TextLoss, TextLossKind},
+    text::printable,
 };
 
 /// Images that are the manager itself; its agent is not (B04).

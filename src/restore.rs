@@ -6,13 +6,13 @@
 use anyhow::Result;
 
 use crate::{
-    compose::dotenv::compose_dotenv,
     engine::Engine,
-    manager::{Contents, Manager},
-    mask::Mask,
-    observed::Record,
+    model::Record,
+    portainer::{Contents, Manager},
     snapshot::{Saved, Snapshot},
+    text::Mask,
 };
+use composefile::dotenv::compose_dotenv;
 
 pub mod container;
 mod objects;

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use stacklift::compose::faithful::{self, Context, EnvFiles, Faithful, Refusal};
+use stacklift::rewrite::faithful::{self, Context, EnvFiles, Faithful, Refusal};
 
 const DIR: &str = "/opt/stacks/web";
 const HOME: &str = "/home/somebody";

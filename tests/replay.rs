@@ -8,8 +8,8 @@ mod client;
 
 use std::{collections::BTreeMap, env, fs};
 
+use rehearsal::{Options, Rehearsal, World};
 use serde_json::Value;
-use stacklift::rehearsal::{Options, Rehearsal, World};
 
 use client::{Client, Response};
 

@@ -7,10 +7,8 @@ use std::{env, hint::black_box, process::Command};
 
 use anyhow::{Result, anyhow};
 use granit_parser::Parser;
-use stacklift::compose::{
-    document::Document,
-    faithful::{Context, EnvFiles, Faithful, env_files_needed, rewrite},
-};
+use composefile::document::Document;
+use stacklift::rewrite::faithful::{Context, EnvFiles, Faithful, env_files_needed, rewrite};
 
 use super::timing::{Times, megabytes, peak, ratio, verdict};
 use texts::{SHAPES, chain, dense, plausible, small};

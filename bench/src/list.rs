@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::Result;
-use stacklift::rehearsal::{Call, Kind};
+use rehearsal::{Call, Kind};
 
 use super::{
     place::Place,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use stacklift::rehearsal::{Options, Rehearsal, World, seed};
+use rehearsal::{Options, Rehearsal, World, seed};
 use tempfile::TempDir;
 
 pub const KEY: &str = "ptr_bench";

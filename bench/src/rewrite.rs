@@ -3,12 +3,8 @@
 use std::{env, fmt::Write as _, hint::black_box, process::Command, time::Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use stacklift::compose::{
-    damage::{self, Verdict},
-    document::Document,
-    literal,
-    loss::{self, Context, EnvFiles},
-};
+use composefile::document::Document;
+use stacklift::rewrite::{damage::{self, Verdict}, literal, loss::{self, Context, EnvFiles}};
 
 use super::timing::{Times, ratio, verdict};
 

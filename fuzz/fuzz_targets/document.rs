@@ -8,7 +8,7 @@ use std::{
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 use libfuzzer_sys::fuzz_target;
-use stacklift::compose::document::{Document, Kind, Layout, Node, ParseError, Position, Style};
+use composefile::document::{Document, Kind, Layout, Node, ParseError, Position, Style};
 
 /// What takes the square of the text's length to check is checked up to here.
 const SHORT: usize = 2048;

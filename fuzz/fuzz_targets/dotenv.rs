@@ -5,13 +5,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use libfuzzer_sys::fuzz_target;
-use stacklift::compose::{
-    document::Document,
-    dotenv::{DotenvError, EnvWarning, compose_dotenv, contract_env},
-    faithful::{self, Context, EnvFiles, Faithful, Reason, Refusal},
-    interpolate::interpolate,
-    services::services,
-};
+use composefile::{document::Document, dotenv::{DotenvError, compose_dotenv}, interpolate::interpolate, services::services};
+use stacklift::rewrite::{env::{EnvWarning, contract_env}, faithful::{self, Context, EnvFiles, Faithful, Reason, Refusal}};
 
 /// A name that may be too long for a key of YAML, with its escapes.
 const LONG: usize = 150;

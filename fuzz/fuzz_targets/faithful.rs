@@ -7,13 +7,8 @@
 use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
-use stacklift::compose::{
-    document::{Document, Node, Position, ScalarType},
-    dotenv::compose_dotenv,
-    faithful::{self, Context, EnvFiles, Faithful, Reason, Refusal},
-    interpolate::{Lookup, interpolate},
-    services::{MountKind, MountSpec, Service, services},
-};
+use composefile::{document::{Document, Node, Position, ScalarType}, dotenv::compose_dotenv, interpolate::{Lookup, interpolate}, services::{MountKind, MountSpec, Service, services}};
+use stacklift::rewrite::faithful::{self, Context, EnvFiles, Faithful, Reason, Refusal};
 
 const DIRS: [&str; 8] = [
     "/opt/stacks/web",

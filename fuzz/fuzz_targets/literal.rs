@@ -6,11 +6,8 @@
 use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
-use stacklift::compose::{
-    damage::{self, Damage, MOST, Verdict},
-    document::{Document, Entry, Kind, Node, NodeId, ScalarType},
-    literal::{self, Edit, Edits},
-};
+use composefile::document::{Document, Entry, Kind, Node, NodeId, ScalarType};
+use stacklift::rewrite::{damage::{self, Damage, MOST, Verdict}, literal::{self, Edit, Edits}};
 
 const DIRS: [&str; 6] = [
     "/opt/stacks/web",

@@ -16,7 +16,8 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::{
     failure::Failure,
-    observed::{Container, printable},
+    model::Container,
+    text::printable,
     trace::{Exchange, Peer, Trace},
 };
 

@@ -11,8 +11,8 @@ use super::{
     stack_required,
 };
 use crate::{
-    manager::Tls,
     migrate::{self, Event, Migration, OnRefusal},
+    portainer::Tls,
     stack::{Backup, Stack, StackName},
 };
 
@@ -113,7 +113,7 @@ pub(super) fn show(console: &Console, event: &Event) {
         Event::Removing(containers) => {
             let names: Vec<_> = containers
                 .iter()
-                .map(super::super::observed::Container::name)
+                .map(crate::model::Container::name)
                 .collect();
             let plural = if names.len() == 1 { "" } else { "s" };
             console.step(

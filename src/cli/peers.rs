@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use super::{console::Console, settings::Settings};
 use crate::{
     engine::{self, Engine},
-    manager::{self, Manager},
+    portainer::{self, Manager},
 };
 
 /// Prepares both; neither is talked to yet.
@@ -18,7 +18,7 @@ pub(super) fn open(
     console: &Arc<Console>,
 ) -> Result<(Manager, Engine)> {
     let trace = console.trace();
-    let manager = Manager::new(manager::Options {
+    let manager = Manager::new(portainer::Options {
         base_url: settings.base_url.clone(),
         key,
         tls: settings.tls.clone(),

@@ -16,14 +16,14 @@ use super::{
     settings::Settings,
 };
 use crate::{
-    compose::{document::Document, services},
     engine::{self, Engine},
     failure::Failure,
-    manager::{self, BaseUrl, Manager},
     migrate::{self, Migration},
-    rehearsal::{Era, Options, Rehearsal, World, seed},
+    portainer::{self, BaseUrl, Manager},
     stack::{Location, Stack, StackName},
 };
+use composefile::{document::Document, services};
+use rehearsal::{Era, Options, Rehearsal, World, seed};
 
 /// The example that runs where none is named: it shows each kind of loss.
 const DEFAULT: &str = "books-db";
@@ -187,10 +187,10 @@ fn migrate_on(
     console.hide(&key);
     let base_url = BaseUrl::from_str(&rehearsal.base_url()).map_err(|reason| anyhow!(reason))?;
     let trace = console.trace();
-    let manager = Manager::new(manager::Options {
+    let manager = Manager::new(portainer::Options {
         base_url: base_url.clone(),
         key,
-        tls: manager::Tls::Off,
+        tls: portainer::Tls::Off,
         timeout: settings.timeout,
         trace: trace.clone(),
     })?;

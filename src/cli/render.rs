@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use super::{Common, Console, RenderArguments, settings::Settings};
 use crate::{
-    compose::faithful::Faithful,
     failure::Failure,
-    manager::Payload,
     migrate::Rewrite,
-    observed::steers,
+    portainer::Payload,
+    rewrite::faithful::Faithful,
     stack::{Stack, StackName},
+    text::steers,
 };
 
 mod adopt;
@@ -156,13 +156,13 @@ fn explain(stack: &Stack, rewrite: &Faithful, console: &Console) {
             "{}:{}: {}: {}",
             stack.file(),
             edit.line,
-            crate::observed::printable(&edit.what),
+            crate::text::printable(&edit.what),
             edit.why
         ));
     }
     for notice in &rewrite.notices {
         let notice = adopt::notice(stack, notice);
-        console.line(&format!("note: {}", crate::observed::printable(&notice)));
+        console.line(&format!("note: {}", crate::text::printable(&notice)));
     }
     if rewrite.edits.is_empty() {
         console.line("the text stays as it is");

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    manager::BaseUrl,
+    portainer::BaseUrl,
     restore::{self, Event, RecordStep, Restore},
     snapshot::{Key, Known, Saved, Store},
     stack::{Location, Lock, StackName, lock_dir, stack_dir},

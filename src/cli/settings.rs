@@ -18,7 +18,7 @@ use super::Common;
 use crate::{
     engine,
     failure::Failure,
-    manager::{BaseUrl, Tls},
+    portainer::{BaseUrl, Tls},
     stack::Location,
 };
 

@@ -31,7 +31,7 @@ use self::socket::{NoResolver, UnixConnector};
 use super::{Left, Options, printable, project_label, verdict};
 use crate::{
     failure::Failure,
-    observed::Container,
+    model::Container,
     trace::{Exchange, Peer, Trace},
 };
 

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    observed::Container,
+    model::Container,
     trace::{Exchange, Peer, Trace},
 };
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{Changes, api, command, tidy};
-use crate::observed::Container;
+use crate::model::Container;
 
 /// Reads a body as the answer to a listing of the Engine API.
 pub fn listed(body: &[u8]) -> Result<Vec<Container>> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::observed::{self, MountKind};
+use crate::model::{self, MountKind};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -17,7 +17,7 @@ pub(super) struct Mount {
     destination: String,
 }
 
-impl From<Mount> for observed::Mount {
+impl From<Mount> for model::Mount {
     fn from(wire: Mount) -> Self {
         let kind = match wire.r#type.as_str() {
             "bind" => MountKind::Bind,

@@ -7,13 +7,13 @@ use super::{
     progress::{End, Found, Seen, Sent},
 };
 use crate::{
-    compose::dotenv::compose_dotenv,
     failure::Failure,
-    manager::{Created, Creation, Outcome, Refusal, outcome_of},
-    mask::Mask,
-    observed::{Deployment, Record, printable},
+    model::{Deployment, Record},
+    portainer::{Created, Creation, Outcome, Refusal, outcome_of},
     stack::Source,
+    text::{Mask, printable},
 };
+use composefile::dotenv::compose_dotenv;
 
 impl Run<'_, '_> {
     /// C53–C55.

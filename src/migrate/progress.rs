@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use crate::observed::Deployment;
+use crate::model::Deployment;
 
 /// How far a run has come. Its `Display` is the state of the stack, in one sentence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -9,17 +9,17 @@ use super::{
     progress::{Progress, Step},
 };
 use crate::{
-    compose::{
+    failure::Failure,
+    model::{Container, Record},
+    plan::{self, Loss, Refusal},
+    portainer::{self, Deletion, Outcome},
+    rewrite::{
         damage::{Verdict, judge_document},
-        document::{Document, ParseError},
         loss::losses,
     },
-    failure::Failure,
-    manager::{self, Deletion, Outcome},
-    observed::{Container, Record},
-    plan::{self, Loss, Refusal},
     stack::{Backup, Lock, Source, Surroundings},
 };
+use composefile::document::{Document, ParseError};
 
 impl Run<'_, '_> {
     pub(super) fn say(&mut self, event: Event) {
@@ -293,7 +293,7 @@ impl Run<'_, '_> {
     fn delete_once(&mut self, record: &Record, before: &Before) -> Result<Deletion> {
         let name = self.m.stack.name().as_str();
         self.m.manager.delete(record).map_err(|error| {
-            let outcome = manager::outcome_of(&error);
+            let outcome = portainer::outcome_of(&error);
             if outcome == Outcome::NotSent {
                 self.mark(|progress| progress.record = Step::NotBegun);
                 return error;

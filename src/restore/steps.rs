@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    manager::{Contents, Creation, Deletion, Payload},
-    observed::{Deployment, Record},
+    model::{Deployment, Record},
+    portainer::{Contents, Creation, Deletion, Payload},
     snapshot::{Known, SavedRecord},
 };
 

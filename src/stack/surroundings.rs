@@ -3,7 +3,7 @@
 use std::env;
 
 use super::{Source, Stack};
-use crate::compose::faithful::{Context, EnvFiles, FOUND_BY_ITSELF, env_files_needed};
+use crate::rewrite::faithful::{Context, EnvFiles, FOUND_BY_ITSELF, env_files_needed};
 
 const OVERRIDES: [&str; 4] = [
     "compose.override.yml",

@@ -6,13 +6,6 @@ use std::{
     path::Path,
     process::{Command, Output, id},
     sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
-};
-
-use stacklift::{
-    engine::{Choice, Engine, Options, Surroundings},
-    observed::Container,
-    trace::Trace,
 };
 
 /// The image that `scripts/test` makes.
@@ -154,11 +147,6 @@ impl Host {
         names.sort();
         names
     }
-
-    /// The project's containers by `engine`.
-    pub fn list(&self, engine: &Engine) -> Vec<Container> {
-        engine.list(&self.project).unwrap()
-    }
 }
 
 impl Drop for Host {
@@ -202,20 +190,6 @@ impl Drop for Host {
             ]),
         );
     }
-}
-
-/// The engine by that adapter.
-pub fn engine(choice: Choice) -> Engine {
-    Engine::open(Options {
-        tool: "docker".to_owned(),
-        choice,
-        surroundings: Surroundings::from_env(),
-        read_timeout: Duration::from_secs(30),
-        connect_timeout: Duration::from_secs(10),
-        removal_timeout: Duration::from_mins(2),
-        change_timeout: Duration::from_mins(2),
-        trace: Trace::off(),
-    })
 }
 
 /// Runs `docker`, which must succeed; gives what it printed.

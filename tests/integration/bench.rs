@@ -7,8 +7,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use rehearsal::{Call, Era, Options, Peer, Rehearsal, Request, World};
 use serde_json::Value;
-use stacklift::rehearsal::{Call, Era, Options, Peer, Rehearsal, Request, World};
 use tempfile::TempDir;
 
 /// The administrator's key. No output may show it.

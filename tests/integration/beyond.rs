@@ -1,7 +1,7 @@
 //! B01–B05: what the contract adds to the seed without breaking it.
 
+use rehearsal::{Call, Era, Kind};
 use serde_json::json;
-use stacklift::rehearsal::{Call, Era, Kind};
 
 use crate::bench::{Bench, PLAIN, Run};
 
@@ -71,7 +71,7 @@ fn b01_what_the_record_carries() {
             Some(json!({"URL": "https://git.example/stacks.git", "ReferenceName": "main"}));
         record.auto_update = Some(json!({"Interval": "5m", "Webhook": "0d0b5d5e"}));
         record.control.teams = vec![3];
-        record.env = Some(vec![stacklift::rehearsal::world::Variable {
+        record.env = Some(vec![rehearsal::world::Variable {
             name: "ONLY_THERE".to_owned(),
             value: "record-secret".to_owned(),
         }]);

@@ -2,9 +2,17 @@
 
 use std::{fs, os::unix::ffi::OsStrExt};
 
-use stacklift::stack::EXAMPLES;
-
 use crate::bench::{Bench, KEY, PLAIN, Run};
+
+/// C01: the recommended order, lowest impact first.
+const EXAMPLES: [&str; 6] = [
+    "proxy-chain",
+    "imgproxy",
+    "minio",
+    "mongo",
+    "books-db",
+    "elasticsearch",
+];
 
 #[test]
 fn c01_the_stack_name_is_required() {
@@ -204,7 +212,7 @@ fn c09_flag_before_environment_before_file() {
             command.env("STACKLIFT_ENDPOINT", endpoint);
         }
         Run::of(&mut command).code(0);
-        let creates = bench.calls(stacklift::rehearsal::Call::Create);
+        let creates = bench.calls(rehearsal::Call::Create);
         bench.rehearsal.world(|world| world.records.clear());
         creates[0].path.clone()
     };

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use rehearsal::{Call, Era, Kind, Rule};
 use serde_json::json;
-use stacklift::rehearsal::{Call, Era, Kind, Rule};
 
 use crate::bench::{Bench, KEY, PLAIN, Run};
 
@@ -164,7 +164,7 @@ fn c51_a_record_that_deploys_is_waited_for() {
         let record = world.records.values_mut().next().expect("a record");
         let (id, text) = (record.id, record.text.clone());
         // Somebody changes the stack in the manager at this moment.
-        let update = stacklift::rehearsal::world::Update { text, env: None };
+        let update = rehearsal::world::Update { text, env: None };
         world
             .update(id, Some(1), update, "admin")
             .expect("an update that begins");

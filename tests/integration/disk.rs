@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use stacklift::rehearsal::{Call, Kind};
+use rehearsal::{Call, Kind};
 
 use crate::bench::{Bench, PLAIN, Run};
 

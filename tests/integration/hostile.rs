@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use stacklift::rehearsal::{Call, Kind};
+use rehearsal::{Call, Kind};
 
 use crate::bench::{Bench, MARKED, PLAIN, Run};
 

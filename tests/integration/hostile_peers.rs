@@ -10,8 +10,8 @@ use std::{
     thread,
 };
 
+use rehearsal::{Call, Kind};
 use serde_json::json;
-use stacklift::rehearsal::{Call, Kind};
 
 use crate::bench::{Bench, PLAIN, Run};
 

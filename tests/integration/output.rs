@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use stacklift::rehearsal::{Call, Kind};
+use rehearsal::{Call, Kind};
 
 use crate::bench::{Bench, PLAIN, Run};
 

@@ -1,6 +1,6 @@
 //! What stands in front of a manager, and keys that do not see all: each answer has a hint of its own.
 
-use stacklift::rehearsal::{Call, Kind};
+use rehearsal::{Call, Kind};
 
 use crate::bench::{Bench, PLAIN, Run};
 

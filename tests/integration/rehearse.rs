@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use stacklift::rehearsal::seed;
+use rehearsal::seed;
 
 use crate::bench::{Bench, Run};
 

@@ -12,7 +12,7 @@ fn reveal_gives_the_bytes_that_a_migration_sends() {
     bench.stack("web", text, Some("TOKEN=\"very secret\"\nB=2\n"));
     let rendered = bench.run(&["render", "web", "--reveal"]).code(0);
     bench.run(&["web"]).code(0);
-    let sent = &bench.calls(stacklift::rehearsal::Call::Create)[0].body;
+    let sent = &bench.calls(rehearsal::Call::Create)[0].body;
     assert_eq!(rendered.out.as_bytes(), sent);
 }
 

@@ -8,11 +8,11 @@ use std::{
     process::Stdio,
 };
 
-use serde_json::{Value, json};
-use stacklift::rehearsal::{
+use rehearsal::{
     Call, Era, Kind,
     world::{Status, Update, Variable},
 };
+use serde_json::{Value, json};
 
 use crate::bench::{Bench, PLAIN, Run};
 

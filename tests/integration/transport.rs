@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use stacklift::rehearsal::{Call, Kind};
+use rehearsal::{Call, Kind};
 
 use crate::bench::{Bench, PLAIN, Run};
 

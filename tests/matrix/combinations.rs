@@ -9,8 +9,8 @@ use std::{
     thread,
 };
 
+use rehearsal::{Call, Era, Kind, Rule};
 use serde_json::Value;
-use stacklift::rehearsal::{Call, Era, Kind, Rule};
 
 use crate::{
     bench::{Bench, Run},

@@ -1,7 +1,7 @@
 //! The manager or the engine ends for good in the middle of a run; containers that will not go.
 
+use rehearsal::{Call, Era, Kind, Peer, Rule};
 use serde_json::json;
-use stacklift::rehearsal::{Call, Era, Kind, Peer, Rule};
 
 use crate::{
     bench::Bench,
@@ -110,7 +110,7 @@ fn the_engine_dies_while_containers_are_removed() {
         let run = bench.run(&["web"]).code(1);
         assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
         let to_manager = |r: &&_| -> bool {
-            let r: &stacklift::rehearsal::Request = r;
+            let r: &rehearsal::Request = r;
             r.peer == Peer::Manager && r.method != "GET"
         };
         assert_eq!(

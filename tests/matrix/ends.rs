@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use stacklift::rehearsal::{Era, World};
+use rehearsal::{Era, World};
 
 use crate::{
     bench::{Bench, MARKED, Run},

@@ -1,6 +1,6 @@
 //! What the rules allow a run to leave and to say.
 
-use stacklift::rehearsal::{
+use rehearsal::{
     Call, World,
     world::{Container, Status},
 };

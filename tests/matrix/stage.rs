@@ -1,10 +1,10 @@
 //! A stack in a world that holds other things, and what of it must be the same in the end.
 
-use serde_json::{Value, json};
-use stacklift::rehearsal::{
+use rehearsal::{
     Era, World,
     world::{Container, Record, Variable},
 };
+use serde_json::{Value, json};
 
 use crate::bench::{Bench, MARKED, PLAIN};
 

@@ -8,11 +8,9 @@ use std::{
     process::Command,
 };
 
+use composefile::dotenv::compose_dotenv;
 use serde_json::Value;
-use stacklift::compose::{
-    dotenv::compose_dotenv,
-    faithful::{self, Context, EnvFiles},
-};
+use stacklift::rewrite::faithful::{self, Context, EnvFiles};
 use tempfile::TempDir;
 
 use crate::{compare, corpus::Stack, mutation::Mutation};

@@ -5,22 +5,25 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use composefile::document::{Document, Node};
 use serde_json::{Map, Value};
-use stacklift::{
-    compose::{
-        damage::{self, judge_document},
-        document::{Document, Node},
-        dotenv::{contract_env, stack_env},
-        literal,
-        loss::{FileUse, Owner, TextLoss, TextLossKind, losses},
-    },
-    stack::normalised,
+use stacklift::rewrite::{
+    damage::{self, judge_document},
+    env::{contract_env, stack_env},
+    literal,
+    loss::{FileUse, Owner, TextLoss, TextLossKind, losses},
 };
 
 use crate::{
     compare,
     judge::{Judge, with_context},
 };
+
+/// A stack's name as Portainer normalises it (M02).
+fn normalised(name: &str) -> String {
+    let kept = |c: &char| matches!(c, '-' | '_' | 'a'..='z' | '0'..='9');
+    name.to_lowercase().chars().filter(kept).collect()
+}
 
 /// What came of one stack.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, fs, ops::Range, path::Path};
 
-use stacklift::compose::{
+use composefile::{
     document::{Document, Kind, Layout, Node, Style},
     services::{Service, services},
 };

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use stacklift::compose::document::{Document, Entry, Kind, Node, ScalarType, Style};
+use composefile::document::{Document, Entry, Kind, Node, ScalarType, Style};
 
 /// `text` written as the words of `style` say; `None` where it cannot be.
 pub fn restyled(text: &str, style: &str) -> Option<String> {

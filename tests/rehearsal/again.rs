@@ -1,7 +1,7 @@
 //! Containers made again from what was inspected, as a restore does it.
 
+use rehearsal::{Rehearsal, world::Hand};
 use serde_json::{Map, Value, json};
-use stacklift::rehearsal::{Rehearsal, world::Hand};
 
 use crate::{
     client::Client,

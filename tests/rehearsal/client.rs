@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
+use rehearsal::Rehearsal;
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned,
     crypto::ring,
     pki_types::{CertificateDer, ServerName, pem::PemObject as _},
 };
 use serde_json::Value;
-use stacklift::rehearsal::Rehearsal;
 
 pub trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}

@@ -3,7 +3,7 @@
 
 use std::process::{Command, Output};
 
-use stacklift::rehearsal::{Options, Rehearsal, World};
+use rehearsal::{Options, Rehearsal, World};
 
 fn start() -> Rehearsal {
     let world = World::with_examples("ptr_test", "/opt/stacks").unwrap();

@@ -2,8 +2,8 @@
 
 use std::os::unix::net::UnixStream;
 
+use rehearsal::{Call, Kind, Options, Rehearsal, World, world::Hand};
 use serde_json::{Value, json};
-use stacklift::rehearsal::{Call, Kind, Options, Rehearsal, World, world::Hand};
 
 use crate::client::{Client, Response};
 

@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use rehearsal::{Call, Era, Kind, Options, Peer, Rehearsal, Rule, World};
 use serde_json::{Value, json};
-use stacklift::rehearsal::{Call, Era, Kind, Options, Peer, Rehearsal, Rule, World};
 
 use crate::client::{Client, Response};
 

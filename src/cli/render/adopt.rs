@@ -5,8 +5,8 @@ use std::fmt::Write;
 use anyhow::Result;
 
 use crate::{
-    compose::faithful::{self, Faithful, Notice, Refusal},
     failure::Failure,
+    rewrite::faithful::{self, Faithful, Notice, Refusal},
     stack::{Source, Stack, Surroundings},
 };
 

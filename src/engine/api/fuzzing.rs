@@ -11,7 +11,7 @@ use crate::{
         Choice, Options, Surroundings,
         objects::{Changes, wire_changes},
     },
-    observed::Container,
+    model::Container,
     trace::Trace,
 };
 

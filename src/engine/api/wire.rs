@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{
     engine::wire::{Mount, nullable},
-    observed,
+    model,
 };
 
 /// An entry of `GET /containers/json`.
@@ -100,7 +100,7 @@ pub(super) struct Message {
     pub(super) message: String,
 }
 
-impl From<Container> for observed::Container {
+impl From<Container> for model::Container {
     fn from(wire: Container) -> Self {
         Self {
             id: wire.id,
@@ -110,14 +110,14 @@ impl From<Container> for observed::Container {
             status: wire.status,
             labels: wire.labels,
             ports: wire.ports.into_iter().filter_map(published).collect(),
-            mounts: wire.mounts.into_iter().map(observed::Mount::from).collect(),
+            mounts: wire.mounts.into_iter().map(model::Mount::from).collect(),
         }
     }
 }
 
-fn published(wire: Port) -> Option<observed::PublishedPort> {
+fn published(wire: Port) -> Option<model::PublishedPort> {
     let host_port = wire.outside.filter(|port| *port != 0)?;
-    Some(observed::PublishedPort {
+    Some(model::PublishedPort {
         address: wire.address,
         host_port,
         container_port: wire.inside,

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::wire;
-use crate::observed::Container;
+use crate::model::Container;
 
 pub(in crate::engine) fn inspected(output: &[u8]) -> Result<Vec<Container>> {
     let inspected: Vec<wire::Container> = serde_json::from_slice(output)?;

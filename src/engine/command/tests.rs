@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     engine::{Choice, Engine},
-    observed::{Mount, MountKind, PublishedPort},
+    model::{Mount, MountKind, PublishedPort},
 };
 
 /// A container command that runs a shell text, and what was run.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{
     engine::wire::{Mount, nullable},
-    observed,
+    model,
 };
 
 /// An entry of the array.
@@ -59,7 +59,7 @@ struct Binding {
     host_port: String,
 }
 
-impl From<Container> for observed::Container {
+impl From<Container> for model::Container {
     fn from(wire: Container) -> Self {
         Self {
             id: wire.id,
@@ -70,12 +70,12 @@ impl From<Container> for observed::Container {
             state: wire.state.status,
             labels: wire.config.labels,
             ports: published(wire.network_settings.ports),
-            mounts: wire.mounts.into_iter().map(observed::Mount::from).collect(),
+            mounts: wire.mounts.into_iter().map(model::Mount::from).collect(),
         }
     }
 }
 
-fn published(wire: BTreeMap<String, Option<Vec<Binding>>>) -> Vec<observed::PublishedPort> {
+fn published(wire: BTreeMap<String, Option<Vec<Binding>>>) -> Vec<model::PublishedPort> {
     let mut ports = Vec::new();
     for (inside, bindings) in wire {
         let (port, protocol) = inside.split_once('/').unwrap_or((&inside, "tcp"));
@@ -86,7 +86,7 @@ fn published(wire: BTreeMap<String, Option<Vec<Binding>>>) -> Vec<observed::Publ
             let Ok(host_port) = binding.host_port.parse() else {
                 continue;
             };
-            ports.push(observed::PublishedPort {
+            ports.push(model::PublishedPort {
                 address: binding.host_ip,
                 host_port,
                 container_port,

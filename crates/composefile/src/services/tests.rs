@@ -1,0 +1,223 @@
+use super::{MountKind, MountSpec, Service, files_of, includes, is_remote_context, services};
+use crate::document::Document;
+
+/// Runs `check` on the one service that `body` describes.
+fn with_service<T>(body: &str, check: impl FnOnce(&Service<'_>) -> T) -> T {
+    let indented = format!("\n{body}").replace('\n', "\n    ");
+    let text = format!("services:\n  web:{indented}\n");
+    let document = Document::parse(&text).expect(&text);
+    let found = services(&document);
+    assert_eq!(found.len(), 1);
+    check(&found[0])
+}
+
+fn env_files(body: &str) -> Vec<(String, bool, Option<String>)> {
+    with_service(body, |service| {
+        let files = service.env_files();
+        files
+            .iter()
+            .map(|file| (file.path.into(), file.required, file.format.map(Into::into)))
+            .collect()
+    })
+}
+
+#[test]
+fn env_file_in_every_form() {
+    assert_eq!(env_files("env_file: .env"), [(".env".into(), true, None)]);
+    assert_eq!(env_files("env_file:\n  - .env\n  - a/b.env").len(), 2);
+    assert_eq!(
+        env_files("env_file:\n  - path: x.env\n    required: false\n    format: raw\n  - y.env"),
+        [
+            ("x.env".into(), false, Some("raw".into())),
+            ("y.env".into(), true, None)
+        ]
+    );
+    assert_eq!(env_files("env_file:"), []);
+    assert_eq!(env_files("env_file: [{required: false}]"), []);
+}
+
+#[test]
+fn environment_in_both_forms() {
+    let read = |body: &str| {
+        with_service(body, |service| {
+            let entries = service.environment();
+            let owned = entries
+                .iter()
+                .map(|entry| (entry.name.to_owned(), entry.value.map(str::to_owned)));
+            owned.collect::<Vec<_>>()
+        })
+    };
+    let expected = [
+        ("A".to_owned(), Some("1".to_owned())),
+        ("B".to_owned(), None),
+        ("C".to_owned(), Some(String::new())),
+    ];
+    assert_eq!(read("environment: [A=1, B, C=]"), expected);
+    assert_eq!(read("environment:\n  A: 1\n  B:\n  C: ''"), expected);
+}
+
+#[test]
+fn merged_services_show_what_they_inherit() {
+    let text = "x-base: &base\n  env_file: .env\n  volumes: [./a:/a]\nservices:\n  web:\n    <<: *base\n    image: i\n";
+    let document = Document::parse(text).expect(text);
+    let web = services(&document)[0];
+    assert_eq!(web.image(), Some("i"));
+    assert_eq!(web.env_files()[0].node.line(), 2);
+    assert_eq!(web.mounts().len(), 1);
+}
+
+#[test]
+fn volumes_in_both_syntaxes() {
+    with_service(
+        "volumes:\n  - ./a:/a:ro\n  - data:/d\n  - /anon\n  - ':/x'\n  - {type: bind, source: dir/f, target: /f}\n  - {type: tmpfs, target: /t}",
+        |service| {
+            let mounts = service.mounts();
+            let read: Vec<_> = mounts
+                .iter()
+                .map(|mount| (mount.spec.kind, mount.spec.source, mount.spec.target))
+                .collect();
+            assert_eq!(
+                read,
+                [
+                    (MountKind::Bind, Some("./a"), "/a"),
+                    (MountKind::Volume, Some("data"), "/d"),
+                    (MountKind::Volume, None, "/anon"),
+                    (MountKind::Bind, Some("dir/f"), "/f"),
+                    (MountKind::Other, None, "/t"),
+                ]
+            );
+        },
+    );
+}
+
+#[test]
+fn short_syntax_as_compose_splits_it() {
+    let read =
+        |spec| MountSpec::parse(spec).map(|mount| (mount.source, mount.target, mount.options));
+    for (spec, expected) in [
+        ("/a", Some((None, "/a", None))),
+        ("a:/b", Some((None, "a:/b", None))),
+        ("n:/n:/m", Some((Some("n:/n"), "/m", None))),
+        ("${D:-./x}:/y", Some((Some("${D:-./x}"), "/y", None))),
+        (
+            "${A:-${B:-c}}/d:/y:ro,z",
+            Some((Some("${A:-${B:-c}}/d"), "/y", Some("ro,z"))),
+        ),
+        ("ab:cd:ro:e", None),
+        ("a::b", Some((Some("a:"), "b", None))),
+        ("ab::c", None),
+        ("x:", Some((None, "x:", None))),
+        ("", None),
+    ] {
+        assert_eq!(read(spec), expected, "{spec}");
+    }
+}
+
+#[test]
+fn files_the_manager_would_have_to_read() {
+    let text = "include: [a.yml, {path: [b.yml, c.yml]}, {path: d.yml}]\nsecrets: {s: {file: ./s}, t: {external: true}}\n";
+    let document = Document::parse(text).expect(text);
+    assert_eq!(
+        includes(&document)
+            .iter()
+            .map(|file| file.path)
+            .collect::<Vec<_>>(),
+        ["a.yml", "b.yml", "c.yml", "d.yml"]
+    );
+    let secrets = files_of(&document, "secrets");
+    assert_eq!(
+        (secrets.len(), secrets[0].0, secrets[0].1.path),
+        (1, "s", "./s")
+    );
+}
+
+#[test]
+fn build_contexts() {
+    let contexts = |body: &str| {
+        with_service(body, |service| {
+            service
+                .build_contexts()
+                .iter()
+                .map(|context| context.path.to_owned())
+                .collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(contexts("build: ./app"), ["./app"]);
+    assert_eq!(contexts("build: {dockerfile: D}"), ["."]);
+    assert_eq!(contexts("build: {dockerfile_inline: FROM x}"), ["."]);
+    assert_eq!(
+        contexts("build: {context: a, additional_contexts: {x: ../y}}"),
+        ["a", "../y"]
+    );
+    assert_eq!(
+        contexts("build: {context: a, additional_contexts: [x=../y]}"),
+        ["a", "../y"]
+    );
+    assert_eq!(contexts("image: x"), [""; 0]);
+    for remote in [
+        "https://x/y.git",
+        "git@github.com:a/b",
+        "github.com/a/b",
+        "docker-image://x",
+        "service:y",
+    ] {
+        assert!(is_remote_context(remote), "{remote}");
+    }
+    assert!(!is_remote_context("./app"));
+}
+
+#[test]
+fn extends_and_label_files() {
+    with_service(
+        "extends: {file: base.yml, service: x}\nlabel_file: [a, b]",
+        |service| {
+            assert_eq!(
+                service.extends_file().map(|file| file.path),
+                Some("base.yml")
+            );
+            assert_eq!(service.label_files().len(), 2);
+        },
+    );
+    with_service("extends: other\nlabel_file: a", |service| {
+        assert!(service.extends_file().is_none());
+        assert_eq!(service.label_files().len(), 1);
+    });
+}
+
+#[test]
+fn wrong_types_are_left_out() {
+    for text in [
+        "services: [a]",
+        "services: x",
+        "[services]",
+        "services: {[a]: b}",
+        "",
+    ] {
+        let document = Document::parse(text).expect(text);
+        assert!(services(&document).is_empty(), "{text}");
+        assert!(includes(&document).is_empty());
+    }
+    with_service(
+        "env_file: {a: 1}\nvolumes: x\nenvironment: x\nbuild: [x]\nextends: [x]",
+        |service| {
+            assert!(service.env_files().is_empty());
+            assert!(service.mounts().is_empty());
+            assert!(service.environment().is_empty());
+            assert!(service.extends_file().is_none());
+        },
+    );
+}
+
+#[test]
+fn a_mount_in_short_syntax_may_hold_any_character() {
+    for spec in [
+        "./d\u{e4}ta/\u{e9}:/s",
+        "\u{1f600}:/x:ro",
+        "\u{e4}:/x",
+        "/\u{65e5}",
+    ] {
+        with_service(&format!("volumes: [\"{spec}\"]"), |service| {
+            assert_eq!(service.mounts().len(), 1, "{spec}");
+        });
+    }
+}

@@ -1,0 +1,138 @@
+//! A compose text as plain values: aliases and merges resolved, variables replaced.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use composefile::{
+    document::{Document, Node, ScalarType},
+    interpolate::interpolate,
+};
+
+/// Aliases make a small text large; no honest compose file comes near.
+const MOST_VALUES: usize = 1_000_000;
+const DEEPEST: usize = 200;
+
+/// Reads `text`; a variable that is not among `variables` is not set.
+pub(super) fn read(text: &str, variables: &BTreeMap<String, String>) -> Result<Value, String> {
+    let document = Document::parse(text)
+        .map_err(|error| format!("yaml: line {}: {}", error.position.line, error.message))?;
+    if let Some(twice) = document.duplicate_keys().first() {
+        let key = twice.again.as_str().unwrap_or_default();
+        let (again, first) = (twice.again.line(), twice.first.line());
+        return Err(format!(
+            "yaml: unmarshal errors:\n  line {again}: mapping key \"{key}\" already defined at line {first}"
+        ));
+    }
+    let mut reader = Reader {
+        variables,
+        count: 0,
+    };
+    document
+        .root()
+        .map_or(Ok(Value::Null), |root| reader.value(root, "", 0))
+}
+
+struct Reader<'v> {
+    variables: &'v BTreeMap<String, String>,
+    count: usize,
+}
+
+impl Reader<'_> {
+    fn value(&mut self, node: Node<'_>, path: &str, depth: usize) -> Result<Value, String> {
+        self.count += 1;
+        if self.count > MOST_VALUES || depth > DEEPEST {
+            return Err("yaml: document contains excessive aliasing".to_owned());
+        }
+        if node.is_mapping() {
+            let mut map = Map::new();
+            for entry in node.entries() {
+                let name = entry
+                    .name()
+                    .ok_or_else(|| format!("non-string key in {path}"))?;
+                let below = join(path, name);
+                map.insert(name.to_owned(), self.value(entry.value, &below, depth + 1)?);
+            }
+            return Ok(Value::Object(map));
+        }
+        if node.is_sequence() {
+            let items = node.items().map(|item| self.value(item, path, depth + 1));
+            return items.collect::<Result<_, _>>().map(Value::Array);
+        }
+        self.scalar(node, path)
+    }
+
+    fn scalar(&self, node: Node<'_>, path: &str) -> Result<Value, String> {
+        let Some((text, _)) = node.scalar() else {
+            return Ok(Value::Null);
+        };
+        Ok(match node.scalar_type() {
+            None | Some(ScalarType::Null) => Value::Null,
+            Some(ScalarType::Bool) => Value::Bool(text.eq_ignore_ascii_case("true")),
+            Some(ScalarType::Number) => number(text),
+            Some(ScalarType::Timestamp | ScalarType::Merge | ScalarType::Text) => {
+                let lookup = |name: &str| self.variables.get(name).cloned();
+                let value = interpolate(text, &lookup).map_err(|error| {
+                    let error = error.to_string();
+                    if error.starts_with("required") {
+                        format!("error while interpolating {path}: {error}")
+                    } else {
+                        format!("invalid interpolation format for {path}: {error}")
+                    }
+                })?;
+                Value::String(value.into_owned())
+            }
+        })
+    }
+}
+
+/// An integer where it is one; what else reads as a number keeps its text.
+fn number(text: &str) -> Value {
+    text.parse::<i64>()
+        .map_or_else(|_| Value::String(text.to_owned()), Value::from)
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+/// A scalar as text; `None` for null and collections.
+pub(super) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(bool) => Some(bool.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// A list as it is, a single value as a list of one, nothing as none.
+pub(super) fn many(value: Option<&Value>) -> Vec<&Value> {
+    match value {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(items)) => items.iter().collect(),
+        Some(one) => vec![one],
+    }
+}
+
+/// A mapping, or a list of `NAME=value` and bare `NAME`, as pairs; `None` is a bare name.
+pub(super) fn pairs(value: Option<&Value>) -> Vec<(String, Option<String>)> {
+    match value {
+        Some(Value::Object(map)) => map
+            .iter()
+            .map(|(name, value)| (name.clone(), text(value)))
+            .collect(),
+        other => many(other)
+            .into_iter()
+            .filter_map(text)
+            .map(|item| match item.split_once('=') {
+                Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+                None => (item, None),
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,276 @@
+//! What is mounted into a container, by the rules of the engine; volumes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::{
+    Mount, MountKind, Problem, Volume, World,
+    settings::{pairs, text, texts},
+};
+
+/// Where the engine keeps volumes.
+const FOLDER: &str = "/var/lib/docker/volumes";
+
+impl World {
+    /// A volume of an engine: the one that is there, else a new one. An empty name is made up.
+    pub(crate) fn create_volume(
+        &mut self,
+        engine: &str,
+        given: &Value,
+    ) -> Result<&Volume, Problem> {
+        let name = match text(given, "Name") {
+            "" => self.new_id(),
+            name => checked(name)?.to_owned(),
+        };
+        let is_it = |one: &Volume| one.engine == engine && one.name == name;
+        if let Some(at) = self.volumes.iter().position(is_it) {
+            return Ok(&self.volumes[at]);
+        }
+        let driver = match text(given, "Driver") {
+            "" => "local",
+            driver => driver,
+        };
+        self.volumes.push(Volume {
+            name: name.clone(),
+            engine: engine.to_owned(),
+            driver: driver.to_owned(),
+            options: pairs(given.get("DriverOpts")).collect(),
+            labels: pairs(given.get("Labels")).collect(),
+            content: String::new(),
+            created: self.seconds(),
+        });
+        Ok(&self.volumes[self.volumes.len() - 1])
+    }
+
+    /// Removes a volume that no container mounts.
+    pub(crate) fn remove_volume(&mut self, engine: &str, name: &str) -> Result<(), Problem> {
+        self.volume_on(engine, name)?;
+        let here = self.containers.values().filter(|one| one.engine == engine);
+        let users = here
+            .filter(|one| one.mounts.iter().any(|mount| mount.is_volume(name)))
+            .map(|one| one.id.clone())
+            .collect::<Vec<_>>();
+        if !users.is_empty() {
+            let users = users.join(", ");
+            let message = format!("remove {name}: volume is in use - [{users}]");
+            return Err(Problem::new(409, message));
+        }
+        self.volumes
+            .retain(|volume| volume.engine != engine || volume.name != name);
+        Ok(())
+    }
+
+    /// A volume of an engine by its name.
+    pub(crate) fn volume_on(&self, engine: &str, name: &str) -> Result<&Volume, Problem> {
+        let mut here = self.volumes.iter().filter(|one| one.engine == engine);
+        here.find(|one| one.name == name)
+            .ok_or_else(|| Problem::new(404, format!("get {name}: no such volume")))
+    }
+
+    /// Everything that a container of these settings mounts; the volumes that it needs are made.
+    pub(super) fn mounts_of(
+        &mut self,
+        engine: &str,
+        config: &Value,
+        host: &Value,
+    ) -> Result<Vec<Mount>, Problem> {
+        let own = self.own_mounts(host)?;
+        let targets = own.iter().map(|one| one.target.clone());
+        let mut taken = targets.collect::<BTreeSet<_>>();
+        let mut mounts = self.mounts_from(engine, host)?;
+        mounts.retain(|mount| !taken.contains(&mount.target));
+        taken.extend(mounts.iter().map(|mount| mount.target.clone()));
+        let tmpfs = host.get("Tmpfs").and_then(Value::as_object);
+        taken.extend(tmpfs.into_iter().flatten().map(|(path, _)| path.clone()));
+        for mut mount in own {
+            if mount.kind == MountKind::Volume {
+                let (name, driver, labels) = wish(host, &mount);
+                let wish = json!({ "Name": name, "DriverOpts": driver, "Labels": labels });
+                let made = self.create_volume(engine, &wish)?.name.clone();
+                mount.own = name.is_empty();
+                mount.named(&made);
+            }
+            mounts.push(mount);
+        }
+        let declared = config.get("Volumes").and_then(Value::as_object);
+        for (target, _) in declared.into_iter().flatten() {
+            if !taken.contains(target) {
+                let made = self.create_volume(engine, &json!({}))?.name.clone();
+                let mut mount = Mount::new(MountKind::Volume, target);
+                mount.own = true;
+                mount.named(&made);
+                mounts.push(mount);
+            }
+        }
+        Ok(mounts)
+    }
+
+    /// `Binds` and `Mounts`; no two at one place.
+    fn own_mounts(&mut self, host: &Value) -> Result<Vec<Mount>, Problem> {
+        let mut found = Vec::<Mount>::new();
+        let short = texts(host.get("Binds"));
+        let short = short.iter().map(|bind| short_mount(bind));
+        let long = host["Mounts"].as_array().into_iter().flatten();
+        let long = long.map(|mount| self.long_mount(mount));
+        for mount in short.chain(long).collect::<Vec<_>>() {
+            let mount = mount?;
+            if found.iter().any(|one| one.target == mount.target) {
+                let message = format!("Duplicate mount point: {}", mount.target);
+                return Err(Problem::new(400, message));
+            }
+            found.push(mount);
+        }
+        for mount in &found {
+            // The engine makes the source of a short one.
+            if mount.kind == MountKind::Bind && !self.has_path(&mount.source) {
+                self.add_directory(&mount.source);
+            }
+        }
+        Ok(found)
+    }
+
+    fn long_mount(&self, given: &Value) -> Result<Mount, Problem> {
+        let (source, target) = (text(given, "Source"), text(given, "Target"));
+        let kind = match text(given, "Type") {
+            "bind" => MountKind::Bind,
+            "volume" => MountKind::Volume,
+            "tmpfs" => MountKind::Tmpfs,
+            other => return Err(Problem::new(400, format!("mount type unknown: {other:?}"))),
+        };
+        if target.is_empty() {
+            let message = "invalid mount config for type \"bind\": field Target must not be empty";
+            return Err(Problem::new(400, message));
+        }
+        let mut mount = Mount::new(kind, target);
+        mount.read_only = given["ReadOnly"] == true;
+        match kind {
+            MountKind::Bind if !self.has_path(source) => {
+                return Err(Problem::new(
+                    400,
+                    format!(
+                        "invalid mount config for type \"bind\": bind source path does not exist: {source}"
+                    ),
+                ));
+            }
+            MountKind::Bind => source.clone_into(&mut mount.source),
+            MountKind::Volume if !source.is_empty() => mount.named(checked(source)?),
+            MountKind::Volume | MountKind::Tmpfs => {}
+        }
+        if kind == MountKind::Volume {
+            "z".clone_into(&mut mount.mode);
+        }
+        Ok(mount)
+    }
+
+    /// The mounts of the containers that `VolumesFrom` names.
+    fn mounts_from(&self, engine: &str, host: &Value) -> Result<Vec<Mount>, Problem> {
+        let mut found = BTreeMap::new();
+        for from in texts(host.get("VolumesFrom")) {
+            let (name, mode) = from.split_once(':').unwrap_or((&from, ""));
+            let other = self
+                .find_on(engine, name)
+                .map_err(|problem| Problem::new(400, problem.message))?;
+            for mount in &other.mounts {
+                let mut mount = mount.clone();
+                mount.read_only |= mode.split(',').any(|option| option == "ro");
+                mount.own = false;
+                if mount.mode == "z" {
+                    mount.mode.clear();
+                }
+                found.insert(mount.target.clone(), mount);
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+}
+
+impl Mount {
+    fn new(kind: MountKind, target: &str) -> Self {
+        Self {
+            kind,
+            name: None,
+            anonymous: false,
+            own: false,
+            source: String::new(),
+            target: target.to_owned(),
+            read_only: false,
+            mode: String::new(),
+        }
+    }
+
+    fn named(&mut self, volume: &str) {
+        self.name = Some(volume.to_owned());
+        self.source = format!("{FOLDER}/{volume}/_data");
+        self.anonymous = volume.len() == 64 && volume.chars().all(|c| c.is_ascii_hexdigit());
+    }
+}
+
+/// `source:target[:options]`
+fn short_mount(bind: &str) -> Result<Mount, Problem> {
+    let parts = bind.split(':').collect::<Vec<_>>();
+    let (source, target, mode) = match parts.as_slice() {
+        [source, target] => (*source, *target, ""),
+        [source, target, mode] => (*source, *target, *mode),
+        _ => {
+            let message = format!("invalid volume specification: '{bind}'");
+            return Err(Problem::new(400, message));
+        }
+    };
+    let is_path = source.starts_with('/');
+    let kind = if is_path {
+        MountKind::Bind
+    } else {
+        MountKind::Volume
+    };
+    let mut mount = Mount::new(kind, target);
+    mount.read_only = mode.split(',').any(|option| option == "ro");
+    if is_path {
+        source.clone_into(&mut mount.source);
+        mode.clone_into(&mut mount.mode);
+    } else {
+        mount.named(checked(source)?);
+        let shown = if mode.is_empty() { "z" } else { mode };
+        shown.clone_into(&mut mount.mode);
+    }
+    Ok(mount)
+}
+
+/// The name of a volume, where it can be one.
+fn checked(name: &str) -> Result<&str, Problem> {
+    if is_name(name) {
+        return Ok(name);
+    }
+    Err(Problem::new(
+        400,
+        format!(
+            "create {name}: \"{name}\" includes invalid characters for a local volume name, only \
+             \"[a-zA-Z0-9][a-zA-Z0-9_.-]\" are allowed. If you intended to pass a host directory, use \
+             absolute path"
+        ),
+    ))
+}
+
+/// `[a-zA-Z0-9][a-zA-Z0-9_.-]+`
+pub(super) fn is_name(name: &str) -> bool {
+    name.len() > 1
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
+}
+
+/// The name and the settings that a mount of `HostConfig` gives its volume.
+fn wish<'h>(host: &'h Value, mount: &Mount) -> (String, &'h Value, &'h Value) {
+    const NONE: &Value = &Value::Null;
+    let mut long = host["Mounts"].as_array().into_iter().flatten();
+    let options = long
+        .find(|one| text(one, "Target") == mount.target)
+        .map_or(NONE, |one| &one["VolumeOptions"]);
+    let name = mount.name.clone().unwrap_or_default();
+    (
+        name,
+        &options["DriverConfig"]["Options"],
+        &options["Labels"],
+    )
+}

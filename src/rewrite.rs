@@ -1,0 +1,11 @@
+//! The two rewrites of a Compose file, and what the literal one damages and loses.
+//!
+//! Invariant: pure, text to text.
+#![deny(clippy::disallowed_methods)]
+
+pub mod damage;
+pub mod env;
+mod env_files;
+pub mod faithful;
+pub mod literal;
+pub mod loss;

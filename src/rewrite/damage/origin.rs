@@ -1,0 +1,57 @@
+//! From the bytes of the literal rewrite's result back to those of the original.
+
+use std::ops::Range;
+
+use crate::rewrite::literal::{Edit, Edits};
+
+/// Where each byte of a result comes from.
+pub(super) struct Origin {
+    /// From `.0` in the result on, bytes come from `.1` in the original on.
+    pieces: Vec<(usize, usize)>,
+    length: usize,
+}
+
+impl Origin {
+    pub(super) fn new(original: &str, stack_dir: &str) -> Self {
+        let mut pieces = vec![(0, 0)];
+        let mut result = 0;
+        let mut done = 0;
+        for edit in Edits::new(original) {
+            match edit {
+                Edit::Delete(line) => {
+                    result += line.start - done;
+                    done = line.end;
+                }
+                Edit::Replace { dot } => {
+                    result += dot - done;
+                    pieces.push((result, dot));
+                    result += stack_dir.len();
+                    done = dot + 1;
+                }
+            }
+            pieces.push((result, done));
+        }
+        Self {
+            pieces,
+            length: original.len(),
+        }
+    }
+
+    /// The byte of the original that a byte of the result comes from; for the directory, the dot.
+    pub(super) fn of(&self, offset: usize) -> usize {
+        let after = self.pieces.partition_point(|piece| piece.0 <= offset);
+        let (result, original) = self.pieces[after.saturating_sub(1)];
+        // A piece ends where the next one starts: what is inserted is longer than the dot it is for.
+        let end = self.pieces.get(after).map_or(self.length, |next| next.1);
+        (original + offset - result).min(end)
+    }
+
+    /// The bytes of the original that a range of the result comes from, deleted ones between included.
+    pub(super) fn of_range(&self, range: &Range<usize>) -> Range<usize> {
+        let start = self.of(range.start);
+        if range.is_empty() {
+            return start..start;
+        }
+        start..(self.of(range.end - 1) + 1).max(start)
+    }
+}

@@ -1,0 +1,332 @@
+//! The original and the result side by side, node by node.
+//!
+//! Collections are first taken pair by pair, which is all there is to do for a text without damage. Only
+//! where that fails are their members aligned by where they stood in the original.
+
+use std::{iter, ops::Range};
+
+use super::{Damage, DamageKind, MOST, origin::Origin};
+use crate::rewrite::env_files::{DeletedLines, EnvFileKey, Part, env_file_keys};
+use composefile::document::{Document, Entry, Kind, Node};
+
+/// Every place where `result` is not what the contract wants made of `original`; at most [`MOST`].
+pub(super) fn differences(
+    original: &Document<'_>,
+    result: &Document<'_>,
+    stack_dir: &str,
+) -> Vec<Damage> {
+    let mut walk = Walk {
+        original,
+        origin: Origin::new(original.text(), stack_dir),
+        stack_dir,
+        report: Report::new(original),
+        ahead: Vec::new(),
+    };
+    match (original.root(), result.root()) {
+        (Some(before), Some(after)) => walk.run(before, after),
+        (Some(before), None) => walk.report.gone(before),
+        // Deleting and replacing bring no node to a text that has none.
+        (None, _) => {}
+    }
+    walk.report.damages
+}
+
+struct Walk<'d> {
+    original: &'d Document<'d>,
+    origin: Origin,
+    stack_dir: &'d str,
+    report: Report<'d>,
+    /// What is still to be compared.
+    ahead: Vec<(Node<'d>, Node<'d>, Part)>,
+}
+
+impl<'d> Walk<'d> {
+    fn run(&mut self, before: Node<'d>, after: Node<'d>) {
+        self.ahead.push((before, after, Part::Root));
+        while let Some((before, after, part)) = self.ahead.pop() {
+            if self.report.is_full() {
+                return;
+            }
+            self.compare(before, after, part);
+        }
+    }
+
+    fn compare(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
+        let same = match (before.kind(), after.kind()) {
+            _ if !self.same_tag(before, after) => false,
+            (Kind::Scalar(_), Kind::Scalar(_)) => self.same_scalar(before, after),
+            (Kind::Alias, Kind::Alias) => self.same_target(before, after),
+            (Kind::Mapping(_), Kind::Mapping(_)) => {
+                self.mappings(before, after, part);
+                true
+            }
+            (Kind::Sequence(_), Kind::Sequence(_)) => {
+                self.sequences(before, after, part);
+                true
+            }
+            (Kind::Mapping(_), Kind::Scalar(_)) if after.is_null() => {
+                return self.report.emptied(before, part);
+            }
+            _ => false,
+        };
+        if !same {
+            let from = self.origin.of_range(&after.span());
+            self.report.differs(before, from);
+        }
+    }
+
+    fn same_tag(&self, before: Node<'_>, after: Node<'_>) -> bool {
+        match (before.tag(), after.tag()) {
+            (Some(before), Some(after)) => is_replaced(before, after, self.stack_dir),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    fn same_scalar(&self, before: Node<'_>, after: Node<'_>) -> bool {
+        let (Some((old, _)), Some((new, _))) = (before.scalar(), after.scalar()) else {
+            return false;
+        };
+        is_replaced(old, new, self.stack_dir) && before.scalar_type() == after.scalar_type()
+    }
+
+    /// Aliases are the same where their targets stood at the same place; the walk compares the targets.
+    fn same_target(&self, before: Node<'_>, after: Node<'_>) -> bool {
+        let target = before.resolved().span();
+        let from = self.origin.of(after.resolved().span().start);
+        target.start <= from && from <= target.end
+    }
+
+    fn mappings(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
+        if self.entries_agree(before, after, part) {
+            let kept = kept_entries(before, part);
+            self.ahead.extend(
+                iter::zip(kept, after.own_entries())
+                    .map(|(old, new)| (old.value, new.value, part.below(&old))),
+            );
+        } else {
+            self.align_entries(before, after, part);
+        }
+    }
+
+    /// Whether the keys are those that should be there, in their order.
+    fn entries_agree(&self, before: Node<'_>, after: Node<'_>, part: Part) -> bool {
+        let mut kept = kept_entries(before, part);
+        let mut found = after.own_entries();
+        loop {
+            match (kept.next(), found.next()) {
+                (Some(old), Some(new)) if self.same_key(old.key, new.key) => {}
+                (None, None) => return true,
+                _ => return false,
+            }
+        }
+    }
+
+    /// Keys that are collections are taken for different, so that they are aligned and then walked.
+    fn same_key(&self, before: Node<'_>, after: Node<'_>) -> bool {
+        match (before.kind(), after.kind()) {
+            (Kind::Scalar(_), Kind::Scalar(_)) => {
+                self.same_tag(before, after) && self.same_scalar(before, after)
+            }
+            (Kind::Alias, Kind::Alias) => self.same_target(before, after),
+            _ => false,
+        }
+    }
+
+    fn align_entries(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
+        let mut found = after.own_entries().peekable();
+        for old in before.own_entries() {
+            let place = old.key.span();
+            while let Some(new) = found.next_if(|new| self.start(new.key) < place.start) {
+                self.extra(before, new.key);
+            }
+            let here = found.next_if(|new| self.start(new.key) <= place.end);
+            match (part.is_env_file(&old), here) {
+                (true, Some(_)) => self.report.stays(old.key),
+                (true, None) => {}
+                (false, None) => self.report.gone(old.key),
+                (false, Some(new)) => {
+                    self.ahead.push((old.key, new.key, Part::Other));
+                    self.ahead.push((old.value, new.value, part.below(&old)));
+                }
+            }
+        }
+        for new in found {
+            self.extra(before, new.key);
+        }
+    }
+
+    fn sequences(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
+        let same_count = before.own_items().count() == after.own_items().count();
+        let mut found = after.own_items().peekable();
+        for old in before.own_items() {
+            let place = old.span();
+            while let Some(new) = found.next_if(|&new| !same_count && self.start(new) < place.start)
+            {
+                self.extra(before, new);
+            }
+            match found.next_if(|&new| same_count || self.start(new) <= place.end) {
+                Some(new) => self.ahead.push((old, new, part.item())),
+                None => self.report.gone(old),
+            }
+        }
+        for new in found {
+            self.extra(before, new);
+        }
+    }
+
+    /// Where a node of the result stood in the original.
+    fn start(&self, after: Node<'_>) -> usize {
+        self.origin.of(after.span().start)
+    }
+
+    /// A member of the result's collection that the original's does not have.
+    fn extra(&mut self, before: Node<'d>, after: Node<'d>) {
+        let from = self.origin.of_range(&after.span());
+        self.report
+            .extra(before, self.original.line(from.start), from);
+    }
+}
+
+/// The entries that the contract keeps.
+fn kept_entries(node: Node<'_>, part: Part) -> impl Iterator<Item = Entry<'_>> {
+    node.own_entries()
+        .filter(move |entry| !part.is_env_file(entry))
+}
+
+/// Whether `after` is `before` with every `./` replaced, without making the replaced text.
+fn is_replaced(before: &str, after: &str, stack_dir: &str) -> bool {
+    let mut after = Some(after);
+    let mut done = 0;
+    for (dot, _) in before.match_indices("./") {
+        let kept = after.and_then(|rest| rest.strip_prefix(&before[done..dot]));
+        after = kept.and_then(|rest| rest.strip_prefix(stack_dir));
+        done = dot + 1;
+    }
+    after == Some(&before[done..])
+}
+
+/// Finds the words for a difference.
+struct Report<'d> {
+    original: &'d Document<'d>,
+    deleted: DeletedLines,
+    /// The `env_file` keys of which something is left over.
+    left_over: Vec<EnvFileKey<'d>>,
+    damages: Vec<Damage>,
+}
+
+impl<'d> Report<'d> {
+    fn new(original: &'d Document<'d>) -> Self {
+        let deleted = DeletedLines::of(original.text());
+        let is_left_over = |entry: &EnvFileKey<'_>| {
+            deleted.hold(entry.key.span().start)
+                && deleted
+                    .first_left(original.text(), &entry.value.span())
+                    .is_some()
+        };
+        let left_over = env_file_keys(original)
+            .into_iter()
+            .filter(is_left_over)
+            .collect();
+        Self {
+            original,
+            deleted,
+            left_over,
+            damages: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, line: usize, kind: DamageKind) {
+        self.damages.push(Damage { line, kind });
+    }
+
+    /// Whether there is enough to say; finding the words costs time.
+    fn is_full(&self) -> bool {
+        self.damages.len() >= MOST
+    }
+
+    /// Nothing of the result stands where `before` stood.
+    fn gone(&mut self, before: Node<'_>) {
+        if self.is_full() {
+            return;
+        }
+        let path = path_of(before);
+        self.add(before.line(), DamageKind::Deleted { path });
+    }
+
+    fn stays(&mut self, key: Node<'_>) {
+        if self.is_full() {
+            return;
+        }
+        let path = path_of(key);
+        self.add(key.line(), DamageKind::EnvFileStays { path });
+    }
+
+    /// A mapping became null: because all of it was `env_file`, or because of what else was deleted.
+    fn emptied(&mut self, before: Node<'_>, part: Part) {
+        let path = path_of(before);
+        let other = before.own_entries().find(|entry| !part.is_env_file(entry));
+        match other {
+            Some(entry) => self.gone(entry.key),
+            None => self.add(before.line(), DamageKind::Emptied { path }),
+        }
+    }
+
+    /// `before` reads otherwise now; `from` is what of the original it is read from.
+    fn differs(&mut self, before: Node<'_>, from: Range<usize>) {
+        if self.is_full() {
+            return;
+        }
+        let path = path_of(before);
+        if let Some(entry) = self.left_over_in(&from) {
+            self.left(entry, &from, path);
+        } else if let Some(line) = self.deleted.first_in(&before.span()) {
+            self.add(self.original.line(line.start), DamageKind::Deleted { path });
+        } else {
+            self.add(before.line(), DamageKind::Changed { path });
+        }
+    }
+
+    /// The collection `before` has a member more, read from `from`.
+    fn extra(&mut self, before: Node<'_>, line: usize, from: Range<usize>) {
+        if self.is_full() {
+            return;
+        }
+        let path = path_of(before);
+        match self.left_over_in(&from) {
+            Some(entry) => self.left(entry, &from, path),
+            None => self.add(line, DamageKind::Changed { path }),
+        }
+    }
+
+    fn left(&mut self, entry: EnvFileKey<'_>, from: &Range<usize>, path: String) {
+        let value = entry.value.span();
+        let shared = value.start.max(from.start)..value.end;
+        let first = self.deleted.first_left(self.original.text(), &shared);
+        let line = self.original.line(first.unwrap_or(shared.start));
+        self.add(
+            line,
+            DamageKind::LeftOver {
+                of: entry.key.path(),
+                became_part_of: Some(path),
+            },
+        );
+    }
+
+    fn left_over_in(&self, from: &Range<usize>) -> Option<EnvFileKey<'d>> {
+        let overlaps = |entry: &&EnvFileKey<'_>| {
+            let value = entry.value.span();
+            value.start < from.end && from.start < value.end
+        };
+        self.left_over.iter().find(overlaps).copied()
+    }
+}
+
+fn path_of(node: Node<'_>) -> String {
+    let path = node.path();
+    if path.is_empty() {
+        "the top level".to_owned()
+    } else {
+        path
+    }
+}

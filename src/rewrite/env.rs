@@ -1,0 +1,181 @@
+//! Both readings of `.env`: the contract's (C41–C43) here, compose's own in [`compose_dotenv`].
+//!
+//! Invariant: a value is in no error, no warning and no `Debug`.
+#![deny(clippy::disallowed_methods)]
+
+use crate::model::Variable;
+
+/// What the contract reads from a `.env`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContractEnv {
+    /// In the order of the file, duplicates kept.
+    pub variables: Vec<Variable>,
+    /// What is worth a word, in the order of the file.
+    pub warnings: Vec<EnvWarning>,
+}
+
+/// Something odd about a line; never its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EnvWarning {
+    /// C43
+    #[error("line {line} has no `=` and is ignored")]
+    NoEquals {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// C42 trims nothing, so the mark becomes part of the first name.
+    #[error("the file starts with a byte order mark, which becomes part of the first name")]
+    ByteOrderMark,
+}
+
+/// `stack.env` as the manager writes it: one `NAME=VALUE` a line (M07).
+pub fn stack_env(variables: &[Variable]) -> String {
+    let parts = variables
+        .iter()
+        .flat_map(|entry| [&entry.name, "=", &entry.value, "\n"]);
+    parts.collect()
+}
+
+/// Reads the text of a `.env` as the contract does.
+///
+/// A line ends at LF or CRLF; a CR anywhere else stays in the value, also at the end of the file. A line
+/// of nothing but ASCII blanks is blank. A BOM stays where it is: it is part of the first name, and a
+/// comment behind it is none.
+pub fn contract_env(text: &str) -> ContractEnv {
+    let mut env = ContractEnv::default();
+    if text.starts_with('\u{feff}') {
+        env.warnings.push(EnvWarning::ByteOrderMark);
+    }
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let line = without_end(line);
+        if is_ignored(line) {
+            continue;
+        }
+        match line.split_once('=') {
+            Some((name, value)) => env.variables.push(Variable {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            }),
+            None => env.warnings.push(EnvWarning::NoEquals { line: index + 1 }),
+        }
+    }
+    env
+}
+
+fn without_end(line: &str) -> &str {
+    match line.strip_suffix('\n') {
+        Some(content) => content.strip_suffix('\r').unwrap_or(content),
+        None => line,
+    }
+}
+
+/// C41
+fn is_ignored(line: &str) -> bool {
+    let content = line.trim_start_matches([' ', '\t', '\u{b}', '\u{c}', '\r']);
+    content.is_empty() || content.starts_with('#')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{EnvWarning, contract_env};
+
+    fn read(text: &str) -> Vec<(String, String)> {
+        let env = contract_env(text);
+        env.variables
+            .into_iter()
+            .map(|variable| (variable.name, variable.value))
+            .collect()
+    }
+
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        assert_eq!(read(text), expected, "{text:?}");
+    }
+
+    #[test]
+    fn c41_blank_lines_and_comments_are_ignored() {
+        check("", &[]);
+        check("\n \t\n\r\n# A=1\n  #B=2\n\t# c\r\nC=3", &[("C", "3")]);
+        check("\u{b}\u{c}\n", &[]);
+    }
+
+    #[test]
+    fn c42_nothing_is_trimmed_or_unquoted() {
+        check("A=1=2==\n", &[("A", "1=2==")]);
+        check(" A = 'x' # y \n", &[(" A ", " 'x' # y ")]);
+        check(
+            "export A=\"1\"\nA=2\nA=2\n",
+            &[("export A", "\"1\""), ("A", "2"), ("A", "2")],
+        );
+        check("=x\n==\nA=\n", &[("", "x"), ("", "="), ("A", "")]);
+        check("A=#\nA#=1\n", &[("A", "#"), ("A#", "1")]);
+    }
+
+    #[test]
+    fn c42_a_line_ends_at_lf_or_crlf() {
+        check("A=1\r\nB=2\n", &[("A", "1"), ("B", "2")]);
+        check("A=1\rB=2\r\r\nC=3\r", &[("A", "1\rB=2\r"), ("C", "3\r")]);
+    }
+
+    #[test]
+    fn c43_a_line_without_equals_is_a_warning_without_its_text() {
+        let env = contract_env("A=1\n\nsecret\nB=2\nsecret");
+        assert_eq!(env.variables.len(), 2);
+        let shown: Vec<_> = env.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "line 3 has no `=` and is ignored",
+                "line 5 has no `=` and is ignored"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_byte_order_mark_stays() {
+        check("\u{feff}A=1\n", &[("\u{feff}A", "1")]);
+        let env = contract_env("\u{feff}# c\n");
+        assert_eq!(
+            env.warnings,
+            [EnvWarning::ByteOrderMark, EnvWarning::NoEquals { line: 1 }]
+        );
+    }
+
+    #[test]
+    fn debug_shows_no_value() {
+        let env = contract_env("TOKEN=hunter2hunter2\n");
+        let shown = format!("{env:?}");
+        assert!(
+            shown.contains("TOKEN") && !shown.contains("hunter2"),
+            "{shown}"
+        );
+    }
+
+    proptest! {
+        /// Every line is an entry, a warning or ignored, and no byte of an entry is lost.
+        #[test]
+        fn every_line_is_accounted_for(lines in prop::collection::vec("[ -~ä\t\r]{0,8}", 0..10)) {
+            let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+            let env = contract_env(&text);
+            let mut expected = Vec::new();
+            for line in &lines {
+                let line = line.strip_suffix('\r').unwrap_or(line);
+                let first = line.chars().find(|c| !c.is_ascii_whitespace());
+                if first.is_some_and(|c| c != '#') && line.contains('=') {
+                    expected.push(line.to_owned());
+                }
+            }
+            let found: Vec<_> = env
+                .variables
+                .iter()
+                .map(|variable| format!("{}={}", variable.name, variable.value))
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

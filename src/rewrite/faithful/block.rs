@@ -1,0 +1,51 @@
+//! Where a block scalar (`|`, `>`) is written: its header stands on a line of its own in front of its span.
+#![deny(clippy::disallowed_methods)]
+
+use std::ops::Range;
+
+use composefile::document::{Kind, Node, Style};
+
+/// The header's bytes, `|` or `>` with what belongs to it; `None` for any other node.
+pub(super) fn header(node: Node<'_>) -> Option<Range<usize>> {
+    if !matches!(node.kind(), Kind::Scalar(Style::Literal | Style::Folded)) {
+        return None;
+    }
+    let text = node.document().text();
+    // What is written before it: its key, or something that may stand on the same line.
+    let before = node.before()?;
+    let from = if before.holds(node) {
+        before.span().start
+    } else {
+        before.span().end
+    };
+    let region = text.get(from..node.span().start)?.trim_end();
+    let line = from + region.rfind('\n').map_or(0, |at| at + 1);
+    let written = &text[line..from + region.len()];
+    written.match_indices(['|', '>']).find_map(|(at, _)| {
+        let rest = &written[at + 1..];
+        let length = rest
+            .bytes()
+            .take_while(|byte| matches!(byte, b'+' | b'-' | b'1'..=b'9'))
+            .count();
+        let behind = rest[length..].trim_start();
+        let stands_alone = written[..at].is_empty() || written[..at].ends_with([' ', '\t']);
+        let is_header = stands_alone && (behind.is_empty() || behind.starts_with('#'));
+        is_header.then(|| line + at..line + at + 1 + length)
+    })
+}
+
+/// What stands behind the header on its line: nothing, or a comment.
+pub(super) fn behind(node: Node<'_>, header: &Range<usize>) -> String {
+    let text = node.document().text();
+    let line = text[header.end..].lines().next().unwrap_or_default();
+    line.trim_end().to_owned()
+}
+
+/// The first byte of a node with its anchor, its tag and its header.
+pub(super) fn start(node: Node<'_>) -> usize {
+    let header = header(node).map(|header| header.start);
+    let properties = [node.anchor_span(), node.tag_span()];
+    let properties = properties.into_iter().flatten().map(|span| span.start);
+    let first = properties.chain(header).min();
+    first.map_or(node.span().start, |first| first.min(node.span().start))
+}

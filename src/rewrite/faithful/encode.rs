@@ -1,0 +1,137 @@
+//! What a variable has to look like in `stack.env`, for compose to read its value again (M08, N11).
+#![deny(clippy::disallowed_methods)]
+
+use crate::rewrite::env::contract_env;
+use composefile::dotenv::compose_dotenv;
+
+/// The text behind `NAME=` that compose reads as `value`: as it is where that is safe, else quoted as
+/// N11 says.
+pub fn encoded(name: &str, value: &str) -> String {
+    if is_plain(value) && reads_as(name, value, value) {
+        return value.to_owned();
+    }
+    quoted(value)
+}
+
+/// The entries of a `.env` whose text can go on as it is, by name: one line, nothing to replace, the
+/// same to every compose.
+pub(super) fn kept<'t>(text: &'t str, values: &[(String, String)]) -> Vec<Option<&'t str>> {
+    let mut written = std::collections::HashMap::new();
+    let mut at = 0;
+    let mut lines = Vec::new();
+    for line in text.split_inclusive('\n') {
+        lines.push(&text[at..at + line.len()]);
+        at += line.len();
+    }
+    for line in lines {
+        let line = line.trim_end_matches(['\n', '\r']);
+        if contract_env(line).variables.len() == 1
+            && let Some((name, raw)) = line.split_once('=')
+        {
+            // A name that stands twice is read once, with its last value.
+            written.insert(name, raw);
+        }
+    }
+    let raw = |(name, value): &(String, String)| {
+        let raw = *written.get(name.as_str())?;
+        (may_stay(raw) && reads_as(name, raw, value)).then_some(raw)
+    };
+    values.iter().map(raw).collect()
+}
+
+fn may_stay(raw: &str) -> bool {
+    if raw.starts_with('\'') {
+        return raw.ends_with('\'') && !raw.contains(['\\', '\r']);
+    }
+    !raw.contains(['$', '#', '\\', '\r']) && raw.trim() == raw
+}
+
+fn is_plain(value: &str) -> bool {
+    !value.contains(['$', '#', '\\', '\'', '"', '\n', '\r', '`']) && value.trim() == value
+}
+
+fn quoted(value: &str) -> String {
+    let backslashes = value.len() - value.trim_end_matches('\\').len();
+    // A backslash right before the closing quote would escape it.
+    if !value.contains('\'') && backslashes.is_multiple_of(2) {
+        return format!("'{value}'");
+    }
+    let mut out = String::with_capacity(value.len() + 2);
+    out.push('"');
+    for c in value.chars() {
+        if matches!(c, '\\' | '"' | '$') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out.push('"');
+    out
+}
+
+fn reads_as(name: &str, raw: &str, value: &str) -> bool {
+    let line = format!("{name}={raw}\n");
+    // Whatever else is set there, also to a name behind a closing quote.
+    compose_dotenv(&line, &|_| Some(format!("not {value}")))
+        .is_ok_and(|read| matches!(&read[..], [(n, v)] if n == name && v == value))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{encoded, kept};
+    use composefile::dotenv::compose_dotenv;
+
+    #[test]
+    fn n11() {
+        for (value, expected) in [
+            ("plain value", "plain value"),
+            ("", ""),
+            ("a#b", "'a#b'"),
+            ("x # y $HOME", "'x # y $HOME'"),
+            ("l1\nl2", "'l1\nl2'"),
+            ("it's \"$5\" \\", "\"it's \\\"\\$5\\\" \\\\\""),
+            ("end\\", "\"end\\\\\""),
+            (" x ", "' x '"),
+            ("{\"a\":1}", "'{\"a\":1}'"),
+        ] {
+            assert_eq!(encoded("A", value), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_safe_stays_as_written() {
+        let text =
+            "A=\"x y\"\nB='$1'\nC=x # c\nexport D=1\nE=1\nE='2'\nF: 3\nG=\"a\nb\"\nH=\"1\"H\n";
+        let values = compose_dotenv(text, &|_| None).expect("read");
+        assert_eq!(
+            kept(text, &values),
+            [
+                Some("\"x y\""),
+                Some("'$1'"),
+                None,
+                None,
+                Some("'2'"),
+                None,
+                None,
+                None
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_arrives(values in prop::collection::vec("([ -~\n\r\tä]|[\\\\'\"$#{}])*", 1..6)) {
+            let text: String = values
+                .iter()
+                .enumerate()
+                .map(|(at, value)| format!("V{at}={}", encoded("V", value)))
+                .collect::<Vec<_>>()
+                .join("\n")
+                + "\n";
+            let read = compose_dotenv(&text, &|_| None).expect("read");
+            let read: Vec<_> = read.into_iter().map(|(_, value)| value).collect();
+            prop_assert_eq!(read, values);
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! Walks through a text and names what of it is lost.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
+
+use super::{
+    FileUse, Owner, TextLoss, TextLossKind,
+    both::{Both, Change},
+};
+use crate::rewrite::{env_files::DeletedLines, faithful::read_over};
+use composefile::{
+    document::{Entry, Node, NodeId, NodeMap, NodeSet},
+    places::{self, Role},
+    reader::Reader,
+    services::{
+        EnvFile, MountSpec, NamedPath, Service, includes, is_remote_context, split_at_colons,
+    },
+};
+
+/// What of a service is not read text by text.
+const READ_APART: [&str; 6] = [
+    "build",
+    "env_file",
+    "environment",
+    "extends",
+    "label_file",
+    "volumes",
+];
+
+/// Lists of which a service that extends another one keeps its own only.
+const OVERRIDDEN: [&str; 3] = ["command", "entrypoint", "test"];
+
+pub(super) struct Finder<'d, 'a> {
+    both: Both<'d, 'a>,
+    deleted: DeletedLines,
+    /// How compose reads the paths of what is looked at.
+    roles: NodeMap<Role>,
+    /// What is looked at.
+    owner: Owner,
+    service: Option<Service<'d>>,
+    found: Vec<TextLoss>,
+    /// Texts that are no path, said after what is.
+    texts: Vec<(Node<'d>, TextLossKind)>,
+}
+
+impl<'d, 'a> Finder<'d, 'a> {
+    pub(super) fn new(both: Both<'d, 'a>) -> Self {
+        Self {
+            deleted: DeletedLines::of(both.here.document.text()),
+            both,
+            roles: NodeMap::default(),
+            owner: Owner::File,
+            service: None,
+            found: Vec::new(),
+            texts: Vec::new(),
+        }
+    }
+
+    fn here(&self) -> &Reader<'d, 'a> {
+        &self.both.here
+    }
+
+    pub(super) fn losses(mut self) -> Vec<TextLoss> {
+        for service in self.here().services.clone() {
+            self.owner = Owner::Service(service.name.to_owned());
+            self.service = Some(service);
+            self.service(service);
+            self.say_texts();
+        }
+        self.service = None;
+        self.rest();
+        self.found
+    }
+
+    fn service(&mut self, service: Service<'d>) {
+        let chain = self.here().chain(service);
+        let here = |name: &str| self.here().here(name);
+        let places = chain.iter().map(|&one| places::of_service(one, &here));
+        self.roles = roles(places.flatten());
+        self.env_files(&chain);
+        self.profiles(&chain);
+        self.environment(&chain);
+        self.mounts(&chain);
+        for (entry, layers) in members(&chain.iter().map(|one| one.node).collect::<Vec<_>>()) {
+            if !entry
+                .name()
+                .is_some_and(|name| READ_APART.contains(&name) || name.starts_with("x-"))
+            {
+                self.key(entry.key);
+                self.below(layers);
+            }
+        }
+        if let Some(file) = service.extends_file() {
+            self.unreadable(file, FileUse::Extends);
+        }
+        self.build(&chain);
+        for file in chain.iter().flat_map(Service::label_files) {
+            self.unreadable(file, FileUse::LabelFile);
+        }
+    }
+
+    fn rest(&mut self) {
+        let document = self.here().document;
+        self.owner = Owner::File;
+        for file in includes(document) {
+            self.unreadable(file, FileUse::Include);
+        }
+        self.beside();
+        self.project();
+        let Some(root) = document.root() else {
+            return;
+        };
+        let places = places::of_root(root, &|name| self.here().here(name));
+        self.roles = roles(places);
+        for section in root.entries() {
+            let owner: fn(String) -> Owner = match section.name() {
+                Some("services" | "include" | "name" | "version") => continue,
+                Some(name) if name.starts_with("x-") => continue,
+                Some("secrets") => Owner::Secret,
+                Some("configs") => Owner::Config,
+                Some("volumes") => Owner::Volume,
+                _ => |_| Owner::File,
+            };
+            for member in section.value.entries() {
+                self.owner = owner(member.name().unwrap_or_default().to_owned());
+                self.key(member.key);
+                self.below(vec![member.value]);
+                if let Some(node) = member.value.get("environment") {
+                    self.bare(node, node.as_str().unwrap_or_default());
+                }
+                self.say_texts();
+            }
+        }
+    }
+
+    /// What compose reads with this file.
+    fn beside(&mut self) {
+        for file in self.here().files() {
+            if file != self.here().context.file {
+                self.add(1, TextLossKind::Beside { file });
+            }
+        }
+    }
+
+    fn project(&mut self) {
+        let (here, there) = (self.here().project.clone(), self.both.there.project.clone());
+        if here != there {
+            let name = self.here().document.get("name");
+            self.add(
+                name.map_or(1, Node::line),
+                TextLossKind::Project { here, there },
+            );
+        }
+    }
+
+    /// An env file that stays in the text and need not be there is lost like one that goes.
+    fn env_files(&mut self, chain: &[Service<'d>]) {
+        let (mut lost, mut left) = (Vec::new(), Vec::new());
+        for service in chain {
+            let entry = service.node.entry("env_file");
+            let key_goes = entry.is_some_and(|entry| self.deleted.hold(entry.key.span().start));
+            for file in service.env_files() {
+                let goes = key_goes || self.deleted.hold(file.node.span().start);
+                if goes || !file.required {
+                    lost.push(file);
+                } else {
+                    left.push(file);
+                }
+            }
+        }
+        self.variables(chain, &lost);
+        for file in left {
+            let (path, node) = (file.path, file.node);
+            self.unreadable(NamedPath { path, node }, FileUse::EnvFile);
+        }
+    }
+
+    /// What goes with env files. A variable that `environment` names does not come from one, also where it is
+    /// bare; and the last file that sets it is the one it comes from.
+    fn variables(&mut self, chain: &[Service<'d>], files: &[EnvFile<'d>]) {
+        let mut known: HashMap<String, String> = HashMap::new();
+        let mut from: HashMap<String, usize> = HashMap::new();
+        let mut set = Vec::new();
+        for (at, file) in files.iter().enumerate() {
+            let lookup = |name: &str| known.get(name).cloned().or_else(|| self.here().here(name));
+            let read = self.read_env_file(file, &lookup);
+            for (name, value) in read.iter().flatten() {
+                from.insert(name.clone(), at);
+                known.insert(name.clone(), value.clone());
+            }
+            set.push(read);
+        }
+        let environment = chain.iter().flat_map(Service::environment);
+        let explicit: HashSet<&str> = environment.map(|entry| entry.name).collect();
+        for (at, (file, read)) in files.iter().zip(set).enumerate() {
+            let line = file.node.line();
+            let Some(variables) = read else {
+                let file = file.path.to_owned();
+                self.add(line, TextLossKind::UnknownVariables { file });
+                continue;
+            };
+            for (name, _) in variables {
+                if from.get(&name) == Some(&at) && !explicit.contains(name.as_str()) {
+                    let file = file.path.to_owned();
+                    self.add(line, TextLossKind::Variable { name, file });
+                }
+            }
+        }
+    }
+
+    /// What an env file sets, and nothing where it need not be there; `None` where nobody knows.
+    fn read_env_file(
+        &self,
+        file: &EnvFile<'d>,
+        lookup: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<Vec<(String, String)>> {
+        let path = self.here().base().local(&self.here().read(file.path).ok()?);
+        let Some(text) = self.here().env_file_text(&path) else {
+            let known =
+                path == self.here().own_env || self.here().context.env_files.contains_key(&path);
+            return (known && !file.required).then(Vec::new);
+        };
+        let read = read_over(text, file.format == Some("raw"), lookup, &|_| None).ok()?;
+        Some(
+            read.into_iter()
+                .filter(|(name, _)| !name.is_empty())
+                .collect(),
+        )
+    }
+
+    /// A service that only runs because of a profile that the shell names (M14).
+    fn profiles(&mut self, chain: &[Service<'d>]) {
+        let lists = chain.iter().filter_map(|one| one.node.get("profiles"));
+        let profiles: Vec<_> = lists
+            .flat_map(Node::items)
+            .filter_map(Node::as_str)
+            .collect();
+        let is_active = |reader: &Reader<'_, '_>| {
+            let active = reader.here("COMPOSE_PROFILES").unwrap_or_default();
+            let is_one = |profile: &&str| {
+                let profile = reader.read(profile).unwrap_or_default();
+                active.split(',').any(|one| one == "*" || one == profile)
+            };
+            profiles.iter().any(is_one)
+        };
+        if is_active(self.here()) && !is_active(&self.both.there) {
+            let line = chain.last().map_or(1, |service| service.node.line());
+            self.add(line, TextLossKind::Profiles);
+        }
+    }
+
+    /// The last entry of a name is the one that counts.
+    fn environment(&mut self, chain: &[Service<'d>]) {
+        let entries: Vec<_> = chain.iter().flat_map(Service::environment).collect();
+        let last: HashMap<&str, NodeId> = entries
+            .iter()
+            .map(|entry| (entry.name, entry.node.id()))
+            .collect();
+        for entry in entries {
+            if last.get(entry.name) != Some(&entry.node.id()) {
+                continue;
+            }
+            if entry.name.contains("./") {
+                self.replaced_in(entry.node);
+            }
+            match entry.value {
+                Some(value) => {
+                    let change = self.both.text(value, &Some);
+                    self.changed(entry.node, change);
+                }
+                None => self.bare(entry.node, entry.name),
+            }
+        }
+    }
+
+    /// A variable that is taken from where compose runs.
+    fn bare(&mut self, node: Node<'d>, name: &str) {
+        if self.both.differs(name) {
+            self.value(node, vec![name.to_owned()]);
+        }
+    }
+
+    /// The last mount of a target is the one that counts.
+    fn mounts(&mut self, chain: &[Service<'d>]) {
+        let volumes = chain.iter().filter_map(|one| one.node.get("volumes"));
+        let items: Vec<_> = volumes.flat_map(Node::items).collect();
+        let last: HashMap<_, _> = items
+            .iter()
+            .map(|item| (self.target(*item), item.id()))
+            .collect();
+        for item in items {
+            let target = self.target(item);
+            if target.is_none() || last.get(&target) == Some(&item.id()) {
+                self.below(vec![item]);
+            }
+        }
+    }
+
+    fn target(&self, item: Node<'d>) -> Option<String> {
+        let short = item.as_str().and_then(|text| self.here().read(text).ok());
+        match short {
+            Some(spec) => Some(MountSpec::parse(&spec)?.target.to_owned()),
+            None => self
+                .here()
+                .read(item.get("target")?.as_str()?)
+                .ok()
+                .map(Cow::into_owned),
+        }
+    }
+
+    fn build(&mut self, chain: &[Service<'d>]) {
+        let service = chain.iter().rev().find(|one| one.build().is_some());
+        for context in service.into_iter().flat_map(Service::build_contexts) {
+            self.unreadable(context, FileUse::Build);
+        }
+    }
+
+    /// Everything below a place, and below the same place of the services that are extended, outermost first.
+    fn below(&mut self, layers: Vec<Node<'d>>) {
+        let mut seen = NodeSet::default();
+        let mut ahead = vec![layers];
+        while let Some(mut layers) = ahead.pop() {
+            let Some(&top) = layers.last() else { continue };
+            if top.is_scalar() {
+                self.leaf(top);
+                continue;
+            }
+            if !seen.insert(top.resolved().id()) {
+                continue;
+            }
+            if top.is_mapping() {
+                for (entry, mut layers) in members(&layers) {
+                    self.key(entry.key);
+                    if entry.name().is_some_and(|name| OVERRIDDEN.contains(&name)) {
+                        layers = layers.split_off(layers.len() - 1);
+                    }
+                    ahead.push(layers);
+                }
+            } else {
+                layers.retain(|layer| layer.is_sequence());
+                let items = layers.into_iter().flat_map(Node::items);
+                ahead.extend(items.map(|item| vec![item]));
+            }
+        }
+    }
+
+    fn key(&mut self, key: Node<'d>) {
+        if key.scalar().is_some_and(|(name, _)| name.contains("./")) {
+            self.replaced_in(key);
+        }
+    }
+
+    fn leaf(&mut self, node: Node<'d>) {
+        let Some(text) = node.as_str() else { return };
+        match self.roles.get(&node.id()) {
+            None => {
+                let change = self.both.text(text, &Some);
+                self.changed(node, change);
+            }
+            Some(Role::Mount) => {
+                let (moves, change) = self.both.mount(text);
+                if moves {
+                    let written = match split_at_colons(text)[..] {
+                        [source, _] | [source, _, _] => source,
+                        _ => text,
+                    };
+                    self.moved(node, written);
+                }
+                self.changed(node, change);
+            }
+            Some(&role) => {
+                if self.both.path_moves(text, role) {
+                    self.moved(node, text);
+                }
+            }
+        }
+    }
+
+    fn changed(&mut self, node: Node<'d>, change: Change) {
+        if change.replaced {
+            self.replaced_in(node);
+        }
+        if !change.variables.is_empty() {
+            self.value(node, change.variables);
+        }
+    }
+
+    fn replaced_in(&mut self, node: Node<'d>) {
+        let place = self.place(node);
+        self.texts.push((node, TextLossKind::Replaced { place }));
+    }
+
+    fn value(&mut self, node: Node<'d>, variables: Vec<String>) {
+        let place = self.place(node);
+        self.texts
+            .push((node, TextLossKind::Value { place, variables }));
+    }
+
+    fn moved(&mut self, node: Node<'d>, path: &str) {
+        let kind = TextLossKind::Path {
+            path: path.to_owned(),
+            becomes: self.both.rewritten(path).into_owned(),
+        };
+        self.add(node.line(), kind);
+    }
+
+    fn unreadable(&mut self, named: NamedPath<'d>, named_by: FileUse) {
+        let is_remote = self
+            .here()
+            .read(named.path)
+            .is_ok_and(|path| is_remote_context(&path));
+        if !is_remote {
+            let path = named.path.to_owned();
+            self.add(
+                named.node.line(),
+                TextLossKind::Unreadable { path, named_by },
+            );
+        }
+    }
+
+    fn place(&self, node: Node<'d>) -> String {
+        let below = self
+            .service
+            .and_then(|service| Some((service.name, node.path_below(service.node)?)));
+        below.map_or_else(
+            || node.path(),
+            |(name, below)| format!("services.{name}.{below}"),
+        )
+    }
+
+    fn add(&mut self, line: usize, kind: TextLossKind) {
+        self.found.push(TextLoss {
+            owner: self.owner.clone(),
+            line,
+            kind,
+        });
+    }
+
+    fn say_texts(&mut self) {
+        let mut texts = std::mem::take(&mut self.texts);
+        texts.sort_by_key(|(node, _)| node.id());
+        for (node, kind) in texts {
+            self.add(node.line(), kind);
+        }
+    }
+}
+
+fn roles<'d>(places: impl IntoIterator<Item = (Node<'d>, Role)>) -> NodeMap<Role> {
+    let places = places.into_iter();
+    places.map(|(node, role)| (node.id(), role)).collect()
+}
+
+/// The entries of a mapping that comes on top of others: of each name the last entry, and every value.
+fn members<'d>(layers: &[Node<'d>]) -> Vec<(Entry<'d>, Vec<Node<'d>>)> {
+    let mut found: Vec<(Entry<'d>, Vec<Node<'d>>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (depth, layer) in layers.iter().enumerate() {
+        for entry in layer.entries() {
+            let name = entry.name().filter(|_| layers.len() > 1);
+            match name.and_then(|name| places.get(name)) {
+                Some(&at) if depth > 0 => {
+                    found[at].0 = entry;
+                    found[at].1.push(entry.value);
+                }
+                _ => {
+                    places.extend(name.map(|name| (name, found.len())));
+                    found.push((entry, vec![entry.value]));
+                }
+            }
+        }
+    }
+    found
+}

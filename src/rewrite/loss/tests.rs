@@ -1,0 +1,414 @@
+use proptest::prelude::*;
+
+use super::{Context, EnvFiles, losses};
+use composefile::document::Document;
+
+const ENV: &str = "TOKEN=t\nDATA=./data-of-mine\nMODE=m\nABS=/srv\nURL=https://x/y.git\n";
+
+fn shown(text: &str) -> Vec<String> {
+    shown_with(text, ENV)
+}
+
+fn shown_with(text: &str, env: &str) -> Vec<String> {
+    let app = "MODE=a\nAPP=1\n".to_owned();
+    let env_files = EnvFiles::from([
+        ("/s/web/app.env".to_owned(), Some(app)),
+        ("/s/web/none.env".to_owned(), None),
+    ]);
+    let context = Context {
+        stack_dir: "/s/web",
+        file: "docker-compose.yml",
+        env_file: ".env",
+        home: Some("/home/u"),
+        shell: &|name| match name {
+            "HOME" => Some("/home/u".to_owned()),
+            "USER" => Some("u".to_owned()),
+            "PWD" => Some("/s/web".to_owned()),
+            _ => None,
+        },
+        overrides: &[],
+        env_files: &env_files,
+    };
+    let document = Document::parse(text).expect(text);
+    losses(&document, Some(env), &context, "web")
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+fn of_web(lines: &str) -> Vec<String> {
+    let indented = lines.replace('\n', "\n    ");
+    shown(&format!("services:\n  web:\n    {indented}\n"))
+}
+
+#[test]
+fn variables_that_no_longer_arrive() {
+    assert_eq!(
+        of_web("image: i\nenv_file: .env"),
+        [
+            "service web: TOKEN no longer arrives (from .env)",
+            "service web: DATA no longer arrives (from .env)",
+            "service web: MODE no longer arrives (from .env)",
+            "service web: ABS no longer arrives (from .env)",
+            "service web: URL no longer arrives (from .env)",
+        ]
+    );
+    assert_eq!(
+        of_web("env_file: [.env, ./app.env]\nenvironment:\n  TOKEN: x\n  DATA:\n  ABS:\n  URL:"),
+        [
+            "service web: MODE no longer arrives (from ./app.env)",
+            "service web: APP no longer arrives (from ./app.env)",
+        ]
+    );
+    assert_eq!(
+        of_web("env_file: .env\nenvironment: [TOKEN, DATA=, 'MODE=${MODE}', ABS, URL]"),
+        [""; 0]
+    );
+}
+
+#[test]
+fn variables_through_a_fragment() {
+    let text = "x-base: &base\n  env_file: .env\nservices:\n  web:\n    <<: *base\n    environment: {TOKEN: x, MODE: y, ABS: , URL: }\n  api:\n    image: i\n";
+    assert_eq!(
+        shown(text),
+        ["service web: DATA no longer arrives (from .env)"]
+    );
+}
+
+#[test]
+fn env_files_that_nobody_can_read() {
+    assert_eq!(
+        of_web("env_file: [locked.env, none.env, unasked.env]"),
+        [
+            "service web: what locked.env sets no longer arrives; it cannot be read here",
+            "service web: what none.env sets no longer arrives; it cannot be read here",
+            "service web: what unasked.env sets no longer arrives; it cannot be read here",
+        ]
+    );
+    assert_eq!(
+        of_web("env_file:\n  - path: none.env\n    required: false"),
+        [""; 0]
+    );
+}
+
+#[test]
+fn env_files_that_stay_in_the_text() {
+    assert_eq!(
+        shown("services:\n  web: {image: i, env_file: .env}\n"),
+        ["service web: the manager must be able to read .env (env_file)"]
+    );
+    assert_eq!(
+        of_web(
+            "\"env_file\":\n  - .env\n  - ./app.env\nenvironment: {TOKEN: , DATA: , ABS: , URL: }"
+        ),
+        [
+            "service web: MODE no longer arrives (from .env)",
+            "service web: the manager must be able to read ./app.env (env_file)",
+        ]
+    );
+}
+
+#[test]
+fn paths_that_stay_where_they_are() {
+    for lines in [
+        "volumes: ['./a:/a', '/b:/b', 'data:/c', '/anon', './:/y']",
+        "volumes: ['${ABS}/a:/a', '${ABS:-../x}:/b', '${NONE:-./d}:/d', 'n:/n:/m', '/b/.hidden:/c']",
+        "volumes: [{type: bind, source: ./a, target: /a}, {type: volume, source: a/b, target: /b}]",
+        "volumes: ['a/b:/b', '${NONE:?no}:/x', '/anon/.x']",
+    ] {
+        assert_eq!(of_web(lines), [""; 0], "{lines}");
+    }
+}
+
+#[test]
+fn paths_that_lead_elsewhere() {
+    let elsewhere =
+        |path: &str| format!("service web: the manager looks for {path} in a folder of its own");
+    let becomes = |path: &str, other: &str| {
+        format!("service web: {path} becomes {other}, which is another place")
+    };
+    for (lines, expected) in [
+        ("volumes: ['../a:/a']", becomes("../a", "./s/web/a")),
+        (
+            "volumes: ['./../a:/a']",
+            becomes("./../a", "/s/web/./s/web/a"),
+        ),
+        ("volumes: ['././a:/a']", becomes("././a", "/s/web//s/web/a")),
+        ("volumes: ['.:/a']", elsewhere(".")),
+        ("volumes: ['..:/a']", elsewhere("..")),
+        ("volumes: ['.hidden/a:/a']", elsewhere(".hidden/a")),
+        ("volumes: ['~:/a']", elsewhere("~")),
+        ("volumes: ['~/a:/a:ro']", elsewhere("~/a")),
+        ("volumes: ['/a/./b:/a']", becomes("/a/./b", "/a//s/web/b")),
+        (
+            "volumes: ['/a/../b:/a']",
+            becomes("/a/../b", "/a/./s/web/b"),
+        ),
+        ("volumes: ['${DATA}/db:/a']", elsewhere("${DATA}/db")),
+        (
+            "volumes: ['${NONE:-../x}:/a']",
+            becomes("${NONE:-../x}", "${NONE:-./s/web/x}"),
+        ),
+        ("volumes: ['${PWD}/a:/a']", elsewhere("${PWD}/a")),
+        ("volumes: ['$HOME/a:/a']", elsewhere("$HOME/a")),
+        (
+            "volumes: [{type: bind, source: dir/f, target: /a}]",
+            elsewhere("dir/f"),
+        ),
+        (
+            "volumes: [{type: bind, source: ../f, target: /a}]",
+            becomes("../f", "./s/web/f"),
+        ),
+    ] {
+        assert_eq!(of_web(lines), [expected], "{lines}");
+    }
+}
+
+#[test]
+fn paths_outside_services() {
+    let text = "secrets: {a: {file: ./a}, b: {file: b.txt}}\nconfigs: {c: {file: ../c}, d: {content: x}}\nvolumes:\n  v: {driver: local, driver_opts: {type: none, o: bind, device: data}}\n  w: {driver_opts: {device: data}}\n  x:\n";
+    assert_eq!(
+        shown(text),
+        [
+            "secret b: the manager looks for b.txt in a folder of its own",
+            "config c: ../c becomes ./s/web/c, which is another place",
+            "volume v: the manager looks for data in a folder of its own",
+        ]
+    );
+}
+
+#[test]
+fn files_the_manager_must_read() {
+    assert_eq!(
+        of_web("build: .\nextends: {file: base.yml, service: x}\nlabel_file: ./l"),
+        [
+            "service web: the manager must be able to read base.yml (extends)",
+            "service web: the manager must be able to read . (build)",
+            "service web: the manager must be able to read ./l (label_file)",
+        ]
+    );
+    assert_eq!(
+        of_web("build: https://github.com/a/b.git\nextends: {service: x}"),
+        [""; 0]
+    );
+    assert_eq!(
+        of_web("build: {context: '${URL}', additional_contexts: {x: docker-image://a}}"),
+        [""; 0]
+    );
+    assert_eq!(
+        shown("include:\n  - ./a.yml\n  - path: [b.yml, 'oci://c']\n"),
+        [
+            "compose file: the manager must be able to read ./a.yml (include)",
+            "compose file: the manager must be able to read b.yml (include)",
+        ]
+    );
+}
+
+#[test]
+fn strings_that_are_no_paths_of_the_host() {
+    let replaced = |place: &str| {
+        format!("service web: `./` is replaced in {place}, which is no path of this host")
+    };
+    for (lines, place) in [
+        ("command: ./run", "services.web.command"),
+        ("entrypoint: [sh, ../x]", "services.web.entrypoint[1]"),
+        ("environment: {A: ./x}", "services.web.environment.A"),
+        ("environment: [A=./x]", "services.web.environment[0]"),
+        ("labels: {./k: v}", "services.web.labels../k"),
+        (
+            "healthcheck: {test: [CMD, ./x]}",
+            "services.web.healthcheck.test[1]",
+        ),
+        ("volumes: ['data:/a/./b']", "services.web.volumes[0]"),
+        ("volumes: ['./a:/a/../b']", "services.web.volumes[0]"),
+        (
+            "volumes: [{type: bind, source: ./a, target: /a/./b}]",
+            "services.web.volumes[0].target",
+        ),
+        (
+            "volumes: [{type: tmpfs, target: ./b}]",
+            "services.web.volumes[0].target",
+        ),
+    ] {
+        assert_eq!(of_web(lines), [replaced(place)], "{lines}");
+    }
+    let fragment =
+        "x-a: &a\n  command: ./x\nx-unused: ./y\nservices:\n  web: {<<: *a}\n  api: *a\n";
+    assert_eq!(
+        shown(fragment),
+        [
+            replaced("x-a.command"),
+            replaced("x-a.command").replace("web", "api")
+        ]
+    );
+    assert_eq!(
+        shown("configs: {c: {content: ./x}}\nnetworks: {n: {labels: [a=./b]}}\n").len(),
+        2
+    );
+}
+
+#[test]
+fn variables_that_the_manager_reads_otherwise() {
+    let other = |place: &str, names: &str| {
+        format!("service web: services.web.{place} gets another value, because of {names}")
+    };
+    for (lines, expected) in [
+        ("command: $HOME", other("command", "HOME")),
+        (
+            "labels: ['${USER}:${PWD:-x}']",
+            other("labels[0]", "USER, PWD"),
+        ),
+        ("environment: [USER]", other("environment[0]", "USER")),
+        ("environment: {HOME: }", other("environment.HOME", "HOME")),
+        ("volumes: ['${USER}_v:/v']", other("volumes[0]", "USER")),
+        ("image: ${IMAGE-$HOME}", other("image", "HOME")),
+    ] {
+        assert_eq!(of_web(lines), [expected], "{lines}");
+    }
+    for lines in ["command: $$HOME", "image: ${MODE-$HOME}", "command: $NONE"] {
+        assert_eq!(of_web(lines), [""; 0], "{lines}");
+    }
+    let text = "services:\n  web:\n    command: $A $B\n";
+    assert_eq!(
+        shown_with(text, "A: of yaml style\nB=\"x # y\"\n"),
+        [other("command", "A")]
+    );
+    let both = of_web("command: ./$HOME");
+    assert_eq!(both.len(), 2, "{both:?}");
+}
+
+#[test]
+fn an_env_that_the_manager_cannot_read() {
+    let text = "services:\n  web:\n    command: $A\n";
+    assert_eq!(
+        shown_with(text, "# c\nB=1\n\nA=\"l1\nl2\"\n"),
+        [
+            ".env: as it is sent the manager cannot read it, and deploys nothing: line 4: unterminated quoted value"
+        ]
+    );
+}
+
+#[test]
+fn what_makes_another_project_of_it() {
+    assert_eq!(
+        shown("name: shop\nservices:\n  web: {image: i}\n"),
+        [
+            "compose file: the project is shop here and web to the manager: other volumes and networks"
+        ]
+    );
+    assert_eq!(
+        shown_with(
+            "services:\n  web: {image: i}\n",
+            "COMPOSE_FILE=docker-compose.yml:more.yml\n"
+        ),
+        ["compose file: what more.yml says is not sent"]
+    );
+}
+
+#[test]
+fn what_a_service_extends() {
+    let text = "services:\n  base:\n    env_file: ./app.env\n    build: .\n    command: ./x\n    environment: {A: ./x, MODE: m}\n    volumes: ['../a:/a', '../b:/b']\n  web:\n    extends: base\n    command: x\n    environment: {A: x}\n    volumes: ['/b:/b']\n";
+    let of = |service: &str| {
+        let shown = shown(text).into_iter();
+        shown
+            .filter_map(|loss| Some(loss.strip_prefix(service)?.to_owned()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of("service web: "),
+        [
+            "APP no longer arrives (from ./app.env)",
+            "../a becomes ./s/web/a, which is another place",
+            "the manager must be able to read . (build)",
+        ]
+    );
+    assert_eq!(of("service base: ").len(), 6);
+}
+
+#[test]
+fn an_anchor_that_is_a_path_and_none() {
+    assert_eq!(
+        of_web("volumes: [{type: bind, source: &d ./d, target: /d}]\nlabels: {dir: *d}"),
+        ["service web: `./` is replaced in services.web.labels.dir, which is no path of this host"]
+    );
+}
+
+#[test]
+fn losses_never_show_a_value() {
+    let found = of_web("volumes: ['${DATA}:/d', '../${DATA}:/e']").join("\n");
+    assert!(
+        found.contains("${DATA}") && !found.contains("data-of-mine"),
+        "{found}"
+    );
+}
+
+#[test]
+fn losses_are_data() {
+    let document = Document::parse("services:\n  web:\n    volumes: [../a:/a]\n").expect("YAML");
+    let context = Context {
+        stack_dir: "/s",
+        file: "docker-compose.yml",
+        env_file: ".env",
+        home: None,
+        shell: &|_| None,
+        overrides: &[],
+        env_files: &EnvFiles::new(),
+    };
+    let json = serde_json::to_value(losses(&document, None, &context, "s")).expect("JSON");
+    assert_eq!(
+        json,
+        serde_json::json!([{"owner": {"service": "web"}, "line": 3, "kind": "path", "path": "../a", "becomes": "./s/a"}])
+    );
+}
+
+#[test]
+fn aliases_without_end_are_no_trouble() {
+    let text = "x: &x {command: [*x, ./a], <<: *x}\nservices:\n  web: *x\n";
+    assert_eq!(shown(text).len(), 2, "{:?}", shown(text));
+}
+
+/// A service out of lines that each lose something, in any order and of any shape.
+fn services_of_any_shape() -> impl Strategy<Value = String> {
+    let keys = vec![
+        "env_file",
+        "volumes",
+        "build",
+        "extends",
+        "label_file",
+        "environment",
+        "command",
+        "secrets",
+        "include",
+    ];
+    let values = vec![
+        ".env",
+        "./ä",
+        "../b",
+        "~",
+        "ü:/x",
+        "[./a:/b, ..]",
+        "*a",
+        "${A:-./b}:/c",
+        "${",
+        "{path: ./x, file: y, source: ä, type: bind, target: z}",
+    ];
+    let line = (prop::sample::select(keys), prop::sample::select(values))
+        .prop_map(|(key, value)| format!("{key}: {value}"));
+    prop::collection::vec(line, 0..6).prop_map(|lines| {
+        let body = lines.join("\n    ");
+        format!(
+            "x: &a {{<<: *a, k: [*a, ./y]}}\n{}\nservices:\n  web:\n    {body}\n",
+            lines.join("\n")
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_service_is_read(text in services_of_any_shape()) {
+        if Document::parse(&text).is_ok() {
+            let lines = text.lines().count();
+            prop_assert!(shown(&text).len() <= 20 * lines);
+        }
+    }
+}

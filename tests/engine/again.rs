@@ -1,0 +1,210 @@
+//! Restored where something is there already.
+
+use std::collections::BTreeMap;
+
+use rehearsal::{Call, Kind};
+
+use super::{
+    bench::{RECORD, Stack},
+    sameness::{assert_same, assert_same_networks, ids},
+};
+use crate::host::{IMAGE, PROJECT, docker};
+
+const THREE: &str = r#"services:
+  db:
+    image: $PROJECT
+    command: /bin/sleep 600
+    init: true
+    volumes: [/anonymous]
+    healthcheck: {test: [CMD, /bin/true], interval: 1s}
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    depends_on: {db: {condition: service_healthy}}
+    environment: {NAME: value}
+    tmpfs: [/scratch]
+    ports: ["127.0.0.1:$PORT:80"]
+  cron:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    network_mode: none
+networks:
+  default:
+    ipam: {config: [{subnet: $SUBNET.0/24}]}
+"#;
+
+fn three() -> Option<Stack> {
+    let stack = Stack::find()?;
+    stack.image();
+    stack.write(THREE);
+    stack.up();
+    stack.sh(
+        "db",
+        "echo imgvol > /imgvol/file; echo anonymous > /anonymous/file",
+    );
+    Some(stack)
+}
+
+/// Puts a sleeping container where one of the stack's was.
+fn put(stack: &Stack, name: &str, project: Option<&str>, options: &[&str], image: &str) -> String {
+    let (mark, label) = (
+        stack.host.mark(),
+        project.map(|project| format!("{PROJECT}={project}")),
+    );
+    let mut arguments = vec![
+        "run",
+        "-d",
+        "--name",
+        name,
+        "--network=none",
+        "--label",
+        &mark,
+    ];
+    if let Some(label) = &label {
+        arguments.extend(["--label", label]);
+    }
+    arguments.extend(options);
+    arguments.extend([image, "/bin/sleep", "600"]);
+    docker(&arguments)
+}
+
+#[test]
+fn restored_twice_nothing_changes() {
+    let Some(stack) = three() else { return };
+    let before = stack.containers();
+    stack.migrate();
+    stack.restore();
+    let (once, networks) = (stack.containers(), stack.networks());
+
+    stack.restore().says(&[
+        "the manager is as it was",
+        "3 of the containers are there as they were",
+        "3 containers are as they were, 3 of them running",
+    ]);
+
+    let twice = stack.containers();
+    assert_same(&before, &twice);
+    assert_eq!(ids(&once), ids(&twice));
+    // The very same, networks by id, nothing started again.
+    let started = |containers: &BTreeMap<_, serde_json::Value>| {
+        let started = containers
+            .values()
+            .map(|one| one["State"]["StartedAt"].to_string());
+        started.collect::<Vec<_>>()
+    };
+    assert_eq!(started(&once), started(&twice));
+    let ids = |networks: &[serde_json::Value]| networks[0]["Id"].clone();
+    assert_eq!(ids(&networks), ids(&stack.networks()));
+}
+
+#[test]
+fn what_is_there_as_it_was_is_only_started() {
+    let Some(stack) = three() else { return };
+    let before = stack.containers();
+    stack.migrate();
+    stack.restore();
+    let restored = stack.containers();
+    docker(&["stop", "-t1", &stack.name("db")]);
+    docker(&["rm", "-f", &stack.name("web")]);
+    docker(&["kill", &stack.name("cron")]);
+
+    stack
+        .restore()
+        .says(&["2 of the containers are there as they were"])
+        .hides("remove ");
+
+    let after = stack.containers();
+    assert_same(&before, &after);
+    let (restored, after) = (ids(&restored), ids(&after));
+    for service in ["db", "cron"] {
+        let name = stack.name(service);
+        assert_eq!(restored[name.as_str()], after[name.as_str()]);
+    }
+    assert_eq!(
+        stack.sh("db", "cat /imgvol/file /anonymous/file"),
+        "imgvol\nanonymous"
+    );
+}
+
+#[test]
+fn what_took_the_place_of_one_or_came_since_is_removed() {
+    let Some(stack) = three() else { return };
+    let (before, networks) = (stack.containers(), stack.networks());
+    stack.migrate();
+    stack.remove_networks();
+    let project = stack.host.project.clone();
+    // Another image; other settings; a service that was not there.
+    put(&stack, &stack.name("db"), Some(&project), &[], IMAGE);
+    put(
+        &stack,
+        &stack.name("cron"),
+        Some(&project),
+        &["--cpus=0.5"],
+        IMAGE,
+    );
+    put(
+        &stack,
+        &stack.name("new"),
+        Some(&project),
+        &["-v", "/anonymous"],
+        IMAGE,
+    );
+    let new = stack.containers()[&stack.name("new")]["Mounts"][0]["Name"].clone();
+
+    stack.restore().says(&["remove "]);
+
+    assert_same(&before, &stack.containers());
+    assert_same_networks(&networks, &stack.networks());
+    assert_eq!(
+        stack.sh("db", "cat /imgvol/file /anonymous/file"),
+        "imgvol\nanonymous"
+    );
+    // Volumes are never removed.
+    docker(&["volume", "inspect", new.as_str().unwrap()]);
+}
+
+#[test]
+fn another_ones_container_is_not_touched() {
+    for project in [None, Some("stacklift-test-other")] {
+        let Some(stack) = three() else { return };
+        let before = stack.containers();
+        stack.migrate();
+        let other = put(&stack, &stack.name("web"), project, &[], IMAGE);
+
+        let run = stack.run(&["restore", &stack.host.project]).code(1);
+        let whose = project.map_or("no stack".to_owned(), |other| format!("the stack {other}"));
+        run.says(&[
+            &format!("the container {} has the name", stack.name("web")),
+            &format!("belongs to {whose}"),
+            "nothing was touched",
+        ]);
+        assert!(stack.ids().is_empty());
+        assert_eq!(stack.rehearsal.world(|world| world.records.len()), 1);
+
+        docker(&["rm", "-f", &other]);
+        stack.restore();
+        assert_same(&before, &stack.containers());
+    }
+}
+
+#[test]
+fn an_untouched_stack_stays_untouched() {
+    let Some(stack) = three() else { return };
+    let before = stack.containers();
+    // The snapshot is there, and nothing happened after it.
+    let name = stack.host.project.as_str();
+    stack
+        .rehearsal
+        .world(|world| world.add_record(name, 1, RECORD));
+    stack
+        .rehearsal
+        .faults()
+        .once(Call::Delete, Kind::CloseBefore);
+    stack.run(&[name]).code(1).says(&["stacklift restore"]);
+    stack
+        .restore()
+        .says(&["3 of the containers are there as they were"]);
+    assert_eq!(ids(&before), ids(&stack.containers()));
+}

@@ -1,0 +1,393 @@
+//! One stack on the real engine, the embedded manager, and the real binary between them.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::ErrorKind,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use rehearsal::{Options, Rehearsal, World};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::host::{Compose, Host, IMAGE, PROJECT, attempt, docker};
+
+const KEY: &str = "ptr_engine-key-77ab10";
+
+/// The text of a record from before. What the embedded manager deploys of it is not on the real engine.
+pub const RECORD: &str = "services:\n  old:\n    image: busybox:1.36\n";
+
+/// A stack, gone at the end with everything that was made for it.
+pub struct Stack {
+    pub host: Host,
+    pub compose: Compose,
+    pub rehearsal: Rehearsal,
+    root: TempDir,
+    home: TempDir,
+    /// The volumes that its containers were seen to mount: anonymous ones have no label to find them by.
+    seen: RefCell<BTreeSet<String>>,
+}
+
+/// What a run of the binary came to.
+#[derive(Debug)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub said: String,
+}
+
+impl Stack {
+    /// A stack that is not started; `None` where there is no engine or no compose and none is required.
+    pub fn find() -> Option<Self> {
+        let host = Host::find()?;
+        let compose = Compose::find()?;
+        let mut world = World::new(KEY);
+        world.deploy_millis = None;
+        // The endpoint is this host's engine (B03).
+        world.engine.id = docker(&["info", "--format", "{{.ID}}"]);
+        for endpoint in world.endpoints.values_mut() {
+            endpoint.engine.clone_from(&world.engine.id);
+        }
+        // And has the networks that every engine has.
+        for network in &mut world.networks {
+            network.engine.clone_from(&world.engine.id);
+        }
+        let stack = Self {
+            host,
+            compose,
+            rehearsal: Rehearsal::start(world, &Options::default()).unwrap(),
+            root: tempfile::tempdir().unwrap(),
+            home: tempfile::tempdir().unwrap(),
+            seen: RefCell::default(),
+        };
+        fs::create_dir(stack.dir()).unwrap();
+        Some(stack)
+    }
+
+    /// The stack's directory.
+    pub fn dir(&self) -> PathBuf {
+        self.root.path().join(&self.host.project)
+    }
+
+    /// The state folder.
+    pub fn state(&self) -> PathBuf {
+        self.home.path().join("state")
+    }
+
+    /// Writes the compose file, with the image, the project and free subnets filled in.
+    pub fn write(&self, text: &str) {
+        let subnet = subnet();
+        let text = text
+            .replace("$IMAGE", IMAGE)
+            .replace("$PROJECT", &self.host.project)
+            .replace("$SUBNET", &subnet)
+            .replace("$PORT", &free_port().to_string());
+        fs::write(self.dir().join("docker-compose.yml"), &text).unwrap();
+        let dir = self.dir().to_str().unwrap().to_owned();
+        self.rehearsal.world(|world| {
+            world.add_stack(&dir, [("docker-compose.yml", text.as_str()), (".env", "")]);
+        });
+    }
+
+    /// Writes a file beside the compose file.
+    pub fn file(&self, name: &str, text: &str) {
+        let path = self.dir().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// An image of this test alone that declares the volume `/imgvol`. Whatever is mounted new at
+    /// `/imgvol` or `/anonymous` is given a file that tells whose it is.
+    pub fn image(&self) -> String {
+        let image = self.host.project.clone();
+        let made = self.host.name("image");
+        let script =
+            format!("mkdir /imgvol /anonymous && touch /imgvol/{image} /anonymous/{image}");
+        docker(&[
+            "run",
+            "--name",
+            &made,
+            "--label",
+            &self.host.mark(),
+            "--network=none",
+            IMAGE,
+            "/bin/sh",
+            "-c",
+            &script,
+        ]);
+        docker(&["commit", "--change", "VOLUME /imgvol", &made, &image]);
+        docker(&["rm", "-f", &made]);
+        image
+    }
+
+    /// `compose up -d`; gives what it said.
+    pub fn up(&self) -> String {
+        self.compose(&["up", "-d"])
+    }
+
+    /// Any other command of compose; gives what it said.
+    pub fn compose(&self, arguments: &[&str]) -> String {
+        let project = &self.host.project;
+        let said = self.compose.run(&self.dir(), project, arguments);
+        self.containers();
+        said
+    }
+
+    /// The text of a file in a volume; what went wrong where there is none, or the volume is gone.
+    pub fn in_volume(&self, volume: &str, file: &str) -> Result<String, String> {
+        let (mark, file) = (self.host.mark(), format!("/volume/{file}"));
+        let mount = format!("type=volume,source={volume},target=/volume,volume-nocopy");
+        let mut arguments = vec!["run", "--rm", "--label", &mark, "--network=none"];
+        arguments.extend(["--mount", &mount, IMAGE, "/bin/cat", &file]);
+        let output = attempt(&arguments).map_err(|error| error.to_string())?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        if output.status.success() {
+            Ok(text(output.stdout))
+        } else {
+            Err(text(output.stderr))
+        }
+    }
+
+    /// The volumes that were made for containers of this test's [`Self::image`], whether or not a container
+    /// mounts them: those with the image's file in them.
+    pub fn volumes_made(&self) -> Vec<String> {
+        let nobodys = lines(&["volume", "ls", "-q", "--filter", "dangling=true"]);
+        let mut made: Vec<_> = nobodys
+            .into_iter()
+            .filter(|volume| volume.len() == 64 && self.is_made(volume))
+            .collect();
+        let mounted = self.containers();
+        let mounts = mounted
+            .values()
+            .flat_map(|container| container["Mounts"].as_array().unwrap());
+        made.extend(mounts.filter_map(|mount| mount["Name"].as_str().map(str::to_owned)));
+        made.sort();
+        made
+    }
+
+    fn is_made(&self, volume: &str) -> bool {
+        let file = &self.host.project;
+        // Where it can be looked at from outside: in use by a container, another test could not remove it.
+        let place = lines(&["volume", "inspect", "--format", "{{.Mountpoint}}", volume]);
+        match place.first().map(fs::read_dir) {
+            Some(Ok(mut entries)) => {
+                entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() == file.as_str()))
+            }
+            Some(Err(error)) if error.kind() != ErrorKind::NotFound => {
+                self.in_volume(volume, file).is_ok()
+            }
+            _ => false,
+        }
+    }
+
+    /// What the engine says of the stack's containers, by name.
+    pub fn containers(&self) -> BTreeMap<String, Value> {
+        let ids = self.ids();
+        let found = inspect("container", &ids);
+        let mut seen = self.seen.borrow_mut();
+        let mut containers = BTreeMap::new();
+        for container in found {
+            for mount in container["Mounts"].as_array().unwrap() {
+                seen.extend(mount["Name"].as_str().map(str::to_owned));
+            }
+            let name = container["Name"].as_str().unwrap();
+            containers.insert(name.trim_start_matches('/').to_owned(), container);
+        }
+        containers
+    }
+
+    /// The full ids of the stack's containers.
+    pub fn ids(&self) -> Vec<String> {
+        lines(&["ps", "-aq", "--no-trunc", "--filter", &self.label()])
+    }
+
+    /// What the engine says of the stack's networks.
+    pub fn networks(&self) -> Vec<Value> {
+        let ids = lines(&["network", "ls", "-q", "--filter", &self.label()]);
+        let mut networks = inspect("network", &ids);
+        networks.sort_by_key(|network| network["Name"].to_string());
+        networks
+    }
+
+    /// The name of the container of a service.
+    pub fn name(&self, service: &str) -> String {
+        self.host.name(&format!("{service}-1"))
+    }
+
+    /// Removes all of the stack's containers, as no compose program would: their networks stay.
+    pub fn remove_all(&self) {
+        let ids = self.ids();
+        let ids = ids.iter().map(String::as_str);
+        docker(&["rm", "-f"].into_iter().chain(ids).collect::<Vec<_>>());
+        assert!(self.ids().is_empty());
+    }
+
+    /// Removes its networks, too.
+    pub fn remove_networks(&self) {
+        for network in self.networks() {
+            docker(&["network", "rm", network["Id"].as_str().unwrap()]);
+        }
+    }
+
+    /// Runs a script in the running container of a service.
+    pub fn sh(&self, service: &str, script: &str) -> String {
+        docker(&["exec", &self.name(service), "/bin/sh", "-c", script])
+    }
+
+    /// The binary with these arguments.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("STACK") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .args(arguments)
+            // The user's own settings.
+            .env("XDG_CONFIG_HOME", self.home.path())
+            .env("STACKMGR_API_KEY", KEY)
+            .env("STACKLIFT_BASE_URL", self.rehearsal.base_url())
+            .env("STACKLIFT_STACKS_ROOT", self.root.path())
+            .env("STACKLIFT_ENGINE", "api")
+            .env("STACKLIFT_STATE_DIR", self.state())
+            .stdin(Stdio::null())
+            .current_dir(self.home.path());
+        command
+    }
+
+    /// Runs the binary with these arguments.
+    pub fn run(&self, arguments: &[&str]) -> Run {
+        Run::of(&mut self.command(arguments))
+    }
+
+    /// Migrates the stack: a snapshot, then its containers go and the embedded manager has a record.
+    #[track_caller]
+    pub fn migrate(&self) -> Run {
+        let run = self.run(&[&self.host.project]).code(0);
+        assert!(self.ids().is_empty(), "{run:#?}");
+        run
+    }
+
+    /// Restores the stack, which must succeed.
+    #[track_caller]
+    pub fn restore(&self) -> Run {
+        let run = self.run(&["restore", &self.host.project]).code(0);
+        self.containers();
+        run
+    }
+
+    /// The snapshots on disk, oldest first.
+    pub fn snapshots(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for stack in files_in(&self.state().join("snapshots")) {
+            found.extend(files_in(&stack));
+        }
+        found.sort();
+        found
+    }
+
+    fn label(&self) -> String {
+        format!("label={PROJECT}={}", self.host.project)
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        let remove = |verbs: &[&str], found: Vec<String>| {
+            if !found.is_empty() {
+                let found = found.iter().map(String::as_str);
+                let arguments: Vec<_> = verbs.iter().copied().chain(found).collect();
+                attempt(&arguments).ok();
+            }
+        };
+        let label = self.label();
+        remove(
+            &["rm", "-f", "-v"],
+            lines(&["ps", "-aq", "--filter", &label]),
+        );
+        let mut volumes = self.seen.take();
+        volumes.extend(lines(&["volume", "ls", "-q", "--filter", &label]));
+        remove(&["volume", "rm", "-f"], volumes.into_iter().collect());
+        remove(
+            &["network", "rm"],
+            lines(&["network", "ls", "-q", "--filter", &label]),
+        );
+    }
+}
+
+impl Run {
+    /// Runs a command and takes what it prints.
+    pub fn of(command: &mut Command) -> Self {
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let run = Self {
+            code: output.status.code(),
+            said: text(&output.stdout) + &text(&output.stderr),
+        };
+        assert!(!run.said.contains(KEY), "the key shows: {run:#?}");
+        assert!(!run.said.contains("panicked"), "{run:#?}");
+        run
+    }
+
+    /// Asserts the exit code.
+    #[track_caller]
+    pub fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}", self.said);
+        self
+    }
+
+    /// Asserts that it says all of `words`.
+    #[track_caller]
+    pub fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.said.contains(word), "no {word:?} in {}", self.said);
+        }
+        self
+    }
+
+    /// Asserts that it does not say `word`.
+    #[track_caller]
+    pub fn hides(self, word: &str) -> Self {
+        assert!(!self.said.contains(word), "{word:?} in {}", self.said);
+        self
+    }
+}
+
+/// What the engine says of things, in the order they are named.
+pub fn inspect(kind: &str, names: &[String]) -> Vec<Value> {
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let mut arguments = vec![kind, "inspect"];
+    arguments.extend(names.iter().map(String::as_str));
+    serde_json::from_str(&docker(&arguments)).unwrap()
+}
+
+/// The lines that `docker` prints; none where it fails.
+pub fn lines(arguments: &[&str]) -> Vec<String> {
+    let output = attempt(arguments).map(|output| output.stdout);
+    let text = String::from_utf8(output.unwrap_or_default()).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// What lies in a folder; nothing where there is none.
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// The first three numbers of a subnet that no other test of this run has.
+fn subnet() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("10.214.{}", COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}

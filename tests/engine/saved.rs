@@ -1,0 +1,172 @@
+//! The snapshot on disk: who may read it, what is in it, how many are kept; and by which adapter.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use rehearsal::{Call, Kind};
+use serde_json::Value;
+
+use super::{
+    bench::{RECORD, Stack, files_in},
+    sameness::{assert_same, ids},
+};
+
+const ONE: &str = "services:
+  a:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    env_file: .env
+    volumes: [/anonymous]
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+";
+
+const SECRET: &str = "hunter2-of-this-test";
+
+fn one() -> Option<Stack> {
+    let stack = Stack::find()?;
+    stack.write(ONE);
+    stack.file(".env", &format!("SECRET={SECRET}\n"));
+    stack.up();
+    Some(stack)
+}
+
+fn read(snapshot: &Path) -> Value {
+    serde_json::from_slice(&fs::read(snapshot).unwrap()).unwrap()
+}
+
+/// Every file and folder below, itself included.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    if folder.is_dir() {
+        found.extend(files_in(folder).iter().flat_map(|path| below(path)));
+    }
+    found
+}
+
+#[test]
+fn a_snapshot_is_its_owners_alone_and_the_only_place_of_values() {
+    let Some(stack) = one() else { return };
+    let name = stack.host.project.as_str();
+    let said = [
+        stack.run(&[name, "-v"]).code(0).said,
+        stack.run(&["restore", name, "--list"]).code(0).said,
+        stack.run(&["restore", name, "-v"]).code(0).said,
+    ];
+    for said in said {
+        assert!(!said.contains(SECRET), "{said}");
+    }
+    let snapshots = stack.snapshots();
+    assert_eq!(snapshots.len(), 1);
+    for path in below(&stack.state()) {
+        let mode = path.metadata().unwrap().permissions().mode() & 0o777;
+        let wanted = if path.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode, wanted, "{}", path.display());
+        assert!(
+            path.is_dir() || snapshots.contains(&path),
+            "{}",
+            path.display()
+        );
+    }
+    let saved = read(&snapshots[0]);
+    assert_eq!(saved["version"], 1);
+    assert_eq!(saved["command"], "migrate");
+    assert_eq!(saved["env"]["text"], format!("SECRET={SECRET}\n"));
+    let compose = fs::read_to_string(stack.dir().join("docker-compose.yml")).unwrap();
+    assert_eq!(saved["compose"]["text"], compose);
+    assert!(saved["containers"].to_string().contains(SECRET));
+}
+
+#[test]
+fn the_oldest_and_the_nine_newest_are_kept() {
+    let Some(stack) = one() else { return };
+    let before = stack.containers();
+    stack.migrate();
+    let oldest = stack.snapshots();
+    let mut all = oldest.clone();
+    for _ in 0..11 {
+        stack.up();
+        stack.migrate();
+        all.extend(stack.snapshots().last().cloned());
+    }
+    let mut kept = all[..1].to_vec();
+    kept.extend_from_slice(&all[all.len() - 9..]);
+    assert_eq!(stack.snapshots(), kept);
+
+    // The oldest holds the volume of the first container.
+    let id = oldest[0].file_stem().unwrap().to_str().unwrap();
+    let name = stack.host.project.as_str();
+    let restored = stack.run(&["restore", name, "--to", id]).code(0);
+    restored.says(&[id]);
+    assert_same(&before, &stack.containers());
+    stack.run(&["restore", name, "--list"]).code(0).says(&[id]);
+    stack
+        .run(&["restore", name, "--to", "20200101T000000.000Z"])
+        .code(1)
+        .says(&["there is no snapshot", "--list"]);
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_written_stops_before_anything_is_touched() {
+    let Some(stack) = one() else { return };
+    let (before, networks) = (stack.containers(), stack.networks());
+    let name = stack.host.project.as_str();
+    // No folder for root either.
+    fs::write(stack.state(), "a file").unwrap();
+    stack
+        .rehearsal
+        .world(|world| world.add_record(name, 1, RECORD));
+    let run = stack.run(&[name]).code(1);
+    run.says(&["failed to write a snapshot", "STACKLIFT_STATE_DIR"])
+        .hides(SECRET);
+    assert_eq!(ids(&before), ids(&stack.containers()));
+    assert_eq!(networks, stack.networks());
+    assert_eq!(stack.rehearsal.world(|world| world.records.len()), 1);
+    assert_eq!(fs::read_to_string(stack.state()).unwrap(), "a file");
+}
+
+#[test]
+fn the_command_takes_the_same_snapshot_and_does_not_restore() {
+    let Some(stack) = one() else { return };
+    stack.sh("a", "echo 1 > /own-file");
+    let before = stack.containers();
+    let name = stack.host.project.as_str();
+    // Both of the same container: a deletion that fails stops each run right after its snapshot.
+    stack
+        .rehearsal
+        .world(|world| world.add_record(name, 1, RECORD));
+    for adapter in ["api", "command"] {
+        stack
+            .rehearsal
+            .faults()
+            .once(Call::Delete, Kind::CloseBefore);
+        stack.run(&[name, "--engine", adapter]).code(1);
+    }
+    assert_eq!(ids(&before), ids(&stack.containers()));
+    let [mut by_api, mut by_command] = [0, 1].map(|which| read(&stack.snapshots()[which]));
+    for snapshot in [&mut by_api, &mut by_command] {
+        snapshot["taken"].take();
+        // The engine tells them in no order.
+        for changes in snapshot["changes"].as_object_mut().unwrap().values_mut() {
+            let listed = changes["known"]["listed"].as_array_mut().unwrap();
+            assert!(listed.len() > 1, "{listed:?}");
+            listed.sort_by_key(Value::to_string);
+        }
+    }
+    assert_eq!(by_api, by_command);
+
+    stack.run(&[name, "--engine", "command"]).code(0);
+    let restore = ["restore", name, "--engine", "command"];
+    let refused = stack.run(&restore).code(1);
+    refused.says(&[
+        "this needs the Engine API",
+        "--engine api",
+        "nothing was touched",
+    ]);
+    assert!(stack.ids().is_empty());
+    stack.restore();
+    assert_same(&before, &stack.containers());
+}
