@@ -2,8 +2,8 @@
 //! directory, and its rewrite as a manager would hold it; the two have to be the same configuration. Of the
 //! literal rewrite, every difference between them has to be said, and nothing else.
 //!
-//! Runs where `STACKLIFT_CORPUS` names a folder with a `manifest.jsonl` and `STACKLIFT_TEST_COMPOSE` a
-//! compose program; says so and passes where not. `scripts/oracle` sets both.
+//! The tests need `STACKLIFT_TEST_COMPOSE`, a compose program, and those in `needs_corpus` also `STACKLIFT_CORPUS`, a
+//! folder with a `manifest.jsonl`. They fail without them. `scripts/test` and `scripts/oracle` set both.
 
 #[path = "oracle/compare.rs"]
 mod compare;
@@ -38,67 +38,24 @@ use proptest::{
 };
 
 #[test]
-fn the_corpus_means_the_same_to_the_manager() {
-    if let (Some(corpus), Some(compose)) = (corpus(), compose()) {
-        hold("corpus", &compose, &corpus);
-    }
+#[ignore = "needs a compose program: run scripts/test"]
+fn the_cases_mean_the_same_to_portainer() {
+    assert_no_difference("cases", &corpus::cases());
 }
 
+/// The command that the refusal of several files names makes one file with the same meaning.
 #[test]
-fn the_cases_mean_the_same_to_the_manager() {
-    if let Some(compose) = compose() {
-        hold("cases", &compose, &corpus::cases());
-    }
-}
-
-/// Every change of `mutations.txt`, each made to the first stack of the corpus, from a place of its own on, to
-/// which it applies and that compose loads then.
-#[test]
-fn the_mutated_corpus_means_the_same_to_the_manager() {
-    const TRIES: usize = 6;
-    let (Some(corpus), Some(compose)) = (corpus(), compose()) else {
-        return;
-    };
-    let only = only();
-    let mut mutations = mutation::all();
-    mutations.retain(|mutation| mutation.name.contains(&only));
-    let verdicts = on_two_threads(mutations.len(), |at| {
-        let mutation = &mutations[at];
-        let places = (0..corpus.len()).map(|place| (at * 37 + place) % corpus.len());
-        let judged = places.filter_map(|place| {
-            let verdict = Judge::new(&compose, &corpus[place], place, Some(mutation)).verdict()?;
-            let name = format!("{} of {}", mutation.name, corpus[place].name());
-            Some((name, verdict))
-        });
-        let mut tried = None;
-        for one in judged.take(TRIES) {
-            let is_loadable = !matches!(one.1, Verdict::NotLoadable { .. });
-            tried = Some(one);
-            if is_loadable {
-                break;
-            }
-        }
-        tried
-    });
-    let wrong = report("mutated", &verdicts);
-    assert_eq!(wrong, 0, "{wrong} mutations are different at the manager");
-    assert_eq!(verdicts.len(), mutations.len(), "each applies somewhere");
-}
-
-/// The command that a refusal of several files names makes one of them that means the same.
-#[test]
-fn several_files_made_one_mean_the_same_to_the_manager() {
-    let Some(compose) = compose() else {
-        return;
-    };
+#[ignore = "needs a compose program: run scripts/test"]
+fn several_files_made_one_mean_the_same_to_portainer() {
+    let compose = compose();
     for (name, files) in several::STACKS {
         let made = judge::made_one(&compose, files);
         assert_eq!(made, Ok(()), "{name}");
     }
 }
 
-/// Cases that the losses do not follow: a remote build's bare `args`, a reset behind `extends`, a variable
-/// without a name or with a variable for a name, and what the shell says of env files.
+/// Cases that the losses do not follow: the bare `args` of a remote build, a reset in an extended service, a variable
+/// whose name is empty or is itself a variable, and shell variables that configure env files.
 const NOT_FOLLOWED: [&str; 6] = [
     "build-remote-args",
     "env-extends-reset",
@@ -108,28 +65,20 @@ const NOT_FOLLOWED: [&str; 6] = [
     "shell-env-files",
 ];
 
-/// B01 and B02: what the literal rewrite is said to lose is what it loses.
+/// B01 and B02: the losses that the literal rewrite names are the losses that it causes.
 #[test]
-fn what_is_said_to_be_lost_is_lost() {
-    let Some(compose) = compose() else {
-        return;
-    };
+#[ignore = "needs a compose program: run scripts/test"]
+fn the_named_losses_of_the_cases_are_the_real_ones() {
     let mut cases = corpus::cases();
     cases.retain(|case| !NOT_FOLLOWED.contains(&case.name().as_str()));
-    let mut wrong = 0;
-    for (what, stacks) in [("corpus", corpus().unwrap_or_default()), ("cases", cases)] {
-        let accounts = judged(&compose, &stacks, |judge| Some(losses::account(judge)));
-        wrong += balance(what, &accounts);
-    }
-    assert_eq!(wrong, 0, "{wrong} losses are not what is said");
+    assert_losses("cases", &cases);
 }
 
-/// N11: what is written into `stack.env` reaches a container, and a `${…}`, as it was.
+/// N11: each value in `stack.env` reaches a container, and a `${…}`, unchanged.
 #[test]
+#[ignore = "needs a compose program: run scripts/test"]
 fn every_value_arrives_at_compose() {
-    let Some(compose) = compose() else {
-        return;
-    };
+    let compose = compose();
     let mut runner = TestRunner::new(Config::with_cases(1));
     let values = "([ -~]|[\n\r\tä\u{2028}]|[\\\\'\"$#{}= ]){0,12}";
     let values = proptest::collection::vec(values, 150..151);
@@ -140,35 +89,91 @@ fn every_value_arrives_at_compose() {
     }
 }
 
-fn corpus() -> Option<Vec<Stack>> {
-    let folder = std::env::var_os("STACKLIFT_CORPUS").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("not run: STACKLIFT_CORPUS is not set");
+mod needs_corpus {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs STACKLIFT_CORPUS and a compose program: run scripts/test"]
+    fn the_corpus_means_the_same_to_portainer() {
+        assert_no_difference("corpus", &real_stacks());
     }
-    Some(corpus::read(&folder?))
+
+    /// Makes each change of `mutations.txt` to the first stack of the corpus, starting at a different place for each
+    /// change, to which it applies and that compose still loads.
+    #[test]
+    #[ignore = "needs STACKLIFT_CORPUS and a compose program: run scripts/test"]
+    fn the_mutated_corpus_means_the_same_to_portainer() {
+        const TRIES: usize = 6;
+        let (corpus, compose) = (real_stacks(), compose());
+        let only = only();
+        let mut mutations = mutation::all();
+        mutations.retain(|mutation| mutation.name.contains(&only));
+        let verdicts = on_two_threads(mutations.len(), |at| {
+            let mutation = &mutations[at];
+            let places = (0..corpus.len()).map(|place| (at * 37 + place) % corpus.len());
+            let judged = places.filter_map(|place| {
+                let verdict =
+                    Judge::new(&compose, &corpus[place], place, Some(mutation)).verdict()?;
+                let name = format!("{} of {}", mutation.name, corpus[place].name());
+                Some((name, verdict))
+            });
+            let mut tried = None;
+            for one in judged.take(TRIES) {
+                let is_loadable = !matches!(one.1, Verdict::NotLoadable { .. });
+                tried = Some(one);
+                if is_loadable {
+                    break;
+                }
+            }
+            tried
+        });
+        let wrong = report("mutated", &verdicts);
+        assert_eq!(wrong, 0, "{wrong} mutations are different in Portainer");
+        assert_eq!(verdicts.len(), mutations.len(), "each applies somewhere");
+    }
+
+    /// B01 and B02, for real stacks.
+    #[test]
+    #[ignore = "needs STACKLIFT_CORPUS and a compose program: run scripts/test"]
+    fn the_named_losses_of_the_corpus_are_the_real_ones() {
+        assert_losses("corpus", &real_stacks());
+    }
 }
 
-fn compose() -> Option<PathBuf> {
-    let compose = std::env::var_os("STACKLIFT_TEST_COMPOSE").map(PathBuf::from);
-    if compose.is_none() {
-        eprintln!("not run: STACKLIFT_TEST_COMPOSE is not set");
-    }
-    Some(std::path::absolute(compose?).expect("a path"))
+fn real_stacks() -> Vec<Stack> {
+    let folder = std::env::var_os("STACKLIFT_CORPUS").expect("STACKLIFT_CORPUS is not set");
+    corpus::read(Path::new(&folder))
+}
+
+fn compose() -> PathBuf {
+    let compose =
+        std::env::var_os("STACKLIFT_TEST_COMPOSE").expect("STACKLIFT_TEST_COMPOSE is not set");
+    std::path::absolute(compose).expect("a path")
+}
+
+/// Checks that what is named lost is what is lost, for every stack.
+fn assert_losses(what: &str, stacks: &[Stack]) {
+    let accounts = judged(&compose(), stacks, |judge| Some(losses::account(judge)));
+    let wrong = balance(what, &accounts);
+    assert_eq!(
+        wrong, 0,
+        "{wrong} losses are named and not real, or real and not named"
+    );
 }
 
 fn only() -> String {
     std::env::var("STACKLIFT_ORACLE_ONLY").unwrap_or_default()
 }
 
-/// Judges every stack; none may be different.
+/// Checks that no stack means something different in Portainer.
 #[expect(
     clippy::redundant_closure_for_method_calls,
-    reason = "the method is of one lifetime, the closure of any"
+    reason = "the method has one lifetime, the closure any"
 )]
-fn hold(what: &str, compose: &Path, stacks: &[Stack]) {
-    let verdicts = judged(compose, stacks, |judge| judge.verdict());
+fn assert_no_difference(what: &str, stacks: &[Stack]) {
+    let verdicts = judged(&compose(), stacks, |judge| judge.verdict());
     let wrong = report(what, &verdicts);
-    assert_eq!(wrong, 0, "{wrong} stacks are different at the manager");
+    assert_eq!(wrong, 0, "{wrong} stacks are different in Portainer");
 }
 
 /// What comes of each stack as it is, by its name.

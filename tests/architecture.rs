@@ -1,0 +1,252 @@
+//! The arrows of ARCHITECTURE.md, read from the `use` declarations and paths of the sources.
+//!
+//! Cargo enforces the arrows between the crates. Inside a crate, these tests do: an arrow points from a higher level to
+//! a lower one, and no files form a circle. Test modules are left out.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use syn::visit::{self, Visit};
+
+/// The modules of `src/`, the highest level first. Modules of one level do not use each other.
+const LEVELS: [&[&str]; 7] = [
+    &["lib"],
+    &["cli"],
+    &["migrate", "restore"],
+    &["run", "plan"],
+    &["rewrite", "portainer", "engine", "stack", "snapshot"],
+    &["model"],
+    &["text", "failure", "trace", "backoff"],
+];
+
+/// The crates of the workspace that a module of `src/` may use.
+const CRATES: [(&str, &[&str]); 2] = [
+    ("rehearsal", &["cli"]),
+    (
+        "composefile",
+        &[
+            "cli", "migrate", "restore", "run", "plan", "rewrite", "stack",
+        ],
+    ),
+];
+
+/// One source file: its module path below the crate's root, and the absolute paths that it uses.
+struct Source {
+    file: PathBuf,
+    module: Vec<String>,
+    uses: BTreeSet<Vec<String>>,
+}
+
+#[test]
+fn modules_only_use_lower_levels() {
+    let sources = sources("src");
+    assert!(sources.len() > 50, "only {} sources", sources.len());
+    let level = |name: &str| LEVELS.iter().position(|level| level.contains(&name));
+    let mut wrong = Vec::new();
+    for source in &sources {
+        let from = source.module.first().map_or("lib", String::as_str);
+        let Some(from_level) = level(from) else {
+            wrong.push(format!("{from} has no level"));
+            continue;
+        };
+        for path in &source.uses {
+            let to = path.get(1).map_or("", String::as_str);
+            let allowed = match path[0].as_str() {
+                "crate" if to == from => true,
+                "crate" => level(to).is_some_and(|to_level| to_level > from_level),
+                name => CRATES
+                    .iter()
+                    .find(|(known, _)| *known == name)
+                    .is_none_or(|(_, users)| users.contains(&from)),
+            };
+            if !allowed {
+                wrong.push(format!(
+                    "{} uses {}",
+                    source.file.display(),
+                    path.join("::")
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_files_form_a_circle() {
+    for root in ["src", "crates/composefile/src", "crates/rehearsal/src"] {
+        let sources = sources(root);
+        let modules: BTreeMap<&[String], usize> = sources
+            .iter()
+            .enumerate()
+            .map(|(index, source)| (source.module.as_slice(), index))
+            .collect();
+        let arrows: Vec<BTreeSet<usize>> = sources
+            .iter()
+            .map(|source| {
+                let targets = source.uses.iter().filter(|path| path[0] == "crate");
+                targets
+                    .filter_map(|path| nearest(&modules, &path[1..]))
+                    .filter(|&target| !is_family(&sources[target].module, &source.module))
+                    .collect()
+            })
+            .collect();
+        let circles: Vec<String> = (0..sources.len())
+            .filter(|&start| reaches(&arrows, start, start))
+            .map(|index| sources[index].file.display().to_string())
+            .collect();
+        assert!(circles.is_empty(), "in a circle: {}", circles.join(", "));
+    }
+}
+
+/// The file of the longest module path that `path` starts with.
+fn nearest(modules: &BTreeMap<&[String], usize>, path: &[String]) -> Option<usize> {
+    (1..=path.len())
+        .rev()
+        .find_map(|length| modules.get(&path[..length]).copied())
+}
+
+/// Whether one module contains the other: a parent may use its children, and a child its parent's types.
+fn is_family(one: &[String], other: &[String]) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+fn reaches(arrows: &[BTreeSet<usize>], start: usize, goal: usize) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut ahead: Vec<usize> = arrows[start].iter().copied().collect();
+    while let Some(at) = ahead.pop() {
+        if at == goal {
+            return true;
+        }
+        if seen.insert(at) {
+            ahead.extend(&arrows[at]);
+        }
+    }
+    false
+}
+
+fn sources(root: &str) -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
+    let mut files = Vec::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+        .into_iter()
+        .filter_map(|file| source(&root, file))
+        .collect()
+}
+
+/// Reads one file; `None` for a file of a test module.
+fn source(root: &Path, file: PathBuf) -> Option<Source> {
+    let relative = file.strip_prefix(root).expect("below the root");
+    let mut module: Vec<String> = relative
+        .with_extension("")
+        .iter()
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect();
+    if module.iter().any(|name| name == "tests" || name == "real") {
+        return None;
+    }
+    if module == ["lib"] || module == ["main"] {
+        module.clear();
+    }
+    let text = fs::read_to_string(&file).expect("a source");
+    let syntax = syn::parse_file(&text).expect("Rust");
+    let mut finder = Finder {
+        module: module.clone(),
+        found: BTreeSet::new(),
+    };
+    finder.visit_file(&syntax);
+    Some(Source {
+        file: file.clone(),
+        module,
+        uses: finder.found,
+    })
+}
+
+struct Finder {
+    module: Vec<String>,
+    found: BTreeSet<Vec<String>>,
+}
+
+impl Finder {
+    /// Notes a path, with `self` and `super` resolved.
+    fn note(&mut self, path: &[String]) {
+        let mut absolute = match path.first().map(String::as_str) {
+            Some("crate") | None => Vec::new(),
+            Some("self" | "super") => self.module.clone(),
+            Some(_) => {
+                self.found.insert(path.to_vec());
+                return;
+            }
+        };
+        for segment in path {
+            match segment.as_str() {
+                "crate" | "self" => {}
+                "super" => drop(absolute.pop()),
+                _ => absolute.push(segment.clone()),
+            }
+        }
+        absolute.insert(0, "crate".to_owned());
+        self.found.insert(absolute);
+    }
+
+    fn tree(&mut self, tree: &syn::UseTree, prefix: &mut Vec<String>) {
+        match tree {
+            syn::UseTree::Path(path) => {
+                prefix.push(path.ident.to_string());
+                self.tree(&path.tree, prefix);
+                prefix.pop();
+            }
+            syn::UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.tree(tree, prefix);
+                }
+            }
+            syn::UseTree::Name(syn::UseName { ident })
+            | syn::UseTree::Rename(syn::UseRename { ident, .. }) => {
+                prefix.push(ident.to_string());
+                self.note(prefix);
+                prefix.pop();
+            }
+            syn::UseTree::Glob(_) => self.note(prefix),
+        }
+    }
+}
+
+impl Visit<'_> for Finder {
+    fn visit_item_use(&mut self, item: &syn::ItemUse) {
+        self.tree(&item.tree, &mut Vec::new());
+    }
+
+    fn visit_item_mod(&mut self, item: &syn::ItemMod) {
+        // An inline module of tests.
+        if item.content.is_none() {
+            visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_path(&mut self, path: &syn::Path) {
+        let segments: Vec<String> = path
+            .segments
+            .iter()
+            .map(|segment| segment.ident.to_string())
+            .collect();
+        if segments.len() > 1 {
+            self.note(&segments);
+        }
+        visit::visit_path(self, path);
+    }
+}
