@@ -46,7 +46,7 @@ Settings files:
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    The stack is in Portainer, and its deployment succeeded
+  0    Success; after a migration, the stack is deployed in Portainer
   1    The run was refused or failed; the error message reports the state of the stack
   2    Wrong usage
   130  The run was interrupted; the message reports the state of the stack";
@@ -102,7 +102,7 @@ pub(super) enum Command {
     /// Try a migration against an embedded Portainer and container engine
     ///
     /// Runs the same code as a migration and connects to nothing outside this process. The stack's
-    /// Compose file and env files are copied to a temporary directory first. Environment variables and
+    /// Compose file and env files are copied to a temporary directory first. STACKLIFT_* variables and
     /// settings files are ignored.
     Rehearse(RehearseArguments),
 }
@@ -115,8 +115,7 @@ pub(super) struct MigrateArguments {
     /// Override the safety checks
     ///
     /// Without this flag, stacklift refuses to migrate a stack if the rewrite would damage the Compose
-    /// file, if the Portainer environment is another host, if the stack runs Portainer itself, or if the
-    /// stack cannot be created again.
+    /// file, if the Portainer environment is not this host, or if the stack runs Portainer itself.
     #[arg(long)]
     pub force: bool,
 }
@@ -275,7 +274,14 @@ fn command() -> clap::Command {
     }
     command
         .mut_subcommand("rehearse", |rehearse| {
-            rehearse.mut_arg("faults", |flag| flag.long_help(fault_help()))
+            rehearse
+                .mut_arg("faults", |flag| flag.long_help(fault_help()))
+                .mut_arg("stacks_root", |flag| {
+                    flag.help(
+                        "Directory that contains your stack directories [default: the examples]",
+                    )
+                    .long_help(None::<&'static str>)
+                })
         })
         .mut_subcommand("migrate", |migrate| {
             migrate.after_long_help(format!("{ENVIRONMENT}\n\n{EXIT_CODES}"))

@@ -24,7 +24,7 @@ use crate::{
     failure::Failure,
     migrate::{self, Migration},
     portainer::{self, BaseUrl, Manager},
-    stack::{Location, Stack, StackName},
+    stack::{EXAMPLES, Location, Stack, StackName},
 };
 use composefile::{document::Document, services};
 use rehearsal::{Options, Rehearsal, World, seed};
@@ -48,7 +48,8 @@ pub(super) fn run(
     let named = arguments.stack.as_deref().unwrap_or(OsStr::new(DEFAULT));
     let name = StackName::new(named)?;
     name.refuse_management_plane()?;
-    let stage = if common.stacks_root.is_some() || common.dir.is_some() {
+    let own = common.stacks_root.is_some() || common.dir.is_some();
+    let stage = if own {
         of_user(&name, &settings.location)?
     } else {
         of_examples(&settings.location)?
@@ -65,12 +66,24 @@ pub(super) fn run(
         serve(&rehearsal, &stage.location.root, console)?;
         return Ok(());
     }
+    if !own && !EXAMPLES.contains(&name.as_str()) {
+        return Err(unknown_example(&name).into());
+    }
     let stack = Stack::find(name, &stage.location)?;
     let ended = migrate_on(&rehearsal, &stack, &settings, arguments.force, console);
     show_requests(&rehearsal, console);
     // The run reads the copies in this directory.
     drop(stage.folder);
     ended
+}
+
+fn unknown_example(name: &StackName) -> anyhow::Error {
+    Failure::new(format!("unknown example stack {name}"))
+        .hint(format!(
+            "examples: {}; use --stacks-root or --dir for your own stacks",
+            EXAMPLES.join(", ")
+        ))
+        .into()
 }
 
 /// The example stacks, started without Portainer.

@@ -236,7 +236,15 @@ fn parse(path: &Path, text: &str) -> Result<File, Failure> {
                     None => valid_keys(),
                 },
             ),
-            None => (error.message().to_owned(), error.span(), valid_keys()),
+            None => (
+                error.message().to_owned(),
+                error.span(),
+                format!(
+                    "expected lines such as: {} = \"{}\"",
+                    options::TIMEOUT.key,
+                    options::TIMEOUT.default
+                ),
+            ),
         };
         let line = place.map_or(String::new(), |place| {
             let before = text.get(..place.start).unwrap_or_default();
@@ -430,12 +438,12 @@ mod tests {
             (
                 "endpoint = \"one\"\n",
                 "cannot parse the settings file stacklift.toml: line 1: invalid type: ",
-                "valid keys: base-url, ",
+                "expected lines such as: timeout = \"20m\"",
             ),
             (
                 "\n\nstacks-root = /opt secret\n",
                 "cannot parse the settings file stacklift.toml: line 3: ",
-                "valid keys: base-url, ",
+                "expected lines such as: timeout = \"20m\"",
             ),
         ] {
             let error = of_file(text).expect_err(text);

@@ -66,14 +66,39 @@ fn picture(file: &str, text: &str, refusal: &Refusal) -> String {
     Renderer::plain().render(&[report])
 }
 
-/// The line of a position without a byte order mark, and the byte range of the character there.
+/// The line of a position without its byte order mark, and the byte range of the character there.
 fn marked(text: &str, position: Position) -> (&str, Range<usize>) {
     let line = text.split('\n').nth(position.line - 1).unwrap_or_default();
-    let line = line.trim_start_matches('\u{feff}').trim_end();
-    let mut ends = line
+    let line = line.trim_end();
+    // A position counts the byte order mark as a character.
+    let shown = line.trim_start_matches('\u{feff}');
+    let hidden = line.len() - shown.len();
+    let mut offsets = line
         .char_indices()
-        .map(|(at, _)| at)
+        .map(|(at, _)| at.saturating_sub(hidden))
         .skip(position.column - 1);
-    let start = ends.next().unwrap_or(line.len());
-    (line, start..ends.next().unwrap_or(line.len()))
+    let start = offsets.next().unwrap_or(shown.len());
+    (shown, start..offsets.next().unwrap_or(shown.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_character_at_a_position_is_marked() {
+        for (text, line, column, expected) in [
+            ("a: x\nb: [y]\r\n", 2, 4, ("b: [y]", 3..4)),
+            ("\u{feff}a: [x]", 1, 5, ("a: [x]", 3..4)),
+            ("日本: [x]", 1, 5, ("日本: [x]", 8..9)),
+            ("a:\n  -\n", 2, 4, ("  -", 3..3)),
+            ("", 1, 1, ("", 0..0)),
+        ] {
+            assert_eq!(
+                marked(text, Position { line, column }),
+                expected,
+                "{text:?}"
+            );
+        }
+    }
 }
