@@ -25,9 +25,9 @@ fn each_example_rehearses_in_both_eras() {
                 .code(0)
                 .says(&[
                     &format!("created stack {} with Id ", example.name),
-                    "the world before",
-                    "the world after",
-                    "the requests made",
+                    "State before",
+                    "State after",
+                    "API requests",
                     "manager POST /api/stacks/create/standalone/string?endpointId=1",
                 ]);
         }

@@ -44,7 +44,7 @@ fn refused(stack: &Stack, text: &str, refusals: &[Refusal]) -> Failure {
     Failure::new(format!("cannot adopt the stack {name}: {count}"))
         .details(pictures.join("\n\n"))
         .hint(format!(
-            "nothing was changed; `stacklift render {name}` shows the literal rewrite"
+            "fix the file, then run the command again; `stacklift render {name}` shows the literal rewrite"
         ))
 }
 
