@@ -104,11 +104,11 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
     }
 }
 
-/// C01.
+/// The error of C01.
 fn stack_required() -> anyhow::Error {
     Failure::new("the stack name is required")
         .hint(format!(
-            "stacklift <STACK>; lowest impact first, for example: {}",
+            "run: stacklift <STACK>; the example stacks, lowest impact first: {}",
             EXAMPLES.join(", ")
         ))
         .into()

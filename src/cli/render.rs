@@ -104,7 +104,7 @@ fn print(payload: Payload, shown: Payload, reveal: bool, console: &Console) -> R
     Ok(())
 }
 
-/// The same JSON with every character that could control a terminal as a `\\u` escape.
+/// The same JSON with every character that could control a terminal as a `\u` escape.
 fn plain(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for c in json.chars() {

@@ -58,14 +58,14 @@ fn it_needs_no_key_and_touches_nothing() {
 
 const RICH: &str = "services:\n  a:\n    image: x\n    env_file:\n      - .env\n      - app.env\n    volumes: [./d:/d]\n";
 
-/// A stack with another env file beside `.env`.
+/// A stack with a second env file.
 fn rich(bench: &Bench) {
     let dir = bench.stack("web", RICH, Some("TOKEN=very-secret-value\n"));
     fs::write(dir.join("app.env"), "PASS=other-secret-value\n").expect("write");
 }
 
 #[test]
-fn adopt_sends_what_means_the_same() {
+fn adopt_keeps_the_meaning() {
     let bench = Bench::new();
     rich(&bench);
     let run = bench
