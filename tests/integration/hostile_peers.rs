@@ -224,7 +224,7 @@ fn settings_files_that_are_none() {
     fs::write(&file, "endpoint = 1\n").expect("settings");
     for mode in [0o666, 0o620, 0o602] {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("a mode");
-        run(&["others cannot write"]);
+        run(&["not writable by others"]);
     }
     fs::remove_file(&file).expect("removed");
     fs::create_dir(&file).expect("a folder");
