@@ -1,5 +1,7 @@
-//! `stacklift` moves a running Compose stack into Portainer. This library is the program; only the rewrites are
-//! public, for the tests, the benchmark and the fuzz targets.
+//! `stacklift` moves a running Compose stack into Portainer.
+//!
+//! This library is the program. Only [`main`] and the rewrites of Compose files are public; the tests, the
+//! benchmark and the fuzz targets use the rewrites.
 
 mod backoff;
 mod cli;

@@ -1,4 +1,4 @@
-//! Parse, run, exit code.
+//! The `stacklift` program.
 
 fn main() -> std::process::ExitCode {
     stacklift::main()

@@ -1,7 +1,7 @@
-//! The two streams: steps on standard output, warnings and errors on standard error.
+//! Terminal output: steps go to standard output, warnings and errors to standard error.
 //!
-//! Invariant: the key is hidden in everything that passes here, and control characters of text that
-//! comes from outside are escaped; a closed pipe ends the output, not the run.
+//! Invariant: the API key is masked in all output (C56), and control characters in text from outside are
+//! escaped. A closed pipe ends the output, not the run.
 
 use std::{
     io::{IsTerminal, Write, stderr},
@@ -27,7 +27,7 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// What steps, warnings and errors are printed to.
+/// Prints steps, warnings and errors.
 pub(super) struct Console {
     quiet: bool,
     verbose: bool,
@@ -45,36 +45,36 @@ impl Console {
         }
     }
 
-    /// Hides `key` from now on in everything that is printed (C56).
+    /// Masks `key` in all output from now on (C56).
     pub(super) fn hide(&self, key: &SecretString) {
         *lock(&self.key) = Some(key.clone());
     }
 
-    /// A step: its verb, and what it is about.
+    /// Prints a step: a verb and its object.
     pub(super) fn step(&self, verb: &str, about: &str) {
         if !self.quiet {
             self.out(&format!("{GOOD}{verb:>9}{GOOD:#} {}", printable(about)));
         }
     }
 
-    /// A line of its own on standard output, quiet or not: what the command is for.
+    /// Prints the result of a command, even with `--quiet`.
     pub(super) fn line(&self, text: &str) {
         self.out(&lines(text));
     }
 
-    /// A heading between parts of the output.
+    /// Prints a heading.
     pub(super) fn heading(&self, text: &str) {
         if !self.quiet {
             self.out(&format!("\n{HINT}{text}{HINT:#}"));
         }
     }
 
-    /// A warning, of one line or more.
+    /// Prints a warning of one or more lines.
     pub(super) fn warning(&self, text: &str) {
         self.err(&format!("{WARNING}warning:{WARNING:#} {}", lines(text)));
     }
 
-    /// An error: message and causes, details, the state of the stack, the hint.
+    /// Prints an error: the message with its causes, details, the state of the stack and a hint.
     pub(super) fn error(&self, error: &anyhow::Error, state: Option<&str>) {
         self.done();
         self.err(&format!(
@@ -92,24 +92,24 @@ impl Console {
         }
     }
 
-    /// The command that brings back what ran before.
+    /// Prints the command that rolls back to a snapshot.
     pub(super) fn way_back(&self, stack: &str, id: &str) {
         self.hint(&format!(
-            "what ran before comes back with: stacklift restore {stack} --to {id}"
+            "to roll back, run: stacklift restore {stack} --to {id}"
         ));
     }
 
-    /// What state the stack is in.
+    /// Prints the state of the stack.
     pub(super) fn state(&self, state: &str) {
         self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));
     }
 
-    /// What a person can do.
+    /// Prints a hint.
     pub(super) fn hint(&self, hint: &str) {
         self.err(&format!("{HINT}hint:{HINT:#} {}", printable(hint)));
     }
 
-    /// The containers as a table of Names, Image and Status (C54).
+    /// Prints containers as a table of Names, Image and Status (C54).
     pub(super) fn containers(&self, containers: &[Container]) {
         if self.quiet {
             return;
@@ -130,7 +130,7 @@ impl Console {
         self.table(rows);
     }
 
-    /// Rows in columns, the first row the header.
+    /// Prints a table whose first row is its header.
     pub(super) fn table(&self, rows: Vec<Vec<String>>) {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -140,7 +140,7 @@ impl Console {
         self.out(&table.trim_fmt());
     }
 
-    /// A spinner while something takes a while, on a terminal only.
+    /// Shows a spinner, on a terminal only.
     pub(super) fn waiting(&self, what: &str) {
         self.done();
         if self.quiet || !stderr().is_terminal() {
@@ -161,7 +161,7 @@ impl Console {
         }
     }
 
-    /// The trace of `-v`.
+    /// The requests that `-v` prints.
     pub(super) fn trace(self: &std::sync::Arc<Self>) -> Trace {
         if !self.verbose {
             return Trace::off();
@@ -199,7 +199,7 @@ impl Console {
         });
     }
 
-    /// Prints without tearing the spinner's line.
+    /// Prints while the spinner is hidden.
     fn paused(&self, print: impl FnOnce()) {
         match &*lock(&self.spinner) {
             Some(spinner) => spinner.suspend(print),
@@ -215,7 +215,7 @@ impl Console {
     }
 }
 
-/// Several lines from outside, each safe for a terminal.
+/// Escapes the control characters of each line.
 fn lines(text: &str) -> String {
     let lines: Vec<_> = text.trim_end().split('\n').map(printable).collect();
     lines.join("\n")

@@ -1,7 +1,7 @@
-//! `stacklift rehearse [STACK]`: the production code against the embedded manager and engine.
+//! `stacklift rehearse [STACK]`: a migration against the embedded Portainer and engine.
 //!
-//! Nothing real is called. What is written lies in a folder for temporary files that goes at the end:
-//! copies of compose and env files, never data.
+//! Connects to nothing outside this process, and writes only to a temporary directory: copies of Compose
+//! files and env files, never data.
 
 use std::{
     collections::BTreeMap, ffi::OsStr, fs, os::unix::fs::PermissionsExt, path::Path, str::FromStr,
@@ -12,7 +12,11 @@ use anyhow::{Context, Result, anyhow};
 use tempfile::TempDir;
 
 use super::{
-    Common, Console, Ended, RehearseArguments, migrate as run_of, restore::store_at,
+    Ended,
+    arguments::{Common, RehearseArguments},
+    console::Console,
+    migrate as run_of,
+    restore::store_at,
     settings::Settings,
 };
 use crate::{
@@ -20,31 +24,15 @@ use crate::{
     failure::Failure,
     migrate::{self, Migration},
     portainer::{self, BaseUrl, Manager},
-    stack::{Location, Stack, StackName},
+    stack::{EXAMPLES, Location, Stack, StackName},
 };
 use composefile::{document::Document, services};
-use rehearsal::{Era, Options, Rehearsal, World, seed};
+use rehearsal::{Options, Rehearsal, World, seed};
 
-/// The example that runs where none is named: it shows each kind of loss.
+/// The default example. It shows each kind of loss.
 const DEFAULT: &str = "books-db";
 
-/// `--era`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct EraArgument(Era);
-
-impl FromStr for EraArgument {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "sync" => Ok(Self(Era::Sync)),
-            "async" => Ok(Self(Era::Async)),
-            _ => Err("expected sync or async".to_owned()),
-        }
-    }
-}
-
-/// What a rehearsal plays: a world, and the stacks in it on disk.
+/// The world of a rehearsal, and its stacks on disk.
 struct Stage {
     folder: TempDir,
     world: World,
@@ -60,13 +48,14 @@ pub(super) fn run(
     let named = arguments.stack.as_deref().unwrap_or(OsStr::new(DEFAULT));
     let name = StackName::new(named)?;
     name.refuse_management_plane()?;
-    let stage = if common.stacks_root.is_some() || common.dir.is_some() {
+    let own = common.stacks_root.is_some() || common.dir.is_some();
+    let stage = if own {
         of_user(&name, &settings.location)?
     } else {
         of_examples(&settings.location)?
     };
     let options = Options {
-        era: arguments.era.0,
+        era: arguments.era.into(),
         ..Options::default()
     };
     let rehearsal = Rehearsal::start(stage.world, &options)?;
@@ -77,15 +66,27 @@ pub(super) fn run(
         serve(&rehearsal, &stage.location.root, console)?;
         return Ok(());
     }
+    if !own && !EXAMPLES.contains(&name.as_str()) {
+        return Err(unknown_example(&name).into());
+    }
     let stack = Stack::find(name, &stage.location)?;
     let ended = migrate_on(&rehearsal, &stack, &settings, arguments.force, console);
     show_requests(&rehearsal, console);
-    // Kept until here: the run reads the copies in it.
+    // The run reads the copies in this directory.
     drop(stage.folder);
     ended
 }
 
-/// The six examples, as if started by hand.
+fn unknown_example(name: &StackName) -> anyhow::Error {
+    Failure::new(format!("unknown example stack {name}"))
+        .hint(format!(
+            "examples: {}; use --stacks-root or --dir for your own stacks",
+            EXAMPLES.join(", ")
+        ))
+        .into()
+}
+
+/// The example stacks, started without Portainer.
 fn of_examples(at: &Location) -> Result<Stage> {
     let folder = folder()?;
     seed::write(folder.path()).context("failed to write the example stacks")?;
@@ -102,13 +103,13 @@ fn of_examples(at: &Location) -> Result<Stage> {
     })
 }
 
-/// A copy of the user's stack, as if started by hand.
+/// A copy of the user's stack, started without Portainer.
 fn of_user(name: &StackName, at: &Location) -> Result<Stage> {
     let stack = Stack::find(name.clone(), at)?;
     let source = stack.read()?;
     let folder = folder()?;
     let copy = folder.path().join(name.as_str());
-    fs::create_dir(&copy).with_context(|| format!("failed to make {}", copy.display()))?;
+    fs::create_dir(&copy).with_context(|| format!("failed to create {}", copy.display()))?;
     let file = stack.file().to_owned();
     let mut files = BTreeMap::from([(file.clone(), source.compose.clone())]);
     for path in env_files(&source.compose) {
@@ -135,7 +136,7 @@ fn of_user(name: &StackName, at: &Location) -> Result<Stage> {
         .start_file_by_hand(name.as_str(), &root, &format!("{root}/{file}"))
         .map_err(|reason| {
             Failure::new(format!(
-                "the stack {name} cannot be rehearsed: it does not start even by hand"
+                "cannot rehearse the stack {name}: `docker compose` would reject it too"
             ))
             .source(reason)
         })?;
@@ -151,7 +152,7 @@ fn of_user(name: &StackName, at: &Location) -> Result<Stage> {
     })
 }
 
-/// The env files that a compose text names inside its directory.
+/// The env files of a Compose file that are in its directory.
 fn env_files(compose: &str) -> Vec<String> {
     let Ok(document) = Document::parse(compose) else {
         return Vec::new();
@@ -220,12 +221,12 @@ fn migrate_on(
         store: &store,
         tool,
     };
-    console.heading("the run, against an embedded manager and engine");
+    console.heading("Migration with an embedded Portainer and engine");
     let before = summary(rehearsal);
     let ended = migrate::run(&migration, &mut |event| run_of::show(console, &event));
-    console.heading("the world before");
+    console.heading("State before");
     console.line(&before);
-    console.heading("the world after");
+    console.heading("State after");
     console.line(&summary(rehearsal));
     ended.map_err(Ended::Rehearse)
 }
@@ -235,13 +236,13 @@ fn summary(rehearsal: &Rehearsal) -> String {
 }
 
 fn show_requests(rehearsal: &Rehearsal, console: &Console) {
-    console.heading("the requests made");
+    console.heading("API requests");
     for request in rehearsal.requests() {
         console.line(&request.to_string());
     }
 }
 
-/// Keeps both up until the process is interrupted.
+/// Keeps Portainer and the engine running until the process is interrupted.
 fn serve(rehearsal: &Rehearsal, root: &Path, console: &Console) -> Result<()> {
     let certificate = root.join("certificate.pem");
     fs::write(&certificate, rehearsal.certificate_pem())
@@ -262,14 +263,14 @@ fn serve(rehearsal: &Rehearsal, root: &Path, console: &Console) -> Result<()> {
     ] {
         console.line(&format!("export {name}={value}"));
     }
-    console.line("# up until Ctrl-C; in another shell, with these lines: stacklift books-db");
+    console.line("# Running until Ctrl-C. Paste these lines into another shell, then run: stacklift books-db");
     let (interrupted, wait) = std::sync::mpsc::channel();
     ctrlc::set_handler(move || {
-        // Whoever waits may have gone: then there is nobody to tell.
+        // It fails only if nothing is waiting any more.
         let _ = interrupted.send(());
     })
     .context("failed to wait for Ctrl-C")?;
-    // Either way it is over.
+    // An error means that the handler is gone: the rehearsal ends as well.
     let _ = wait.recv();
     Ok(())
 }
@@ -279,11 +280,11 @@ fn folder() -> Result<TempDir> {
         .prefix("stacklift-stacks-")
         .permissions(fs::Permissions::from_mode(0o700))
         .tempdir()
-        .context("failed to make a folder for the stacks of the rehearsal")?;
+        .context("failed to create a temporary directory for the rehearsal")?;
     Ok(folder)
 }
 
-/// A key for this rehearsal alone; its manager listens on loopback only.
+/// A random API key for this rehearsal.
 fn key() -> Result<String> {
     let folder = folder()?;
     let random = folder
@@ -295,6 +296,10 @@ fn key() -> Result<String> {
 }
 
 fn path_text(path: &Path) -> Result<&str> {
-    path.to_str()
-        .with_context(|| format!("the folder {} is not UTF-8", path.display()))
+    path.to_str().with_context(|| {
+        format!(
+            "the path of the directory {} is not valid UTF-8",
+            path.display()
+        )
+    })
 }

@@ -1,4 +1,4 @@
-//! `stacklift render <STACK>`: the payload of call C, from the disk alone.
+//! `stacklift render <STACK>`: the body of the create request (C53), from the stack's files alone.
 
 use std::{
     fmt::Write as _,
@@ -6,30 +6,24 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 use serde_json::Value;
 
-use super::{Common, Console, RenderArguments, settings::Settings};
+use super::{
+    arguments::{Common, RenderArguments, Way},
+    console::Console,
+    settings::Settings,
+};
 use crate::{
     failure::Failure,
     migrate::Rewrite,
     portainer::Payload,
     rewrite::faithful::Faithful,
     stack::{Stack, StackName},
-    text::steers,
+    text::{printable, steers},
 };
 
 mod adopt;
-
-/// The two rewrites.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Way {
-    /// The contract's: what `migrate` sends
-    Literal,
-    /// Faithful: the text means the same to the manager as it does here
-    Adopt,
-}
 
 pub(super) fn run(arguments: &RenderArguments, common: &Common, console: &Console) -> Result<()> {
     let name = StackName::new(&arguments.stack)?;
@@ -43,11 +37,9 @@ pub(super) fn run(arguments: &RenderArguments, common: &Common, console: &Consol
 
 fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Result<()> {
     if arguments.explain {
-        return Err(
-            Failure::new("the literal rewrite understands nothing that it could explain")
-                .hint("say --as adopt for the one that does")
-                .into(),
-        );
+        return Err(Failure::new("`--explain` requires `--as adopt`")
+            .hint("use --diff to show the changes of the literal rewrite")
+            .into());
     }
     let source = stack.read()?;
     let rewrite = Rewrite::literal(&source, stack.dir_text());
@@ -72,7 +64,7 @@ fn faithful(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Re
     }
     if rewrite.project != stack.name().as_str() {
         console.warning(&format!(
-            "the project is called {} here, so its record has to have that name, not {}",
+            "the Compose project is named {}: its Portainer stack must have the same name, not {}",
             rewrite.project,
             stack.name()
         ));
@@ -98,7 +90,7 @@ fn faithful(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Re
     print(payload, shown, arguments.reveal, console)
 }
 
-/// The payload: as it is with `reveal`, else `shown` without the values of `.env`.
+/// Prints `payload` as bytes with `reveal`, else `shown` without the values of `.env`.
 fn print(payload: Payload, shown: Payload, reveal: bool, console: &Console) -> Result<()> {
     if reveal {
         let bytes = serde_json::to_vec(&payload).context("failed to write JSON")?;
@@ -112,7 +104,7 @@ fn print(payload: Payload, shown: Payload, reveal: bool, console: &Console) -> R
     Ok(())
 }
 
-/// JSON in which what would steer a terminal is escaped as JSON does it: it stays the same JSON.
+/// The same JSON with every character that could control a terminal as a `\u` escape.
 fn plain(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for c in json.chars() {
@@ -135,7 +127,7 @@ fn mask_values(payload: &mut Value) {
     }
 }
 
-/// What changes in the text, as a patch; nothing where nothing does.
+/// Prints the changes as a patch, or nothing if there are none.
 fn diff(stack: &Stack, before: &str, after: &str) {
     let input = InternedInput::new(before, after);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
@@ -146,7 +138,7 @@ fn diff(stack: &Stack, before: &str, after: &str) {
         .to_string();
     if !hunks.is_empty() {
         let file = stack.file();
-        write(format!("--- {file}\n+++ {file} at the manager\n{hunks}").as_bytes());
+        write(format!("--- {file}\n+++ {file}\t(in Portainer)\n{hunks}").as_bytes());
     }
 }
 
@@ -156,23 +148,23 @@ fn explain(stack: &Stack, rewrite: &Faithful, console: &Console) {
             "{}:{}: {}: {}",
             stack.file(),
             edit.line,
-            crate::text::printable(&edit.what),
+            printable(&edit.what),
             edit.why
         ));
     }
     for notice in &rewrite.notices {
         let notice = adopt::notice(stack, notice);
-        console.line(&format!("note: {}", crate::text::printable(&notice)));
+        console.line(&format!("note: {}", printable(&notice)));
     }
     if rewrite.edits.is_empty() {
-        console.line("the text stays as it is");
+        console.line("no changes");
     }
 }
 
-/// The bytes as they are: past every filter, with a line end for a terminal only.
+/// Writes bytes without the filters of [`Console`], and ends the last line on a terminal only.
 fn write(bytes: &[u8]) {
     let mut out = stdout().lock();
-    // A closed pipe is no reason to complain.
+    // A closed pipe is not an error.
     let _ = out.write_all(bytes).and_then(|()| {
         if out.is_terminal() && !bytes.ends_with(b"\n") {
             out.write_all(b"\n")?;

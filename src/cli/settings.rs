@@ -1,8 +1,9 @@
-//! Settings: flag > environment > the user's file > `/etc/stacklift.toml` > default.
+//! Loads the settings. Precedence: flags, environment, user settings, system settings, defaults.
 
 use std::{
     env, fs,
     io::{ErrorKind, Read as _},
+    ops::Range,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     str::FromStr,
@@ -13,8 +14,12 @@ use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
 use secrecy::SecretString;
 use serde::Deserialize;
+use toml::de::DeTable;
 
-use super::Common;
+use super::{
+    arguments::Common,
+    options::{self, Setting},
+};
 use crate::{
     engine,
     failure::Failure,
@@ -24,12 +29,12 @@ use crate::{
 
 const SYSTEM_FILE: &str = "/etc/stacklift.toml";
 const USER_FILE: &str = "stacklift.toml";
-/// The longest settings file that is read, in bytes.
+/// The size limit of a settings file, in bytes.
 const LONGEST_FILE: u64 = 64 * 1024;
-/// The longest beginning of a key file in which its first line is looked for, in bytes.
+/// How much of a key file is read to find its first line, in bytes.
 const LONGEST_KEY: u64 = 64 * 1024;
-const KNOWN: &str =
-    "it knows base-url, stacks-root, endpoint, tool, engine, tls and timeout, each on a line";
+/// The least similarity (Jaro) of a key that is suggested for an unknown one: clap's for flags.
+const SIMILAR: f64 = 0.7;
 
 /// The settings of a run.
 #[derive(Debug, Clone)]
@@ -42,7 +47,7 @@ pub(super) struct Settings {
     pub timeout: Duration,
 }
 
-/// A settings file. An unknown key is an error that names it.
+/// A settings file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
@@ -56,7 +61,7 @@ struct File {
 }
 
 impl Settings {
-    /// Puts the settings together.
+    /// Merges all sources.
     pub(super) fn load(flags: &Common) -> Result<Self> {
         let mut files = Vec::new();
         for path in user_file().into_iter().chain([PathBuf::from(SYSTEM_FILE)]) {
@@ -67,16 +72,9 @@ impl Settings {
         Self::from_sources(flags, &|name| env::var(name).ok(), &files)
     }
 
-    /// The settings of the flags and the defaults alone: for the rehearsal.
+    /// The flags and the defaults alone, for the rehearsal.
     pub(super) fn of_flags(flags: &Common) -> Result<Self> {
         Self::from_sources(flags, &|_| None, &[])
-    }
-
-    /// The settings of a file with this text, and the defaults.
-    #[cfg(fuzzing)]
-    pub(super) fn of_file(text: &str) -> Result<Self> {
-        let file = (PathBuf::from(USER_FILE), toml::from_str(text)?);
-        Self::from_sources(&Common::default(), &|_| None, &[file])
     }
 
     fn from_sources(
@@ -86,53 +84,46 @@ impl Settings {
     ) -> Result<Self> {
         let sources = Sources { env, files };
         let base_url = sources.pick(
+            &options::BASE_URL,
             flags.base_url.clone(),
-            "STACKLIFT_BASE_URL",
-            ("base-url", |file| file.base_url.clone()),
-            "https://localhost:9443",
+            |file| file.base_url.clone(),
             BaseUrl::from_str,
         )?;
         let root = sources.pick(
+            &options::STACKS_ROOT,
             flags.stacks_root.clone(),
-            "STACKLIFT_STACKS_ROOT",
-            ("stacks-root", |file| file.stacks_root.clone()),
-            "/opt/stacks",
+            |file| file.stacks_root.clone(),
             |text| Ok(PathBuf::from(text)),
         )?;
         let endpoint = sources.pick(
+            &options::ENDPOINT,
             flags.endpoint,
-            "STACKLIFT_ENDPOINT",
-            ("endpoint", |file| file.endpoint.map(|id| id.to_string())),
-            "1",
-            |text| text.parse().map_err(|_| "it is not a number".to_owned()),
+            |file| file.endpoint.map(|id| id.to_string()),
+            options::environment_id,
         )?;
         let tool = sources.pick(
+            &options::TOOL,
             flags.tool.clone(),
-            "STACKLIFT_TOOL",
-            ("tool", |file| file.tool.clone()),
-            "docker",
-            tool_name,
+            |file| file.tool.clone(),
+            options::tool_name,
         )?;
         let engine = sources.pick(
+            &options::ENGINE,
             flags.engine,
-            "STACKLIFT_ENGINE",
-            ("engine", |file| file.engine.clone()),
-            "auto",
-            |text| engine::Choice::from_str(text).map_err(|error| error.clone()),
+            |file| file.engine.clone(),
+            engine::Choice::from_str,
         )?;
         let tls = sources.pick(
+            &options::TLS,
             flags.tls.clone(),
-            "STACKLIFT_TLS",
-            ("tls", |file| file.tls.clone()),
-            "off",
+            |file| file.tls.clone(),
             Tls::from_str,
         )?;
         let timeout = sources.pick(
+            &options::TIMEOUT,
             flags.timeout,
-            "STACKLIFT_TIMEOUT",
-            ("timeout", |file| file.timeout.clone()),
-            "20m",
-            duration,
+            |file| file.timeout.clone(),
+            options::duration,
         )?;
         Ok(Self {
             base_url,
@@ -156,17 +147,18 @@ struct Sources<'a> {
 }
 
 impl Sources<'_> {
+    /// The flag, or the first other source that has the setting. An empty variable is unset.
     fn pick<T>(
         &self,
+        setting: &Setting,
         flag: Option<T>,
-        variable: &str,
-        (key, field): (&str, fn(&File) -> Option<String>),
-        default: &str,
+        field: fn(&File) -> Option<String>,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T> {
         if let Some(value) = flag {
             return Ok(value);
         }
+        let variable = setting.variable;
         let (origin, text) = if let Some(text) = (self.env)(variable).filter(|t| !t.is_empty()) {
             (variable.to_owned(), text)
         } else if let Some((path, text)) = self
@@ -174,14 +166,15 @@ impl Sources<'_> {
             .iter()
             .find_map(|(path, file)| Some((path, field(file)?)))
         {
-            (format!("{key} in {}", path.display()), text)
+            (format!("{} in {}", setting.key, path.display()), text)
         } else {
-            ("the default".to_owned(), default.to_owned())
+            ("the default".to_owned(), setting.default.to_owned())
         };
         parse(&text).map_err(|reason| {
-            Failure::new(format!("{origin} cannot be used: {reason}"))
+            Failure::new(format!("invalid {origin}: {reason}"))
                 .hint(format!(
-                    "{variable}, --{key} and the settings files take the same values; see --help"
+                    "see --{} in `stacklift --help` for valid values",
+                    setting.key
                 ))
                 .into()
         })
@@ -208,33 +201,94 @@ fn read(path: &Path) -> Result<Option<File>> {
         || metadata.mode() & 0o022 != 0
     {
         return Err(Failure::new(format!(
-            "the settings file {} is refused: it must be a file of yours or root's that others cannot write",
+            "refusing to read the settings file {}: it must be a file that is owned by you or root and not writable by others",
             path.display()
         ))
-        .hint(format!("chown it, and chmod go-w {}", path.display()))
+        .hint(format!("check its owner, then run: chmod go-w {}", path.display()))
         .into());
     }
     if metadata.len() > LONGEST_FILE {
         return Err(Failure::new(format!(
-            "the settings file {} is refused: it is longer than {} KiB",
+            "refusing to read the settings file {}: it is larger than {} KiB",
             path.display(),
             LONGEST_FILE / 1024
         ))
-        .hint(KNOWN)
+        .hint(valid_keys())
         .into());
     }
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::new(failed()).source(error).hint(KNOWN))?;
-    toml::from_str(&text)
-        .map(Some)
-        .map_err(|error| Failure::new(failed()).source(error).hint(KNOWN).into())
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::new(failed())
+            .source(error)
+            .hint("it must be a UTF-8 text file that you can read")
+    })?;
+    parse(path, &text).map(Some).map_err(Into::into)
 }
 
-/// Where snapshots are kept: `STACKLIFT_STATE_DIR`, else `/var/lib/stacklift` for root and the user's state
-/// folder otherwise.
+/// Parses a settings file. The error does not quote the line, which may contain a misplaced API key (C56).
+fn parse(path: &Path, text: &str) -> Result<File, Failure> {
+    toml::from_str(text).map_err(|error| {
+        let (reason, place, hint) = match unknown_key(text) {
+            Some((key, place)) => (
+                format!("unknown key `{key}`"),
+                Some(place),
+                match similar_key(&key) {
+                    Some(similar) => format!("did you mean `{similar}`? {}", valid_keys()),
+                    None => valid_keys(),
+                },
+            ),
+            None => (
+                error.message().to_owned(),
+                error.span(),
+                format!(
+                    "expected lines such as: {} = \"{}\"",
+                    options::TIMEOUT.key,
+                    options::TIMEOUT.default
+                ),
+            ),
+        };
+        let line = place.map_or(String::new(), |place| {
+            let before = text.get(..place.start).unwrap_or_default();
+            format!("line {}: ", before.matches('\n').count() + 1)
+        });
+        Failure::new(format!(
+            "cannot parse the settings file {}: {line}{reason}",
+            path.display()
+        ))
+        .hint(hint)
+    })
+}
+
+/// The first key that is not a setting, and its place, if the text is TOML.
+fn unknown_key(text: &str) -> Option<(String, Range<usize>)> {
+    let table = DeTable::parse(text).ok()?;
+    let known = |key: &str| options::ALL.iter().any(|setting| setting.key == key);
+    table
+        .get_ref()
+        .keys()
+        .filter(|key| !known(key.get_ref()))
+        .map(|key| (key.get_ref().to_string(), key.span()))
+        .min_by_key(|(_, place)| place.start)
+}
+
+fn similar_key(key: &str) -> Option<&'static str> {
+    options::ALL
+        .iter()
+        .map(|setting| (strsim::jaro(key, setting.key), setting.key))
+        .filter(|(similarity, _)| *similarity > SIMILAR)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, key)| key)
+}
+
+fn valid_keys() -> String {
+    let keys = options::ALL.map(|setting| setting.key).join(", ");
+    format!("valid keys: {keys}")
+}
+
+/// The directory for snapshots: `STACKLIFT_STATE_DIR`, else `/var/lib/stacklift` for root and the user's state
+/// directory otherwise.
 pub(super) fn state_folder() -> Result<PathBuf> {
     if let Some(folder) = env::var_os("STACKLIFT_STATE_DIR").filter(|folder| !folder.is_empty()) {
-        return std::path::absolute(folder).context("STACKLIFT_STATE_DIR cannot be used");
+        return std::path::absolute(folder).context("invalid STACKLIFT_STATE_DIR");
     }
     if rustix::process::geteuid().is_root() {
         return Ok(PathBuf::from("/var/lib/stacklift"));
@@ -243,13 +297,13 @@ pub(super) fn state_folder() -> Result<PathBuf> {
     let state = dirs.and_then(|dirs| dirs.state_dir());
     Ok(state
         .ok_or_else(|| {
-            Failure::new("there is no folder to keep snapshots in: HOME is not set")
-                .hint("name one in STACKLIFT_STATE_DIR")
+            Failure::new("cannot find a directory for snapshots: HOME is not set")
+                .hint("set STACKLIFT_STATE_DIR to a directory")
         })?
         .join("stacklift"))
 }
 
-/// The API key (C02): `STACKMGR_API_KEY`, else the file that `STACKMGR_API_KEY_FILE` names.
+/// The source of the API key (C02): `STACKMGR_API_KEY`, else the file that `STACKMGR_API_KEY_FILE` names.
 #[derive(Debug)]
 pub(super) enum KeySource {
     Given(SecretString),
@@ -257,16 +311,17 @@ pub(super) enum KeySource {
 }
 
 impl KeySource {
-    /// Where the key comes from; reads no file, so that a refusal after it has read nothing (C05).
+    /// Finds the source without reading a file, so that a refusal after it has read nothing (C05).
     pub(super) fn from_env() -> Result<Self> {
         let given = env::var_os("STACKMGR_API_KEY").filter(|key| !key.is_empty());
         if let Some(key) = given {
             let key = key.into_string().map_err(|_| {
-                Failure::new("STACKMGR_API_KEY is not UTF-8").hint("set it to the key alone")
+                Failure::new("STACKMGR_API_KEY is not valid UTF-8")
+                    .hint("set it to a Portainer API key")
             })?;
             return Ok(Self::Given(key.into()));
         }
-        // Unset, not empty: an empty variable asks for the message of C02.
+        // An empty STACKMGR_API_KEY is an error (C02): the file replaces only an unset one.
         let unset = env::var_os("STACKMGR_API_KEY").is_none();
         match env::var_os("STACKMGR_API_KEY_FILE").filter(|path| unset && !path.is_empty()) {
             Some(path) => Ok(Self::File(path.into())),
@@ -274,28 +329,31 @@ impl KeySource {
         }
     }
 
-    /// The key itself.
+    /// Reads the key.
     pub(super) fn read(self) -> Result<SecretString> {
         let path = match self {
             Self::Given(key) => return Ok(key),
             Self::File(path) => path,
         };
-        // It may be a pipe, and one that never ends.
+        // The limit matters for a pipe that never ends.
         let mut text = String::new();
         fs::File::open(&path)
             .and_then(|file| file.take(LONGEST_KEY).read_to_string(&mut text))
             .map_err(|error| {
-                Failure::new(format!("failed to read the key file {}", path.display()))
-                    .source(error)
-                    .hint("STACKMGR_API_KEY_FILE names a text file whose first line is the key")
+                Failure::new(format!(
+                    "failed to read the API key file {}",
+                    path.display()
+                ))
+                .source(error)
+                .hint("set STACKMGR_API_KEY_FILE to a text file whose first line is the API key")
             })?;
         let key = text.lines().next().unwrap_or_default().trim();
         if key.is_empty() {
             return Err(Failure::new(format!(
-                "the first line of the key file {} is empty",
+                "the first line of the API key file {} is empty",
                 path.display()
             ))
-            .hint("put the manager's API key there, alone on the first line")
+            .hint("write the Portainer API key to its first line")
             .into());
         }
         Ok(key.into())
@@ -303,62 +361,15 @@ impl KeySource {
 }
 
 fn key_required() -> Failure {
-    Failure::new("STACKMGR_API_KEY is required: the manager's API key").hint(
-        "make a key in the manager (My account > Access tokens), then: export STACKMGR_API_KEY=…; or name a file that holds it in STACKMGR_API_KEY_FILE",
+    Failure::new("STACKMGR_API_KEY is required: set it to a Portainer API key").hint(
+        "create a key in Portainer (My account > Access tokens), then run: export STACKMGR_API_KEY=…; or set STACKMGR_API_KEY_FILE to a file that contains the key",
     )
-}
-
-/// `--tool`: a bare name.
-pub(super) fn tool_name(text: &str) -> Result<String, String> {
-    let bare = !text.is_empty()
-        && !text.starts_with(['-', '.'])
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    if bare {
-        Ok(text.to_owned())
-    } else {
-        Err("expected a bare command name such as docker".to_owned())
-    }
-}
-
-/// `--file`: a plain name inside the stack's directory.
-pub(super) fn plain_name(text: &str) -> Result<String, String> {
-    let plain = !text.is_empty()
-        && text != "."
-        && text != ".."
-        && !text.contains('/')
-        && !text.contains(char::is_control);
-    if plain {
-        Ok(text.to_owned())
-    } else {
-        Err("expected the plain name of a file in the stack's directory".to_owned())
-    }
-}
-
-/// `--timeout`: seconds, or a number with `s`, `m` or `h`.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let (number, unit) = match text.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
-        Some((at, _)) => text.split_at(at),
-        None => (text, "s"),
-    };
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => 0,
-    };
-    number
-        .parse::<u32>()
-        .ok()
-        .map(|number| u64::from(number) * seconds)
-        .filter(|seconds| (1..=7 * 24 * 3600).contains(seconds))
-        .map(Duration::from_secs)
-        .ok_or_else(|| "expected a time between 1s and 168h, such as 90s or 20m".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -386,13 +397,84 @@ mod tests {
         assert_eq!(endpoint(&Common::default(), &none, &[]), 1);
     }
 
+    /// The settings of a file with this text, and the defaults.
+    fn of_file(text: &str) -> Result<Settings> {
+        let path = PathBuf::from(USER_FILE);
+        let file = parse(&path, text)?;
+        Settings::from_sources(&Common::default(), &|_| None, &[(path, file)])
+    }
+
     #[test]
-    fn durations() {
-        for (text, seconds) in [("90", 90), ("90s", 90), ("20m", 1200), ("2h", 7200)] {
-            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)));
+    fn an_empty_variable_is_unset() {
+        let env = |_: &str| Some(String::new());
+        let settings = Settings::from_sources(&Common::default(), &env, &[]).expect("settings");
+        assert_eq!(settings.endpoint, 1);
+    }
+
+    #[test]
+    fn a_file_can_hold_every_setting() {
+        for setting in options::ALL {
+            let value = match setting.key {
+                "endpoint" => setting.default.to_owned(),
+                _ => format!("{:?}", setting.default),
+            };
+            of_file(&format!("{} = {value}\n", setting.key)).expect(setting.key);
         }
-        for text in ["", "0", "m", "-1", "1d", "1.5m", "99999999999s", "169h"] {
-            assert!(duration(text).is_err(), "{text}");
+    }
+
+    #[test]
+    fn an_error_of_a_file_names_the_line_and_a_similar_key_and_no_value() {
+        for (text, message, hint) in [
+            (
+                "tool = \"docker\"\nbase-ulr = \"secret\"\n",
+                "cannot parse the settings file stacklift.toml: line 2: unknown key `base-ulr`",
+                "did you mean `base-url`? valid keys: base-url, ",
+            ),
+            (
+                "api-key = \"secret\"\n",
+                "cannot parse the settings file stacklift.toml: line 1: unknown key `api-key`",
+                "valid keys: base-url, ",
+            ),
+            (
+                "endpoint = \"one\"\n",
+                "cannot parse the settings file stacklift.toml: line 1: invalid type: ",
+                "expected lines such as: timeout = \"20m\"",
+            ),
+            (
+                "\n\nstacks-root = /opt secret\n",
+                "cannot parse the settings file stacklift.toml: line 3: ",
+                "expected lines such as: timeout = \"20m\"",
+            ),
+        ] {
+            let error = of_file(text).expect_err(text);
+            let shown = format!("{error:#}");
+            assert!(shown.starts_with(message), "{shown}");
+            assert!(
+                !shown.contains("secret") && !shown.contains('\n'),
+                "{shown}"
+            );
+            let shown = Failure::hint_of(&error).expect("a hint");
+            assert!(shown.starts_with(hint), "{shown}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_gives_settings_or_an_error(
+            text in proptest::collection::vec(
+                prop_oneof![
+                    "(base-url|stacks-root|endpoint|tool|engine|tls|timeout|other) = ",
+                    "(\"(https://[a-z@:/#?0-9]{0,12}|auto|off|20m|[ -~]{0,8})\"|-?[0-9]{1,20}|true)\n",
+                    "(?s).{0,8}",
+                ],
+                0..8,
+            ).prop_map(|parts| parts.concat())
+        ) {
+            let shown = |text| match of_file(text) {
+                Ok(settings) => format!("{settings:?}"),
+                Err(error) => format!("{error:#}"),
+            };
+            prop_assert_eq!(shown(&text), shown(&text));
         }
     }
 }

@@ -44,7 +44,7 @@ fn c02_the_key_is_required() {
 }
 
 #[test]
-fn c02_the_key_can_lie_in_a_file() {
+fn c02_the_key_can_be_in_a_file() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
     let file = bench.root().join("key");
@@ -54,7 +54,7 @@ fn c02_the_key_can_lie_in_a_file() {
         .env_remove("STACKMGR_API_KEY")
         .env("STACKMGR_API_KEY_FILE", &file);
     Run::of(&mut command).code(0);
-    // An empty variable is not unset: the file does not stand in for it.
+    // An empty variable is an error: the file replaces only an unset one.
     command.env("STACKMGR_API_KEY", "");
     Run::of(&mut command)
         .code(1)
@@ -74,6 +74,9 @@ fn c03_exit_codes() {
     bench.run(&["web", "--endpoint", "one"]).code(2);
     bench.run(&["--version"]).code(0);
     bench.run(&["--help"]).code(0);
+    bench.run(&["help"]).code(0);
+    bench.run(&["help", "render"]).code(0);
+    bench.run(&["help", "no-such-command"]).code(2);
 }
 
 #[test]
@@ -115,7 +118,7 @@ fn c05_the_management_plane_is_refused() {
         assert!(bench.rehearsal.world(|world| world.containers == before));
         assert!(bench.backups(name).is_empty());
     }
-    // Nothing is read either: neither the key's file nor the settings.
+    // Neither the key file nor the settings are read.
     let mut command = bench.command(&["traefik"]);
     command
         .env_remove("STACKMGR_API_KEY")
@@ -128,7 +131,7 @@ fn c05_the_management_plane_is_refused() {
 }
 
 #[test]
-fn c06_the_directory_must_be_there() {
+fn c06_the_directory_must_exist() {
     let bench = Bench::new();
     let dir = bench.dir("web");
     let shown = dir.to_str().expect("UTF-8");
@@ -142,7 +145,7 @@ fn c06_the_directory_must_be_there() {
 }
 
 #[test]
-fn c07_the_compose_file_must_be_there() {
+fn c07_the_compose_file_must_exist() {
     let bench = Bench::new();
     fs::create_dir_all(bench.dir("web").join("docker-compose.yml")).expect("a directory");
     let file = bench.dir("web").join("docker-compose.yml");
@@ -164,7 +167,7 @@ fn c07_the_compose_file_must_be_there() {
 }
 
 #[test]
-fn c07_file_stands_for_the_compose_file_everywhere() {
+fn c07_file_names_the_compose_file_everywhere() {
     let bench = Bench::new();
     let dir = bench.stack("web", "services: {}\n", None);
     fs::write(dir.join("compose.yaml"), PLAIN).expect("a file");
@@ -194,7 +197,7 @@ fn c09_flag_before_environment_before_file() {
     let bench = Bench::new();
     bench.rehearsal.world(|world| {
         for id in 2..=4 {
-            // Endpoints of this host's engine, so that nothing stands against them (B03).
+            // Environments of this host's engine, which B03 allows.
             world.add_endpoint(id, "more");
             let engine = world.engine.id.clone();
             world.endpoints.get_mut(&id).expect("it").engine = engine;
@@ -230,7 +233,7 @@ fn c09_flag_before_environment_before_file() {
 }
 
 #[test]
-fn c09_a_settings_file_that_cannot_be_trusted_or_understood() {
+fn c09_a_settings_file_that_cannot_be_trusted_or_parsed() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
@@ -243,12 +246,19 @@ fn c09_a_settings_file_that_cannot_be_trusted_or_understood() {
         Run::of(&mut command).code(1)
     };
     fs::write(&file, "base-ulr = \"https://localhost\"\n").expect("settings");
-    run().says(&["base-ulr", "stacklift.toml"]);
+    run().says(&[
+        "unknown key `base-ulr`",
+        "stacklift.toml",
+        "did you mean `base-url`?",
+    ]);
     fs::write(&file, "not toml").expect("settings");
-    run().says(&["failed to read the settings file", "stacklift.toml"]);
+    run().says(&["cannot parse the settings file", "stacklift.toml"]);
     fs::write(&file, "endpoint = 1\n").expect("settings");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("a mode");
-    run().says(&["is refused", "others cannot write"]);
+    run().says(&[
+        "refusing to read the settings file",
+        "not writable by others",
+    ]);
     assert!(bench.rehearsal.requests().is_empty());
     assert!(bench.backups("web").is_empty());
 }
@@ -295,7 +305,7 @@ fn c10_one_stack_a_run() {
 }
 
 #[test]
-fn c11_names_that_are_none() {
+fn c11_invalid_names() {
     let bench = Bench::new();
     for name in [
         "",

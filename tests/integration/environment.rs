@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::bench::{Bench, PLAIN, Run};
 
-/// Migrates a stack with this `.env` and gives what was sent of it.
+/// Migrates a stack with this `.env`, and returns the variables that were sent.
 fn sent(env: &str) -> (Vec<(String, String)>, Run) {
     let bench = Bench::new();
     bench.stack("web", PLAIN, Some(env));
@@ -29,7 +29,7 @@ fn c40_no_env_file() {
 }
 
 #[test]
-fn c40_something_else_in_its_place_is_not_taken_for_none() {
+fn c40_an_env_that_is_not_a_file_is_an_error() {
     let bench = Bench::new();
     let dir = bench.started("web", PLAIN, None);
     fs::create_dir(dir.join(".env")).expect("a directory");
@@ -47,7 +47,7 @@ fn c41_blank_lines_and_comments() {
 }
 
 #[test]
-fn c42_name_and_value_as_they_stand() {
+fn c42_names_and_values_are_verbatim() {
     let env = "A=1=2==\nB = \"x y\" # z\r\nexport C='q'\nA=again\nD=\n=e\n  F=g\nG=$A${B}";
     let expected = pairs(&[
         ("A", "1=2=="),

@@ -1,5 +1,5 @@
-//! What no stack, manager or engine should be: each has the outcome that its rule gives, else an error
-//! that names the thing, the cause, the state and what to do; nothing is removed, nothing half-written.
+//! Broken stacks: each has the outcome that its rule gives, or an error that names the file, the cause, the state
+//! of the stack and what to do. Nothing is removed or half-written.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use rehearsal::{Call, Kind};
 
 use crate::bench::{Bench, MARKED, PLAIN, Run};
 
-/// Runs it and asserts that it failed as it should: nothing was changed, and all is said.
+/// Runs the command and asserts that it failed, changed nothing and printed `words`.
 #[track_caller]
 fn refused(bench: &Bench, command: &mut Command, words: &[&str]) {
     let (world, files) = (containers(bench), tree(bench.root()));
@@ -58,7 +58,7 @@ fn started() -> (Bench, std::path::PathBuf) {
     (bench, dir)
 }
 
-/// Puts something else in the place of a file.
+/// Replaces a file with something else.
 fn in_place_of(path: &Path, what: &str) {
     fs::remove_file(path).expect("removed");
     match what {
@@ -67,7 +67,7 @@ fn in_place_of(path: &Path, what: &str) {
         "a socket" => drop(UnixListener::bind(path).expect("it")),
         "a dangling link" => symlink("/no/such/file", path).expect("it"),
         "a link to itself" => symlink(path, path).expect("it"),
-        // Its owner may open it, and gets an input/output error for what is read.
+        // Its owner can open it, but reading fails with an input/output error.
         "a file that cannot be read" => symlink("/proc/self/mem", path).expect("it"),
         "not UTF-8" => fs::write(path, b"A=\xff\n").expect("it"),
         _ => unreachable!("{what}"),
@@ -75,7 +75,7 @@ fn in_place_of(path: &Path, what: &str) {
 }
 
 #[test]
-fn a_compose_file_that_is_none() {
+fn a_compose_file_that_cannot_be_read() {
     for (what, words) in [
         ("a directory", "is not a file"),
         ("a fifo", "is not a file"),
@@ -95,7 +95,7 @@ fn a_compose_file_that_is_none() {
 }
 
 #[test]
-fn an_env_file_that_is_none() {
+fn an_env_file_that_cannot_be_read() {
     for (what, words) in [
         ("a directory", "is not a regular file"),
         ("a fifo", "is not a regular file"),
@@ -115,7 +115,7 @@ fn an_env_file_that_is_none() {
 }
 
 #[test]
-fn a_file_that_this_user_may_not_read() {
+fn a_file_without_read_permission() {
     use std::os::unix::{fs::PermissionsExt, process::CommandExt};
     if fs::read("/proc/1/environ").is_err() {
         eprintln!("left out: only root can run the program as another user");
@@ -162,7 +162,7 @@ fn links_out_of_the_directory_are_read_and_never_written() {
 }
 
 #[test]
-fn a_backup_name_that_is_taken_by_something_else_is_kept() {
+fn an_existing_file_with_the_name_of_the_backup_is_kept() {
     let (bench, dir) = started();
     let today = chrono::Local::now().format("%Y-%m-%d");
     let name = format!("docker-compose.yml.bak-pre-stackmgr-migration-{today}");
@@ -173,7 +173,7 @@ fn a_backup_name_that_is_taken_by_something_else_is_kept() {
 }
 
 #[test]
-fn variables_as_they_stand() {
+fn unusual_variables_are_sent_verbatim() {
     let long = format!("LONG={MARKED}{}", "x".repeat(1 << 20));
     let env = format!(
         "\u{feff}A={MARKED}\nB=a\0b\n{long}\nno equals sign {MARKED}\nC=\u{202e}{MARKED}\n"
@@ -220,7 +220,7 @@ fn control_characters_in_the_compose_file_are_sent_and_shown_escaped() {
 }
 
 #[test]
-fn what_comes_from_outside_cannot_steer_the_terminal() {
+fn text_from_outside_cannot_control_the_terminal() {
     const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\r\u{2066}";
     let json = serde_json::json!({"message": EVIL, "details": EVIL}).to_string();
     let kinds = [

@@ -198,15 +198,15 @@ fn settings_files_that_are_none() {
         assert!(bench.backups("web").is_empty());
     };
     for (text, words) in [
-        (&b"endpoint = "[..], "failed to read the settings file"),
+        (&b"endpoint = "[..], "cannot parse the settings file"),
         (b"\xff\xfe", "failed to read the settings file"),
-        (b"\0", "failed to read the settings file"),
-        (b"endpoint = \"1\"\n", "failed to read the settings file"),
+        (b"\0", "cannot parse the settings file"),
+        (b"endpoint = \"1\"\n", "cannot parse the settings file"),
         (
             b"endpoint = 99999999999999999999\n",
-            "failed to read the settings file",
+            "cannot parse the settings file",
         ),
-        (b"[endpoint]\n", "failed to read the settings file"),
+        (b"[endpoint]\n", "cannot parse the settings file"),
         (b"base-url = \"http://manager.example\"\n", "base-url"),
         (b"timeout = \"for ever\"\n", "timeout"),
         (b"tool = \"../docker\"\n", "tool"),
@@ -220,11 +220,11 @@ fn settings_files_that_are_none() {
         stopped(&bench, Run::of(&mut command), &[words, "stacklift.toml"]);
     }
     fs::write(&file, "# x\n".repeat(1 << 20)).expect("settings");
-    run(&["is longer than", "stacklift.toml"]);
+    run(&["is larger than", "stacklift.toml"]);
     fs::write(&file, "endpoint = 1\n").expect("settings");
     for mode in [0o666, 0o620, 0o602] {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("a mode");
-        run(&["others cannot write"]);
+        run(&["not writable by others"]);
     }
     fs::remove_file(&file).expect("removed");
     fs::create_dir(&file).expect("a folder");

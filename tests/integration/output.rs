@@ -1,4 +1,4 @@
-//! What is printed where.
+//! The output: streams, colors, quiet and verbose, escaping and help.
 
 use std::{
     io::Read,
@@ -40,11 +40,11 @@ fn steps_on_standard_output_warnings_and_errors_on_standard_error() {
 }
 
 #[test]
-fn colour_on_a_terminal_only_and_not_with_no_color() {
+fn color_on_a_terminal_only_and_not_with_no_color() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
     bench.run(&["web"]).code(0).hides("\x1b[");
-    // A terminal of its own, by util-linux' script.
+    // `script` of util-linux runs a command in a terminal.
     let on_a_terminal = |no_color: Option<&str>| {
         let inner = bench.command(&["web"]);
         let program = inner.get_program().to_owned();
@@ -149,11 +149,43 @@ fn the_help_names_every_command_and_setting() {
         "--file",
         "--force",
         "STACKMGR_API_KEY",
+        "STACKMGR_API_KEY_FILE",
+        "STACKLIFT_STATE_DIR",
+        "NO_COLOR",
+        "[env: STACKLIFT_BASE_URL]",
+        "[default: https://localhost:9443]",
         "Exit codes",
     ]);
+    let long = bench.run(&["--help"]).out;
+    assert_eq!(bench.run(&["help"]).code(0).out, long);
     let version = bench.run(&["--version"]).code(0);
     assert_eq!(
         version.out,
         format!("stacklift {}\n", env!("CARGO_PKG_VERSION"))
     );
+}
+
+#[test]
+fn the_help_of_a_command_shows_the_flags_that_it_uses() {
+    let bench = Bench::new();
+    for (command, used, ignored) in [
+        ("migrate", &["--base-url", "--file", "--tls"][..], &[][..]),
+        ("render", &["--as", "--file"], &["--base-url", "--timeout"]),
+        ("restore", &["--to", "--base-url"], &["--file"]),
+        ("rehearse", &["--fault", "--endpoint"], &["--tls", "[env: "]),
+    ] {
+        let run = bench.run(&["help", command]).code(0).says(used);
+        assert_eq!(bench.run(&[command, "--help"]).code(0).out, run.out);
+        for text in ignored {
+            assert!(!run.out.contains(text), "{command}: {text}\n{}", run.out);
+        }
+    }
+}
+
+#[test]
+fn the_help_shows_no_value_of_a_variable() {
+    let bench = Bench::new();
+    let mut command = bench.command(&["--help"]);
+    command.env("STACKLIFT_BASE_URL", "https://secret.example");
+    Run::of(&mut command).code(0).hides("secret.example");
 }

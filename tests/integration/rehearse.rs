@@ -10,7 +10,7 @@ use rehearsal::seed;
 
 use crate::bench::{Bench, Run};
 
-/// The binary with nothing around it: no home, no settings, no engine, no key.
+/// The binary without a home, settings, an engine and a key.
 fn bare(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
     command.args(args).env_clear().stdin(Stdio::null());
@@ -25,9 +25,9 @@ fn each_example_rehearses_in_both_eras() {
                 .code(0)
                 .says(&[
                     &format!("created stack {} with Id ", example.name),
-                    "the world before",
-                    "the world after",
-                    "the requests made",
+                    "State before",
+                    "State after",
+                    "API requests",
                     "manager POST /api/stacks/create/standalone/string?endpointId=1",
                 ]);
         }
@@ -45,7 +45,7 @@ fn without_a_stack_it_shows_each_kind_of_loss() {
 }
 
 #[test]
-fn calls_go_wrong_on_purpose() {
+fn faults_make_calls_fail() {
     Run::of(&mut bare(&[
         "rehearse",
         "minio",
@@ -59,7 +59,7 @@ fn calls_go_wrong_on_purpose() {
         "manager POST /api/stacks/create/standalone/string?endpointId=1 → no answer",
         "the manager has record 2",
     ])
-    // Its snapshot goes with it.
+    // The snapshot is deleted with the rehearsal.
     .hides("stacklift restore");
     for era in ["sync", "async"] {
         let fault = "list=die-after";
@@ -92,7 +92,7 @@ fn nothing_is_left_behind() {
 }
 
 #[test]
-fn ones_own_stack_is_copied_and_rehearsed() {
+fn a_stack_of_the_user_is_copied_and_rehearsed() {
     let bench = Bench::new();
     let text = "services:\n  a:\n    image: x\n    env_file: [config/app.env, .env]\n    volumes: [./data:/data]\n";
     let dir = bench.stack("mine", text, Some("TOKEN=s3cr3t-very-long-value\n"));
@@ -105,12 +105,15 @@ fn ones_own_stack_is_copied_and_rehearsed() {
         .code(0)
         .says(&["created stack mine", "TOKEN", "MODE"])
         .hides("s3cr3t-very-long-value");
-    // Neither its directory nor anything real is written or called.
+    // Its directory is not written to, and nothing outside the process is called.
     assert!(bench.backups("mine").is_empty());
     assert!(bench.rehearsal.requests().is_empty());
     Run::of(&mut bare(&["rehearse", "absent", "--stacks-root", &root]))
         .code(1)
         .says(&["is missing"]);
+    Run::of(&mut bare(&["rehearse", "absent"]))
+        .code(1)
+        .says(&["unknown example stack absent", "books-db"]);
 }
 
 #[test]
@@ -141,7 +144,7 @@ fn served_it_answers_the_program_and_curl() {
             .env("HOME", "/nonexistent"),
     );
     let stacks = Command::new("curl")
-        // curl verifies no certificate whose issuer is empty, as the manager's own is (M18).
+        // curl rejects a certificate whose issuer is empty, such as Portainer's own (M18).
         .args(["--silent", "--insecure", "-H"])
         .arg(format!("X-API-Key: {}", value("STACKMGR_API_KEY")))
         .arg(format!("{}/api/stacks", value("STACKLIFT_BASE_URL")))
@@ -155,6 +158,6 @@ fn served_it_answers_the_program_and_curl() {
     assert!(ended.success(), "{ended:?}");
     let stacks = String::from_utf8(stacks.expect("curl").stdout).expect("text");
     assert!(stacks.contains("\"Name\":\"imgproxy\""), "{stacks}");
-    // The folder of the served stacks is gone.
+    // The directory of the served stacks is deleted.
     assert!(!std::path::Path::new(&value("STACKLIFT_STACKS_ROOT")).exists());
 }

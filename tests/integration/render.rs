@@ -58,14 +58,14 @@ fn it_needs_no_key_and_touches_nothing() {
 
 const RICH: &str = "services:\n  a:\n    image: x\n    env_file:\n      - .env\n      - app.env\n    volumes: [./d:/d]\n";
 
-/// A stack with another env file beside `.env`.
+/// A stack with a second env file.
 fn rich(bench: &Bench) {
     let dir = bench.stack("web", RICH, Some("TOKEN=very-secret-value\n"));
     fs::write(dir.join("app.env"), "PASS=other-secret-value\n").expect("write");
 }
 
 #[test]
-fn adopt_sends_what_means_the_same() {
+fn adopt_keeps_the_meaning() {
     let bench = Bench::new();
     rich(&bench);
     let run = bench
@@ -116,7 +116,7 @@ fn a_diff_is_a_patch_of_the_text() {
         .code(0);
     assert!(
         run.out.starts_with(
-            "--- docker-compose.yml\n+++ docker-compose.yml at the manager\n@@ -1,7 +1,8 @@\n"
+            "--- docker-compose.yml\n+++ docker-compose.yml\t(in Portainer)\n@@ -1,7 +1,8 @@\n"
         ),
         "{}",
         run.out
@@ -157,9 +157,10 @@ fn a_refusal_shows_every_place() {
     bench.stack("web", text, None);
     let run = bench.run(&["render", "web", "--as", "adopt"]).code(1);
     for said in [
-        "for 2 reasons",
-        "docker-compose.yml:1:10: `include` names files that the manager cannot read\n1 | include: [x.yml]\n  |          ^\n",
-        "docker-compose.yml:5:15: the env file ",
+        "cannot adopt the stack web: 2 problems",
+        "`include` names files that ",
+        " --> docker-compose.yml:1:10\n  |\n1 | include: [x.yml]\n  |          ^\n",
+        " --> docker-compose.yml:5:15\n",
         "docker compose -f docker-compose.yml --profile '*' config --output stacklift.yml",
     ] {
         assert!(run.err.contains(said), "{}", run.err);

@@ -1,11 +1,11 @@
-//! `stacklift render --as adopt` of what is no compose file: each time the place, a picture of the line, exit
-//! 1, and no value of `.env`.
+//! `stacklift render --as adopt` of invalid Compose files: each error shows the place and its line, exits with
+//! 1, and shows no value of `.env`.
 
 use crate::bench::{Bench, MARKED};
 
-/// Texts with a `§` in front of the place that is meant, and what is said of it.
+/// Texts with a `§` before the invalid place, and the message.
 const WRONG: &[(&str, &str)] = &[
-    // Not YAML, or more than anybody reads.
+    // Not YAML, or nested too deeply.
     ("services: {a: §{image: x", "not YAML"),
     ("services:\n\t§a:\n", "not YAML"),
     ("services: {a: §*x}", "not YAML"),
@@ -231,7 +231,7 @@ const WRONG: &[(&str, &str)] = &[
         "services: {a: {network_mode: §[x]}}",
         "`services.a.network_mode` is a list",
     ),
-    // Where an alias brings it, and where a merged one is written.
+    // The place of an alias, and of a merged key.
     (
         "x-a: &a [1]\nservices: {a: {image: x, build: §*a}}",
         "`services.a.build` is a list",
@@ -243,7 +243,7 @@ const WRONG: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_is_no_compose_file_is_shown_with_its_place() {
+fn an_invalid_compose_file_is_shown_with_the_place() {
     let bench = Bench::new();
     let mut wrong = Vec::new();
     for (marked, said) in WRONG {
@@ -256,21 +256,24 @@ fn what_is_no_compose_file_is_shown_with_its_place() {
             .run(&["render", "web", "--as", "adopt"])
             .code(1)
             .hides(MARKED);
-        let place = format!("docker-compose.yml:{line}:{column}: ");
-        let written = text.lines().nth(line - 1).unwrap_or_default();
-        let written = written.replace('\t', " ");
-        let mark = " ".repeat(column - 1);
-        let picture = format!("{line} | {}\n  | {mark}^", written.trim_end());
-        let message = run.err.lines().find(|found| found.contains(&place));
-        if !message.is_some_and(|message| message.contains(said)) || !run.err.contains(&picture) {
-            wrong.push(format!("{marked}: {place}{said}\n{picture}\n{}", run.err));
+        let written = text.lines().nth(line - 1).unwrap_or_default().trim_end();
+        let tabs = written.matches('\t').count();
+        let mark = " ".repeat(column - 1 + 3 * tabs);
+        let picture = format!(
+            " --> docker-compose.yml:{line}:{column}\n  |\n{line} | {}\n  | {mark}^",
+            written.replace('\t', "    ")
+        );
+        let found = run.err.split_once(&picture);
+        let message = found.and_then(|(before, _)| before.lines().last());
+        if !message.is_some_and(|message| message.contains(said)) {
+            wrong.push(format!("{marked}: {said}\n{picture}\n{}", run.err));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn what_nobody_reads_to_its_end_is_shown_with_its_place() {
+fn a_file_over_a_limit_is_shown_with_the_place() {
     let bench = Bench::new();
     let mut laughs = "x-0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..30 {

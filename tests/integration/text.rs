@@ -8,7 +8,7 @@ use crate::bench::{Bench, PLAIN};
 fn sent(text: &str) -> (String, String) {
     let bench = Bench::new();
     let dir = bench.stack("web", text, None);
-    // The manager may not like the text; what was sent is what counts.
+    // Portainer may reject the text: the test is about what was sent.
     bench.run(&["web", "--force"]);
     assert_eq!(
         fs::read_to_string(dir.join("docker-compose.yml")).expect("the file"),
@@ -19,14 +19,14 @@ fn sent(text: &str) -> (String, String) {
 }
 
 #[test]
-fn c30_lines_of_env_file_go() {
+fn c30_lines_of_env_file_are_deleted() {
     let text = "services:\n  a:\n    image: x\n    env_file: .env\n  b:\n    image: x\n\tenv_file:\n    #env_file: a\n    env_file:\n      - path: a\n    my_env_file: b\n  env_file: ./c ./d";
     let expected = "services:\n  a:\n    image: x\n  b:\n    image: x\n    #env_file: a\n      - path: a\n    my_env_file: b\n";
     assert_eq!(sent(text).0, expected);
 }
 
 #[test]
-fn c31_items_of_env_go() {
+fn c31_items_of_env_are_deleted() {
     let text = "a:\n  - .env\n-   .env\t\n\t-\t.env  \n  -.env\n  - .env.local\n  - \".env\"\n  - .env # x\n  - a.env\n  - ./.env\n";
     let (sent, dir) = sent(text);
     let expected = format!(
@@ -46,7 +46,7 @@ fn c32_every_dot_slash_becomes_the_directory() {
 }
 
 #[test]
-fn c33_all_other_bytes_stay() {
+fn c33_all_other_bytes_are_kept() {
     let text = "\u{feff}# c  \r\nservices:\r\n  a: {image: \"x\"}\t\r\n    env_file: .env\r\n  - .env \r\n\r\n  b: &b [\u{e4}, \u{1f600}]   ";
     let expected =
         "\u{feff}# c  \r\nservices:\r\n  a: {image: \"x\"}\t\r\n\r\n  b: &b [\u{e4}, \u{1f600}]   ";

@@ -1,8 +1,10 @@
-//! What the faithful rewrite asks of the disk and the shell, and how its refusals are shown.
+//! The faithful rewrite of a stack on disk, and how its refusals are shown.
 
-use std::fmt::Write;
+use std::ops::Range;
 
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anyhow::Result;
+use composefile::document::Position;
 
 use crate::{
     failure::Failure,
@@ -10,10 +12,7 @@ use crate::{
     stack::{Source, Stack, Surroundings},
 };
 
-/// How much of a line is shown on either side of the place that is meant.
-const AROUND: usize = 60;
-
-/// Rewrites the stack; the error shows every refusal with its line.
+/// Rewrites the stack. The error shows every refusal with its line.
 pub(super) fn rewrite(stack: &Stack, source: &Source) -> Result<Faithful> {
     let surroundings = Surroundings::of(stack, source);
     if let Some(error) = surroundings.unreadable {
@@ -24,7 +23,7 @@ pub(super) fn rewrite(stack: &Stack, source: &Source) -> Result<Faithful> {
         .map_err(|refusals| refused(stack, &source.compose, &refusals).into())
 }
 
-/// A notice with its place.
+/// A notice after its file and line.
 pub(super) fn notice(stack: &Stack, notice: &Notice) -> String {
     match notice.line {
         Some(line) => format!("{}:{line}: {}", stack.file(), notice.message),
@@ -33,42 +32,73 @@ pub(super) fn notice(stack: &Stack, notice: &Notice) -> String {
 }
 
 fn refused(stack: &Stack, text: &str, refusals: &[Refusal]) -> Failure {
-    let mut details = String::new();
-    for refusal in refusals {
-        picture(stack.file(), text, refusal, &mut details);
-    }
-    let message = match refusals.len() {
-        1 => format!("the stack {} cannot be carried over as it is", stack.name()),
-        many => format!(
-            "the stack {} cannot be carried over as it is, for {many} reasons",
-            stack.name()
-        ),
+    let name = stack.name();
+    let pictures: Vec<String> = refusals
+        .iter()
+        .map(|refusal| picture(stack.file(), text, refusal))
+        .collect();
+    let count = match refusals.len() {
+        1 => "1 problem".to_owned(),
+        many => format!("{many} problems"),
     };
-    Failure::new(message)
-        .details(details)
-        .hint("nothing was touched; `stacklift render <STACK>` shows the literal rewrite")
+    Failure::new(format!("cannot adopt the stack {name}: {count}"))
+        .details(pictures.join("\n\n"))
+        .hint(format!(
+            "fix the file, then run the command again; `stacklift render {name}` shows the literal rewrite"
+        ))
 }
 
-/// The place, the line with a mark below it, and what to do.
-fn picture(file: &str, text: &str, refusal: &Refusal, out: &mut String) {
-    // Writing to a string does not fail.
-    let Some(place) = refusal.position else {
-        let _ = writeln!(out, "{}\n  = {}", refusal.message, refusal.hint);
-        return;
+/// The message, the line with the place marked, and the hint.
+fn picture(file: &str, text: &str, refusal: &Refusal) -> String {
+    let title = Level::ERROR.no_name().primary_title(&refusal.message);
+    let help = Level::HELP.message(&refusal.hint);
+    let report = match refusal.position {
+        Some(position) => {
+            let (line, place) = marked(text, position);
+            let snippet = Snippet::source(line)
+                .path(file)
+                .line_start(position.line)
+                .annotation(AnnotationKind::Primary.span(place));
+            title.element(snippet).element(help)
+        }
+        None => title.element(help),
     };
-    let (number, column) = (place.line, place.column);
-    let _ = writeln!(out, "{file}:{number}:{column}: {}", refusal.message);
-    let line = text.split('\n').nth(number - 1).unwrap_or_default();
-    let skipped = column.saturating_sub(AROUND);
-    let part: String = line
-        .trim_start_matches('\u{feff}')
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .skip(skipped)
-        .take(2 * AROUND)
-        .collect();
-    let margin = " ".repeat(number.to_string().len());
-    let mark = " ".repeat(column.saturating_sub(skipped + 1));
-    let _ = writeln!(out, "{number} | {}", part.trim_end());
-    let _ = writeln!(out, "{margin} | {mark}^\n{margin} = {}", refusal.hint);
+    Renderer::plain().render(&[report])
+}
+
+/// The line of a position without its byte order mark, and the byte range of the character there.
+fn marked(text: &str, position: Position) -> (&str, Range<usize>) {
+    let line = text.split('\n').nth(position.line - 1).unwrap_or_default();
+    let line = line.trim_end();
+    // A position counts the byte order mark as a character.
+    let shown = line.trim_start_matches('\u{feff}');
+    let hidden = line.len() - shown.len();
+    let mut offsets = line
+        .char_indices()
+        .map(|(at, _)| at.saturating_sub(hidden))
+        .skip(position.column - 1);
+    let start = offsets.next().unwrap_or(shown.len());
+    (shown, start..offsets.next().unwrap_or(shown.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_character_at_a_position_is_marked() {
+        for (text, line, column, expected) in [
+            ("a: x\nb: [y]\r\n", 2, 4, ("b: [y]", 3..4)),
+            ("\u{feff}a: [x]", 1, 5, ("a: [x]", 3..4)),
+            ("日本: [x]", 1, 5, ("日本: [x]", 8..9)),
+            ("a:\n  -\n", 2, 4, ("  -", 3..3)),
+            ("", 1, 1, ("", 0..0)),
+        ] {
+            assert_eq!(
+                marked(text, Position { line, column }),
+                expected,
+                "{text:?}"
+            );
+        }
+    }
 }

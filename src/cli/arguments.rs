@@ -1,0 +1,362 @@
+//! The command line: commands, flags and their help.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use rehearsal::{Call, Era, Kind, Rule};
+
+use super::options::{self, Setting};
+use crate::{
+    engine,
+    portainer::{BaseUrl, Tls},
+};
+
+const USAGE: &str = "\
+stacklift [OPTIONS] <STACK>
+       stacklift [OPTIONS] <COMMAND>";
+
+const MORE_HELP: &str = "\
+Run 'stacklift help <COMMAND>' for more information about a command.
+Run 'stacklift --help' for examples, environment variables, settings files and exit codes.";
+
+const EXAMPLES: &str = "\
+Examples:
+  stacklift rehearse                Try a migration against an embedded Portainer
+  stacklift render books-db --diff  Show how the Compose file will change
+  stacklift books-db                Migrate the stack in /opt/stacks/books-db
+  stacklift restore books-db        Roll back the migration
+
+  If a stack has the name of a command, run: stacklift migrate <STACK>";
+
+const ENVIRONMENT: &str = "\
+Environment variables:
+  STACKMGR_API_KEY       Portainer API key; there is no flag for it
+  STACKMGR_API_KEY_FILE  File whose first line is the API key, if STACKMGR_API_KEY is not set
+  STACKLIFT_STATE_DIR    Directory for snapshots [default: /var/lib/stacklift for root, otherwise
+                         ~/.local/state/stacklift]
+  NO_COLOR               Disable colored output";
+
+const SETTINGS_FILES: &str = "\
+Settings files:
+  ~/.config/stacklift.toml  User settings
+  /etc/stacklift.toml       System settings
+
+  The keys are the names of the flags, for example: base-url = \"https://localhost:9443\"
+  Precedence: flags, environment variables, user settings, system settings";
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    Success; after a migration, the stack is deployed in Portainer
+  1    The run was refused or failed; the error message reports the state of the stack
+  2    Wrong usage
+  130  The run was interrupted; the message reports the state of the stack";
+
+/// The flags that a command accepts and ignores. Its help does not list them.
+const IGNORED: [(&str, &[&str]); 3] = [
+    (
+        "render",
+        &[
+            "base_url", "endpoint", "engine", "tls", "timeout", "verbose", "quiet",
+        ],
+    ),
+    ("restore", &["file"]),
+    ("rehearse", &["base_url", "engine", "tls"]),
+];
+
+/// Moves a running Compose stack into Portainer
+///
+/// Reads the stack's Compose file and .env, deletes the Portainer stack of the same name, removes the
+/// stack's containers, and creates the stack in Portainer.
+///
+/// Before anything is deleted or removed, stacklift reports what the stack will lose and takes a
+/// snapshot that `stacklift restore` can roll back to. It backs up the Compose file and never changes
+/// the original.
+#[derive(Debug, Parser)]
+#[command(name = "stacklift", version, max_term_width = 100)]
+#[command(override_usage = USAGE, after_help = MORE_HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub migrate: MigrateArguments,
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Migrate a stack to Portainer (the default command)
+    ///
+    /// `stacklift migrate <STACK>` and `stacklift <STACK>` are the same.
+    Migrate(MigrateArguments),
+    /// Show the request that would create the stack in Portainer
+    ///
+    /// Prints the JSON body of the request, with the values of .env masked. Reads the stack's files, and
+    /// connects neither to Portainer nor to the container engine.
+    Render(RenderArguments),
+    /// Roll back a stack to a snapshot
+    ///
+    /// Restores the containers and the Portainer stack that existed before a migration. Containers that
+    /// still match the snapshot keep running. Volumes are never removed.
+    Restore(RestoreArguments),
+    /// Try a migration against an embedded Portainer and container engine
+    ///
+    /// Runs the same code as a migration and connects to nothing outside this process. The stack's
+    /// Compose file and env files are copied to a temporary directory first. STACKLIFT_* variables and
+    /// settings files are ignored.
+    Rehearse(RehearseArguments),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MigrateArguments {
+    /// Name of the stack: its directory under the stacks root
+    #[arg(value_name = "STACK")]
+    pub stack: Option<OsString>,
+    /// Override the safety checks
+    ///
+    /// Without this flag, stacklift refuses to migrate a stack if the rewrite would damage the Compose
+    /// file, if the Portainer environment is not this host, or if the stack runs Portainer itself.
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RenderArguments {
+    /// Name of the stack
+    #[arg(value_name = "STACK")]
+    pub stack: OsString,
+    /// Rewrite of the Compose file to show
+    #[arg(long = "as", value_name = "REWRITE", value_enum, default_value_t = Way::Literal)]
+    pub way: Way,
+    /// Print the exact request body, including the values of .env
+    #[arg(long, conflicts_with_all = ["diff", "explain"])]
+    pub reveal: bool,
+    /// Print a diff of the Compose file instead, with values masked
+    #[arg(long)]
+    pub diff: bool,
+    /// Print each change and its reason instead; requires --as adopt
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// The rewrites of a Compose file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Way {
+    /// The literal rewrite: what `stacklift migrate` sends
+    Literal,
+    /// The faithful rewrite: keeps the meaning of the Compose file
+    Adopt,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RestoreArguments {
+    /// Name of the stack
+    #[arg(value_name = "STACK")]
+    pub stack: OsString,
+    /// Snapshot to restore [default: the newest]
+    #[arg(long, value_name = "ID", conflicts_with = "list")]
+    pub to: Option<String>,
+    /// List the snapshots and exit
+    #[arg(long)]
+    pub list: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RehearseArguments {
+    /// Example stack, or one of your stacks with --stacks-root or --dir [default: books-db]
+    #[arg(value_name = "STACK")]
+    pub stack: Option<OsString>,
+    /// Keep Portainer and the engine running until Ctrl-C, and print how to connect to them
+    #[arg(long)]
+    pub serve: bool,
+    /// API of the embedded Portainer
+    #[arg(long, value_name = "ERA", value_enum, default_value_t = EraArgument::Sync)]
+    pub era: EraArgument,
+    /// Override the safety checks
+    #[arg(long)]
+    pub force: bool,
+    /// Simulate failures of an API call; can be repeated
+    #[arg(long = "fault", value_name = "CALL=KIND[*TIMES]")]
+    pub faults: Vec<Rule>,
+}
+
+/// `--era`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum EraArgument {
+    /// Portainer 2.40 and earlier: a create returns after the deployment
+    Sync,
+    /// Portainer 2.41 and later: a create returns before the deployment
+    Async,
+}
+
+impl From<EraArgument> for Era {
+    fn from(era: EraArgument) -> Self {
+        match era {
+            EraArgument::Sync => Self::Sync,
+            EraArgument::Async => Self::Async,
+        }
+    }
+}
+
+/// The flags that every command takes. [`command`] adds the defaults and the variables to their help.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Settings")]
+pub(super) struct Common {
+    /// URL of Portainer
+    #[arg(long, global = true, value_name = "URL")]
+    pub base_url: Option<BaseUrl>,
+    /// Directory that contains the stack directories
+    #[arg(long, global = true, value_name = "DIR")]
+    pub stacks_root: Option<PathBuf>,
+    /// Stack directory, if it is not in the stacks root
+    #[arg(long, global = true, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Name of the Compose file in the stack directory [default: docker-compose.yml]
+    #[arg(long, global = true, value_name = "NAME", value_parser = options::plain_name)]
+    pub file: Option<String>,
+    /// ID of the Portainer environment for this host
+    #[arg(long, global = true, value_name = "ID", value_parser = options::environment_id)]
+    pub endpoint: Option<i64>,
+    /// Container command
+    ///
+    /// A command other than docker changes the name of the Compose file (TOOL-compose.yml) and of the
+    /// container labels (com.TOOL.compose.project) as well.
+    #[arg(long, global = true, value_name = "TOOL", value_parser = options::tool_name)]
+    pub tool: Option<String>,
+    /// How to connect to the container engine
+    #[arg(long, global = true, value_name = "METHOD")]
+    pub engine: Option<engine::Choice>,
+    /// Verification of Portainer's certificate: off, system or a PEM file
+    ///
+    /// `off` accepts any certificate, `system` requires one that the system's certificate store trusts,
+    /// and a path requires one that a certificate in the PEM file trusts.
+    #[arg(long, global = true, value_name = "MODE")]
+    pub tls: Option<Tls>,
+    /// Time limit for a create or delete, including waiting for the deployment
+    ///
+    /// A number of seconds, or a number with s, m or h: 90s, 20m.
+    #[arg(long, global = true, value_name = "DURATION", value_parser = options::duration)]
+    pub timeout: Option<Duration>,
+    /// Print each request: method, path, status and time
+    #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
+    #[arg(help_heading = None::<&'static str>)]
+    pub verbose: bool,
+    /// Print only warnings and errors
+    #[arg(short, long, global = true, action = ArgAction::SetTrue)]
+    #[arg(help_heading = None::<&'static str>)]
+    pub quiet: bool,
+}
+
+/// Parses the arguments of the process.
+pub(super) fn parse() -> Result<Arguments, clap::Error> {
+    let mut command = command();
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+fn command() -> clap::Command {
+    let mut command = Arguments::command();
+    let flags: Vec<Arg> = command
+        .get_arguments()
+        .filter(|flag| flag.is_global_set())
+        .cloned()
+        .collect();
+    for (name, ignored) in IGNORED {
+        let reads_variables = name != "rehearse";
+        let flags = flags.iter().cloned().map(|flag| {
+            let hidden = ignored.contains(&flag.get_id().as_str());
+            describe(flag, reads_variables).hide(hidden)
+        });
+        command = command.mut_subcommand(name, |subcommand| subcommand.args(flags));
+    }
+    for flag in flags {
+        command = command.mut_arg(flag.get_id(), |flag| describe(flag, true));
+    }
+    command
+        .mut_subcommand("rehearse", |rehearse| {
+            rehearse
+                .mut_arg("faults", |flag| flag.long_help(fault_help()))
+                .mut_arg("stacks_root", |flag| {
+                    flag.help(
+                        "Directory that contains your stack directories [default: the examples]",
+                    )
+                    .long_help(None::<&'static str>)
+                })
+        })
+        .mut_subcommand("migrate", |migrate| {
+            migrate.after_long_help(format!("{ENVIRONMENT}\n\n{EXIT_CODES}"))
+        })
+        .mut_subcommand("restore", |restore| restore.after_long_help(ENVIRONMENT))
+        .after_long_help(format!(
+            "{EXAMPLES}\n\n{ENVIRONMENT}\n\n{SETTINGS_FILES}\n\n{EXIT_CODES}"
+        ))
+}
+
+/// Adds the variable and the default of a setting to its help, as clap does for its own `env` and
+/// `default_value`. Those would end the precedence of settings files over defaults, and the rule that an empty
+/// variable is unset.
+fn describe(flag: Arg, reads_variables: bool) -> Arg {
+    let is_flag = |setting: &&Setting| flag.get_long() == Some(setting.key);
+    let Some(setting) = options::ALL.iter().find(is_flag) else {
+        return flag;
+    };
+    let mut notes = vec![format!("[default: {}]", setting.default)];
+    if reads_variables {
+        notes.insert(0, format!("[env: {}]", setting.variable));
+    }
+    let short = flag.get_help().unwrap_or_default().to_string();
+    let long = flag
+        .get_long_help()
+        .map_or(short.clone(), ToString::to_string);
+    flag.help(format!("{short} {}", notes.join(" ")))
+        .long_help(format!("{long}\n\n{}", notes.join("\n")))
+}
+
+fn fault_help() -> String {
+    let calls = Call::NAMES.map(|(_, name)| name).join(", ");
+    let kinds = Kind::NAMES.map(|(_, name)| name).join(", ");
+    format!(
+        "Simulate failures of an API call; can be repeated\n\n\
+         `create=close-after` fails every create, and `list=503*1` only the first list.\n\n\
+         Calls: {calls}\n\n\
+         Kinds: an HTTP status such as 503, {kinds}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn the_flags_that_a_command_ignores_are_flags() {
+        let command = command();
+        for (name, ignored) in IGNORED {
+            let subcommand = command.find_subcommand(name).expect(name);
+            for id in ignored {
+                let flag = subcommand.get_arguments().find(|flag| flag.get_id() == id);
+                assert!(flag.is_some_and(Arg::is_hide_set), "{name} {id}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_setting_has_a_flag_with_its_default_and_its_variable() {
+        let help = command().render_help().to_string();
+        for setting in options::ALL {
+            for shown in [
+                format!("--{} <", setting.key),
+                format!("[env: {}]", setting.variable),
+                format!("[default: {}]", setting.default),
+            ] {
+                // The help may be wrapped within a note.
+                let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(help.contains(&shown), "{shown}\n{help}");
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The settings that a flag, an environment variable and a settings file can give: names, defaults and syntax.
+
+use std::time::Duration;
+
+/// A setting. Its flag is `--` and the key.
+pub(super) struct Setting {
+    /// The key in a settings file.
+    pub key: &'static str,
+    pub variable: &'static str,
+    pub default: &'static str,
+}
+
+pub(super) const BASE_URL: Setting = Setting {
+    key: "base-url",
+    variable: "STACKLIFT_BASE_URL",
+    default: "https://localhost:9443",
+};
+pub(super) const STACKS_ROOT: Setting = Setting {
+    key: "stacks-root",
+    variable: "STACKLIFT_STACKS_ROOT",
+    default: "/opt/stacks",
+};
+pub(super) const ENDPOINT: Setting = Setting {
+    key: "endpoint",
+    variable: "STACKLIFT_ENDPOINT",
+    default: "1",
+};
+pub(super) const TOOL: Setting = Setting {
+    key: "tool",
+    variable: "STACKLIFT_TOOL",
+    default: "docker",
+};
+pub(super) const ENGINE: Setting = Setting {
+    key: "engine",
+    variable: "STACKLIFT_ENGINE",
+    default: "auto",
+};
+pub(super) const TLS: Setting = Setting {
+    key: "tls",
+    variable: "STACKLIFT_TLS",
+    default: "off",
+};
+pub(super) const TIMEOUT: Setting = Setting {
+    key: "timeout",
+    variable: "STACKLIFT_TIMEOUT",
+    default: "20m",
+};
+
+pub(super) const ALL: [Setting; 7] = [BASE_URL, STACKS_ROOT, ENDPOINT, TOOL, ENGINE, TLS, TIMEOUT];
+
+/// `--endpoint`: the ID of a Portainer environment.
+pub(super) fn environment_id(text: &str) -> Result<i64, String> {
+    text.parse()
+        .map_err(|_| format!("expected a number, got {text:?}"))
+}
+
+/// `--tool`: a command name without a path.
+pub(super) fn tool_name(text: &str) -> Result<String, String> {
+    let bare = !text.is_empty()
+        && !text.starts_with(['-', '.'])
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if bare {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a command name without a path, such as docker".to_owned())
+    }
+}
+
+/// `--file`: the name of a file in the stack directory.
+pub(super) fn plain_name(text: &str) -> Result<String, String> {
+    let plain = !text.is_empty()
+        && text != "."
+        && text != ".."
+        && !text.contains('/')
+        && !text.contains(char::is_control);
+    if plain {
+        Ok(text.to_owned())
+    } else {
+        Err("expected the name of a file in the stack directory, without a path".to_owned())
+    }
+}
+
+/// `--timeout`: seconds, or a number with `s`, `m` or `h`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
+        Some((at, _)) => text.split_at(at),
+        None => (text, "s"),
+    };
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => 0,
+    };
+    number
+        .parse::<u32>()
+        .ok()
+        .map(|number| u64::from(number) * seconds)
+        .filter(|seconds| (1..=7 * 24 * 3600).contains(seconds))
+        .map(Duration::from_secs)
+        .ok_or_else(|| "expected a duration between 1s and 168h, such as 90s or 20m".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        for (text, seconds) in [("90", 90), ("90s", 90), ("20m", 1200), ("2h", 7200)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)));
+        }
+        for text in ["", "0", "m", "-1", "1d", "1.5m", "99999999999s", "169h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}
