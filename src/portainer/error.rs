@@ -26,12 +26,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// `action` completes "failed to …".
+    /// A [`Self::NotSent`]; `action` completes "failed to …".
     pub(super) fn not_sent(action: &str, failure: Failure) -> Self {
         Self::NotSent(Box::new(Cause::new(action, failure)))
     }
 
-    /// The same, with the hint of the response unless another is known to be right.
+    /// A [`Self::Refused`], with the hint for the response unless the caller has a better one.
     pub(super) fn refused(action: &str, response: Response, hint: Option<&str>) -> Self {
         let failure =
             Failure::new(response.summary()).hint(hint.unwrap_or_else(|| response.hint()));
@@ -41,7 +41,7 @@ impl Error {
         }
     }
 
-    /// The same.
+    /// A [`Self::Unknown`].
     pub(super) fn unknown(action: &str, failure: Failure) -> Self {
         Self::Unknown(Box::new(Cause::new(action, failure)))
     }
@@ -92,7 +92,7 @@ impl Cause {
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// The body as it came, at most 64 MiB; 1 MiB of an error to a read or a delete.
+    /// The body, at most 64 MiB, or 1 MiB where a read or a delete failed.
     pub body: Vec<u8>,
     /// The target of a redirect; it is not followed.
     pub(super) location: Option<String>,
@@ -115,7 +115,7 @@ impl Response {
         }
     }
 
-    /// The same without the body, for output that shows the body as well.
+    /// The status and the target of a redirect, for output that shows the body as well.
     pub fn status_line(&self) -> String {
         let status = self.status;
         match &self.location {

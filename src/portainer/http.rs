@@ -235,7 +235,7 @@ impl Client {
     }
 }
 
-/// Reads at most `limit` bytes of the body. The response holds what came of it, also where that fails.
+/// Reads at most `limit` bytes of the body. If that fails, the response holds the bytes read before.
 fn read(unread: &mut Unread, limit: u64) -> (Response, io::Result<usize>) {
     let mut body = Vec::new();
     let mut reader = unread.body_mut().with_config().limit(u64::MAX).reader();

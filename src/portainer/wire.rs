@@ -169,7 +169,7 @@ fn read<T: DeserializeOwned>(response: Unread) -> Result<T> {
     serde_json::from_slice(&body(response)?).context("cannot parse the response")
 }
 
-/// The same without the parser's words, which can quote a value.
+/// Like [`read`], but without the parser's message, which can quote a value.
 fn read_secret<T: DeserializeOwned>(response: Unread) -> Result<T> {
     let parsed = serde_json::from_slice(&body(response)?);
     parsed.map_err(|_| Failure::new("cannot parse the response").into())
