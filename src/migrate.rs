@@ -7,7 +7,7 @@ use crate::{
     engine::Engine,
     model::{Container, Record},
     plan::Loss,
-    portainer::{BaseUrl, Manager, Payload},
+    portainer::{BaseUrl, Payload, Portainer},
     rewrite::{
         env::{ContractEnv, contract_env},
         literal,
@@ -29,7 +29,7 @@ pub struct Migration<'a> {
     /// The stack on disk.
     pub stack: &'a Stack,
     /// The manager.
-    pub manager: &'a Manager,
+    pub manager: &'a Portainer,
     /// Where the manager is (B04).
     pub base_url: &'a BaseUrl,
     /// The engine of this host.

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::{
     engine::Engine,
     model::Record,
-    portainer::{Contents, Manager},
+    portainer::{Contents, Portainer},
     snapshot::{Saved, Snapshot},
     text::Mask,
 };
@@ -26,7 +26,7 @@ pub struct Restore<'a> {
     /// What is brought back.
     pub saved: &'a Saved,
     /// The manager.
-    pub manager: &'a Manager,
+    pub manager: &'a Portainer,
     /// The engine of this host, by its API.
     pub engine: &'a Engine,
 }

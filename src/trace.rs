@@ -1,39 +1,39 @@
-//! What `-v` shows: each request's method, path, status and time; never a header or a body.
+//! The requests that `-v` shows: method, path, status and time, never a header or a body.
 
 use std::{fmt, sync::Arc, time::Duration};
 
-/// One request and how it was answered.
+/// One request and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// Who was asked.
+    /// The receiver of the request.
     pub peer: Peer,
     /// `GET`, `POST`, …; `run` for a container command.
     pub method: String,
     /// The path with its query, or the command line.
     pub path: String,
-    /// The status in words: `200`, `exit 1`, `timeout: …`.
+    /// The status or the failure: `200`, `exit 1`, `timed out`.
     pub outcome: String,
-    /// From sending to the end of the answer's head.
+    /// From sending the request to receiving the headers of the response, or to the exit of the command.
     pub elapsed: Duration,
 }
 
-/// Who a request goes to.
+/// The receiver of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// The stack management service.
-    Manager,
+    /// Portainer.
+    Portainer,
     /// The container engine of this host.
     Engine,
 }
 
 type Reader = dyn Fn(&Exchange) + Send + Sync;
 
-/// Receives each [`Exchange`] once it has ended, in the order they end.
+/// Receives each [`Exchange`] when it ends.
 #[derive(Clone)]
 pub struct Trace(Option<Arc<Reader>>);
 
 impl Trace {
-    /// A trace that nobody reads.
+    /// A trace that discards every exchange.
     pub fn off() -> Self {
         Self(None)
     }

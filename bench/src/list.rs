@@ -47,7 +47,7 @@ pub fn measure() -> Result<()> {
     verdict(
         "stacklift / curl",
         ratio(of_stacklift.median(), of_curl.median()),
-        2.0,
+        3.0,
     );
     place.reset(STACK);
     verdict(

@@ -172,7 +172,7 @@ impl Console {
 
     fn exchange(&self, exchange: &Exchange) {
         let peer = match exchange.peer {
-            Peer::Manager => "manager",
+            Peer::Portainer => "portainer",
             Peer::Engine => "engine",
         };
         let text = format!(

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use super::{console::Console, settings::Settings};
 use crate::{
     engine::{self, Engine},
-    portainer::{self, Manager},
+    portainer::{self, Portainer},
 };
 
 /// Prepares both; neither is talked to yet.
@@ -16,9 +16,9 @@ pub(super) fn open(
     settings: &Settings,
     key: SecretString,
     console: &Arc<Console>,
-) -> Result<(Manager, Engine)> {
+) -> Result<(Portainer, Engine)> {
     let trace = console.trace();
-    let manager = Manager::new(portainer::Options {
+    let manager = Portainer::new(portainer::Options {
         base_url: settings.base_url.clone(),
         key,
         tls: settings.tls.clone(),

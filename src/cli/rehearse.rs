@@ -23,7 +23,7 @@ use crate::{
     engine::{self, Engine},
     failure::Failure,
     migrate::{self, Migration},
-    portainer::{self, BaseUrl, Manager},
+    portainer::{self, BaseUrl, Portainer},
     stack::{EXAMPLES, Location, Stack, StackName},
 };
 use composefile::{document::Document, services};
@@ -188,7 +188,7 @@ fn migrate_on(
     console.hide(&key);
     let base_url = BaseUrl::from_str(&rehearsal.base_url()).map_err(|reason| anyhow!(reason))?;
     let trace = console.trace();
-    let manager = Manager::new(portainer::Options {
+    let manager = Portainer::new(portainer::Options {
         base_url: base_url.clone(),
         key,
         tls: portainer::Tls::Off,

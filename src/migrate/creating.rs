@@ -9,7 +9,7 @@ use super::{
 use crate::{
     failure::Failure,
     model::{Deployment, Record},
-    portainer::{Created, Creation, Outcome, Refusal, outcome_of},
+    portainer::{Created, Error, Response},
     stack::Source,
     text::{Mask, printable},
 };
@@ -28,23 +28,23 @@ impl Run<'_, '_> {
             .manager
             .create(self.m.endpoint, &rewrite.payload(name));
         match creation {
-            Creation::Created(created) => Ok(created),
-            Creation::Refused(refusal) => {
-                Err(self.look_after_refusal(&refusal, &mask(source, rewrite)))
+            Ok(created) => Ok(created),
+            Err(Error::Refused { response, .. }) => {
+                Err(self.look_after_refusal(&response, &mask(source, rewrite)))
             }
-            Creation::Unknown(error) if outcome_of(&error) == Outcome::NotSent => {
+            Err(error @ Error::NotSent(_)) => {
                 self.mark(|progress| progress.create = Sent::No);
-                Err(error)
+                Err(error.into())
             }
-            Creation::Unknown(error) => Err(self.look_after_lost_answer(error)),
+            Err(error @ Error::Unknown(_)) => Err(self.look_after_lost_answer(error)),
         }
     }
 
     /// C55. The answer names no Id, which need not mean that there is no stack: a proxy may have answered
     /// while the manager went on.
-    fn look_after_refusal(&mut self, refusal: &Refusal, mask: &Mask) -> anyhow::Error {
+    fn look_after_refusal(&mut self, response: &Response, mask: &Mask) -> anyhow::Error {
         let name = self.m.stack.name();
-        let end = if refusal.is_final() {
+        let end = if response.is_final() {
             End::Over
         } else {
             End::MayGoOn
@@ -57,17 +57,17 @@ impl Run<'_, '_> {
             _ => String::new(),
         };
         self.mark(|progress| progress.create = Sent::Failed(found));
-        let status = mask.hide(&refusal.status_line());
+        let status = mask.hide(&response.status_line());
         Failure::new(format!(
             "failed to create the stack {name}: {status}{there}"
         ))
-        .details(mask.hide_body(&refusal.body))
-        .hint(refusal.hint_after_create())
+        .details(mask.hide_body(&response.body))
+        .hint(response.hint_after_create())
         .into()
     }
 
     /// The answer to the create is lost: it is not sent again (B05).
-    fn look_after_lost_answer(&mut self, error: anyhow::Error) -> anyhow::Error {
+    fn look_after_lost_answer(&mut self, error: Error) -> anyhow::Error {
         let found = self.look(End::MayGoOn);
         let there = match &found.record {
             Seen::Unknown => "the manager cannot be asked whether the stack is there".to_owned(),
@@ -124,7 +124,7 @@ impl Run<'_, '_> {
             self.say(Event::Waiting(format!(
                 "the manager deploys the stack {name}"
             )));
-            deployment = match self.m.manager.settle(&created.id)? {
+            deployment = match self.m.manager.wait_for_deployment(&created.id)? {
                 Some(deployment) => deployment,
                 None => return Err(self.look_after_missing_record(created)),
             };

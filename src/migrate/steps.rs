@@ -12,7 +12,7 @@ use crate::{
     failure::Failure,
     model::{Container, Record},
     plan::{self, Loss, Refusal},
-    portainer::{self, Deletion, Outcome},
+    portainer::{Deletion, Error},
     rewrite::{
         damage::{Verdict, judge_document},
         loss::losses,
@@ -268,7 +268,7 @@ impl Run<'_, '_> {
                 record.id
             )));
             self.mark(|progress| progress.record = Step::NotBegun);
-            self.m.manager.settle(&record.id)?;
+            self.m.manager.wait_for_deployment(&record.id)?;
             self.mark(|progress| progress.record = Step::Begun(record.id.clone()));
             deletion = self.delete_once(record, before)?;
         }
@@ -293,14 +293,18 @@ impl Run<'_, '_> {
     fn delete_once(&mut self, record: &Record, before: &Before) -> Result<Deletion> {
         let name = self.m.stack.name().as_str();
         self.m.manager.delete(record).map_err(|error| {
-            let outcome = portainer::outcome_of(&error);
-            if outcome == Outcome::NotSent {
-                self.mark(|progress| progress.record = Step::NotBegun);
-                return error;
-            }
+            let is_final = match &error {
+                Error::NotSent(_) => {
+                    self.mark(|progress| progress.record = Step::NotBegun);
+                    return error.into();
+                }
+                Error::Refused { response, .. } => response.is_final(),
+                Error::Unknown(_) => false,
+            };
+            let error = anyhow::Error::from(error);
             match self.m.manager.records(name, name) {
                 Ok(records) if records.iter().any(|other| other.id == record.id) => {
-                    if outcome == Outcome::Refused && self.is_unchanged(before) {
+                    if is_final && self.is_unchanged(before) {
                         self.mark(|progress| progress.record = Step::NotBegun);
                     }
                     error.context(format!("record {} is still there", record.id))

@@ -1,4 +1,4 @@
-//! The base URL: `https`, or `http` for loopback only; it keeps its path.
+//! The base URL: `https`, or `http` for loopback only. Its path is kept.
 
 use std::{
     fmt,
@@ -8,31 +8,43 @@ use std::{
 
 use ureq::http::Uri;
 
-/// A checked base URL, without a slash at its end.
+/// A valid base URL, without a trailing slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl {
     text: String,
+    scheme: Scheme,
     host: String,
     port: u16,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scheme {
+    Http,
+    Https,
+}
+
 impl BaseUrl {
-    /// The URL of a path that starts with a slash.
-    pub fn join(&self, path: &str) -> String {
+    /// The URL of `path`, which starts with a slash.
+    pub(super) fn join(&self, path: &str) -> String {
         format!("{}{path}", self.text)
     }
 
-    /// The port, given or implied.
+    /// Whether the scheme is `https`.
+    pub(super) fn is_https(&self) -> bool {
+        self.scheme == Scheme::Https
+    }
+
+    /// The port: explicit, or the default of the scheme.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Whether the host is this machine by its name: `localhost`, `127.0.0.0/8`, `::1`.
+    /// Whether the host is `localhost`, in `127.0.0.0/8`, or `::1`.
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.host)
     }
 
-    /// Whether the host is an address of this machine. Asks the resolver; an unknown host is not.
+    /// Whether the host resolves to an address of this machine.
     pub fn is_this_host(&self) -> bool {
         self.is_loopback()
             || (self.host.as_str(), 0)
@@ -41,7 +53,7 @@ impl BaseUrl {
     }
 }
 
-/// An address is this machine's if a socket can be bound to it.
+/// An address belongs to this machine if a socket can be bound to it.
 fn is_local(address: IpAddr) -> bool {
     !address.is_unspecified() && TcpListener::bind(SocketAddr::new(address, 0)).is_ok()
 }
@@ -57,22 +69,29 @@ impl FromStr for BaseUrl {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let expected = "expected a URL such as https://localhost:9443";
         let lower = text.to_ascii_lowercase();
-        if !lower.starts_with("https://") && !lower.starts_with("http://") {
-            return Err(format!("it has no scheme http:// or https://; {expected}"));
-        }
+        let scheme = if lower.starts_with("https://") {
+            Scheme::Https
+        } else if lower.starts_with("http://") {
+            Scheme::Http
+        } else {
+            return Err(expected.to_owned());
+        };
         let uri: Uri = text
             .parse()
             .map_err(|error| format!("{error}; {expected}"))?;
-        let authority = uri.authority().ok_or("it names no host")?;
+        let no_host = || format!("the host is missing; {expected}");
+        let authority = uri.authority().ok_or_else(no_host)?;
         if authority.as_str().contains('@') {
-            return Err("it holds a user name; the key goes into STACKMGR_API_KEY".to_owned());
+            return Err(
+                "a user name is not supported; set the API key with STACKMGR_API_KEY".to_owned(),
+            );
         }
         if uri.query().is_some() || text.contains('#') {
-            return Err("it holds a query or a fragment".to_owned());
+            return Err("a query or a fragment is not supported".to_owned());
         }
         let host = authority.host().trim_matches(['[', ']']).to_owned();
         if host.is_empty() {
-            return Err(format!("it names no host; {expected}"));
+            return Err(no_host());
         }
         let port_text = authority
             .as_str()
@@ -81,18 +100,20 @@ impl FromStr for BaseUrl {
         if authority.port_u16().is_none() && !port_text.is_empty() && !port_text.ends_with(']') {
             return Err(format!("{port_text:?} is not a port"));
         }
-        let is_http = uri.scheme_str() == Some("http");
-        if is_http && !is_loopback(&host) {
+        if scheme == Scheme::Http && !is_loopback(&host) {
             return Err(format!(
-                "http:// would send the key in clear to {host}; use https://"
+                "http:// would send the API key unencrypted to {host}; use https://"
             ));
         }
+        let default_port = match scheme {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        };
         Ok(Self {
             text: text.trim_end_matches('/').to_owned(),
+            scheme,
             host,
-            port: authority
-                .port_u16()
-                .unwrap_or(if is_http { 80 } else { 443 }),
+            port: authority.port_u16().unwrap_or(default_port),
         })
     }
 }
@@ -108,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_a_base_url() {
+    fn valid_base_urls() {
         for (text, joined, port) in [
             ("https://localhost:9443", "https://localhost:9443/x", 9443),
             ("https://h/portainer/", "https://h/portainer/x", 443),
@@ -122,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not() {
+    fn invalid_base_urls() {
         for text in [
             "",
             "localhost:9443",
@@ -133,7 +154,7 @@ mod tests {
             "https://h#x",
             "https://h:99999",
             "https://h:abc",
-            "http://manager.example",
+            "http://portainer.example",
         ] {
             let error = text.parse::<BaseUrl>().expect_err(text);
             assert!(!error.contains("secret"), "{error}");

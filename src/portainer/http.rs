@@ -1,74 +1,95 @@
-//! One kept connection to the manager, and what its answers mean as errors.
+//! Sends requests with the API key over one kept connection, each exactly once.
 
 use std::{
     fmt,
-    io::Read,
+    io::{self, Read},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
-use secrecy::ExposeSecret;
+use anyhow::Result;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use ureq::{
     Agent, Body, Proxy, RequestExt,
-    http::{HeaderValue, Method, Request, Response, header},
+    http::{self, HeaderValue, Method, Request, header},
     unversioned::{
         resolver::DefaultResolver,
         transport::{ConnectProxyConnector, Connector, SocksConnector, TcpConnector},
     },
 };
 
-use super::{Options, Outcome, hints, tls::TlsConnector};
+use super::{
+    address::BaseUrl,
+    connection::{MarkErrors, NoResponse, truncated},
+    error::{Error, Response},
+    tls::{Tls, TlsConnector},
+};
 use crate::{
     failure::Failure,
-    text::printable,
-    trace::{Exchange, Peer},
+    trace::{Exchange, Peer, Trace},
 };
 
-/// How much of an error's body is read.
-const ERROR_BODY: u64 = 1024 * 1024;
+/// How much of the body of an error is read, in bytes.
+const LARGEST_ERROR: u64 = 1024 * 1024;
+/// How much of any other body is read, in bytes.
+pub(super) const LARGEST_BODY: u64 = 64 * 1024 * 1024;
 
-/// How long each kind of request may take.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
-    pub connect: Duration,
-    pub read: Duration,
-    pub change: Duration,
+/// What a Portainer client needs.
+#[derive(Clone)]
+pub struct Options {
+    /// Where Portainer is.
+    pub base_url: BaseUrl,
+    /// The API key. It is sent in the header `X-API-Key` and nowhere else (C56).
+    pub key: SecretString,
+    /// How Portainer's certificate is verified.
+    pub tls: Tls,
+    /// The time limit for the response to a create, update or delete, and for waiting for the deployment.
+    /// Reads have 30 s, or this where it is less.
+    pub timeout: Duration,
+    /// Receives each request.
+    pub trace: Trace,
 }
 
-/// Sends requests with the key, each exactly once.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("base_url", &self.base_url)
+            .field("tls", &self.tls)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A response whose body has not been read yet.
+pub(super) type Unread = http::Response<Body>;
+
+/// An HTTP client that follows no redirect and repeats no request.
 pub(super) struct Client {
     agent: Agent,
     options: Options,
     key: HeaderValue,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
-/// An answer that is not what was asked for: its status and its body as it came.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The HTTP status.
-    pub status: u16,
-    /// The body, at most 1 MiB of an error.
-    pub body: Vec<u8>,
-    /// Where a redirect points; it is not followed.
-    pub location: Option<String>,
-}
-
-/// A status that is not 2xx, to a request that needs one.
-#[derive(Debug)]
-struct BadStatus {
-    refusal: Refusal,
+#[derive(Clone, Copy)]
+struct Timeouts {
+    connect: Duration,
+    read: Duration,
+    change: Duration,
 }
 
 impl Client {
+    /// Fails where the key cannot be a header's value or the certificates of `options.tls` cannot be used.
     pub(super) fn new(options: Options) -> Result<Self> {
         let mut key = HeaderValue::from_str(options.key.expose_secret()).map_err(|_| {
-            Failure::new("the API key holds a character that cannot stand in an HTTP header")
+            Failure::new("the API key contains a character that is not allowed in an HTTP header")
                 .hint("set STACKMGR_API_KEY to the key alone, without line breaks")
         })?;
         key.set_sensitive(true);
-        let patience = Patience::of(&options);
+        let timeouts = Timeouts {
+            connect: options.timeout.min(Duration::from_secs(10)),
+            read: options.timeout.min(Duration::from_secs(30)),
+            change: options.timeout,
+        };
         let proxy = if options.base_url.is_loopback() {
             None
         } else {
@@ -82,50 +103,59 @@ impl Client {
             .user_agent(concat!("stacklift/", env!("CARGO_PKG_VERSION")))
             .accept("application/json")
             .max_idle_age(Duration::from_mins(1))
-            .timeout_connect(Some(patience.connect))
-            .timeout_resolve(Some(patience.connect))
+            .timeout_connect(Some(timeouts.connect))
+            .timeout_resolve(Some(timeouts.connect))
             .build();
         let connector =
             ().chain(SocksConnector::default())
                 .chain(ConnectProxyConnector::default())
                 .chain(TcpConnector::default())
                 .chain(TlsConnector(options.tls.config()?));
+        let resolver = DefaultResolver::default();
         Ok(Self {
-            agent: Agent::with_parts(config, connector, DefaultResolver::default()),
+            agent: Agent::with_parts(config, MarkErrors(connector), resolver),
             options,
             key,
-            patience,
+            timeouts,
         })
     }
 
-    /// A read whose answer must be 2xx. The body is not read yet.
-    pub(super) fn get(&self, path: &str, what: &str) -> Result<Response<Body>> {
+    /// A GET whose response must be 2xx. `action` completes "failed to …".
+    pub(super) fn get(&self, path: &str, action: &str) -> Result<Unread, Error> {
         let request = Request::get(self.options.base_url.join(path)).body(());
-        let reply = self.send(request, path, what, self.patience.read)?;
-        successful(reply).with_context(|| failed_to(what))
+        let response = self.send(request, path, action, self.timeouts.read)?;
+        self.successful(response, action)
     }
 
-    /// A delete whose answer must be 2xx. The body is discarded.
-    pub(super) fn delete(&self, path: &str, what: &str) -> Result<()> {
+    /// A DELETE whose response must be 2xx. The body is discarded (C51).
+    pub(super) fn delete(&self, path: &str, action: &str) -> Result<(), Error> {
         let request = Request::delete(self.options.base_url.join(path)).body(());
-        let reply = self.send(request, path, what, self.patience.change)?;
-        let mut reply = successful(reply).with_context(|| failed_to(what))?;
-        // Read to its end, so that the connection can be kept. It may break here: it is discarded.
-        let _ = std::io::copy(
-            &mut reply.body_mut().as_reader().take(ERROR_BODY),
-            &mut std::io::sink(),
-        );
+        let response = self.send(request, path, action, self.timeouts.change)?;
+        let mut response = self.successful(response, action)?;
+        // Reading to the end keeps the connection. A failure does not matter: the body is discarded.
+        let mut body = response.body_mut().as_reader().take(LARGEST_ERROR);
+        let _ = io::copy(&mut body, &mut io::sink());
         Ok(())
     }
 
-    /// Posts JSON. Every answer that comes whole is a success here, whatever its status.
-    pub(super) fn post(&self, path: &str, json: &impl Serialize, what: &str) -> Result<Refusal> {
-        self.change(Method::POST, path, json, what)
+    /// POSTs JSON and reads the whole response, whatever its status.
+    pub(super) fn post(
+        &self,
+        path: &str,
+        json: &impl Serialize,
+        action: &str,
+    ) -> Result<Response, Error> {
+        self.change(Method::POST, path, json, action)
     }
 
-    /// The same by PUT.
-    pub(super) fn put(&self, path: &str, json: &impl Serialize, what: &str) -> Result<Refusal> {
-        self.change(Method::PUT, path, json, what)
+    /// PUTs JSON and reads the whole response, whatever its status.
+    pub(super) fn put(
+        &self,
+        path: &str,
+        json: &impl Serialize,
+        action: &str,
+    ) -> Result<Response, Error> {
+        self.change(Method::PUT, path, json, action)
     }
 
     fn change(
@@ -133,278 +163,91 @@ impl Client {
         method: Method,
         path: &str,
         json: &impl Serialize,
-        what: &str,
-    ) -> Result<Refusal> {
-        let body = serde_json::to_vec(json).with_context(|| failed_to(what))?;
+        action: &str,
+    ) -> Result<Response, Error> {
+        let body = serde_json::to_vec(json).map_err(|error| {
+            Error::not_sent(action, Failure::new("cannot write JSON").source(error))
+        })?;
         let request = Request::builder()
             .method(method)
             .uri(self.options.base_url.join(path))
             .header(header::CONTENT_TYPE, "application/json")
             .body(body);
-        let mut reply = self.send(request, path, what, self.patience.change)?;
-        read_refusal(&mut reply, u64::MAX).with_context(|| failed_to(what))
+        let mut unread = self.send(request, path, action, self.timeouts.change)?;
+        let (response, read) = read(&mut unread, LARGEST_BODY);
+        match read {
+            Ok(_) => Ok(response),
+            Err(error) => Err(Error::unknown(action, truncated(error))),
+        }
     }
 
     fn send<B: ureq::AsSendBody>(
         &self,
-        request: Result<Request<B>, ureq::http::Error>,
+        request: Result<Request<B>, http::Error>,
         path: &str,
-        what: &str,
-        patience: Duration,
-    ) -> Result<Response<Body>> {
-        let mut request = request.with_context(|| failed_to(what))?;
+        action: &str,
+        timeout: Duration,
+    ) -> Result<Unread, Error> {
+        let Options {
+            base_url,
+            tls,
+            trace,
+            ..
+        } = &self.options;
+        let failed = |error: NoResponse| error.into_error(action, base_url, tls);
+        let mut request =
+            request.map_err(|error| failed(NoResponse::from(ureq::Error::from(error))))?;
         request.headers_mut().insert("X-API-Key", self.key.clone());
         let method = request.method().to_string();
         let request = request
             .with_agent(&self.agent)
             .configure()
-            .timeout_send_body(Some(self.patience.change))
-            .timeout_recv_response(Some(patience))
-            .timeout_per_read(Some(patience))
+            .timeout_send_body(Some(self.timeouts.change))
+            .timeout_recv_response(Some(timeout))
+            .timeout_per_read(Some(timeout))
             .build();
         let started = Instant::now();
-        let result = request.run();
-        self.options.trace.report(&Exchange {
-            peer: Peer::Manager,
+        let result = request.run().map_err(NoResponse::from);
+        trace.report(&Exchange {
+            peer: Peer::Portainer,
             method,
             path: path.to_owned(),
             outcome: match &result {
-                Ok(reply) => reply.status().as_u16().to_string(),
+                Ok(response) => response.status().as_u16().to_string(),
                 Err(error) => error.to_string(),
             },
             elapsed: started.elapsed(),
         });
-        result.map_err(|error| {
-            let hint = hints::of_transport(&error, &self.options);
-            let failure = Failure::new(failed_to(what)).hint(hint);
-            failure
-                .source(Unreached {
-                    error,
-                    url: self.options.base_url.to_string(),
-                })
-                .into()
-        })
+        result.map_err(failed)
+    }
+
+    fn successful(&self, mut unread: Unread, action: &str) -> Result<Unread, Error> {
+        if unread.status().is_success() {
+            return Ok(unread);
+        }
+        // The status matters more than a body that ends early.
+        let (response, _) = read(&mut unread, LARGEST_ERROR);
+        let to_https_port = response.status == 400
+            && response.message().is_none()
+            && !self.options.base_url.is_https();
+        let hint = to_https_port.then_some("if the port expects HTTPS, use https:// in --base-url");
+        Err(Error::refused(action, response, hint))
     }
 }
 
-fn failed_to(what: &str) -> String {
-    format!("failed to {what}")
-}
-
-fn successful(mut reply: Response<Body>) -> Result<Response<Body>> {
-    if reply.status().is_success() {
-        return Ok(reply);
-    }
-    // The status matters more than a body that breaks off.
-    let refusal = read_refusal(&mut reply, ERROR_BODY).unwrap_or_else(|_| Refusal {
-        status: reply.status().as_u16(),
-        body: Vec::new(),
-        location: None,
-    });
-    let hint = hints::of_refusal(&refusal);
-    Err(Failure::new("the manager refused")
-        .hint(hint)
-        .source(BadStatus { refusal })
-        .into())
-}
-
-fn read_refusal(reply: &mut Response<Body>, limit: u64) -> Result<Refusal> {
+/// Reads at most `limit` bytes of the body. If that fails, the response holds the bytes read before.
+fn read(unread: &mut Unread, limit: u64) -> (Response, io::Result<usize>) {
     let mut body = Vec::new();
-    reply
-        .body_mut()
-        .with_config()
-        .limit(u64::MAX)
-        .reader()
-        .take(limit)
-        .read_to_end(&mut body)
-        .map_err(cut_off)?;
-    let location = reply
-        .headers()
-        .get(header::LOCATION)
-        .map(|location| String::from_utf8_lossy(location.as_bytes()).into_owned());
-    Ok(Refusal {
-        status: reply.status().as_u16(),
+    let mut reader = unread.body_mut().with_config().limit(u64::MAX).reader();
+    let read = reader.by_ref().take(limit).read_to_end(&mut body);
+    let location = unread.headers().get(header::LOCATION);
+    let response = Response {
+        status: unread.status().as_u16(),
         body,
-        location,
-    })
-}
-
-/// Whether `error` is the manager's answer with that status.
-pub(super) fn is_status(error: &anyhow::Error, status: u16) -> bool {
-    status_of(error) == Some(status)
-}
-
-/// What became of a request that failed with `error`.
-pub(super) fn outcome(error: &anyhow::Error) -> Outcome {
-    let refused = |bad: &BadStatus| bad.refusal.is_final();
-    let mut causes = error.chain();
-    let found = causes.find_map(|cause| {
-        let answered = cause.downcast_ref::<BadStatus>().map(refused);
-        let unreached = || Some(cause.downcast_ref::<Unreached>()?.was_not_sent());
-        match (answered, answered.is_none().then(unreached).flatten()) {
-            (Some(true), _) => Some(Outcome::Refused),
-            (_, Some(true)) => Some(Outcome::NotSent),
-            _ => None,
-        }
-    });
-    found.unwrap_or(Outcome::Unknown)
-}
-
-fn status_of(error: &anyhow::Error) -> Option<u16> {
-    error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<BadStatus>())
-        .map(|bad| bad.refusal.status)
-}
-
-impl Refusal {
-    /// What the answer says in one line: the `message` of an error object (M01), or what kind of
-    /// body it is.
-    pub fn summary(&self) -> String {
-        let rest = if self.location.is_some() {
-            String::new()
-        } else if let Some(message) = self.message() {
-            format!(": {}", printable(message.trim()))
-        } else if hints::is_html(&self.body) {
-            ", an HTML page".to_owned()
-        } else if self.body.is_empty() {
-            ", without a body".to_owned()
-        } else {
-            String::new()
-        };
-        format!("{}{rest}", self.status_line())
-    }
-
-    /// The same without the body, for where the body stands beside it.
-    pub fn status_line(&self) -> String {
-        match &self.location {
-            Some(location) => format!(
-                "status {}, a redirect to {}",
-                self.status,
-                printable(location)
-            ),
-            None => format!("status {}", self.status),
-        }
-    }
-
-    /// Whether the request has no further effect: the manager says so itself (M01), or what stands in
-    /// front of it did not let it through. A gateway that lost patience says nothing of the manager.
-    pub fn is_final(&self) -> bool {
-        match self.status {
-            408 | 499 => false,
-            300..=499 => true,
-            500..=599 => self.message().is_some(),
-            _ => false,
-        }
-    }
-
-    /// What to do after a create that was answered like this.
-    pub fn hint_after_create(&self) -> String {
-        let again = "a re-run is the recovery path";
-        match self.status {
-            500..=599 if self.message().is_some() => {
-                format!("mend what the manager names, then run again: {again}")
-            }
-            200..=299 => format!(
-                "that is no answer to a create: {}; then run again: {again}",
-                hints::of_refusal(self)
-            ),
-            _ => format!("{}; then run again: {again}", hints::of_refusal(self)),
-        }
-    }
-
-    fn message(&self) -> Option<String> {
-        let json: serde_json::Value = serde_json::from_slice(&self.body).ok()?;
-        Some(json.get("message")?.as_str()?.to_owned())
-    }
-}
-
-impl fmt::Display for BadStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.refusal.summary())
-    }
-}
-
-impl std::error::Error for BadStatus {}
-
-/// No answer: the connection failed, broke or took too long.
-#[derive(Debug)]
-struct Unreached {
-    error: ureq::Error,
-    url: String,
-}
-
-impl fmt::Display for Unreached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no answer from {}: {}", self.url, in_words(&self.error))
-    }
-}
-
-impl Unreached {
-    /// Whether no connection was made, so that nothing was sent.
-    fn was_not_sent(&self) -> bool {
-        use std::io::ErrorKind::{
-            AddrNotAvailable, ConnectionRefused, HostUnreachable, NetworkUnreachable,
-        };
-        match &self.error {
-            ureq::Error::Io(error) => matches!(
-                error.kind(),
-                ConnectionRefused | HostUnreachable | NetworkUnreachable | AddrNotAvailable
-            ),
-            ureq::Error::ConnectionFailed
-            | ureq::Error::HostNotFound
-            | ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => true,
-            _ => false,
-        }
-    }
-}
-
-/// What went wrong on the way, without the words of the library below.
-fn in_words(error: &ureq::Error) -> String {
-    match error {
-        ureq::Error::Io(error) if is_break(error) => "the connection broke off".to_owned(),
-        ureq::Error::Io(error) => error.to_string(),
-        ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-            "no connection came about in time".to_owned()
-        }
-        ureq::Error::Timeout(_) => "it did not come in time".to_owned(),
-        error => error.to_string(),
-    }
-}
-
-fn is_break(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-    matches!(
-        error.kind(),
-        BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
-    )
-}
-
-/// An answer that began and did not come to its end.
-pub(super) fn cut_off(error: std::io::Error) -> anyhow::Error {
-    let late = matches!(
-        error.kind(),
-        std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock
-    ) || error
-        .get_ref()
-        .and_then(|inner| inner.downcast_ref::<ureq::Error>())
-        .is_some_and(|inner| matches!(inner, ureq::Error::Timeout(_)));
-    let what = if late {
-        "the rest of the manager's answer did not come in time"
-    } else if is_break(&error) {
-        "the manager's answer breaks off in the middle"
-    } else {
-        return Failure::new("the manager's answer cannot be read")
-            .source(error)
-            .hint("check the manager, and what stands in front of it, then run again")
-            .into();
+        location: location.map(|target| String::from_utf8_lossy(target.as_bytes()).into_owned()),
     };
-    Failure::new(what)
-        .hint("check the manager, and what stands in front of it, then run again")
-        .into()
+    (response, read)
 }
-
-impl std::error::Error for Unreached {}
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

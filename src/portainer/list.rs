@@ -1,175 +1,171 @@
-//! A JSON array read entry by entry, so that its length does not show in the memory.
+//! Reads a JSON array of any length entry by entry and keeps the entries with a given `Name`.
 //!
-//! Entries are looked at where they lie in the buffer; one that is cut by the buffer's end is gone on with when
-//! more of it has come. The whole array is checked: what is cut off or goes on behind its end is an error,
-//! never a shorter list.
+//! Invariant: an error or a whole list, never a part of it. A list that ends early, or that something
+//! follows, is an error.
 
 use std::{
-    borrow::Cow,
-    io::{self, Read},
-    ops::Range,
+    cell::Cell,
+    fmt,
+    io::{self, BufReader, Read},
 };
 
-use memchr::memmem::Finder;
-use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
-use super::scan::{Found, Scan, is_blank};
+/// Large enough that a read passes on several TLS records.
+const BUFFER: usize = 64 * 1024;
+/// The largest entry that is read, in bytes.
+const LARGEST_ENTRY: usize = 64 * 1024 * 1024;
 
-/// How much is held at first: several of the pieces that TLS gives.
-const HELD: usize = 64 * 1024;
-/// How much room there must be to ask the reader for more.
-const ROOM: usize = 16 * 1024;
-/// The longest entry that is taken.
-const LONGEST: usize = 64 * 1024 * 1024;
-
-/// What each entry is looked at for.
-#[derive(Deserialize)]
-struct Head<'a> {
-    #[serde(rename = "Name", borrow)]
-    name: Cow<'a, str>,
+/// The entries of a list whose `Name` is one of `names`, in order. `null` is an empty list.
+///
+/// An entry that is not an object, or whose `Name` is not a string, does not match. Fails where the text is
+/// not an array of JSON, an entry is larger than 64 MiB, or `reader` fails.
+pub(super) fn entries(reader: impl Read, names: &[&str]) -> serde_json::Result<Vec<Value>> {
+    limited_entries(reader, names, LARGEST_ENTRY)
 }
 
-/// Gives the JSON of each entry whose `Name` is one of `names` to `take`, in order. `null` is an empty
-/// list.
-pub(super) fn entries(
+fn limited_entries(
     reader: impl Read,
     names: &[&str],
-    mut take: impl FnMut(&[u8]),
-) -> io::Result<()> {
-    let mut sought = names.to_vec();
-    sought.dedup();
-    let finders: Vec<Finder> = sought.iter().map(Finder::new).collect();
-    let mut list = List {
+    largest: usize,
+) -> serde_json::Result<Vec<Value>> {
+    let left = Cell::new(largest);
+    let reader = Metered {
         reader,
-        buffer: vec![0; HELD],
-        start: 0,
-        end: 0,
-        scan: Scan::new(),
+        left: &left,
     };
-    match list.next_byte()? {
-        Some(b'[') => list.start += 1,
-        Some(b'n') => {
-            list.null()?;
-            return list.end();
-        }
-        Some(_) => return Err(not_a_list("it is no array")),
-        None => return Err(not_a_list("it is empty")),
-    }
-    let mut first = true;
-    loop {
-        match list.next_byte()? {
-            Some(b']') => {
-                list.start += 1;
-                return list.end();
-            }
-            Some(b',') if !first => list.start += 1,
-            Some(_) if first => {}
-            Some(_) => return Err(not_a_list("there is no comma between two entries")),
-            None => return Err(not_a_list("it is cut off")),
-        }
-        first = false;
-        let entry = list.value()?;
-        list.start = entry.end;
-        let json = &list.buffer[entry];
-        // Most entries are seen not to be it without looking for their name. An escape can hide one.
-        let may_be =
-            list.scan.has_escapes() || finders.iter().any(|name| name.find(json).is_some());
-        let is_wanted = |head: Head| names.contains(&&*head.name);
-        if may_be && serde_json::from_slice(json).is_ok_and(is_wanted) {
-            take(json);
-        }
-    }
+    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, reader));
+    let list = List {
+        entry: Entry { names },
+        left: &left,
+        largest,
+    };
+    let found = json.deserialize_any(list)?;
+    json.end()?;
+    Ok(found)
 }
 
-struct List<R> {
+/// Fails once more than `left` bytes have been read.
+struct Metered<'a, R> {
     reader: R,
-    buffer: Vec<u8>,
-    /// Where what is not taken yet starts in `buffer`.
-    start: usize,
-    /// Where what has been read ends.
-    end: usize,
-    scan: Scan,
+    left: &'a Cell<usize>,
 }
 
-impl<R: Read> List<R> {
-    /// The next byte that is no blank; it is not taken.
-    fn next_byte(&mut self) -> io::Result<Option<u8>> {
-        loop {
-            let rest = &self.buffer[self.start..self.end];
-            if let Some(found) = rest.iter().position(|&byte| !is_blank(byte)) {
-                self.start += found;
-                return Ok(Some(self.buffer[self.start]));
-            }
-            self.start = self.end;
-            if !self.fill()? {
+impl<R: Read> Read for Metered<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        let left = self.left.get().checked_sub(count);
+        let too_large = || io::Error::new(io::ErrorKind::InvalidData, "an entry is too large");
+        self.left.set(left.ok_or_else(too_large)?);
+        Ok(count)
+    }
+}
+
+struct List<'a> {
+    entry: Entry<'a>,
+    left: &'a Cell<usize>,
+    largest: usize,
+}
+
+impl<'de> Visitor<'de> for List<'_> {
+    type Value = Vec<Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut found = Vec::new();
+        while let Some(entry) = list.next_element_seed(self.entry)? {
+            found.extend(entry);
+            self.left.set(self.largest);
+        }
+        Ok(found)
+    }
+}
+
+/// Reads one entry; `None` where it does not match.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    names: &'a [&'a str],
+}
+
+impl<'de> DeserializeSeed<'de> for Entry<'_> {
+    type Value = Option<Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Entry<'_> {
+    type Value = Option<Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    // Portainer writes `Name` second, so little is kept of an entry before it is known not to match.
+    fn visit_map<A: MapAccess<'de>>(self, mut entry: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(key) = entry.next_key::<String>()? {
+            let value: Value = entry.next_value()?;
+            if key == "Name"
+                && !value
+                    .as_str()
+                    .is_some_and(|name| self.names.contains(&name))
+            {
+                while entry.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 return Ok(None);
             }
+            fields.insert(key, value);
         }
+        Ok(fields.contains_key("Name").then_some(Value::Object(fields)))
     }
 
-    /// Takes `null`.
-    fn null(&mut self) -> io::Result<()> {
-        while self.end - self.start < 4 && self.fill()? {}
-        if !self.buffer[self.start..self.end].starts_with(b"null") {
-            return Err(not_a_list("it is no array"));
-        }
-        self.start += 4;
-        Ok(())
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
     }
 
-    /// Where the next value lies in the buffer, whole.
-    fn value(&mut self) -> io::Result<Range<usize>> {
-        if self.next_byte()?.is_none() {
-            return Err(not_a_list("it is cut off"));
-        }
-        self.scan.restart();
-        loop {
-            match self.scan.go_on(&self.buffer[self.start..self.end]) {
-                Found::End(length) => return Ok(self.start..self.start + length),
-                Found::Fault => return Err(not_a_list("it is no JSON")),
-                Found::More => {
-                    if !self.fill()? {
-                        return Err(not_a_list("it is cut off"));
-                    }
-                }
-            }
-        }
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
     }
 
-    /// Reads more; `false` at the end.
-    fn fill(&mut self) -> io::Result<bool> {
-        let held = self.end - self.start;
-        if held > LONGEST {
-            return Err(not_a_list("an entry is longer than 64 MiB"));
-        }
-        if self.buffer.len() - self.end < ROOM {
-            self.buffer.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, held);
-        }
-        if self.buffer.len() - self.end < ROOM {
-            self.buffer.resize(self.buffer.len() * 2, 0);
-        }
-        let read = self.reader.read(&mut self.buffer[self.end..])?;
-        self.end += read;
-        Ok(read != 0)
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
     }
 
-    /// Nothing but blanks may follow.
-    fn end(&mut self) -> io::Result<()> {
-        match self.next_byte()? {
-            None => Ok(()),
-            Some(_) => Err(not_a_list("something follows its end")),
-        }
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
     }
-}
 
-fn not_a_list(reason: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, reason)
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
     use super::*;
+
+    const NAMES: [&str; 2] = ["web", "ü"];
 
     /// A reader that gives at most so many bytes at a time.
     struct Drip<'a>(&'a [u8], usize);
@@ -183,38 +179,70 @@ mod tests {
         }
     }
 
-    fn read(text: &str, step: usize) -> Result<Vec<String>, String> {
-        let mut found = Vec::new();
-        entries(Drip(text.as_bytes(), step), &["web", "other"], |json| {
-            found.push(String::from_utf8_lossy(json).into_owned());
-        })
-        .map_err(|error| error.to_string())?;
-        Ok(found)
+    fn read(text: &[u8], step: usize) -> Result<Vec<Value>, String> {
+        entries(Drip(text, step), &NAMES).map_err(|error| error.to_string())
+    }
+
+    /// What `serde_json` finds in the whole text.
+    fn expected(text: &[u8]) -> Option<Vec<Value>> {
+        let list: Option<Vec<Value>> = serde_json::from_slice(text).ok()?;
+        let is_match = |entry: &Value| entry["Name"].as_str().is_some_and(|n| NAMES.contains(&n));
+        Some(list.into_iter().flatten().filter(is_match).collect())
     }
 
     #[test]
     fn entries_are_found_however_the_text_is_cut() {
-        let text = r#" [ {"Name":"a","x":[1,{"y":"]}"}]} , 12, null, "web", {"Name":1},
-            {"Id":1,"Name":"\u0077eb"},{"Name":"web","Name2":-1.5e3}, 3] "#;
+        let text = r#" [ {"Name":"a","x":[1,{"y":"]}"}]} , 12, null, "web", {"Name":1}, true, -1, 0.5,
+            {"Id":1,"Name":"\u0077eb"},{"Name":"web","Name2":-1.5e3}, {}, ["Name", "web"], 3] "#;
         for step in [1, 2, 7, 64, 100_000] {
-            let found = read(text, step).expect("a list");
+            let found = read(text.as_bytes(), step).expect("a list");
             let expected = [
-                r#"{"Id":1,"Name":"\u0077eb"}"#,
-                r#"{"Name":"web","Name2":-1.5e3}"#,
+                json!({"Id": 1, "Name": "web"}),
+                json!({"Name": "web", "Name2": -1.5e3}),
             ];
             assert_eq!(found, expected, "step {step}");
-            assert_eq!(read("null", step), Ok(Vec::new()));
-            assert_eq!(read("[]", step), Ok(Vec::new()));
+            assert_eq!(read(b"null", step), Ok(Vec::new()));
+            assert_eq!(read(b"[]", step), Ok(Vec::new()));
         }
     }
 
     #[test]
-    fn what_is_no_whole_list_is_an_error() {
+    fn entries_that_do_not_match_may_hold_any_json() {
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        for value in [&deep, "1e999", r#""\ud800""#, "\"\u{7f}\""] {
+            let text = format!(r#"[{{"Name":"a","x":{value}}},{{"Name":"web"}}]"#);
+            let found = read(text.as_bytes(), 1000).expect("a list");
+            assert_eq!(found, [json!({"Name": "web"})]);
+        }
+        assert_eq!(read(deep.as_bytes(), 1000), Ok(Vec::new()));
+        assert_eq!(
+            read(b"[{\"Name\":\"a\",\"x\":\"\xff\"}]", 1),
+            Ok(Vec::new())
+        );
+    }
+
+    #[test]
+    fn an_entry_has_a_limit_and_the_list_has_none() {
+        let limit = 4 * BUFFER;
+        let read = |text: &str| limited_entries(text.as_bytes(), &NAMES, limit);
+        let padded = |length| format!("{{\"Name\":\"web\",\"x\":{}1}}", " ".repeat(length));
+        let many = vec![padded(limit / 2); 8].join(",");
+        assert_eq!(read(&format!("[{many}]")).expect("a list").len(), 8);
+        let error = read(&format!("[{}]", padded(limit))).expect_err("too large");
+        assert!(
+            error.is_io() && error.to_string().contains("too large"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn other_texts_are_errors() {
         for text in [
             "",
             " ",
             "{}",
             "1",
+            "\"\"",
             "[",
             "[1",
             "[1,",
@@ -233,8 +261,106 @@ mod tests {
             "<html>",
         ] {
             for step in [1, 100] {
-                assert!(read(text, step).is_err(), "{text:?}");
+                assert!(read(text.as_bytes(), step).is_err(), "{text:?}");
             }
+        }
+    }
+
+    /// A few tokens in any order: seldom JSON, often nearly.
+    fn soup() -> impl Strategy<Value = Vec<u8>> {
+        let token = prop::sample::select(vec![
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\"",
+            "\"a\"",
+            "\"a\":",
+            "\\",
+            "\\u",
+            "00e9",
+            "1",
+            "0",
+            "-",
+            ".",
+            "e",
+            "null",
+            "true",
+            " ",
+            "\n",
+            "abcdefgh",
+            "é",
+            "\"Name\":\"web\"",
+            "\u{7f}",
+        ]);
+        prop::collection::vec(token, 0..12).prop_map(|tokens| tokens.concat().into_bytes())
+    }
+
+    fn name() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            3 => prop::sample::select(vec!["web", "ü", "Web", "other", ""]).prop_map(Value::from),
+            1 => any::<i64>().prop_map(Value::from),
+            1 => Just(Value::Null),
+        ]
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            name(),
+            any::<u64>().prop_map(Value::from),
+            any::<bool>().prop_map(Value::from),
+            "\\PC{0,8}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[A-Za-z]{0,4}", inner, 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// An object with a `Name` anywhere in it, or any other value.
+    fn entry() -> impl Strategy<Value = Value> {
+        let fields = prop::collection::vec(("[A-Z][a-z]{0,2}", value()), 0..4);
+        let named = (fields, name(), any::<prop::sample::Index>()).prop_map(|(rest, name, at)| {
+            let mut fields = rest;
+            fields.insert(at.index(fields.len() + 1), ("Name".to_owned(), name));
+            Value::Object(fields.into_iter().collect())
+        });
+        prop_oneof![3 => named, 1 => value()]
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_serde_json_over_the_whole(
+            list in prop::collection::vec(entry(), 0..6),
+            pretty: bool,
+            step in 1_usize..70,
+        ) {
+            let list = Value::from(list);
+            let text = if pretty { format!("{list:#}") } else { list.to_string() };
+            prop_assert_eq!(read(text.as_bytes(), step).ok(), expected(text.as_bytes()));
+        }
+
+        #[test]
+        fn takes_nothing_but_json(tokens in soup(), step in 1_usize..20) {
+            for text in [tokens.clone(), [b"[", &tokens[..], b"]"].concat()] {
+                let found = read(&text, step);
+                prop_assert_eq!(&found, &read(&text, usize::MAX), "the cut matters");
+                let is_list = serde_json::from_slice::<Option<Vec<IgnoredAny>>>(&text).is_ok();
+                prop_assert!(is_list || found.is_err());
+                if let Some(expected) = expected(&text) {
+                    prop_assert_eq!(found, Ok(expected));
+                }
+            }
+        }
+
+        #[test]
+        fn takes_any_bytes(bytes: Vec<u8>, step in 1_usize..70) {
+            prop_assert_eq!(read(&bytes, step), read(&bytes, usize::MAX));
         }
     }
 }

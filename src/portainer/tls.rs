@@ -1,7 +1,7 @@
-//! TLS to the manager: off as the contract says, the system's roots, or the certificates of a file.
+//! TLS to Portainer: without verification, with the system's roots, or with the certificates of a file.
 //!
-//! ureq 3 takes no verifier, so this module brings its own connector of the `unversioned` transport
-//! traits (the reason for ureq's exact version in Cargo.toml).
+//! ureq 3 accepts no certificate verifier, so this module implements a connector of ureq's `unversioned`
+//! transport traits. They are the reason for the exact version of ureq in Cargo.toml.
 
 use std::{
     fmt,
@@ -27,17 +27,18 @@ use ureq::unversioned::transport::{
     TransportAdapter,
 };
 
-use super::TlsConfig;
 use crate::failure::Failure;
 
-/// How the manager's certificate is checked (`--tls`).
+type Config = Arc<ClientConfig>;
+
+/// How Portainer's certificate is verified (`--tls`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tls {
-    /// Not at all: the contract's way, right for loopback.
+    /// Not at all: the default, meant for loopback.
     Off,
     /// Against the system's certificate authorities.
     System,
-    /// Against the certificates of a PEM file: authorities, or the manager's own certificate.
+    /// Against the certificates of a PEM file: authorities, or Portainer's own certificate.
     File(PathBuf),
 }
 
@@ -48,7 +49,7 @@ impl FromStr for Tls {
         match text {
             "off" => Ok(Self::Off),
             "system" => Ok(Self::System),
-            "" => Err("expected off, system or a PEM file".to_owned()),
+            "" => Err("expected `off`, `system` or a PEM file".to_owned()),
             path => Ok(Self::File(PathBuf::from(path))),
         }
     }
@@ -65,8 +66,8 @@ impl fmt::Display for Tls {
 }
 
 impl Tls {
-    /// The configuration of rustls for it. Reads the PEM file or the system's roots.
-    pub(super) fn config(&self) -> Result<TlsConfig> {
+    /// The configuration for rustls. Reads the PEM file or the system's roots.
+    pub(super) fn config(&self) -> Result<Config> {
         let provider = Arc::new(ring::default_provider());
         let (certificates, pinned) = match self {
             Self::Off => (Vec::new(), false),
@@ -98,10 +99,10 @@ impl Tls {
         let mut store = RootCertStore::empty();
         store.add_parsable_certificates(certificates.iter().cloned());
         if store.is_empty() {
-            // A pinned certificate that is no trust anchor still counts by equality.
+            // A pinned certificate need not be a valid trust anchor: it is accepted if it is equal.
             return match self {
                 Self::System => Err(Failure::new("the system has no certificate authorities")
-                    .hint("install ca-certificates, or name a PEM file with --tls")
+                    .hint("install ca-certificates, or pass a PEM file with --tls")
                     .into()),
                 _ => Ok(None),
             };
@@ -126,15 +127,15 @@ fn read_pem(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>> {
         .with_context(what)?;
     if certificates.is_empty() {
         return Err(
-            Failure::new(format!("{} holds no certificate", path.display()))
-                .hint("--tls takes off, system, or a PEM file with certificates")
+            Failure::new(format!("{} contains no certificate", path.display()))
+                .hint("--tls accepts `off`, `system`, or a PEM file with certificates")
                 .into(),
         );
     }
     Ok(certificates)
 }
 
-/// Accepts everything, or what is pinned, or what the roots vouch for.
+/// Accepts every certificate, or pinned certificates and those that the roots verify.
 #[derive(Debug)]
 struct Verifier {
     checks: bool,
@@ -197,7 +198,7 @@ impl ServerCertVerifier for Verifier {
 }
 
 /// Wraps a connection in TLS where the URL says `https`.
-pub(super) struct TlsConnector(pub(super) TlsConfig);
+pub(super) struct TlsConnector(pub(super) Config);
 
 impl<In: Transport> Connector<In> for TlsConnector {
     type Out = Either<In, TlsTransport>;

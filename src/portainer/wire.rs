@@ -1,31 +1,33 @@
-//! The manager's JSON, as this client reads and writes it.
+//! Portainer's JSON, as this client reads and writes it.
 //!
-//! Invariant: the list is never held whole; an entry that is not understood is not a match, and a list
-//! that is not understood is an error, never an empty list.
+//! Invariant: a list that cannot be parsed is an error, never an empty list. An entry that cannot be parsed
+//! does not match.
 
 use std::{
     collections::BTreeSet,
     io::{self, Read},
 };
 
-use anyhow::{Context, Result, anyhow};
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
 use serde_json::Value;
-use ureq::{Body, http::Response};
+use ureq::http::header::CONTENT_TYPE;
 
-use super::{hints, http, list};
+use super::{
+    connection::truncated,
+    error::HINT_FOR_HTML,
+    http::{LARGEST_BODY, Unread},
+    list,
+};
 use crate::{
     failure::Failure,
     model::{Carried, Deployment, Record, Variable},
 };
 
-/// How much of a body that is one record, or one answer, is read.
-const ONE_ANSWER: u64 = 64 * 1024 * 1024;
-
-/// What call C sends (C53).
+/// The body of call C (C53).
 #[derive(Clone, Copy)]
 pub struct Payload<'a> {
-    /// The stack's name, as it was given.
+    /// The stack's name, as the user gave it.
     pub name: &'a str,
     /// The rewritten compose text.
     pub text: &'a str,
@@ -33,7 +35,7 @@ pub struct Payload<'a> {
     pub env: &'a [Variable],
 }
 
-/// What a record holds and a PUT brings back (M16, M17).
+/// The parts of a record that an update sets (M16, M17).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Contents {
     /// The compose text.
@@ -43,7 +45,7 @@ pub struct Contents {
 }
 
 impl std::fmt::Debug for Contents {
-    // Without the text and the values: they hold secrets.
+    // The text and the values may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Contents({} bytes, {:?})", self.text.len(), self.env)
     }
@@ -63,12 +65,12 @@ impl Serialize for Update<'_> {
     }
 }
 
-/// What a create answered when it made a record (C54).
+/// The response to a create that succeeded (C54).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {
     /// The non-empty `Id`, as text.
     pub id: String,
-    /// What it says of the deployment (N01).
+    /// The state of the deployment (N01).
     pub deployment: Deployment,
 }
 
@@ -84,92 +86,71 @@ impl Serialize for Payload<'_> {
 }
 
 /// The records of a list whose name is one of `names` (C50). 204 and `null` are empty lists (N03).
-pub(super) fn records(reply: Response<Body>, names: &[&str]) -> Result<Vec<Record>> {
-    if reply.status() == 204 {
+pub(super) fn records(response: Unread, names: &[&str]) -> Result<Vec<Record>> {
+    if response.status() == 204 {
         return Ok(Vec::new());
     }
-    let is_page = hints::is_page(&reply);
-    let reader = reply
-        .into_body()
-        .into_with_config()
-        .limit(u64::MAX)
-        .reader();
-    let mut found = Vec::new();
-    let take = |json: &[u8]| {
-        // An entry that lacks what a record has is no match.
-        if let Ok(record) = serde_json::from_slice::<RecordWire>(json) {
-            found.push(record.into());
+    let kind = response.headers().get(CONTENT_TYPE);
+    let is_html = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    let body = response.into_body().into_with_config().limit(u64::MAX);
+    let entries = list::entries(body.reader(), names).map_err(|error| {
+        let what = "cannot parse the response";
+        if is_html {
+            return Failure::new(format!("{what}: it is an HTML page")).hint(HINT_FOR_HTML);
         }
-    };
-    list::entries(reader, names, take).map_err(|error| {
-        let what = "the manager's list of stacks cannot be understood";
-        if is_page {
-            return Failure::new(format!("{what}: it is an HTML page"))
-                .hint(hints::OF_PAGE)
-                .into();
+        match error.io_error_kind() {
+            None | Some(io::ErrorKind::InvalidData) => Failure::new(what)
+                .source(error)
+                .hint("check that --base-url is Portainer's address, without /api"),
+            Some(_) => truncated(error.into()),
         }
-        if error.kind() != io::ErrorKind::InvalidData {
-            return http::cut_off(error).context("failed to list the manager's stacks");
-        }
-        Failure::new(what)
-            .source(error)
-            .hint("check that --base-url is the manager's address, without /api")
-            .into()
     })?;
-    Ok(found)
+    let records = entries
+        .into_iter()
+        .filter_map(|entry| serde_json::from_value::<RecordWire>(entry).ok());
+    Ok(records.map(Record::from).collect())
 }
 
 /// One record (M17).
-pub(super) fn record(reply: Response<Body>) -> Result<Record> {
-    let body = read(reply).context("failed to read a record")?;
-    serde_json::from_slice::<RecordWire>(&body)
-        .map(Record::from)
-        .map_err(|error| anyhow!(error).context("the manager's record cannot be understood"))
+pub(super) fn record(response: Unread) -> Result<Record> {
+    read::<RecordWire>(response).map(Record::from)
 }
 
 /// The variables of one record; `null` is none (M17).
-pub(super) fn env(reply: Response<Body>) -> Result<Vec<Variable>> {
+pub(super) fn env(response: Unread) -> Result<Vec<Variable>> {
     #[derive(Deserialize)]
     struct Wire {
         #[serde(rename = "Env", default)]
         env: Option<Vec<Variable>>,
     }
-    let body = read(reply).context("failed to read a record")?;
-    let wire: Wire = serde_json::from_slice(&body)
-        .map_err(|_| anyhow!("the record's variables cannot be understood"))?;
-    Ok(wire.env.unwrap_or_default())
+    Ok(read_secret::<Wire>(response)?.env.unwrap_or_default())
 }
 
 /// The compose text of one record (M17).
-pub(super) fn text(reply: Response<Body>) -> Result<String> {
+pub(super) fn text(response: Unread) -> Result<String> {
     #[derive(Deserialize)]
     struct Wire {
         #[serde(rename = "StackFileContent")]
         text: String,
     }
-    let body = read(reply).context("failed to read a record's text")?;
-    let wire: Wire = serde_json::from_slice(&body)
-        .map_err(|_| anyhow!("the record's text cannot be understood"))?;
-    Ok(wire.text)
+    Ok(read_secret::<Wire>(response)?.text)
 }
 
-/// The `ID` of an engine (M17).
-pub(super) fn engine_id(reply: Response<Body>) -> Result<Option<String>> {
-    let body = read(reply).context("failed to read the engine's id")?;
-    let json: Value = serde_json::from_slice(&body).context("the endpoint's answer is not JSON")?;
+/// The `ID` of an engine (M17); `None` where it is missing or empty.
+pub(super) fn engine_id(response: Unread) -> Result<Option<String>> {
+    let json: Value = read(response)?;
     let id = json.get("ID").and_then(Value::as_str).unwrap_or_default();
     Ok((!id.is_empty()).then(|| id.to_owned()))
 }
 
-/// `Role` of a user: 1 is an administrator.
-pub(super) fn is_administrator(reply: Response<Body>) -> Result<Option<bool>> {
-    let body = read(reply).context("failed to read the key's user")?;
-    let json: Value = serde_json::from_slice(&body).context("the manager's answer is not JSON")?;
+/// Whether the `Role` of a user is 1, an administrator; `None` where there is no role.
+pub(super) fn is_administrator(response: Unread) -> Result<Option<bool>> {
+    let json: Value = read(response)?;
     let role = json.get("Role").and_then(Value::as_i64);
     Ok(role.map(|role| role == 1))
 }
 
-/// What a create made, if its answer is JSON with a non-empty `Id` (C54).
+/// The response to a create, if it is JSON with a non-empty `Id` (C54).
 pub(super) fn created(body: &[u8]) -> Option<Created> {
     let json: Value = serde_json::from_slice(body).ok()?;
     let id = match json.get("Id")? {
@@ -184,16 +165,21 @@ pub(super) fn created(body: &[u8]) -> Option<Created> {
     })
 }
 
-fn read(reply: Response<Body>) -> Result<Vec<u8>> {
+fn read<T: DeserializeOwned>(response: Unread) -> Result<T> {
+    serde_json::from_slice(&body(response)?).context("cannot parse the response")
+}
+
+/// Like [`read`], but without the parser's message, which can quote a value.
+fn read_secret<T: DeserializeOwned>(response: Unread) -> Result<T> {
+    let parsed = serde_json::from_slice(&body(response)?);
+    parsed.map_err(|_| Failure::new("cannot parse the response").into())
+}
+
+fn body(response: Unread) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
-    reply
-        .into_body()
-        .into_with_config()
-        .limit(ONE_ANSWER)
-        .reader()
-        .read_to_end(&mut body)
-        .map_err(http::cut_off)?;
-    Ok(body)
+    let config = response.into_body().into_with_config().limit(LARGEST_BODY);
+    let read = config.reader().read_to_end(&mut body);
+    read.map(|_| body).map_err(truncated)
 }
 
 #[derive(Deserialize)]
@@ -235,7 +221,7 @@ fn reason(json: &Value) -> Option<String> {
     (!message.is_empty()).then(|| message.to_owned())
 }
 
-/// What a record carries that a new one of the same name will not (B01).
+/// The parts of a record that a new record of the same name does not get (B01).
 fn carries(json: &Value) -> Vec<Carried> {
     let set = |value: Option<&Value>| match value {
         None | Some(Value::Null | Value::Bool(false)) => false,
@@ -275,4 +261,79 @@ fn variables(json: &Value) -> BTreeSet<String> {
         .filter_map(|variable| variable.get("name")?.as_str())
         .map(str::to_owned)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use ureq::{Body, http};
+
+    use super::*;
+
+    fn response(body: &[u8]) -> Unread {
+        http::Response::new(Body::builder().data(body.to_vec()))
+    }
+
+    #[test]
+    fn records_of_the_list() {
+        let list = br#"[{"Id":1,"Name":"web","EndpointId":2,"Status":3,"Env":[{"name":"A","value":"b"}]},
+            {"Id":"2","Name":"web","EndpointId":1},{"Name":"web"},{"Id":3,"Name":"web","EndpointId":1e30}]"#;
+        let records = records(response(list), &["web"]).expect("a list");
+        assert_eq!(
+            records,
+            [Record {
+                id: "1".to_owned(),
+                name: "web".to_owned(),
+                endpoint_id: 2,
+                deployment: Deployment::Deploying,
+                carries: Vec::new(),
+                variables: BTreeSet::from(["A".to_owned()]),
+            }]
+        );
+    }
+
+    #[test]
+    fn a_secret_is_not_quoted() {
+        for body in [
+            &br#"{"Env":"hunter2","StackFileContent":7}"#[..],
+            b"hunter2",
+        ] {
+            for error in [env(response(body)).err(), text(response(body)).err()] {
+                let error = format!("{:#}", error.expect("an error"));
+                assert_eq!(error, "cannot parse the response");
+            }
+        }
+    }
+
+    proptest! {
+        // Only that they return matters.
+        #[test]
+        fn any_bytes_can_be_read(bytes: Vec<u8>) {
+            let _ = records(response(&bytes), &["web"]);
+            let _ = record(response(&bytes));
+            let _ = env(response(&bytes));
+            let _ = text(response(&bytes));
+            let _ = engine_id(response(&bytes));
+            let _ = is_administrator(response(&bytes));
+            let _ = created(&bytes);
+        }
+
+        #[test]
+        fn any_value_of_a_record_can_be_read(
+            key in prop::sample::select(vec![
+                "Id", "Name", "EndpointId", "Status", "DeploymentStatus", "Env", "AutoUpdate", "GitConfig",
+                "ResourceControl", "Webhook", "Role", "ID",
+            ]),
+            value in prop::sample::select(vec![
+                "null", "7", "-1.5", "\"x\"", "[]", "[null]", "{}", "[{\"Message\":\"no\"}]",
+                "{\"URL\":1,\"Webhook\":\"x\",\"Public\":true}",
+            ]),
+        ) {
+            let body = format!("{{\"Id\":1,\"Name\":\"web\",\"EndpointId\":1,\"{key}\":{value}}}");
+            let list = format!("[{body}]");
+            let _ = records(response(list.as_bytes()), &["web"]);
+            let _ = record(response(body.as_bytes()));
+            let _ = created(body.as_bytes());
+        }
+    }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     failure::Failure,
     model::{Deployment, Record},
-    portainer::{Contents, Creation, Deletion, Payload},
+    portainer::{Contents, Deletion, Error, Payload},
     snapshot::{Known, SavedRecord},
 };
 
@@ -60,7 +60,7 @@ impl Run<'_, '_> {
             self.say(Event::Waiting(format!(
                 "waiting until record {id} is deployed"
             )));
-            self.r.manager.settle(&id)?;
+            self.r.manager.wait_for_deployment(&id)?;
             record = self.find_record()?;
         }
         let saved = match &self.snapshot().record {
@@ -247,17 +247,19 @@ impl Run<'_, '_> {
             "the manager deploys record {}",
             record.id
         )));
-        let answer = self.r.manager.update(record, contents)?;
-        if !(200..300).contains(&answer.status) {
-            // What it took down is brought back all the same.
-            let summary = self.mask.hide(&answer.summary());
-            self.trouble(format!(
-                "record {} did not get its text back: {summary}",
-                record.id
-            ));
-            return Ok(());
+        match self.r.manager.update(record, contents) {
+            Ok(()) => self.settle(&record.id),
+            Err(Error::Refused { response, .. }) => {
+                // What it took down is brought back all the same.
+                let summary = self.mask.hide(&response.summary());
+                self.trouble(format!(
+                    "record {} did not get its text back: {summary}",
+                    record.id
+                ));
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
         }
-        self.settle(&record.id)
     }
 
     fn create_record(&mut self, contents: &Contents) -> Result<()> {
@@ -276,22 +278,22 @@ impl Run<'_, '_> {
             env: &contents.env,
         };
         match self.r.manager.create(self.snapshot().endpoint, &payload) {
-            Creation::Created(created) => self.settle(&created.id),
-            Creation::Refused(answer) => {
-                let summary = self.mask.hide(&answer.summary());
+            Ok(created) => self.settle(&created.id),
+            Err(Error::Refused { response, .. }) => {
+                let summary = self.mask.hide(&response.summary());
                 self.trouble(format!(
                     "the manager did not make the record again: {summary}"
                 ));
                 Ok(())
             }
             // Sent once: the next run sees what it came to.
-            Creation::Unknown(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// Waits for the end of a deployment; that it failed does not keep the containers from coming back.
     fn settle(&mut self, id: &str) -> Result<()> {
-        match self.r.manager.settle(id)? {
+        match self.r.manager.wait_for_deployment(id)? {
             Some(Deployment::Failed(reason)) => {
                 let reason = reason.as_deref().unwrap_or("no reason is given").trim();
                 let reason = self.mask.hide(reason);

@@ -73,7 +73,7 @@ impl Killed {
         let mut requests = Vec::new();
         for line in BufReader::new(child.stderr.take().unwrap()).lines() {
             let line = line.unwrap();
-            if line.starts_with("engine: ") || line.starts_with("manager: ") {
+            if line.starts_with("engine: ") || line.starts_with("portainer: ") {
                 requests.push(line);
                 if requests.len() == after {
                     child.kill().unwrap();

@@ -473,7 +473,7 @@ fn c55_the_body_as_formatted_json() {
         "\n{\n  \"message\": \"failed to deploy a stack",
         "\n  \"details\": \"Failed to deploy",
         "the stack is absent",
-        "run again",
+        "run the command again",
     ]);
     assert!(bench.containers("web").is_empty());
 }
@@ -607,7 +607,7 @@ fn c58_an_unreachable_manager_stops_the_run() {
     let url = format!("https://{}", listener.local_addr().expect("an address"));
     drop(listener);
     bench.run(&["web", "--base-url", &url]).code(1).says(&[
-        "failed to list the manager's stacks",
+        "failed to list Portainer's stacks",
         &url,
         "the stack is as it was",
         "hint: ",

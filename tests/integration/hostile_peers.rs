@@ -49,7 +49,7 @@ fn base_urls() {
         ("https://manager.invalid".to_owned(), "manager.invalid"),
     ] {
         let run = bench.run(&["web", "--base-url", &url, "--timeout", "20s"]);
-        stopped(&bench, run, &[words, "failed to list the manager's stacks"]);
+        stopped(&bench, run, &[words, "failed to list Portainer's stacks"]);
     }
     for wrong in [
         "",
@@ -242,7 +242,10 @@ fn key_files_that_are_none() {
         ("/no/such/file", "No such file"),
         ("/", "Is a directory"),
         ("/dev/null", "is empty"),
-        ("/dev/zero", "character that cannot stand in an HTTP header"),
+        (
+            "/dev/zero",
+            "character that is not allowed in an HTTP header",
+        ),
     ] {
         let mut command = bench.command(&["web"]);
         command

@@ -83,9 +83,9 @@ fn verbose_shows_each_request_without_header_or_body() {
     bench.started("web", PLAIN, Some("TOKEN=s3cr3t-very-long-value\n"));
     let run = bench.run(&["web", "-v"]).code(0);
     for request in [
-        "manager: GET /api/stacks -> 200 in ",
+        "portainer: GET /api/stacks -> 200 in ",
         "engine: GET /v1.41/containers/json",
-        "manager: POST /api/stacks/create/standalone/string?endpointId=1 -> 200 in ",
+        "portainer: POST /api/stacks/create/standalone/string?endpointId=1 -> 200 in ",
     ] {
         assert!(run.err.contains(request), "{}", run.err);
     }

@@ -11,19 +11,19 @@ const REFUSED: &str = "{\"message\":\"no\",\"details\":\"no\"}";
 fn each_status_has_its_own_hint() {
     let cases = [
         (401, REFUSED, "STACKMGR_API_KEY"),
-        (403, REFUSED, "a key of an administrator"),
+        (403, REFUSED, "an administrator's API key"),
         (404, REFUSED, "check --base-url and --endpoint"),
         (409, REFUSED, "the name is taken"),
         (413, PAGE, "too large for a proxy"),
-        (429, PAGE, "limits requests: wait"),
-        (500, REFUSED, "log says more"),
-        (501, REFUSED, "log says more"),
-        (502, PAGE, "got no answer from it"),
+        (429, PAGE, "limits the request rate: wait"),
+        (500, REFUSED, "Portainer's log"),
+        (501, REFUSED, "Portainer's log"),
+        (502, PAGE, "a proxy got no response"),
         (503, PAGE, "is not ready: wait"),
-        (504, PAGE, "lost patience"),
+        (504, PAGE, "a proxy timed out"),
         (302, "", "perhaps to a login page"),
-        (200, PAGE, "its login page"),
-        (500, PAGE, "an HTML page is no answer"),
+        (200, PAGE, "a login page or another program"),
+        (500, PAGE, "an HTML page is not a response"),
     ];
     for call in [Call::List, Call::Create] {
         for (status, body, hint) in cases {

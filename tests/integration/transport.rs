@@ -34,7 +34,7 @@ fn tls_by_the_managers_own_certificate() {
     bench
         .run(&["web", "--tls", empty.to_str().expect("UTF-8")])
         .code(1)
-        .says(&["holds no certificate"]);
+        .says(&["contains no certificate"]);
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn ended_at(bench: &Bench, line: usize, signal: &str) -> Option<Run> {
             break;
         }
         let said = &err[start..];
-        requests += usize::from(said.starts_with("manager: ") || said.starts_with("engine: "));
+        requests += usize::from(said.starts_with("portainer: ") || said.starts_with("engine: "));
     }
     if requests == line {
         let signal = format!("-{signal}");

@@ -1,0 +1,244 @@
+//! Failures below HTTP: whether the request was sent, what to print, and what to do about it.
+
+use std::{
+    fmt,
+    io::{self, ErrorKind},
+};
+
+use ureq::{
+    Timeout,
+    unversioned::transport::{ConnectionDetails, Connector},
+};
+
+use super::{address::BaseUrl, error::Error, tls::Tls};
+use crate::failure::Failure;
+
+/// Marks each error of connecting, up to the end of the TLS handshake, as [`ureq::Error::Other`]: nothing
+/// is sent before there is a connection.
+#[derive(Debug)]
+pub(super) struct MarkErrors<C>(pub(super) C);
+
+impl<C: Connector> Connector for MarkErrors<C> {
+    type Out = C::Out;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails,
+        chained: Option<()>,
+    ) -> Result<Option<Self::Out>, ureq::Error> {
+        let connected = self.0.connect(details, chained);
+        connected.map_err(|error| ureq::Error::Other(Box::new(error)))
+    }
+}
+
+/// A request without a response. Prints as the reason in a few words.
+#[derive(Debug)]
+pub(super) struct NoResponse {
+    sent: Sent,
+    error: ureq::Error,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    No,
+    Perhaps,
+}
+
+impl From<ureq::Error> for NoResponse {
+    fn from(error: ureq::Error) -> Self {
+        use ureq::Error as E;
+        let (sent, error) = match error {
+            E::Other(marked) => {
+                let error = marked.downcast().map_or_else(E::Other, |error| *error);
+                (Sent::No, error)
+            }
+            E::BadUri(_)
+            | E::ConnectionFailed
+            | E::HostNotFound
+            | E::Http(_)
+            | E::InvalidProxyUrl
+            | E::Timeout(Timeout::Resolve) => (Sent::No, error),
+            error => (Sent::Perhaps, error),
+        };
+        Self { sent, error }
+    }
+}
+
+impl fmt::Display for NoResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.error {
+            ureq::Error::Io(error) if is_disconnect(error) => {
+                f.write_str("the connection was closed")
+            }
+            ureq::Error::Io(error) => error.fmt(f),
+            ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
+                f.write_str("timed out while connecting")
+            }
+            ureq::Error::Timeout(_) => f.write_str("timed out"),
+            error => error.fmt(f),
+        }
+    }
+}
+
+impl NoResponse {
+    /// The error of the request; `action` completes "failed to …".
+    pub(super) fn into_error(self, action: &str, base_url: &BaseUrl, tls: &Tls) -> Error {
+        let what = match &self.error {
+            _ if self.sent == Sent::No => "cannot reach Portainer at",
+            ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
+                "invalid response from Portainer at"
+            }
+            _ => "no response from Portainer at",
+        };
+        let failure = Failure::new(format!("{what} {base_url}"))
+            .source(self.to_string())
+            .hint(self.hint(tls));
+        match self.sent {
+            Sent::No => Error::not_sent(action, failure),
+            Sent::Perhaps => Error::unknown(action, failure),
+        }
+    }
+
+    fn hint(&self, tls: &Tls) -> String {
+        match (&self.error, self.tls_error()) {
+            (_, Some(rustls::Error::InvalidCertificate(_))) => format!(
+                "--tls {tls} does not accept the certificate: pass Portainer's own certificate as a PEM file with --tls"
+            ),
+            (_, Some(rustls::Error::InvalidMessage(_))) => {
+                "the port does not use TLS: check --base-url (http:// is accepted for loopback only)"
+                    .to_owned()
+            }
+            (ureq::Error::ConnectProxyFailed(_) | ureq::Error::InvalidProxyUrl, _) => {
+                "check the proxy in HTTPS_PROXY and --base-url".to_owned()
+            }
+            (ureq::Error::Timeout(_), _) => {
+                "check that Portainer is running and reachable".to_owned()
+            }
+            _ => "check that Portainer is running and that --base-url is its address".to_owned(),
+        }
+    }
+
+    fn tls_error(&self) -> Option<&rustls::Error> {
+        match &self.error {
+            ureq::Error::Io(error) => error.get_ref()?.downcast_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// The failure of a response that began and did not reach its end.
+pub(super) fn truncated(error: io::Error) -> Failure {
+    let cause = error.get_ref().and_then(|inner| inner.downcast_ref());
+    let timed_out = matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
+        || matches!(cause, Some(ureq::Error::Timeout(_)));
+    let failure = if timed_out {
+        Failure::new("timed out while reading the response")
+    } else if is_disconnect(&error) {
+        Failure::new("the connection was closed in the middle of the response")
+    } else {
+        Failure::new("cannot read the response").source(error)
+    };
+    failure.hint("check Portainer, and any proxy before it")
+}
+
+fn is_disconnect(error: &io::Error) -> bool {
+    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(
+        error.kind(),
+        BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::{CertificateError, InvalidMessage};
+
+    use super::*;
+
+    fn of(error: ureq::Error) -> Error {
+        let base_url = "https://h:9443".parse().expect("a URL");
+        NoResponse::from(error).into_error("read it", &base_url, &Tls::System)
+    }
+
+    fn while_connecting(error: ureq::Error) -> Error {
+        of(ureq::Error::Other(Box::new(error)))
+    }
+
+    fn io(kind: ErrorKind) -> ureq::Error {
+        ureq::Error::Io(kind.into())
+    }
+
+    fn tls(error: rustls::Error) -> ureq::Error {
+        ureq::Error::Io(io::Error::new(ErrorKind::InvalidData, error))
+    }
+
+    #[test]
+    fn a_failure_to_connect_is_not_sent() {
+        for error in [
+            while_connecting(io(ErrorKind::ConnectionRefused)),
+            while_connecting(io(ErrorKind::ConnectionReset)),
+            while_connecting(ureq::Error::Timeout(Timeout::Connect)),
+            while_connecting(tls(rustls::Error::HandshakeNotComplete)),
+            while_connecting(ureq::Error::ConnectProxyFailed(String::new())),
+            of(ureq::Error::HostNotFound),
+            of(ureq::Error::BadUri(String::new())),
+        ] {
+            assert!(matches!(error, Error::NotSent(_)), "{error:?}");
+        }
+        for error in [
+            of(io(ErrorKind::ConnectionReset)),
+            of(io(ErrorKind::UnexpectedEof)),
+            of(tls(rustls::Error::DecryptError)),
+            of(ureq::Error::Timeout(Timeout::RecvResponse)),
+            of(ureq::Error::Timeout(Timeout::SendBody)),
+        ] {
+            assert!(matches!(error, Error::Unknown(_)), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn hints_go_by_the_type_of_the_error() {
+        let expired = rustls::Error::InvalidCertificate(CertificateError::Expired);
+        let not_tls = rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType);
+        for (error, hint) in [
+            (tls(expired), "--tls system does not accept the certificate"),
+            (tls(not_tls), "the port does not use TLS"),
+            (
+                tls(rustls::Error::General("certificate".to_owned())),
+                "check that Portainer is running",
+            ),
+            (
+                ureq::Error::ConnectProxyFailed(String::new()),
+                "HTTPS_PROXY",
+            ),
+            (
+                ureq::Error::Timeout(Timeout::Connect),
+                "running and reachable",
+            ),
+        ] {
+            let error = anyhow::Error::from(while_connecting(error));
+            let shown = Failure::hint_of(&error).expect("a hint");
+            assert!(shown.contains(hint), "{shown}");
+        }
+    }
+
+    #[test]
+    fn words_name_the_address_and_the_reason() {
+        for (error, expected) in [
+            (
+                while_connecting(io(ErrorKind::ConnectionRefused)),
+                "failed to read it: cannot reach Portainer at https://h:9443: connection refused",
+            ),
+            (
+                of(io(ErrorKind::UnexpectedEof)),
+                "failed to read it: no response from Portainer at https://h:9443: the connection was closed",
+            ),
+            (
+                of(ureq::Error::LargeResponseHeader(2, 1)),
+                "failed to read it: invalid response from Portainer at https://h:9443: response header is too big: 2 > 1",
+            ),
+        ] {
+            assert_eq!(format!("{:#}", anyhow::Error::from(error)), expected);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Why a request failed: whether it may have had an effect, what to print, and what to do about it.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::{failure::Failure, text::printable};
+
+/// The hint for an HTML page in place of JSON.
+pub(super) const HINT_FOR_HTML: &str = "an HTML page is not a response of the Portainer API: it comes from a proxy, a login page or another program; set --base-url to Portainer's own address";
+
+/// A request that failed. Prints as `failed to …`; its source says why, with a hint.
+#[derive(Debug)]
+pub enum Error {
+    /// The request never left this host: no connection, no TLS session, an invalid URL.
+    NotSent(Box<Cause>),
+    /// A whole response, but not the one that the request asks for.
+    Refused {
+        /// What Portainer, or a proxy, responded.
+        response: Response,
+        /// The response in words.
+        cause: Box<Cause>,
+    },
+    /// No response, or only a part of one: the request may have been carried out (B05).
+    Unknown(Box<Cause>),
+}
+
+impl Error {
+    /// A [`Self::NotSent`]; `action` completes "failed to …".
+    pub(super) fn not_sent(action: &str, failure: Failure) -> Self {
+        Self::NotSent(Box::new(Cause::new(action, failure)))
+    }
+
+    /// A [`Self::Refused`], with the hint for the response unless the caller has a better one.
+    pub(super) fn refused(action: &str, response: Response, hint: Option<&str>) -> Self {
+        let failure =
+            Failure::new(response.summary()).hint(hint.unwrap_or_else(|| response.hint()));
+        Self::Refused {
+            response,
+            cause: Box::new(Cause::new(action, failure)),
+        }
+    }
+
+    /// A [`Self::Unknown`].
+    pub(super) fn unknown(action: &str, failure: Failure) -> Self {
+        Self::Unknown(Box::new(Cause::new(action, failure)))
+    }
+
+    /// The status, if there was a response.
+    pub(super) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused { response, .. } => Some(response.status),
+            Self::NotSent(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    fn cause(&self) -> &Cause {
+        match self {
+            Self::NotSent(cause) | Self::Refused { cause, .. } | Self::Unknown(cause) => cause,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "failed to {}", self.cause().action)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause().failure)
+    }
+}
+
+/// What was attempted, and why it failed.
+#[derive(Debug)]
+pub struct Cause {
+    action: String,
+    failure: Failure,
+}
+
+impl Cause {
+    fn new(action: &str, failure: Failure) -> Self {
+        let action = action.to_owned();
+        Self { action, failure }
+    }
+}
+
+/// A whole response, of Portainer or of a proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body, at most 64 MiB, or 1 MiB where a read or a delete failed.
+    pub body: Vec<u8>,
+    /// The target of a redirect; it is not followed.
+    pub(super) location: Option<String>,
+}
+
+impl Response {
+    /// One line: the status, and the `message` of an error object (M01) or the kind of the body.
+    pub fn summary(&self) -> String {
+        let status = self.status_line();
+        if self.location.is_some() {
+            status
+        } else if let Some(message) = self.message() {
+            format!("{status}: {}", printable(message.trim()))
+        } else if self.is_html() {
+            format!("{status}, an HTML page")
+        } else if self.body.is_empty() {
+            format!("{status}, without a body")
+        } else {
+            status
+        }
+    }
+
+    /// The status and the target of a redirect, for output that shows the body as well.
+    pub fn status_line(&self) -> String {
+        let status = self.status;
+        match &self.location {
+            Some(location) => format!("status {status}, a redirect to {}", printable(location)),
+            None => format!("status {status}"),
+        }
+    }
+
+    /// Whether the request has no further effect: Portainer says so itself (M01), or a proxy did not let the
+    /// request through. A proxy that timed out does not know what Portainer does.
+    pub fn is_final(&self) -> bool {
+        match self.status {
+            408 | 499 => false,
+            300..=499 => true,
+            500..=599 => self.message().is_some(),
+            _ => false,
+        }
+    }
+
+    /// What to do after this response to a create.
+    pub fn hint_after_create(&self) -> String {
+        let again = "then run the command again: that is safe";
+        match self.status {
+            500..=599 if self.message().is_some() => {
+                format!("fix the error that Portainer reports, {again}")
+            }
+            200..=299 => format!(
+                "this is not a response to a create: {}, {again}",
+                self.hint()
+            ),
+            _ => format!("{}, {again}", self.hint()),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self.status {
+            300..=399 => {
+                "the base URL redirects, perhaps to a login page: set --base-url to Portainer's own address"
+            }
+            400 if self.message().is_some() => {
+                "check the message above; stacklift needs Portainer 2.19 or later"
+            }
+            401 => {
+                "the API key was rejected: create one in Portainer under My account > Access tokens and set STACKMGR_API_KEY"
+            }
+            403 => {
+                "the user of the API key lacks the permission, or a proxy forbids the request: use an administrator's API key"
+            }
+            404 => "not found: check --base-url and --endpoint",
+            409 => {
+                "Portainer is busy with this stack, or the name is taken: check the stack in Portainer"
+            }
+            413 => {
+                "the request is too large for a proxy: raise the proxy's limit, or bypass the proxy with --base-url"
+            }
+            429 => "a proxy limits the request rate: wait a moment",
+            500 if !self.is_html() => "see Portainer's log for details",
+            502 => {
+                "a proxy got no response from Portainer: check that Portainer is running, or bypass the proxy with --base-url"
+            }
+            503 => "Portainer, or a proxy, is not ready: wait until it is up",
+            504 => {
+                "a proxy timed out, and Portainer may still be working: check Portainer, raise the proxy's timeout, or bypass the proxy with --base-url"
+            }
+            // The status of a proxy says more than its page.
+            _ if self.is_html() => HINT_FOR_HTML,
+            500..=599 => "see Portainer's log for details",
+            _ => "check --base-url",
+        }
+    }
+
+    /// Portainer's own words: the `message` of its error object (M01).
+    pub(super) fn message(&self) -> Option<String> {
+        let json: Value = serde_json::from_slice(&self.body).ok()?;
+        Some(json.get("message")?.as_str()?.to_owned())
+    }
+
+    fn is_html(&self) -> bool {
+        let start = self.body.trim_ascii_start();
+        [&b"<!doctype html"[..], b"<html"]
+            .into_iter()
+            .any(|tag| start.len() >= tag.len() && start[..tag.len()].eq_ignore_ascii_case(tag))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(status: u16, body: &str) -> Response {
+        Response {
+            status,
+            body: body.as_bytes().to_vec(),
+            location: None,
+        }
+    }
+
+    #[test]
+    fn a_response_in_one_line() {
+        for (body, expected) in [
+            ("{\"message\":\" no\\u001b \"}", "status 500: no\\u{1b}"),
+            (
+                "\n <!DOCTYPE HTML><title>x</title>",
+                "status 500, an HTML page",
+            ),
+            ("<HTML>", "status 500, an HTML page"),
+            ("", "status 500, without a body"),
+            ("<htm", "status 500"),
+            ("no", "status 500"),
+        ] {
+            assert_eq!(response(500, body).summary(), expected);
+        }
+        let redirect = Response {
+            location: Some("/login".to_owned()),
+            ..response(302, "<html>")
+        };
+        assert_eq!(redirect.summary(), "status 302, a redirect to /login");
+    }
+
+    #[test]
+    fn a_response_that_ends_the_request() {
+        let portainer = "{\"message\":\"no\"}";
+        for (status, body, is_final) in [
+            (200, "{}", false),
+            (302, "", true),
+            (400, "", true),
+            (408, "", false),
+            (499, "", false),
+            (409, portainer, true),
+            (500, portainer, true),
+            (500, "", false),
+            (504, "<html>", false),
+        ] {
+            assert_eq!(response(status, body).is_final(), is_final, "{status}");
+        }
+    }
+
+    #[test]
+    fn an_error_prints_its_action_its_cause_and_a_hint() {
+        let error = Error::refused(
+            "list the stacks",
+            response(401, "{\"message\":\"no\"}"),
+            None,
+        );
+        assert_eq!(error.status(), Some(401));
+        let error = anyhow::Error::from(error);
+        assert_eq!(
+            format!("{error:#}"),
+            "failed to list the stacks: status 401: no"
+        );
+        let hint = Failure::hint_of(&error).expect("a hint");
+        assert!(hint.contains("STACKMGR_API_KEY"), "{hint}");
+    }
+}
