@@ -6,5 +6,5 @@ mod escape;
 mod mask;
 
 pub use count::counted;
-pub use escape::{printable, steers};
+pub use escape::{excerpt, needs_escaping, printable};
 pub use mask::Mask;

@@ -17,7 +17,7 @@ use crate::{
     portainer::Payload,
     rewrite::faithful::Faithful,
     stack::{Stack, StackName},
-    text::steers,
+    text::needs_escaping,
 };
 
 mod adopt;
@@ -116,7 +116,7 @@ fn print(payload: Payload, shown: Payload, reveal: bool, console: &Console) -> R
 fn plain(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for c in json.chars() {
-        if c == '\n' || !steers(c) {
+        if c == '\n' || !needs_escaping(c) {
             plain.push(c);
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {
