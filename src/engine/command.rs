@@ -184,29 +184,23 @@ impl Command {
                     reason: error_about(container, errors),
                 })
                 .collect();
-            let until = self
-                .states(&remaining)
+            let ids: Vec<_> = remaining
                 .iter()
-                .filter_map(|state| wait_until(state, refused, deadline))
-                .max();
+                .map(|one| one.container.id.clone())
+                .collect();
+            let until = match self.inspect_containers(&ids) {
+                Ok(inspected) => inspected
+                    .iter()
+                    .filter_map(|found| wait_until(&found.state, refused, deadline))
+                    .max(),
+                // Most likely one of them has disappeared since it was listed.
+                Err(_) => wait_until("running", refused, deadline),
+            };
             match until.map(left_until) {
                 Some(left) if !left.is_zero() => thread::sleep(backoff.pause().min(left)),
                 _ => return Ok(remaining),
             }
         }
-    }
-
-    /// The states of the containers, or none if they cannot be inspected: then there is nothing to wait for.
-    fn states(&self, remaining: &[Remaining<'_>]) -> Vec<String> {
-        if remaining.is_empty() {
-            return Vec::new();
-        }
-        let ids: Vec<_> = remaining
-            .iter()
-            .map(|one| one.container.id.clone())
-            .collect();
-        let inspected = self.inspect_containers(&ids).unwrap_or_default();
-        inspected.into_iter().map(|found| found.state).collect()
     }
 
     /// The engine's ID.

@@ -299,10 +299,13 @@ fn nothing_to_remove_runs_nothing() {
     assert_eq!(fake.runs(), Vec::<String>::new());
 }
 
-/// `rm` fails with the message in the file `error`. `ps` prints the file `ids`.
+/// `rm` fails with the message in the file `error`. `ps` prints the file `ids`. `inspect` prints no container.
 const FAILING_RM: &str = r#"
-if [ "$1" = rm ]; then cat "$HERE/error" >&2; exit 1; fi
-cat "$HERE/ids"
+case "$1" in
+    rm) cat "$HERE/error" >&2; exit 1 ;;
+    ps) cat "$HERE/ids" ;;
+    inspect) echo '[]' ;;
+esac
 "#;
 
 #[test]
