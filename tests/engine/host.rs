@@ -148,18 +148,18 @@ impl Compose {
 
     /// Runs it in `folder` for `project`. It must succeed. Returns its messages.
     pub fn run(&self, folder: &Path, project: &str, arguments: &[&str]) -> String {
-        let place = folder.to_str().unwrap();
-        let start = ["--project-directory", place, "-p", project];
+        let dir = folder.to_str().unwrap();
+        let start = ["--project-directory", dir, "-p", project];
         let arguments: Vec<_> = start.iter().chain(arguments).copied().collect();
         let output = self.attempt(&arguments).unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let messages = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
             output.status.success(),
-            "{} {}: {said}",
+            "{} {}: {messages}",
             self.words(),
             arguments.join(" ")
         );
-        said
+        messages
     }
 
     fn attempt(&self, arguments: &[&str]) -> std::io::Result<Output> {

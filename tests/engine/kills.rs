@@ -1,4 +1,4 @@
-//! Killed at each request, a run is finished by the next restore.
+//! Kills a run at each request. The next restore must finish its work.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use super::{
     sameness::{assert_same, assert_same_networks},
 };
 
-/// Two networks, an image volume, an anonymous one, a shared network and a job.
+/// Two networks, a volume of the image, an anonymous volume, a shared network and a job.
 const STACK: &str = "services:
   db:
     image: $PROJECT
@@ -35,7 +35,7 @@ networks:
   two: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
 ";
 
-/// What there was before, and what there must be after.
+/// The stack, and its state before the run, which must be its state after the restore.
 struct Killed {
     stack: Stack,
     containers: BTreeMap<String, Value>,
@@ -61,7 +61,7 @@ impl Killed {
         }
     }
 
-    /// Runs with `-v` and kills after the given number of requests. Gives the requests.
+    /// Runs with `-v` and kills the run after this number of requests. Returns the requests.
     fn run_and_kill(&self, arguments: &[&str], after: usize) -> Vec<String> {
         let mut command = self.stack.command(arguments);
         let mut child = command
@@ -97,36 +97,36 @@ impl Killed {
         let records = stack.rehearsal.world(|world| world.records.clone());
         let texts: Vec<_> = records.values().map(|one| one.text.as_str()).collect();
         assert_eq!(texts, Vec::from_iter(record));
-        // Nothing by another name either.
+        // No other container exists, whatever its name.
         let image = format!("ancestor={}", stack.host.project);
         assert_eq!(lines(&["ps", "-aq", "--filter", &image]).len(), 2);
     }
 }
 
-/// How many requests to kill after: before and after each that changes something.
-fn places(requests: &[String]) -> Vec<usize> {
-    let writes = |place: usize| {
-        let request = requests.get(place).map_or("", String::as_str);
+/// The numbers of requests to kill a run after: before and after each request that changes something.
+fn kill_points(requests: &[String]) -> Vec<usize> {
+    let writes = |index: usize| {
+        let request = requests.get(index).map_or("", String::as_str);
         ["POST ", "PUT ", "DELETE "]
             .iter()
             .any(|method| request.contains(method))
     };
-    let places: Vec<_> = (1..requests.len())
+    let points: Vec<_> = (1..requests.len())
         .filter(|&after| writes(after - 1) || writes(after))
         .collect();
-    assert!(places.len() > 4, "{requests:#?}");
-    places
+    assert!(points.len() > 4, "{requests:#?}");
+    points
 }
 
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
-fn a_restore_killed_anywhere_is_finished_by_the_next() {
+fn a_killed_restore_is_finished_by_the_next() {
     let killed = Killed::new();
     let stack = &killed.stack;
     let name = stack.host.project.as_str();
     stack.migrate();
-    // The same broken start for each: no container, no network, a record that came since.
-    let breaking = || {
+    // Each restore starts without containers and networks, and with a new Portainer stack.
+    let break_stack = || {
         let ids = stack.ids();
         if !ids.is_empty() {
             stack.remove_all();
@@ -138,11 +138,11 @@ fn a_restore_killed_anywhere_is_finished_by_the_next() {
             }
         });
     };
-    breaking();
+    break_stack();
     let all = killed.run_and_kill(&["restore", name], usize::MAX);
     killed.assert_restored(None);
-    for after in places(&all) {
-        breaking();
+    for after in kill_points(&all) {
+        break_stack();
         let seen = killed.run_and_kill(&["restore", name], after);
         let last = seen.last().map_or("", String::as_str);
         println!("killed after {after} of {}: {last}", all.len());
@@ -153,7 +153,7 @@ fn a_restore_killed_anywhere_is_finished_by_the_next() {
 
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
-fn a_restore_killed_again_and_again_comes_to_its_end() {
+fn a_restore_that_is_killed_repeatedly_finishes() {
     let killed = Killed::new();
     let stack = &killed.stack;
     let name = stack.host.project.as_str();
@@ -164,18 +164,18 @@ fn a_restore_killed_again_and_again_comes_to_its_end() {
         if seen.len() < after {
             break;
         }
-        assert!(after < 500, "it never ends: {seen:#?}");
+        assert!(after < 500, "the restore does not finish: {seen:#?}");
     }
     killed.assert_restored(None);
 }
 
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
-fn a_migration_killed_anywhere_is_undone_by_a_restore() {
+fn a_killed_migration_is_rolled_back_by_a_restore() {
     let killed = Killed::new();
     let stack = &killed.stack;
     let name = stack.host.project.as_str();
-    // Its deletion is undone, too.
+    // The restore must recreate the deleted Portainer stack, too.
     stack
         .rehearsal
         .world(|world| world.add_record(name, 1, RECORD));
@@ -183,7 +183,7 @@ fn a_migration_killed_anywhere_is_undone_by_a_restore() {
     assert!(stack.ids().is_empty(), "{all:#?}");
     stack.restore();
     killed.assert_restored(Some(RECORD));
-    for after in places(&all) {
+    for after in kill_points(&all) {
         let snapshots = stack.snapshots();
         let ids = stack.ids();
         killed.run_and_kill(&["migrate", name], after);
