@@ -296,8 +296,8 @@ fn removal_result(all: &[Container], remaining: &[Remaining<'_>]) -> Result<()> 
     .into())
 }
 
-/// Until when to wait for a container in `state` whose removal was refused at `refused`, because another client may be
-/// removing it. `None` if nobody is.
+/// The time limit for waiting until a container in `state` is gone, if its removal was refused at `refused` and another
+/// client may be removing it. `None` if no other client is.
 fn wait_until(state: &str, refused: Instant, deadline: Instant) -> Option<Instant> {
     match state {
         "removing" => Some(deadline),

@@ -119,7 +119,7 @@ impl Api {
         Ok(containers)
     }
 
-    /// Replaces the image ID that the list shows if another image has the name now.
+    /// Replaces an image ID by the image name. The list shows the ID if another image has the name now.
     fn name_image(&self, container: &mut Container) -> Result<()> {
         if !container.image.starts_with("sha256:") {
             return Ok(());
@@ -178,7 +178,7 @@ impl Api {
         remaining
     }
 
-    /// Waits while another client may be removing the container; then the error is `refusal`.
+    /// Waits until the container is gone, as long as another client may be removing it. Otherwise fails with `refusal`.
     fn wait_until_gone(&self, id: &str, deadline: Instant, refusal: anyhow::Error) -> Result<()> {
         let refused = Instant::now();
         let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
@@ -251,7 +251,7 @@ impl Api {
         }
         let response = self.send(&Method::GET, "/_ping", &[], self.read_timeout)?;
         let newest = response.api_version.as_deref().and_then(Version::parse);
-        // A failing engine returns 500, and still its version.
+        // A failing engine returns 500, but still its version.
         let Some(newest) = newest else {
             return Err(match response.status {
                 200 if !response.is_html() => self.unexpected(&response, "no API version"),

@@ -66,7 +66,7 @@ impl Command {
 
     /// The containers of `project`, in every state.
     ///
-    /// A removal needs the IDs only (C52): if `inspect` fails, the containers have an ID and nothing else.
+    /// A removal needs the IDs only (C52): if `inspect` fails, the containers have only an ID.
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
         let filter = format!("label={}={project}", self.label);
         let ids = self.ids(&["ps", "-aq", "--filter", &filter])?;
@@ -130,7 +130,7 @@ impl Command {
             .collect())
     }
 
-    /// Removes `containers`; volumes stay.
+    /// Removes `containers`, but not their volumes.
     pub(super) fn remove(&self, containers: &[Container]) -> Result<()> {
         let deadline = Instant::now() + self.removal_timeout;
         let mut errors: Vec<String> = Vec::new();
@@ -326,7 +326,7 @@ fn is_id(id: &str) -> bool {
         && (is_hex || has_digit)
 }
 
-/// A container with an ID and nothing else.
+/// A container of which only the ID is known.
 fn only_id(id: String) -> Container {
     Container {
         id,

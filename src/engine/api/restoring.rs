@@ -15,8 +15,8 @@ use crate::{
 /// The operations that create and change containers, networks and volumes.
 ///
 /// No request with an unknown outcome is repeated (B05): if a response is lost, the caller checks the outcome. No
-/// operation checks the state first. Where an operation is documented as a no-op, the state that it would bring about
-/// is not an error.
+/// operation checks the state first. If an operation is documented as a no-op in some state, that state is not an
+/// error.
 #[derive(Debug)]
 pub struct Restoring<'a>(&'a Api);
 
@@ -72,7 +72,7 @@ impl<'a> Restoring<'a> {
     /// `Links`, `DriverOpts`.
     ///
     /// If the container is connected already, the engine rejects the request for a running container and replaces the
-    /// settings of any other. `MacAddress` is documented from 1.44 on, but has an effect from 1.54 on. A container with
+    /// settings of any other. `MacAddress` is documented from 1.44 on, but takes effect only from 1.54 on. A container with
     /// the network mode `none`, `host` or `container:…` cannot be connected to another network.
     pub fn connect(&self, network: &str, container: &str, endpoint: &Value) -> Result<()> {
         let body = json!({ "Container": container, "EndpointConfig": endpoint });
