@@ -1,53 +1,57 @@
-//! The container engine of this host, in the domain's verbs.
+//! The container engine of this host.
 //!
-//! Two adapters reach it: [`api`] talks the Engine API on a unix socket, [`command`] runs the host's
-//! container command. [`choice`] says which, and rather takes the command than reach another engine.
+//! Two adapters reach it: [`api`] uses the Engine API on a unix socket, [`command`] runs the host's container
+//! command. [`choice`] decides which one. In doubt it runs the command, so that both always reach the same engine.
 //!
-//! Invariants: a container is reported only if its own label names the project, whatever the engine's
-//! filter let through; volumes are never removed; a failure is never read as absence.
+//! Invariants: a container is reported only if its own label names the project, even if the engine's filter
+//! returned it. Volumes are never removed. A failure is never treated as absence.
 
 mod api;
 mod choice;
 mod command;
-#[cfg(fuzzing)]
-#[doc(hidden)]
-pub mod fuzzing;
 mod objects;
 mod wire;
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result};
 
-use self::{api::Api, command::Command};
-pub use self::{
-    api::{Restoring, Version},
-    choice::{Adapter, Choice, Route},
-    objects::{Change, ChangeKind, Changes, MOST_CHANGES},
+use self::{
+    api::Api,
+    choice::{Adapter, Route},
+    command::Command,
 };
+pub use self::{api::Restoring, choice::Choice};
 use crate::{
     failure::Failure,
-    model::{self, Container, MountKind, PublishedPort},
+    model::{Container, MountKind, PublishedPort},
     trace::Trace,
 };
 
-/// What of the environment decides how the engine is reached.
+/// How long the engine may take to kill a container. It reports `removing` only after that.
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The settings of the host's container command that decide which engine it reaches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Surroundings {
-    /// `PATH`, where the container command is looked for.
+pub struct ClientConfig {
+    /// `PATH`, to find the container command.
     pub path: Option<OsString>,
-    /// `DOCKER_HOST`; empty counts as unset.
+    /// `DOCKER_HOST`. Empty means unset.
     pub docker_host: Option<String>,
-    /// `DOCKER_CONTEXT`; empty counts as unset.
+    /// `DOCKER_CONTEXT`. Empty means unset.
     pub docker_context: Option<String>,
-    /// Whether `DOCKER_TLS` or `DOCKER_TLS_VERIFY` is set: the command then speaks TLS.
+    /// Whether `DOCKER_TLS` or `DOCKER_TLS_VERIFY` is set: the command then uses TLS.
     pub docker_tls: bool,
-    /// `DOCKER_CONFIG`, else `~/.docker`.
+    /// `DOCKER_CONFIG`, otherwise `~/.docker`.
     pub config_dir: Option<PathBuf>,
 }
 
-impl Surroundings {
-    /// Those of this process.
+impl ClientConfig {
+    /// Reads the environment of this process.
     pub fn from_env() -> Self {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let text = |name| set(name).map(|value| value.to_string_lossy().into_owned());
@@ -67,31 +71,31 @@ impl Surroundings {
 /// How to reach the engine.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The container command's bare name; it names the label too: `com.<tool>.compose.project`.
+    /// The name of the container command. It also names the project label: `com.<tool>.compose.project`.
     pub tool: String,
-    /// Which adapter.
+    /// The adapter to use.
     pub choice: Choice,
-    /// What decides where `choice` is [`Choice::Auto`], and what the command is run with.
-    pub surroundings: Surroundings,
-    /// The most that a question may take, answer included.
+    /// Decides the adapter for [`Choice::Auto`]. The command runs with these settings.
+    pub client: ClientConfig,
+    /// The time limit for a read, including its response.
     pub read_timeout: Duration,
-    /// The most that connecting to the socket may take.
+    /// The time limit for connecting to the socket.
     pub connect_timeout: Duration,
-    /// The most that one [`Engine::remove`] may take.
+    /// The time limit for one [`Engine::remove`].
     pub removal_timeout: Duration,
-    /// The most that one change by [`Restoring`] may take, its own grace not counted.
+    /// The time limit for one change by [`Restoring`], in addition to the grace period of a stop.
     pub change_timeout: Duration,
     /// Receives each request and each run of the command.
     pub trace: Trace,
 }
 
 impl Options {
-    /// The usual patience: connecting 10 s, questions 30 s, a removal or a change five minutes.
-    pub fn new(tool: &str, choice: Choice, surroundings: Surroundings, trace: Trace) -> Self {
+    /// The default time limits: 10 s to connect, 30 s for a read, five minutes for a removal or a change.
+    pub fn new(tool: &str, choice: Choice, client: ClientConfig, trace: Trace) -> Self {
         Self {
             tool: tool.to_owned(),
             choice,
-            surroundings,
+            client,
             read_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),
             removal_timeout: Duration::from_mins(5),
@@ -100,7 +104,7 @@ impl Options {
         }
     }
 
-    /// The same, where nothing may take longer than `timeout`.
+    /// Lowers every time limit to at most `timeout`.
     #[must_use]
     pub fn within(self, timeout: Duration) -> Self {
         Self {
@@ -117,105 +121,100 @@ impl Options {
 #[derive(Debug)]
 pub struct Engine {
     adapter: Adapter,
-    reach: Reach,
+    client: Client,
 }
 
 #[derive(Debug)]
-enum Reach {
+enum Client {
     Api(Api),
     Command(Command),
-    Nowhere,
+    Unavailable,
 }
 
 impl Engine {
-    /// Decides on the adapter. Looks at the disk but talks to nobody: errors come with the first question.
+    /// Chooses the adapter. Reads the disk but sends nothing: errors are reported by the first request.
     pub fn open(options: Options) -> Self {
         let Options { tool, choice, .. } = &options;
-        let program = choice::find_program(tool, options.surroundings.path.as_deref());
-        let endpoint = choice::resolve_endpoint(&options.surroundings);
-        let adapter = choice::decide(tool, *choice, &program, &endpoint);
-        let reach = match &adapter.route {
-            Route::Api(socket) => Reach::Api(Api::new(socket.clone(), options)),
-            Route::Command => Reach::Command(Command::new(program.path(), options)),
-            Route::Nowhere => Reach::Nowhere,
+        let program = choice::find_program(tool, options.client.path.as_deref());
+        let host = choice::resolve_host(&options.client);
+        let adapter = choice::decide(tool, *choice, &program, &host);
+        let client = match &adapter.route {
+            Route::Api(socket) => Client::Api(Api::new(socket.clone(), options)),
+            Route::Command => Client::Command(Command::new(program.path(), options)),
+            Route::Unavailable => Client::Unavailable,
         };
-        Self { adapter, reach }
+        Self { adapter, client }
     }
 
-    /// Which adapter was chosen, and why.
-    pub fn adapter(&self) -> &Adapter {
-        &self.adapter
-    }
-
-    /// The containers of `project` in every state, by name (C52, C54).
+    /// The containers of `project` in every state, sorted by name (C52, C54).
     pub fn list(&self, project: &str) -> Result<Vec<Container>> {
-        let found = match &self.reach {
-            Reach::Api(api) => api.list(project),
-            Reach::Command(command) => command.list(project),
-            Reach::Nowhere => Err(self.nowhere()),
+        let found = match &self.client {
+            Client::Api(api) => api.list(project),
+            Client::Command(command) => command.list(project),
+            Client::Unavailable => Err(self.unavailable()),
         };
         let mut containers =
             found.with_context(|| format!("failed to list the containers of {project}"))?;
         for container in &mut containers {
-            tidy(container);
+            normalize(container);
         }
         containers.sort_by(|a, b| (&a.names, &a.id).cmp(&(&b.names, &b.id)));
         Ok(containers)
     }
 
-    /// Removes `containers`, running or not, and leaves their volumes (C52).
+    /// Removes `containers`, running or not, but not their volumes (C52).
     ///
-    /// One that is gone already is no failure. The error names those that are left.
+    /// A container that no longer exists is not an error. The error names the containers that remain.
     pub fn remove(&self, containers: &[Container]) -> Result<()> {
         if containers.is_empty() {
             return Ok(());
         }
-        match &self.reach {
-            Reach::Api(api) => api.remove(containers),
-            Reach::Command(command) => command.remove(containers),
-            Reach::Nowhere => Err(self.nowhere()),
+        match &self.client {
+            Client::Api(api) => api.remove(containers),
+            Client::Command(command) => command.remove(containers),
+            Client::Unavailable => Err(self.unavailable()),
         }
         .context("failed to remove the containers")
     }
 
-    /// The engine's own ID, the same that a manager reports of it (B03).
+    /// The ID of the engine. Portainer reports the same ID for its environment (B03).
     pub fn id(&self) -> Result<String> {
-        match &self.reach {
-            Reach::Api(api) => api.id(),
-            Reach::Command(command) => command.id(),
-            Reach::Nowhere => Err(self.nowhere()),
+        match &self.client {
+            Client::Api(api) => api.id(),
+            Client::Command(command) => command.id(),
+            Client::Unavailable => Err(self.unavailable()),
         }
-        .context("failed to ask the engine for its ID")
+        .context("failed to read the ID of the engine")
     }
 
-    /// The engine as one that can be given containers, networks and volumes; an error where the Engine API
-    /// does not certainly reach it.
+    /// The operations that create and change containers, networks and volumes. An error unless the engine is
+    /// reached by the Engine API.
     pub fn restoring(&self) -> Result<Restoring<'_>> {
-        match &self.reach {
-            Reach::Api(api) => Ok(Restoring::new(api)),
-            Reach::Command(_) => Err(self.needs_the_api()),
-            Reach::Nowhere => Err(self.nowhere()),
+        match &self.client {
+            Client::Api(api) => Ok(Restoring::new(api)),
+            Client::Command(_) => Err(self.needs_the_api()),
+            Client::Unavailable => Err(self.unavailable()),
         }
     }
 
     fn needs_the_api(&self) -> anyhow::Error {
-        let Adapter { tool, because, .. } = &self.adapter;
+        let Adapter { tool, reason, .. } = &self.adapter;
         Failure::new(format!(
-            "this needs the Engine API, and the engine is reached by the `{tool}` command: {because}"
+            "this needs the Engine API, but the engine is reached by the `{tool}` command: {reason}"
         ))
         .hint(format!(
-            "where a unix socket reaches the engine of `{tool}`, use `--engine api`, with DOCKER_HOST=unix:///… if \
-             it is not the usual one"
+            "if the engine of `{tool}` has a unix socket on this host, use `--engine api`; set DOCKER_HOST=unix:///… \
+             if it is not the default socket"
         ))
         .into()
     }
 
-    fn nowhere(&self) -> anyhow::Error {
+    fn unavailable(&self) -> anyhow::Error {
         Failure::new(format!(
-            "no unix socket to reach the engine by: {}",
-            self.adapter.because
+            "no unix socket for the Engine API: {}",
+            self.adapter.reason
         ))
-        .hint("point DOCKER_HOST at the engine's socket (unix:///…), or use `--engine command`")
+        .hint("set DOCKER_HOST to the engine's socket (unix:///…), or use `--engine command`")
         .into()
     }
 }
@@ -225,8 +224,9 @@ fn project_label(tool: &str) -> String {
     format!("com.{tool}.compose.project")
 }
 
-/// Makes both adapters say the same: no leading slash, no names that links give, a fixed order.
-fn tidy(container: &mut Container) {
+/// Makes the reports of both adapters equal: names without a leading slash and without link aliases, sorted ports
+/// and mounts.
+fn normalize(container: &mut Container) {
     for name in &mut container.names {
         if let Some(bare) = name.strip_prefix('/') {
             *name = bare.to_owned();
@@ -251,63 +251,68 @@ fn tidy(container: &mut Container) {
     });
     for mount in &mut container.mounts {
         if mount.kind == MountKind::Volume {
-            // The API's list knows it of some volumes only; the name is what counts.
+            // The Engine API lists the source of some volumes only. The name identifies the volume.
             mount.source.clear();
         }
     }
     container.mounts.sort_by(|a, b| a.target.cmp(&b.target));
 }
 
-/// What a person calls the container.
-fn called(container: &Container) -> &str {
-    let short = container.id.get(..12).unwrap_or(&container.id);
-    container.names.first().map_or(short, String::as_str)
+/// The first name of the container, otherwise its short ID.
+fn display_name(container: &Container) -> &str {
+    let short_id = container.id.get(..12).unwrap_or(&container.id);
+    container.names.first().map_or(short_id, String::as_str)
 }
 
-/// A container that could not be removed, and why.
-struct Left<'a> {
+/// A container that could not be removed.
+struct Remaining<'a> {
     container: &'a Container,
-    why: String,
+    reason: String,
 }
 
-/// The verdict over a removal of `all`.
-fn verdict(all: &[Container], left: &[Left<'_>]) -> Result<()> {
-    if left.is_empty() {
+/// The error that names the containers of `all` that remain, if any do.
+fn removal_result(all: &[Container], remaining: &[Remaining<'_>]) -> Result<()> {
+    if remaining.is_empty() {
         return Ok(());
     }
-    let names: Vec<_> = left.iter().map(|left| called(left.container)).collect();
-    let reasons: Vec<_> = left
+    let names: Vec<_> = remaining
         .iter()
-        .map(|left| format!("{}: {}", called(left.container), left.why))
+        .map(|one| display_name(one.container))
+        .collect();
+    let reasons: Vec<_> = remaining
+        .iter()
+        .map(|one| format!("{}: {}", display_name(one.container), one.reason))
         .collect();
     Err(Failure::new(format!(
-        "{} of {} are left: {}",
-        left.len(),
-        all.len(),
-        names.join(", ")
+        "not removed: {} ({} of {})",
+        names.join(", "),
+        remaining.len(),
+        all.len()
     ))
     .details(reasons.join("\n"))
     .hint(
-        "mend what the engine names, or remove them by hand, then run again: it goes on from there",
+        "fix the errors above or remove the containers yourself, then run the command again: it continues from here",
     )
     .into())
 }
 
-/// Text from outside on one line, without control characters, at most 500 characters long.
-fn printable(text: &str) -> String {
-    const MOST: usize = 500;
-    let text = text.trim();
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", escaped(&text[..end])),
-        None => escaped(text),
+/// The time limit for waiting until a container in `state` is gone, if its removal was refused at `refused` and another
+/// client may be removing it. `None` if no other client is.
+fn wait_until(state: &str, refused: Instant, deadline: Instant) -> Option<Instant> {
+    match state {
+        "removing" => Some(deadline),
+        "running" | "paused" | "restarting" => Some(deadline.min(refused + KILL_TIMEOUT)),
+        _ => None,
     }
 }
 
-/// Text without what would steer a terminal.
-fn escaped(text: &str) -> String {
-    crate::text::printable(text).into_owned()
+/// The time left until `deadline`.
+fn left_until(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }
 
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod real;
 #[cfg(test)]
@@ -315,16 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_from_outside_cannot_steer_the_terminal() {
-        assert_eq!(
-            printable(" a\u{1b}[2J\r\nb\u{9b}c \n"),
-            "a\\u{1b}[2J\\r\\nb\\u{9b}c"
-        );
-        assert_eq!(printable(&"x".repeat(501)), format!("{}…", "x".repeat(500)));
-    }
-
-    #[test]
-    fn a_removal_that_failed_names_what_is_left() {
+    fn a_failed_removal_names_the_remaining_containers() {
         let container = |name: &str| Container {
             id: "0123456789abcdef".to_owned(),
             names: if name.is_empty() {
@@ -335,17 +331,33 @@ mod tests {
             ..Container::default()
         };
         let all = [container("web-1"), container(""), container("db-1")];
-        let left = |at: usize, why: &str| Left {
+        let remaining = |at: usize, reason: &str| Remaining {
             container: &all[at],
-            why: why.to_owned(),
+            reason: reason.to_owned(),
         };
 
-        assert!(verdict(&all, &[]).is_ok());
-        let error = verdict(&all, &[left(0, "busy"), left(1, "no answer")]).unwrap_err();
-        assert_eq!(error.to_string(), "2 of 3 are left: web-1, 0123456789ab");
+        assert!(removal_result(&all, &[]).is_ok());
+        let error =
+            removal_result(&all, &[remaining(0, "busy"), remaining(1, "no response")]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "not removed: web-1, 0123456789ab (2 of 3)"
+        );
         assert_eq!(
             Failure::details_of(&error),
-            Some("web-1: busy\n0123456789ab: no answer")
+            Some("web-1: busy\n0123456789ab: no response")
         );
+    }
+
+    #[test]
+    fn only_a_container_that_may_be_going_is_waited_for() {
+        let refused = Instant::now();
+        let deadline = refused + Duration::from_mins(5);
+        assert_eq!(wait_until("removing", refused, deadline), Some(deadline));
+        let killed = Some(refused + KILL_TIMEOUT);
+        assert_eq!(wait_until("running", refused, deadline), killed);
+        assert_eq!(wait_until("dead", refused, deadline), None);
+        assert_eq!(wait_until("exited", refused, deadline), None);
+        assert_eq!(wait_until("", refused, deadline), None);
     }
 }

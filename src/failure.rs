@@ -1,8 +1,8 @@
-//! An error that says what to do: the message names the thing and the cause, the hint the way out.
+//! An error with a hint: the message says what failed and why, the hint what to do.
 
 use std::{error::Error, fmt};
 
-/// A failure with a hint. Printed as `error: message: cause`, then `hint: …`.
+/// An error message with an optional hint and details. Printed as `error: message: cause`, then `hint: …`.
 #[derive(Debug)]
 pub struct Failure {
     message: String,
@@ -22,21 +22,21 @@ impl Failure {
         }
     }
 
-    /// What the person can do about it.
+    /// Adds what the user can do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Lines that stand below the message: a response body, a list of reasons.
+    /// Adds lines to print below the message: a response body, a list of reasons.
     #[must_use]
     pub fn details(mut self, details: impl Into<String>) -> Self {
         self.details = Some(details.into());
         self
     }
 
-    /// What caused it.
+    /// Sets the cause.
     #[must_use]
     pub fn source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());

@@ -1,6 +1,6 @@
-//! Facts about the world, as the adapters report them and the plan reads them.
+//! Facts about containers, mounts and Portainer stacks, shared by the modules that observe and plan.
 //!
-//! Invariant: pure data; nothing here reads, writes or calls.
+//! Invariant: pure data. Nothing here reads, writes or calls anything.
 #![deny(clippy::disallowed_methods)]
 
 use std::{
@@ -10,29 +10,29 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// A container of a project, as the engine lists it.
+/// A container of a Compose project, as the engine lists it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Container {
-    /// The full id: 64 hexadecimal digits.
+    /// The full ID: 64 hexadecimal digits.
     pub id: String,
-    /// Its names, without the leading slash the Engine API writes.
+    /// Its names, without the leading slash of the Engine API.
     pub names: Vec<String>,
-    /// The image as it was named when the container was created.
+    /// The image name that the container was created with.
     pub image: String,
-    /// `running`, `exited`, `created`, `paused`, `restarting`, `removing`, `dead`.
+    /// `created`, `running`, `paused`, `restarting`, `exited`, `removing` or `dead`.
     pub state: String,
-    /// The state in the engine's words: `Up 2 hours`, `Exited (0) 3 days ago`.
+    /// The state as the engine words it: `Up 2 hours`, `Exited (0) 3 days ago`.
     pub status: String,
     /// All labels.
     pub labels: BTreeMap<String, String>,
-    /// Ports published on this host; ports that are only exposed are left out.
+    /// The ports published on this host, without those that are only exposed.
     pub ports: Vec<PublishedPort>,
-    /// Everything mounted into it.
+    /// All mounts.
     pub mounts: Vec<Mount>,
 }
 
 impl Container {
-    /// Its first name, or its id where it has none.
+    /// Its first name, or its ID if it has no name.
     pub fn name(&self) -> &str {
         self.names.first().unwrap_or(&self.id)
     }
@@ -41,9 +41,9 @@ impl Container {
 /// A container port that is published on a port of this host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PublishedPort {
-    /// The address it listens on: `0.0.0.0`, `::`, `127.0.0.1`.
+    /// The address of this host that it listens on: `0.0.0.0`, `::`, `127.0.0.1`.
     pub address: String,
-    /// The port of this host.
+    /// The port on this host.
     pub host_port: u16,
     /// The port inside the container.
     pub container_port: u16,
@@ -54,55 +54,106 @@ pub struct PublishedPort {
 /// One mount of a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mount {
-    /// What kind of mount it is.
+    /// The kind of the mount.
     pub kind: MountKind,
-    /// The volume's name; `None` for other kinds.
+    /// The name of the volume; `None` for other kinds.
     pub name: Option<String>,
-    /// Where it lies on the host.
+    /// The path on the host; empty for a volume.
     pub source: String,
-    /// Where it appears in the container.
+    /// The path in the container.
     pub target: String,
 }
 
-/// The kinds of mounts that matter here.
+/// The kinds of mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MountKind {
-    /// A path of the host.
+    /// A bind mount of a host path.
     Bind,
-    /// A volume of the engine, named or anonymous.
+    /// A volume, named or anonymous.
     Volume,
-    /// Anything else: `tmpfs`, `npipe`, …
+    /// Any other kind: `tmpfs`, `npipe`, …
     Other,
 }
 
-/// The manager's entry of a stack.
+/// The most changes of one container that are kept. All are counted.
+pub const MOST_CHANGES: usize = 10_000;
+
+/// The files that differ between a container's writable layer and its image, in the engine's order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// The first [`MOST_CHANGES`] changes.
+    pub listed: Vec<Change>,
+    /// The number of all changes.
+    pub total: usize,
+}
+
+impl Changes {
+    /// Counts `change`, and keeps it if there is room.
+    pub fn add(&mut self, change: Change) {
+        self.total += 1;
+        if self.listed.len() < MOST_CHANGES {
+            self.listed.push(change);
+        }
+    }
+}
+
+/// A changed path. A directory is also modified if an entry in it was added or deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The absolute path in the container.
+    pub path: String,
+    /// The kind of the change.
+    pub kind: ChangeKind,
+}
+
+/// How a path differs from the image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    /// The path is not in the image.
+    Added,
+    /// Its content or its permissions differ from the image.
+    Modified,
+    /// The path is only in the image.
+    Deleted,
+}
+
+/// The name that Portainer gives a stack called `name`: lower case, without characters outside `[-_a-z0-9]` (M02).
+pub fn portainer_name(name: &str) -> String {
+    name.chars()
+        .flat_map(char::to_lowercase)
+        .filter(|c| matches!(c, '-' | '_' | 'a'..='z' | '0'..='9'))
+        .collect()
+}
+
+/// Portainer's entry of a stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// Its number, as the manager writes it.
+    /// The ID of the Portainer stack, as Portainer writes it.
     pub id: String,
-    /// Its normalised name (M02).
+    /// Its name, see [`portainer_name`].
     pub name: String,
-    /// The endpoint it runs on.
+    /// The environment it runs in.
     pub endpoint_id: i64,
-    /// Where its deployment stands.
+    /// The state of its deployment.
     pub deployment: Deployment,
-    /// What it carries that a new record will not.
+    /// The settings that a new stack of the same name will not have.
     pub carries: Vec<Carried>,
-    /// The names of its variables.
+    /// The names of its environment variables.
     pub variables: BTreeSet<String>,
 }
 
-/// Where the deployment of a record stands (N01).
+/// The state of the deployment of a Portainer stack (N01).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Deployment {
-    /// It has been deployed, or the manager does not say otherwise.
+    /// It is deployed. Also assumed if Portainer does not report a state.
     Active,
-    /// It was stopped by a person.
+    /// A user stopped it.
     Inactive,
-    /// It goes on.
+    /// The deployment is in progress.
     Deploying,
-    /// It failed, with the manager's reason.
+    /// The deployment failed, with the reason that Portainer gives.
     Failed(Option<String>),
 }
 
@@ -117,12 +168,12 @@ impl fmt::Display for Deployment {
     }
 }
 
-/// One entry of the `env` that is sent.
+/// An entry of the `env` that is sent to Portainer.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variable {
-    /// Its name, possibly empty or odd: nothing is checked (C42).
+    /// Its name. Not validated: it may be empty (C42).
     pub name: String,
-    /// Its value; secret.
+    /// Its value. It may be a secret: `Debug` does not show it.
     #[serde(default)]
     pub value: String,
 }
@@ -133,15 +184,29 @@ impl fmt::Debug for Variable {
     }
 }
 
-/// What a record carries that a new one of the same name will not (B01).
+/// A setting of a Portainer stack that a new stack of the same name will not have (B01).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Carried {
-    /// The link to a git repository, with its URL.
+    /// The link to a Git repository, with its URL.
     Git(String),
-    /// The automatic update at an interval.
+    /// Automatic updates at an interval.
     AutoUpdate,
-    /// The webhook's address.
+    /// The webhook URL.
     Webhook,
-    /// Access rights of users and teams.
+    /// The access rights of users and teams.
     Access,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m02_portainer_keeps_lower_case_letters_digits_hyphens_and_underscores() {
+        assert_eq!(portainer_name("Rec.Two_x-1"), "rectwo_x-1");
+        assert_eq!(portainer_name("web"), "web");
+        assert_eq!(portainer_name("ÄÖ"), "");
+        // The Kelvin sign lower-cases to an ASCII k in Go and in Rust.
+        assert_eq!(portainer_name("\u{212a}"), "k");
+    }
 }

@@ -28,7 +28,7 @@ pub(super) fn open(
     let engine = engine::Options::new(
         &settings.location.tool,
         settings.engine,
-        engine::Surroundings::from_env(),
+        engine::ClientConfig::from_env(),
         trace,
     );
     Ok((manager, Engine::open(engine.within(settings.timeout))))

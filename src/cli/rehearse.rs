@@ -195,12 +195,12 @@ fn migrate_on(
         timeout: settings.timeout,
         trace: trace.clone(),
     })?;
-    let surroundings = engine::Surroundings {
+    let client = engine::ClientConfig {
         docker_host: Some(format!("unix://{}", rehearsal.socket().display())),
-        ..engine::Surroundings::default()
+        ..engine::ClientConfig::default()
     };
     let tool = &settings.location.tool;
-    let engine = engine::Options::new(tool, engine::Choice::Api, surroundings, trace);
+    let engine = engine::Options::new(tool, engine::Choice::Api, client, trace);
     let engine = Engine::open(engine.within(settings.timeout));
     let state = folder()?;
     let store = store_at(

@@ -20,7 +20,7 @@ use crate::{
     portainer::Payload,
     rewrite::faithful::Faithful,
     stack::{Stack, StackName},
-    text::{printable, steers},
+    text::{needs_escaping, printable},
 };
 
 mod adopt;
@@ -108,7 +108,7 @@ fn print(payload: Payload, shown: Payload, reveal: bool, console: &Console) -> R
 fn plain(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for c in json.chars() {
-        if c == '\n' || !steers(c) {
+        if c == '\n' || !needs_escaping(c) {
             plain.push(c);
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {

@@ -1,10 +1,8 @@
 //! The Engine API on a unix socket.
 //!
-//! Engines from 20.10 (API 1.41) to those that refuse anything below 1.44 are spoken to in the lower of
-//! their newest version and [`NEWEST`].
+//! Supports engines from 20.10 (API 1.41) on, including engines that reject versions below 1.44: requests use the
+//! engine's newest version or [`NEWEST`], whichever is lower.
 
-#[cfg(fuzzing)]
-pub(super) mod fuzzing;
 mod objects;
 mod restoring;
 mod socket;
@@ -20,7 +18,9 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, bail};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use ureq::{
     Agent, AsSendBody, Body,
     http::{Method, Request, Response, header::CONTENT_TYPE},
@@ -28,24 +28,33 @@ use ureq::{
 
 pub use self::restoring::Restoring;
 use self::socket::{NoResolver, UnixConnector};
-use super::{Left, Options, printable, project_label, verdict};
+use super::{Options, Remaining, left_until, project_label, removal_result, wait_until};
 use crate::{
+    backoff::Backoff,
     failure::Failure,
     model::Container,
+    text::excerpt,
     trace::{Exchange, Peer, Trace},
 };
 
-/// The newest version of the API that this client was written for.
+/// The newest API version that this client supports.
 const NEWEST: Version = Version(1, 51);
 
-/// How many requests are under way at the same time. The engine takes its time over each removal: thirty took
-/// 1.3 s at once, 1.7 s by sixteens and 2.0 s by fours.
-const AT_ONCE: usize = 32;
+/// The most concurrent requests. A removal takes the engine a while: thirty of them took 1.3 s with 32 concurrent
+/// requests, 1.7 s with 16 and 2.0 s with 4.
+const MAX_CONCURRENT: usize = 32;
 
-/// The longest answer that is read.
-const LONGEST_ANSWER: u64 = 256 << 20;
+/// The longest response body that is read.
+const MAX_BODY: u64 = 256 << 20;
 
-/// A client of one engine; connections are kept and shared between threads.
+/// The characters to encode in a path or a query: all but the unreserved characters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// A client of one engine. Threads share its connections, which stay open.
 #[derive(Debug)]
 pub(super) struct Api {
     socket: PathBuf,
@@ -67,8 +76,8 @@ impl Api {
             .proxy(None)
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .max_idle_connections(AT_ONCE)
-            .max_idle_connections_per_host(AT_ONCE)
+            .max_idle_connections(MAX_CONCURRENT)
+            .max_idle_connections_per_host(MAX_CONCURRENT)
             .timeout_connect(Some(options.connect_timeout))
             .user_agent(concat!("stacklift/", env!("CARGO_PKG_VERSION")))
             .build();
@@ -110,7 +119,7 @@ impl Api {
         Ok(containers)
     }
 
-    /// The list writes the image's id where its name has moved to another image since.
+    /// Replaces an image ID by the image name. The list shows the ID if another image has the name now.
     fn name_image(&self, container: &mut Container) -> Result<()> {
         if !container.image.starts_with("sha256:") {
             return Ok(());
@@ -122,134 +131,144 @@ impl Api {
         Ok(())
     }
 
-    /// Removes `containers` in parallel; volumes stay.
+    /// Removes `containers` in parallel, but not their volumes.
     pub(super) fn remove(&self, containers: &[Container]) -> Result<()> {
         let version = self.version()?;
         let deadline = Instant::now() + self.removal_timeout;
-        let failed = at_once(containers, |container| {
+        let failed = in_parallel(containers, |container| {
             let removed = self.remove_one(version, &container.id, deadline);
             removed.err().map(|error| format!("{error:#}"))
         });
-        verdict(containers, &self.left(containers, failed))
+        removal_result(containers, &self.remaining(containers, failed))
     }
 
     fn remove_one(&self, version: Version, id: &str, deadline: Instant) -> Result<()> {
-        let limit = left_of(deadline);
+        let limit = left_until(deadline);
         if limit.is_zero() {
-            bail!("not tried: the time for the removal was over");
+            bail!("not attempted: the time limit for the removal was exceeded");
         }
         let path = format!("/v{version}/containers/{id}?force=1");
-        let answer = self.send(&Method::DELETE, &path, &[], limit)?;
-        match answer.status {
+        let response = self.send(&Method::DELETE, &path, &[], limit)?;
+        match response.status {
             200..=299 | 404 => Ok(()),
-            409 if answer.message().contains("already in progress") => {
-                self.wait_until_gone(id, deadline)
-            }
-            _ => Err(self.refused(&answer)),
+            // Another client may be removing it.
+            409 => self.wait_until_gone(id, deadline, self.refused(&response)),
+            _ => Err(self.refused(&response)),
         }
     }
 
-    /// Whatever went wrong: what is gone needs no removal. Asks until a question fails.
-    fn left<'a>(&self, containers: &'a [Container], failed: Vec<Option<String>>) -> Vec<Left<'a>> {
-        let mut answers = true;
-        let mut left = Vec::new();
-        for (container, why) in containers.iter().zip(failed) {
-            let Some(why) = why else {
+    /// The containers that remain of those that failed. Once a request fails, all others count as remaining.
+    fn remaining<'a>(
+        &self,
+        containers: &'a [Container],
+        failed: Vec<Option<String>>,
+    ) -> Vec<Remaining<'a>> {
+        let mut responds = true;
+        let mut remaining = Vec::new();
+        for (container, reason) in containers.iter().zip(failed) {
+            let Some(reason) = reason else {
                 continue;
             };
-            let gone = answers.then(|| self.is_gone(&container.id));
-            answers = matches!(gone, Some(Ok(_)));
-            if !matches!(gone, Some(Ok(true))) {
-                left.push(Left { container, why });
+            let state = responds.then(|| self.state(&container.id));
+            responds = matches!(state, Some(Ok(_)));
+            if !matches!(state, Some(Ok(None))) {
+                remaining.push(Remaining { container, reason });
             }
         }
-        left
+        remaining
     }
 
-    fn wait_until_gone(&self, id: &str, deadline: Instant) -> Result<()> {
-        let mut pause = Duration::from_millis(20);
-        while !self.is_gone(id)? {
-            if left_of(deadline).is_zero() {
-                bail!("its removal, begun by another, has not ended");
+    /// Waits until the container is gone, as long as another client may be removing it. Otherwise fails with `refusal`.
+    fn wait_until_gone(&self, id: &str, deadline: Instant, refusal: anyhow::Error) -> Result<()> {
+        let refused = Instant::now();
+        let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
+        while let Some(state) = self.state(id)? {
+            match wait_until(&state, refused, deadline).map(left_until) {
+                Some(left) if !left.is_zero() => thread::sleep(backoff.pause().min(left)),
+                _ => return Err(refusal),
             }
-            thread::sleep(pause.min(left_of(deadline)));
-            pause = (pause * 2).min(Duration::from_secs(1));
         }
         Ok(())
     }
 
-    fn is_gone(&self, id: &str) -> Result<bool> {
-        let found = self.find::<serde::de::IgnoredAny>(&format!("/containers/{id}/json"))?;
-        Ok(found.is_none())
+    /// The state of the container: `running`, `removing`, …; `None` if it does not exist.
+    fn state(&self, id: &str) -> Result<Option<String>> {
+        let found = self.find::<Value>(&format!("/containers/{id}/json"))?;
+        Ok(found.map(|found| {
+            let state = found["State"]["Status"].as_str();
+            state.unwrap_or_default().to_owned()
+        }))
     }
 
     /// The engine's ID.
     pub(super) fn id(&self) -> Result<String> {
         let wire::Info { id } = self.get("/info")?;
         if id.is_empty() {
-            bail!("the engine on {} has none", self.socket.display());
+            bail!("the engine on {} has no ID", self.socket.display());
         }
         Ok(id)
     }
 
-    /// Asks for `path`, to which the version is added.
+    /// Sends `GET` for `path`, which does not include the API version.
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let path = format!("/v{}{path}", self.version()?);
-        let answer = self.send(&Method::GET, &path, &[], self.read_timeout)?;
-        self.read(&answer)
+        let response = self.send(&Method::GET, &path, &[], self.read_timeout)?;
+        self.read(&response)
     }
 
-    /// As [`Self::get`]; a 404 is `None`.
+    /// Like [`Self::get`], but returns `None` for a 404.
     fn find<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
         let path = format!("/v{}{path}", self.version()?);
-        let answer = self.send(&Method::GET, &path, &[], self.read_timeout)?;
-        if answer.status == 404 {
+        let response = self.send(&Method::GET, &path, &[], self.read_timeout)?;
+        if response.status == 404 {
             return Ok(None);
         }
-        self.read(&answer).map(Some)
+        self.read(&response).map(Some)
     }
 
-    fn read<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T> {
-        if answer.status != 200 {
-            return Err(self.refused(answer));
+    fn read<T: DeserializeOwned>(&self, response: &ApiResponse) -> Result<T> {
+        if response.status != 200 {
+            return Err(self.refused(response));
         }
-        self.parse(answer)
+        self.parse(response)
     }
 
-    fn parse<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T> {
-        serde_json::from_slice(&answer.body).map_err(|error| {
-            let what = if answer.is_html() {
-                "it is an HTML page".to_owned()
+    fn parse<T: DeserializeOwned>(&self, response: &ApiResponse) -> Result<T> {
+        serde_json::from_slice(&response.body).map_err(|error| {
+            let what = if response.is_html() {
+                "an HTML page".to_owned()
             } else {
-                format!("{error}: {}", printable(&answer.beginning()))
+                format!("{error}: {}", excerpt(&response.beginning()))
             };
-            self.no_engine(&format!(
-                "answers {} with what no engine writes: {what}",
-                answer.path
-            ))
+            self.unexpected(response, &what)
         })
     }
 
-    /// The version to speak: asked for once, by `GET`, since not every `/_ping` takes `HEAD`.
-    fn version(&self) -> Result<Version> {
+    /// The API version to use. Requested once, by `GET`: not every `/_ping` accepts `HEAD`.
+    pub(super) fn version(&self) -> Result<Version> {
         if let Some(version) = self.version.get() {
             return Ok(*version);
         }
-        let answer = self.send(&Method::GET, "/_ping", &[], self.read_timeout)?;
-        let theirs = answer.api_version.as_deref().and_then(Version::parse);
-        // An engine in trouble answers 500, and its version all the same.
-        let Some(theirs) = theirs else {
-            return Err(match answer.status {
-                _ if answer.is_html() => self.refused(&answer),
-                200 => self.no_engine("does not say which version of the Engine API it speaks"),
-                _ => self.refused(&answer),
+        let response = self.send(&Method::GET, "/_ping", &[], self.read_timeout)?;
+        let newest = response.api_version.as_deref().and_then(Version::parse);
+        // A failing engine returns 500, but still its version.
+        let Some(newest) = newest else {
+            return Err(match response.status {
+                200 if !response.is_html() => self.unexpected(&response, "no API version"),
+                _ => self.refused(&response),
             });
         };
-        Ok(*self.version.get_or_init(|| theirs.min(NEWEST)))
+        Ok(*self.version.get_or_init(|| newest.min(NEWEST)))
     }
 
-    /// Sends one request, `body` being JSON or nothing, and reads the answer whole, within `limit`.
-    fn send(&self, method: &Method, path: &str, body: &[u8], limit: Duration) -> Result<Answer> {
+    /// Sends one request, with `body` as JSON unless it is empty, and reads the whole response within `limit`.
+    fn send(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &[u8],
+        limit: Duration,
+    ) -> Result<ApiResponse> {
         let request = Request::builder()
             .method(method)
             .uri(format!("http://localhost{path}"));
@@ -284,10 +303,10 @@ impl Api {
         let body = response
             .body_mut()
             .with_config()
-            .limit(LONGEST_ANSWER)
+            .limit(MAX_BODY)
             .read_to_vec();
-        Ok(Answer {
-            path: format!("{method} {path}"),
+        Ok(ApiResponse {
+            request: format!("{method} {path}"),
             status: response.status().as_u16(),
             api_version,
             body: body.map_err(|error| self.unreachable(error, limit))?,
@@ -307,19 +326,19 @@ impl Api {
         let socket = self.socket.display();
         match error {
             ureq::Error::Timeout(ureq::Timeout::Connect) => Failure::new(format!(
-                "the engine on {socket} took no connection within {:.0?}",
+                "the engine on {socket} did not accept a connection within {:.0?}",
                 self.connect_timeout
             ))
-            .hint("is the engine in good health?"),
+            .hint("check that the engine is healthy"),
             ureq::Error::Timeout(_) => Failure::new(format!(
-                "no answer from the engine on {socket} within {limit:.0?}"
+                "no response from the engine on {socket} within {limit:.0?}"
             ))
-            .hint("is the engine in good health?"),
+            .hint("check that the engine is healthy"),
             ureq::Error::Io(error) => {
                 let failure = Failure::new(format!("cannot reach the engine on {socket}"));
                 match error.kind() {
                     io::ErrorKind::PermissionDenied => failure.hint(
-                        "run it as root, or as a member of the socket's group (often `docker`)",
+                        "run the command as root or as a member of the socket's group (often `docker`)",
                     ),
                     io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
                         failure.hint("is the engine running?")
@@ -328,45 +347,51 @@ impl Api {
                 }
                 .source(error)
             }
-            error => Failure::new(format!("the engine on {socket} does not answer in HTTP"))
+            error => Failure::new(format!("invalid HTTP response from the engine on {socket}"))
                 .source(error),
         }
         .into()
     }
 
-    fn refused(&self, answer: &Answer) -> anyhow::Error {
-        if answer.is_html() {
-            let what = format!(
-                "answers {} with {} and an HTML page",
-                answer.path, answer.status
+    fn refused(&self, response: &ApiResponse) -> anyhow::Error {
+        if response.is_html() {
+            return self.unexpected(
+                response,
+                &format!("status {} and an HTML page", response.status),
             );
-            return self.no_engine(&what);
         }
-        anyhow!("the engine answers {}: {}", answer.status, answer.message())
+        anyhow!(
+            "the engine returned {}: {}",
+            response.status,
+            response.message()
+        )
     }
 
-    fn no_engine(&self, what: &str) -> anyhow::Error {
-        Failure::new(format!("what listens on {} {what}", self.socket.display()))
-            .hint("is it a container engine?")
-            .into()
+    fn unexpected(&self, response: &ApiResponse, what: &str) -> anyhow::Error {
+        let (socket, request) = (self.socket.display(), &response.request);
+        Failure::new(format!(
+            "unexpected response from {socket} to {request}: {what}"
+        ))
+        .hint("is this the socket of a container engine?")
+        .into()
     }
 }
 
-/// An answer, read whole.
-struct Answer {
-    /// What was asked: `GET /info`.
-    path: String,
+/// A response with its whole body.
+struct ApiResponse {
+    /// The request: `GET /info`.
+    request: String,
     status: u16,
     api_version: Option<String>,
     body: Vec<u8>,
 }
 
-impl Answer {
-    /// The engine's message, fit for printing.
+impl ApiResponse {
+    /// The engine's message, escaped for a terminal.
     fn message(&self) -> String {
         match serde_json::from_slice(&self.body) {
-            Ok(wire::Message { message }) => printable(&message),
-            Err(_) => printable(&self.beginning()),
+            Ok(wire::Message { message }) => excerpt(&message),
+            Err(_) => excerpt(&self.beginning()),
         }
     }
 
@@ -381,7 +406,7 @@ impl Answer {
 
 /// A version of the Engine API: `Version(1, 41)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version(pub u16, pub u16);
+pub(super) struct Version(pub(super) u16, pub(super) u16);
 
 impl Version {
     fn parse(text: &str) -> Option<Self> {
@@ -400,12 +425,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn left_of(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
-}
-
-/// Does `task` for each of `items`, [`AT_ONCE`] at the same time; the results are in their order.
-fn at_once<I: Sync, T: Send>(items: &[I], task: impl Fn(&I) -> T + Sync) -> Vec<T> {
+/// Runs `task` for each of `items`, up to [`MAX_CONCURRENT`] at the same time. Returns the results in the order of `items`.
+fn in_parallel<I: Sync, T: Send>(items: &[I], task: impl Fn(&I) -> T + Sync) -> Vec<T> {
     if let [one] = items {
         return vec![task(one)];
     }
@@ -421,7 +442,7 @@ fn at_once<I: Sync, T: Send>(items: &[I], task: impl Fn(&I) -> T + Sync) -> Vec<
         }
     };
     thread::scope(|scope| {
-        for _ in 0..AT_ONCE.min(items.len()) {
+        for _ in 0..MAX_CONCURRENT.min(items.len()) {
             scope.spawn(worker);
         }
     });
@@ -429,31 +450,16 @@ fn at_once<I: Sync, T: Send>(items: &[I], task: impl Fn(&I) -> T + Sync) -> Vec<
     results.into_values().collect()
 }
 
-/// The query for what carries the label of `project`.
+/// The query for objects with the label of `project`.
 fn label_filter(label: &str, project: &str) -> Result<String> {
     let labels = [format!("{label}={project}")];
     let filters = serde_json::to_string(&BTreeMap::from([("label", labels)]))?;
     Ok(format!("filters={}", percent_encoded(&filters)))
 }
 
-/// `text` as part of a path or a query: all but RFC 3986's unreserved characters is encoded.
+/// `text` as a part of a path or a query.
 fn percent_encoded(text: &str) -> String {
-    const HEX: [char; 16] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',
-    ];
-    let mut encoded = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.extend([
-                '%',
-                HEX[usize::from(byte >> 4)],
-                HEX[usize::from(byte & 15)],
-            ]);
-        }
-    }
-    encoded
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 #[cfg(test)]

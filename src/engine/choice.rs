@@ -1,11 +1,11 @@
-//! Which adapter reaches the engine that the host's container command reaches.
+//! Chooses the adapter that reaches the same engine as the host's container command.
 //!
-//! Invariant: the API is taken only where it is certain that it is the same engine. The rules are those
-//! of the `docker` command: `DOCKER_HOST`, else the context that `DOCKER_CONTEXT` or `config.json` name.
+//! Invariant: [`Choice::Auto`] uses the API only if it certainly reaches the same engine. The rules are those of the
+//! `docker` command: `DOCKER_HOST`, otherwise the context that `DOCKER_CONTEXT` or `config.json` names.
 
 use std::{
     ffi::OsStr,
-    fmt, fs,
+    fs,
     io::{self, Read as _},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -15,13 +15,14 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Surroundings;
+use super::ClientConfig;
+use crate::text::excerpt;
 
-/// `--engine`: how the engine is to be reached.
+/// `--engine`: how to reach the engine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
-    /// The API where it certainly reaches the engine of the container command, else the command
+    /// The Engine API if it reaches the same engine as the container command, otherwise the command
     #[default]
     Auto,
     /// The Engine API on a unix socket
@@ -38,71 +39,49 @@ impl FromStr for Choice {
             "auto" => Ok(Self::Auto),
             "api" => Ok(Self::Api),
             "command" => Ok(Self::Command),
-            _ => Err(format!("`{text}` is none of auto, api, command")),
+            _ => Err(format!("expected auto, api or command, got `{text}`")),
         }
-    }
-}
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Auto => "auto",
-            Self::Api => "api",
-            Self::Command => "command",
-        })
     }
 }
 
 /// The adapter that was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Adapter {
-    /// The container command's name.
-    pub tool: String,
-    /// How the engine is reached.
-    pub route: Route,
-    /// Why, as a fragment: `DOCKER_HOST is tcp://…`.
-    pub because: String,
+pub(super) struct Adapter {
+    /// The name of the container command.
+    pub(super) tool: String,
+    pub(super) route: Route,
+    /// The reason, as a fragment: `DOCKER_HOST is tcp://…`.
+    pub(super) reason: String,
 }
 
 /// How the engine is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Route {
-    /// By the Engine API on this unix socket.
+pub(super) enum Route {
+    /// The Engine API on this unix socket.
     Api(PathBuf),
-    /// By the container command.
+    /// The container command.
     Command,
-    /// Not at all: the API is asked for and there is no unix socket to speak it on.
-    Nowhere,
+    /// The API was requested, but no unix socket reaches the engine.
+    Unavailable,
 }
 
-impl fmt::Display for Adapter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.route {
-            Route::Api(socket) => write!(f, "the Engine API on {}", socket.display())?,
-            Route::Command => write!(f, "the `{}` command", self.tool)?,
-            Route::Nowhere => f.write_str("nothing")?,
-        }
-        write!(f, " ({})", self.because)
-    }
-}
-
-/// What the container command on `PATH` is.
+/// The container command on `PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Program {
-    /// Not there.
+    /// Not found.
     Missing,
     /// A native binary of the command's own name.
     Native(PathBuf),
     /// A script, or a wrapper of another format.
     Script(PathBuf),
-    /// A link to a program of another name: `podman`, `snap`.
+    /// A link to a program with another name: `podman`, `snap`.
     Alias { path: PathBuf, target: PathBuf },
-    /// Not to be looked into.
+    /// It cannot be read.
     Unreadable { path: PathBuf, why: String },
 }
 
 impl Program {
-    /// Where it was found.
+    /// Its path, if it was found.
     pub(super) fn path(&self) -> Option<PathBuf> {
         match self {
             Self::Missing => None,
@@ -114,60 +93,55 @@ impl Program {
     }
 }
 
-/// Where the `docker` command's own rules lead.
+/// The host that the `docker` command connects to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Endpoint {
-    /// To this socket, named by `by`.
-    Socket { path: PathBuf, by: String },
-    /// Not certainly to a unix socket; the text says what stands in the way.
-    Elsewhere(String),
+pub(super) enum DockerHost {
+    /// This unix socket. `source` says what names it.
+    Socket { path: PathBuf, source: String },
+    /// Not certainly a unix socket, for this reason.
+    Other(String),
 }
 
 /// The socket of the `default` context.
 const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 
-/// The only command whose rules are known.
+/// The only command whose rules are supported.
 const DOCKER: &str = "docker";
 
-/// Decides from the facts alone.
-pub(super) fn decide(
-    tool: &str,
-    choice: Choice,
-    program: &Program,
-    endpoint: &Endpoint,
-) -> Adapter {
-    let (route, because) = match choice {
-        Choice::Command => (Route::Command, "as asked for".to_owned()),
-        Choice::Api => match endpoint {
-            Endpoint::Socket { path, by } => {
-                (Route::Api(path.clone()), format!("as asked for, {by}"))
+/// Decides without reading anything.
+pub(super) fn decide(tool: &str, choice: Choice, program: &Program, host: &DockerHost) -> Adapter {
+    let (route, reason) = match choice {
+        Choice::Command => (Route::Command, "as requested".to_owned()),
+        Choice::Api => match host {
+            DockerHost::Socket { path, source } => {
+                (Route::Api(path.clone()), format!("as requested, {source}"))
             }
-            Endpoint::Elsewhere(why) => (Route::Nowhere, why.clone()),
+            DockerHost::Other(why) => (Route::Unavailable, why.clone()),
         },
-        Choice::Auto => match certain(tool, program, endpoint) {
-            Ok((socket, by)) => (Route::Api(socket), by),
+        Choice::Auto => match same_engine(tool, program, host) {
+            Ok((socket, source)) => (Route::Api(socket), source),
             Err(why) => (Route::Command, why),
         },
     };
     Adapter {
         tool: tool.to_owned(),
         route,
-        because,
+        reason,
     }
 }
 
-/// The socket that certainly reaches the command's engine and what names it, or the doubt.
-fn certain(
+/// The socket that certainly reaches the command's engine, and what names it. The error says why there is none.
+fn same_engine(
     tool: &str,
     program: &Program,
-    endpoint: &Endpoint,
+    host: &DockerHost,
 ) -> Result<(PathBuf, String), String> {
     if tool != DOCKER {
-        return Err(format!("the engine behind `{tool}` is not known"));
+        return Err(format!("the engine of `{tool}` is unknown"));
     }
     match program {
         Program::Native(_) => {}
-        Program::Missing => return Err(format!("there is no `{tool}` on PATH to compare with")),
+        Program::Missing => return Err(format!("`{tool}` not found on PATH")),
         Program::Script(path) => return Err(format!("{} is not a native binary", path.display())),
         Program::Alias { path, target } => {
             return Err(format!(
@@ -177,26 +151,29 @@ fn certain(
             ));
         }
         Program::Unreadable { path, why } => {
-            return Err(format!("{} cannot be looked into: {why}", path.display()));
+            return Err(format!("cannot read {}: {why}", path.display()));
         }
     }
-    match endpoint {
-        Endpoint::Socket { path, by } => Ok((path.clone(), by.clone())),
-        Endpoint::Elsewhere(why) => Err(why.clone()),
+    match host {
+        DockerHost::Socket { path, source } => Ok((path.clone(), source.clone())),
+        DockerHost::Other(why) => Err(why.clone()),
     }
 }
 
-/// Looks for `tool` in the folders of `path`, as a shell does.
+/// Searches the directories of `path` for `tool`, as a shell does.
 pub(super) fn find_program(tool: &str, path: Option<&OsStr>) -> Program {
     let is_program = |file: &PathBuf| {
         fs::metadata(file)
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
-    let folders = std::env::split_paths(path.unwrap_or_default());
-    let Some(found) = folders.map(|folder| folder.join(tool)).find(is_program) else {
+    let directories = std::env::split_paths(path.unwrap_or_default());
+    let Some(found) = directories
+        .map(|directory| directory.join(tool))
+        .find(is_program)
+    else {
         return Program::Missing;
     };
-    match look_into(tool, &found) {
+    match classify(tool, &found) {
         Ok(program) => program,
         Err(error) => Program::Unreadable {
             path: found,
@@ -205,7 +182,7 @@ pub(super) fn find_program(tool: &str, path: Option<&OsStr>) -> Program {
     }
 }
 
-fn look_into(tool: &str, found: &Path) -> io::Result<Program> {
+fn classify(tool: &str, found: &Path) -> io::Result<Program> {
     let target = fs::canonicalize(found)?;
     if target.file_name() != Some(OsStr::new(tool)) {
         return Ok(Program::Alias {
@@ -222,41 +199,41 @@ fn look_into(tool: &str, found: &Path) -> io::Result<Program> {
     })
 }
 
-/// Follows the `docker` command's rules to its engine.
-pub(super) fn resolve_endpoint(surroundings: &Surroundings) -> Endpoint {
+/// Resolves the host by the rules of the `docker` command.
+pub(super) fn resolve_host(config: &ClientConfig) -> DockerHost {
     let set = |value: &Option<String>| value.clone().filter(|value| !value.is_empty());
-    if surroundings.docker_tls {
-        return Endpoint::Elsewhere("DOCKER_TLS or DOCKER_TLS_VERIFY is set".to_owned());
+    if config.docker_tls {
+        return DockerHost::Other("DOCKER_TLS or DOCKER_TLS_VERIFY is set".to_owned());
     }
-    if let Some(host) = set(&surroundings.docker_host) {
-        return socket_of(&host, "DOCKER_HOST");
+    if let Some(host) = set(&config.docker_host) {
+        return parse_host(&host, "DOCKER_HOST");
     }
-    let chosen = set(&surroundings.docker_context).map(|name| (name, "DOCKER_CONTEXT"));
-    let chosen = match (chosen, &surroundings.config_dir) {
+    let chosen = set(&config.docker_context).map(|name| (name, "DOCKER_CONTEXT"));
+    let chosen = match (chosen, &config.config_dir) {
         (Some(chosen), _) => Ok(Some(chosen)),
-        (None, Some(folder)) => {
-            current_context(folder).map(|name| name.map(|name| (name, "config.json")))
+        (None, Some(config_dir)) => {
+            current_context(config_dir).map(|name| name.map(|name| (name, "config.json")))
         }
-        (None, None) => Err("there is no home folder to read docker's config.json from".to_owned()),
+        (None, None) => Err("no home directory with docker's config.json".to_owned()),
     };
     match chosen {
-        Err(why) => Endpoint::Elsewhere(why),
-        Ok(Some((name, by))) if name != "default" => {
-            let by = format!("context {name} of {by}");
-            match context_host(surroundings.config_dir.as_deref(), &name) {
-                Ok(host) => socket_of(&host, &by),
-                Err(why) => Endpoint::Elsewhere(format!("{by}: {why}")),
+        Err(why) => DockerHost::Other(why),
+        Ok(Some((name, source))) if name != "default" => {
+            let source = format!("context {name} of {source}");
+            match context_host(config.config_dir.as_deref(), &name) {
+                Ok(host) => parse_host(&host, &source),
+                Err(why) => DockerHost::Other(format!("{source}: {why}")),
             }
         }
-        Ok(_) => Endpoint::Socket {
+        Ok(_) => DockerHost::Socket {
             path: PathBuf::from(DEFAULT_SOCKET),
-            by: "the default context".to_owned(),
+            source: "the default context".to_owned(),
         },
     }
 }
 
-/// Reads a host as the command does: `unix://` alone means the default socket.
-fn socket_of(host: &str, by: &str) -> Endpoint {
+/// Parses a host as the command does: `unix://` without a path means the default socket.
+fn parse_host(host: &str, source: &str) -> DockerHost {
     let path = match host.strip_prefix("unix://") {
         Some("") => DEFAULT_SOCKET,
         Some(path)
@@ -264,38 +241,36 @@ fn socket_of(host: &str, by: &str) -> Endpoint {
         {
             path
         }
-        _ => return Endpoint::Elsewhere(format!("{by} is {}", super::printable(host))),
+        _ => return DockerHost::Other(format!("{source} is {}", excerpt(host))),
     };
-    Endpoint::Socket {
+    DockerHost::Socket {
         path: PathBuf::from(path),
-        by: by.to_owned(),
+        source: source.to_owned(),
     }
 }
 
-/// `currentContext` of the command's `config.json`; `None` where none is set.
-fn current_context(folder: &Path) -> Result<Option<String>, String> {
-    let file = folder.join("config.json");
+/// `currentContext` in the command's `config.json`; `None` if it is not set.
+fn current_context(config_dir: &Path) -> Result<Option<String>, String> {
+    let file = config_dir.join("config.json");
     let text = match fs::read(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("{} cannot be read: {error}", file.display())),
+        Err(error) => return Err(format!("cannot read {}: {error}", file.display())),
     };
-    let unclear = |why: &str| format!("{} is unclear: {why}", file.display());
+    let invalid = |why: &str| format!("cannot parse {}: {why}", file.display());
     let config: Map<String, Value> =
-        serde_json::from_slice(&text).map_err(|error| unclear(&error.to_string()))?;
+        serde_json::from_slice(&text).map_err(|error| invalid(&error.to_string()))?;
     match field(&config, "currentContext") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(name)) if name.is_empty() => Ok(None),
         Some(Value::String(name)) => Ok(Some(name.clone())),
-        Some(_) => Err(unclear("currentContext is not a string")),
+        Some(_) => Err(invalid("currentContext is not a string")),
     }
 }
 
-/// The host of the context called `name`, from the command's store of contexts.
-fn context_host(folder: Option<&Path>, name: &str) -> Result<String, String> {
-    let store = folder
-        .ok_or("there is no home folder")?
-        .join("contexts/meta");
+/// The host of the context `name` in the command's context store.
+fn context_host(config_dir: Option<&Path>, name: &str) -> Result<String, String> {
+    let store = config_dir.ok_or("no home directory")?.join("contexts/meta");
     let entries = fs::read_dir(&store).map_err(|error| format!("{}: {error}", store.display()))?;
     for entry in entries.flatten() {
         let Ok(text) = fs::read(entry.path().join("meta.json")) else {
@@ -305,10 +280,10 @@ fn context_host(folder: Option<&Path>, name: &str) -> Result<String, String> {
             continue;
         };
         if field(&meta, "Name").and_then(Value::as_str) == Some(name) {
-            return host_of(&meta).ok_or_else(|| "it names no host".to_owned());
+            return host_of(&meta).ok_or_else(|| "it has no host".to_owned());
         }
     }
-    Err("there is no such context".to_owned())
+    Err("context not found".to_owned())
 }
 
 fn host_of(meta: &Map<String, Value>) -> Option<String> {
@@ -318,7 +293,7 @@ fn host_of(meta: &Map<String, Value>) -> Option<String> {
     (!host.is_empty()).then(|| host.to_owned())
 }
 
-/// A field by name in any case, as Go reads JSON.
+/// A field by name, ignoring the case, as Go reads JSON.
 fn field<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     let same = |(key, _): &(&String, &Value)| key.eq_ignore_ascii_case(name);
     object.iter().find(same).map(|(_, value)| value)

@@ -1,16 +1,13 @@
 //! The host's container command: `<tool> ps`, `inspect`, `rm`, `info`, `diff`.
 //!
-//! Invariant: of what the command has printed only ids that look like ids are passed back to it, and names
-//! that no option can be mistaken for.
+//! Invariant: only well-formed IDs and names that cannot be read as options are passed to the command.
 
-#[cfg(fuzzing)]
-pub(super) mod fuzzing;
 mod objects;
 mod process;
 mod wire;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     ffi::OsString,
     path::PathBuf,
     process::Command as Process,
@@ -20,29 +17,32 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
-use self::process::{Ended, Stopped};
+use self::process::{Output, RunError};
 use super::{
-    Left, Options, Surroundings, escaped, objects::Kind, printable, project_label, verdict,
+    ClientConfig, Options, Remaining, left_until, objects::ObjectKind, project_label,
+    removal_result, wait_until,
 };
 use crate::{
+    backoff::Backoff,
     failure::Failure,
     model::Container,
+    text::{excerpt, printable},
     trace::{Exchange, Peer, Trace},
 };
 
-/// How many ids one call may carry: 65 bytes each stay far below what Linux takes.
-const IDS_A_CALL: usize = 500;
+/// The most IDs in one call. At 65 bytes each they stay far below the argument limit of Linux.
+const MAX_IDS_PER_CALL: usize = 500;
 
-/// How often a list is taken anew because containers vanished while they were looked at.
-const TRIES: usize = 3;
+/// How often objects are inspected if some of them disappear in the meantime.
+const MAX_ATTEMPTS: usize = 3;
 
 /// The container command.
 #[derive(Debug)]
 pub(super) struct Command {
     tool: String,
-    /// Where it was found on `PATH`.
+    /// Its path, if it is on `PATH`.
     program: Option<PathBuf>,
-    /// What its environment has that this process's has not.
+    /// The variables to set or, if `None`, to remove from the inherited environment.
     environment: Vec<(&'static str, Option<OsString>)>,
     label: String,
     read_timeout: Duration,
@@ -51,11 +51,11 @@ pub(super) struct Command {
 }
 
 impl Command {
-    /// The command at `program`. Runs nothing.
+    /// Uses the command at `program`. Runs nothing.
     pub(super) fn new(program: Option<PathBuf>, options: Options) -> Self {
         Self {
             program,
-            environment: difference(&Surroundings::from_env(), options.surroundings),
+            environment: difference(&ClientConfig::from_env(), options.client),
             label: project_label(&options.tool),
             tool: options.tool,
             read_timeout: options.read_timeout,
@@ -66,8 +66,7 @@ impl Command {
 
     /// The containers of `project`, in every state.
     ///
-    /// The ids alone are what a removal needs (C52): where `inspect` fails, what the containers are stays
-    /// unknown, and their image is empty.
+    /// A removal needs the IDs only (C52): if `inspect` fails, the containers have only an ID.
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
         let filter = format!("label={}={project}", self.label);
         let ids = self.ids(&["ps", "-aq", "--filter", &filter])?;
@@ -81,7 +80,7 @@ impl Command {
                 .is_some_and(|name| name == project)
         });
         if !containers.is_empty() {
-            // Only shown: a table without it is better than none.
+            // The status is only displayed, so a failure to read it is ignored.
             let status = self.status(&filter).unwrap_or_default();
             for container in &mut containers {
                 if let Some(status) = status.get(&container.id) {
@@ -93,7 +92,7 @@ impl Command {
     }
 
     fn inspect_all(&self, filter: &str, mut ids: Vec<String>) -> Result<Vec<Container>> {
-        for _ in 1..TRIES {
+        for _ in 1..MAX_ATTEMPTS {
             let failed = match self.inspect_containers(&ids) {
                 Ok(containers) => return Ok(containers),
                 Err(error) => error,
@@ -108,14 +107,14 @@ impl Command {
     }
 
     fn inspect_containers(&self, ids: &[String]) -> Result<Vec<Container>> {
-        let inspected: Vec<wire::Container> = self.print(Kind::Container, ids)?;
+        let inspected: Vec<wire::Container> = self.inspect_existing(ObjectKind::Container, ids)?;
         Ok(inspected.into_iter().map(Container::from).collect())
     }
 
-    /// The status in the engine's words, by full id.
+    /// The status as the engine words it, by full ID.
     fn status(&self, filter: &str) -> Result<BTreeMap<String, String>> {
         let format = "{{.ID}}\t{{.Status}}";
-        let output = self.ask(&[
+        let output = self.read(&[
             "ps",
             "-a",
             "--no-trunc",
@@ -131,144 +130,155 @@ impl Command {
             .collect())
     }
 
-    /// Removes `containers`; volumes stay.
+    /// Removes `containers`, but not their volumes.
     pub(super) fn remove(&self, containers: &[Container]) -> Result<()> {
         let deadline = Instant::now() + self.removal_timeout;
-        let mut complaints: Vec<String> = Vec::new();
-        for containers in containers.chunks(IDS_A_CALL) {
+        let mut errors: Vec<String> = Vec::new();
+        for containers in containers.chunks(MAX_IDS_PER_CALL) {
             let ids: Vec<_> = containers
                 .iter()
                 .map(|container| container.id.clone())
                 .collect();
             let line = with_ids(&["rm", "-f"], &ids);
-            match self.run(&line, left_of(deadline)) {
-                Ok(ended) if ended.status.success() => {}
-                Ok(ended) => {
-                    let said = String::from_utf8_lossy(&ended.stderr);
-                    complaints.extend(said.lines().map(str::to_owned));
-                    complaints.push(format!("`{} rm` failed ({})", self.tool, ended.status));
+            match self.run(&line, left_until(deadline)) {
+                Ok(output) if output.status.success() => {}
+                Ok(output) => {
+                    let stderr = String::from_utf8_lossy(&output.stderr);
+                    errors.extend(stderr.lines().map(str::to_owned));
+                    errors.push(format!("`{} rm` failed ({})", self.tool, output.status));
                 }
                 Err(error) => {
-                    complaints.push(format!("{error:#}"));
+                    errors.push(format!("{error:#}"));
                     break;
                 }
             }
         }
-        if complaints.is_empty() {
+        if errors.is_empty() {
             return Ok(());
         }
-        let left = self.left(containers, &complaints, deadline)?;
-        verdict(containers, &left)
+        let remaining = self.remaining(containers, &errors, deadline)?;
+        removal_result(containers, &remaining)
     }
 
-    /// Those that are still there, once removals that others began have ended.
-    fn left<'a>(
+    /// The containers that remain, after waiting for those that another client is removing.
+    fn remaining<'a>(
         &self,
         containers: &'a [Container],
-        complaints: &[String],
+        errors: &[String],
         deadline: Instant,
-    ) -> Result<Vec<Left<'a>>> {
-        let mut pause = Duration::from_millis(50);
+    ) -> Result<Vec<Remaining<'a>>> {
+        let refused = Instant::now();
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
         loop {
-            let there: BTreeSet<_> = self
-                .ids(&["ps", "-aq", "--no-trunc"])
-                .with_context(|| {
-                    format!(
-                        "not known which are left, after: {}",
-                        printable(&complaints.join("; "))
-                    )
-                })?
-                .into_iter()
-                .collect();
-            let left: Vec<_> = containers
+            let existing = self.ids(&["ps", "-aq", "--no-trunc"]).with_context(|| {
+                format!(
+                    "cannot tell which containers remain, after: {}",
+                    excerpt(&errors.join("; "))
+                )
+            })?;
+            let remaining: Vec<_> = containers
                 .iter()
-                .filter(|container| there.iter().any(|id| id.starts_with(&container.id)))
-                .map(|container| Left {
+                .filter(|container| existing.iter().any(|id| id.starts_with(&container.id)))
+                .map(|container| Remaining {
                     container,
-                    why: complaint_of(container, complaints),
+                    reason: error_about(container, errors),
                 })
                 .collect();
-            let going = |left: &Left<'_>| left.why.contains("already in progress");
-            if !left.iter().any(going) || left_of(deadline).is_zero() {
-                return Ok(left);
+            let ids: Vec<_> = remaining
+                .iter()
+                .map(|one| one.container.id.clone())
+                .collect();
+            let until = match self.inspect_containers(&ids) {
+                Ok(inspected) => inspected
+                    .iter()
+                    .filter_map(|found| wait_until(&found.state, refused, deadline))
+                    .max(),
+                // Most likely one of them has disappeared since it was listed.
+                Err(_) => wait_until("running", refused, deadline),
+            };
+            match until.map(left_until) {
+                Some(left) if !left.is_zero() => thread::sleep(backoff.pause().min(left)),
+                _ => return Ok(remaining),
             }
-            thread::sleep(pause.min(left_of(deadline)));
-            pause = (pause * 2).min(Duration::from_secs(1));
         }
     }
 
     /// The engine's ID.
     pub(super) fn id(&self) -> Result<String> {
-        let output = self.ask(&["info", "--format", "{{.ID}}"])?;
-        let id = printable(&String::from_utf8_lossy(&output));
+        let output = self.read(&["info", "--format", "{{.ID}}"])?;
+        let id = excerpt(&String::from_utf8_lossy(&output));
         if id.is_empty() {
-            bail!("`{} info` prints none", self.tool);
+            bail!("`{} info` printed no ID", self.tool);
         }
         Ok(id)
     }
 
-    /// The ids that the command, a verb and its flag or two verbs first, prints one a line.
+    /// The IDs that the command prints, one per line. An error names the first two of `arguments`.
     fn ids(&self, arguments: &[&str]) -> Result<Vec<String>> {
-        let output = self.ask(arguments)?;
+        let output = self.read(arguments)?;
         let text = String::from_utf8_lossy(&output);
         text.split_whitespace()
             .map(|id| {
                 is_id(id).then(|| id.to_owned()).ok_or_else(|| {
                     anyhow!(
-                        "`{} {}` prints what is no id: {}",
+                        "unexpected output of `{} {}`: expected container IDs, got {}",
                         self.tool,
                         arguments.get(..2).unwrap_or(arguments).join(" "),
-                        printable(id)
+                        excerpt(id)
                     )
                 })
             })
             .collect()
     }
 
-    /// Runs a question; what it prints is the answer.
-    fn ask(&self, arguments: &[&str]) -> Result<Vec<u8>> {
-        let ended = self.run(arguments, self.read_timeout)?;
-        if !ended.status.success() {
-            let said = printable(&String::from_utf8_lossy(&ended.stderr));
+    /// Runs a command that only reads. Returns its standard output.
+    fn read(&self, arguments: &[&str]) -> Result<Vec<u8>> {
+        let output = self.run(arguments, self.read_timeout)?;
+        if !output.status.success() {
+            let stderr = excerpt(&String::from_utf8_lossy(&output.stderr));
             let verb = arguments.first().copied().unwrap_or_default();
-            bail!("`{} {verb}` failed ({}): {said}", self.tool, ended.status);
+            bail!(
+                "`{} {verb}` failed ({}): {stderr}",
+                self.tool,
+                output.status
+            );
         }
-        Ok(ended.stdout)
+        Ok(output.stdout)
     }
 
-    fn run(&self, arguments: &[&str], limit: Duration) -> Result<Ended> {
+    fn run(&self, arguments: &[&str], limit: Duration) -> Result<Output> {
         let Some(program) = &self.program else {
-            return Err(Failure::new(format!("there is no `{}` on PATH", self.tool))
-                .hint("install it, name another with `--tool`, or use `--engine api` if its socket is here")
+            return Err(Failure::new(format!("`{}` not found on PATH", self.tool))
+                .hint("install it, name another command with `--tool`, or use `--engine api` if the engine has a unix socket")
                 .into());
         };
         let started = Instant::now();
-        let ended = process::run(program, arguments, limit, |process| self.prepare(process));
-        let outcome = match &ended {
-            Ok(ended) => match ended.status.code() {
+        let output = process::run(program, arguments, limit, |process| self.prepare(process));
+        let outcome = match &output {
+            Ok(output) => match output.status.code() {
                 Some(code) => format!("exit {code}"),
-                None => ended.status.to_string(),
+                None => output.status.to_string(),
             },
-            Err(Stopped::Late) => format!("timeout: ended after {limit:.0?}"),
-            Err(Stopped::Failed(error)) => error.to_string(),
+            Err(RunError::TimedOut) => format!("timed out after {limit:.0?}: killed"),
+            Err(RunError::Failed(error)) => error.to_string(),
         };
         let line = format!("{} {}", self.tool, arguments.join(" "));
         self.trace.report(&Exchange {
             peer: Peer::Engine,
             method: "run".to_owned(),
-            path: escaped(&line),
+            path: printable(&line).into_owned(),
             outcome,
             elapsed: started.elapsed(),
         });
         let verb = arguments.first().copied().unwrap_or_default();
-        ended.map_err(|stopped| match stopped {
-            Stopped::Late => Failure::new(format!(
-                "`{} {verb}` did not end within {limit:.0?}",
+        output.map_err(|error| match error {
+            RunError::TimedOut => Failure::new(format!(
+                "`{} {verb}` did not finish within {limit:.0?}",
                 self.tool
             ))
-            .hint("is the engine in good health?")
+            .hint("check that the engine is healthy")
             .into(),
-            Stopped::Failed(error) => {
+            RunError::Failed(error) => {
                 anyhow!(error).context(format!("cannot run {}", program.display()))
             }
         })
@@ -284,10 +294,10 @@ impl Command {
     }
 }
 
-/// What of `wanted` a child of this process would not inherit.
+/// The variables of `wanted` that a child of this process would not inherit.
 fn difference(
-    inherited: &Surroundings,
-    wanted: Surroundings,
+    inherited: &ClientConfig,
+    wanted: ClientConfig,
 ) -> Vec<(&'static str, Option<OsString>)> {
     let mut changes = Vec::new();
     if wanted.path != inherited.path {
@@ -305,7 +315,7 @@ fn difference(
     changes
 }
 
-/// Hexadecimal in every engine there is; what matters is that it is no option and no word of a message.
+/// Whether `id` looks like a container ID and not like an option or a word of a message. All engines use hexadecimal IDs.
 fn is_id(id: &str) -> bool {
     let is_hex = id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let has_digit = id.bytes().any(|byte| byte.is_ascii_digit());
@@ -316,7 +326,7 @@ fn is_id(id: &str) -> bool {
         && (is_hex || has_digit)
 }
 
-/// A container of which nothing else is known.
+/// A container of which only the ID is known.
 fn only_id(id: String) -> Container {
     Container {
         id,
@@ -332,14 +342,10 @@ fn with_ids<'a>(start: &[&'a str], ids: &'a [String]) -> Vec<&'a str> {
         .collect()
 }
 
-/// What the command said about `container`, else all that it said.
-fn complaint_of(container: &Container, complaints: &[String]) -> String {
-    let about = complaints.iter().find(|line| line.contains(&container.id));
-    about.map_or_else(|| printable(&complaints.join("; ")), |line| printable(line))
-}
-
-fn left_of(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
+/// The line of `errors` that names `container`, otherwise all of them.
+fn error_about(container: &Container, errors: &[String]) -> String {
+    let line = errors.iter().find(|line| line.contains(&container.id));
+    line.map_or_else(|| excerpt(&errors.join("; ")), |line| excerpt(line))
 }
 
 #[cfg(test)]

@@ -1,71 +1,33 @@
-//! What a project consists of, as the engine tells it: raw inspect JSON, and the files changed in a
-//! container's own layer.
+//! The objects of a project: their raw inspect JSON, and the files changed in a container's writable layer.
 //!
-//! Invariant: an engine also finds by the beginning of an id; what answers to another name is left out.
+//! Invariant: an object is returned only for its name, its full ID or a prefix of the ID of at least 12 characters.
+//! The engine itself also accepts shorter prefixes.
 
 use std::{collections::HashSet, fmt};
 
 use anyhow::{Context as _, Result, bail};
 use serde::{
-    Deserialize, Deserializer, Serialize,
+    Deserialize, Deserializer,
     de::{IgnoredAny, SeqAccess, Visitor},
 };
 use serde_json::Value;
 
-use super::{Engine, Reach, printable, project_label};
+use super::{Client, Engine, project_label};
+use crate::{
+    model::{Change, ChangeKind, Changes, MOST_CHANGES},
+    text::printable,
+};
 
-/// How many changes of one container are kept; the others are counted.
-pub const MOST_CHANGES: usize = 10_000;
-
-/// What differs between a container's own layer and its image, in the engine's order.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changes {
-    /// The first [`MOST_CHANGES`].
-    pub listed: Vec<Change>,
-    /// How many there are in all.
-    pub total: usize,
-}
-
-impl Changes {
-    pub(super) fn add(&mut self, change: Change) {
-        self.total += 1;
-        if self.listed.len() < MOST_CHANGES {
-            self.listed.push(change);
-        }
-    }
-}
-
-/// A path that differs. A folder is modified, too, where something in it was added or deleted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
-    /// The absolute path in the container.
-    pub path: String,
-    /// In which way.
-    pub kind: ChangeKind,
-}
-
-/// How a path differs from the image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ChangeKind {
-    /// The image has it not.
-    Added,
-    /// The image has it with other content or other rights.
-    Modified,
-    /// Only the image has it.
-    Deleted,
-}
-
-/// What the engine can be asked about by name.
+/// A kind of object that the engine can inspect by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ObjectKind {
     Container,
     Network,
     Volume,
     Image,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ObjectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Container => "container",
@@ -77,69 +39,74 @@ impl fmt::Display for Kind {
 }
 
 impl Engine {
-    /// What the engine says of the containers with these ids, in their order; those that are gone are
-    /// left out.
+    /// The inspect JSON of the containers with these IDs, in the same order. Containers that no longer exist are left
+    /// out.
     pub fn inspect_containers(&self, ids: &[String]) -> Result<Vec<Value>> {
-        self.inspect(Kind::Container, ids)
+        self.inspect(ObjectKind::Container, ids)
     }
 
-    /// What the engine says of these networks, in their order; those that are gone are left out.
+    /// The inspect JSON of these networks, in the same order. Networks that no longer exist are left out.
     ///
-    /// A name that several networks have (engines before 25 allow it) is an error.
+    /// A name that several networks share is an error; engines before 25 allow such names.
     pub fn inspect_networks(&self, names_or_ids: &[String]) -> Result<Vec<Value>> {
-        self.inspect(Kind::Network, names_or_ids)
+        self.inspect(ObjectKind::Network, names_or_ids)
     }
 
-    /// What the engine says of these volumes, in their order; those that are gone are left out.
+    /// The inspect JSON of these volumes, in the same order. Volumes that no longer exist are left out.
     pub fn inspect_volumes(&self, names: &[String]) -> Result<Vec<Value>> {
-        self.inspect(Kind::Volume, names)
+        self.inspect(ObjectKind::Volume, names)
     }
 
-    /// What the engine says of the images with these ids (`sha256:…`), in their order; those that are
-    /// gone are left out.
+    /// The inspect JSON of the images with these IDs (`sha256:…`), in the same order. Images that no longer exist are
+    /// left out.
     pub fn inspect_images(&self, ids: &[String]) -> Result<Vec<Value>> {
-        self.inspect(Kind::Image, ids)
+        self.inspect(ObjectKind::Image, ids)
     }
 
-    /// What the engine says of the networks with the label of `project`, by name.
+    /// The inspect JSON of the networks with the label of `project`, sorted by name.
     pub fn networks(&self, project: &str) -> Result<Vec<Value>> {
-        let ids = match &self.reach {
-            Reach::Api(api) => api.networks(project),
-            Reach::Command(command) => command.networks(project),
-            Reach::Nowhere => Err(self.nowhere()),
+        let ids = match &self.client {
+            Client::Api(api) => api.networks(project),
+            Client::Command(command) => command.networks(project),
+            Client::Unavailable => Err(self.unavailable()),
         };
-        self.members(Kind::Network, project, ids)
+        self.members(ObjectKind::Network, project, ids)
     }
 
-    /// What the engine says of the volumes with the label of `project`, by name. Anonymous ones have none.
+    /// The inspect JSON of the volumes with the label of `project`, sorted by name. Anonymous volumes have no label.
     ///
-    /// An error where the engine knows that its list is not whole, as with a volume driver that is away.
+    /// An error if the engine reports that its list is incomplete, for example because a volume driver is unreachable.
     pub fn volumes(&self, project: &str) -> Result<Vec<Value>> {
-        let names = match &self.reach {
-            Reach::Api(api) => api.volumes(project),
-            Reach::Command(command) => command.volumes(project),
-            Reach::Nowhere => Err(self.nowhere()),
+        let names = match &self.client {
+            Client::Api(api) => api.volumes(project),
+            Client::Command(command) => command.volumes(project),
+            Client::Unavailable => Err(self.unavailable()),
         };
-        self.members(Kind::Volume, project, names)
+        self.members(ObjectKind::Volume, project, names)
     }
 
-    /// What differs between the layer of `container` and its image: what is lost with the container.
+    /// The files that differ between the writable layer of `container` and its image. They are lost with the container.
     ///
-    /// A container that is gone is an error. The engine may take long over a large layer.
+    /// A container that does not exist is an error. A large layer takes the engine a while.
     pub fn changes(&self, container: &str) -> Result<Changes> {
         check_name(container)
-            .and_then(|()| match &self.reach {
-                Reach::Api(api) => api.changes(container),
-                Reach::Command(command) => command.changes(container),
-                Reach::Nowhere => Err(self.nowhere()),
+            .and_then(|()| match &self.client {
+                Client::Api(api) => api.changes(container),
+                Client::Command(command) => command.changes(container),
+                Client::Unavailable => Err(self.unavailable()),
             })
             .with_context(|| {
                 let container = printable(container);
-                format!("failed to ask which files of the container {container} have changed")
+                format!("failed to list the changed files of the container {container}")
             })
     }
 
-    fn members(&self, kind: Kind, project: &str, names: Result<Vec<String>>) -> Result<Vec<Value>> {
+    fn members(
+        &self,
+        kind: ObjectKind,
+        project: &str,
+        names: Result<Vec<String>>,
+    ) -> Result<Vec<Value>> {
         let mut found = names
             .and_then(|names| self.inspect(kind, &names))
             .with_context(|| format!("failed to list the {kind}s of {project}"))?;
@@ -149,7 +116,7 @@ impl Engine {
         Ok(found)
     }
 
-    fn inspect(&self, kind: Kind, names: &[String]) -> Result<Vec<Value>> {
+    fn inspect(&self, kind: ObjectKind, names: &[String]) -> Result<Vec<Value>> {
         let mut seen = HashSet::new();
         let names: Vec<String> = names
             .iter()
@@ -162,39 +129,39 @@ impl Engine {
         let found = names
             .iter()
             .try_for_each(|name| check_name(name))
-            .and_then(|()| match &self.reach {
-                Reach::Api(api) => api.inspect(kind, &names),
-                Reach::Command(command) => command.inspect(kind, &names),
-                Reach::Nowhere => Err(self.nowhere()),
+            .and_then(|()| match &self.client {
+                Client::Api(api) => api.inspect(kind, &names),
+                Client::Command(command) => command.inspect(kind, &names),
+                Client::Unavailable => Err(self.unavailable()),
             });
         let mut found = found.with_context(|| format!("failed to inspect the {kind}s"))?;
-        if kind != Kind::Image {
+        if kind != ObjectKind::Image {
             found.retain(|object| {
                 let (id, own) = (id_of(object), name_of(object));
-                names.iter().any(|name| stands_for(name, id) || name == own)
+                names.iter().any(|name| identifies(name, id) || name == own)
             });
         }
         Ok(found)
     }
 }
 
-/// Refuses what is the name of nothing, and would be another path or an option.
+/// Rejects a name that would change the path of a request or be read as an option.
 pub(super) fn check_name(name: &str) -> Result<()> {
     if matches!(name, "" | "." | "..") || name.starts_with('-') {
-        bail!("`{}` is no name", printable(name));
+        bail!("`{}` is not a valid name", printable(name));
     }
     Ok(())
 }
 
-/// Whether `asked` is `id` or a beginning of it that is long enough to mean no other.
-pub(super) fn stands_for(asked: &str, id: &str) -> bool {
-    const SHORT: usize = 12;
+/// Whether `asked` is `id` or a prefix of it that is at least as long as the engine's short IDs.
+pub(super) fn identifies(asked: &str, id: &str) -> bool {
+    const SHORT_ID: usize = 12;
     let bare = |id: &str| id.trim_start_matches("sha256:").to_owned();
     let (asked, id) = (bare(asked), bare(id));
-    asked == id || (asked.len() >= SHORT && id.starts_with(&asked))
+    asked == id || (asked.len() >= SHORT_ID && id.starts_with(&asked))
 }
 
-/// Podman writes some of its keys small.
+/// The text of the first of `keys` that exists. Podman writes some keys in lower case.
 fn text_of<'a>(object: &'a Value, keys: [&str; 2]) -> &'a str {
     let found = keys.iter().find_map(|key| object.get(key)?.as_str());
     found.unwrap_or_default()
@@ -204,7 +171,7 @@ fn id_of(object: &Value) -> &str {
     text_of(object, ["Id", "id"])
 }
 
-/// Without the slash that containers' names begin with.
+/// The name, without the leading slash of a container's name.
 pub(super) fn name_of(object: &Value) -> &str {
     text_of(object, ["Name", "name"]).trim_start_matches('/')
 }
@@ -214,7 +181,8 @@ fn label_of<'a>(object: &'a Value, label: &str) -> Option<&'a str> {
     labels.get(label)?.as_str()
 }
 
-/// As the Engine API writes it: a list, or `null` for none. Read without holding more than is kept.
+/// Reads the changes of a container as the Engine API writes them: a list, or `null` for no changes. Holds no more than
+/// [`MOST_CHANGES`] in memory.
 pub(super) fn wire_changes<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Changes, D::Error> {
@@ -225,9 +193,9 @@ pub(super) fn wire_changes<'de, D: Deserializer<'de>>(
         kind: u8,
     }
 
-    struct Kept;
+    struct ChangesVisitor;
 
-    impl<'de> Visitor<'de> for Kept {
+    impl<'de> Visitor<'de> for ChangesVisitor {
         type Value = Changes;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -249,8 +217,8 @@ pub(super) fn wire_changes<'de, D: Deserializer<'de>>(
                     1 => ChangeKind::Added,
                     2 => ChangeKind::Deleted,
                     other => {
-                        let what = format!("{other} is no kind of change");
-                        return Err(serde::de::Error::custom(what));
+                        let message = format!("unknown kind of change: {other}");
+                        return Err(serde::de::Error::custom(message));
                     }
                 };
                 changes.add(Change { path, kind });
@@ -262,5 +230,5 @@ pub(super) fn wire_changes<'de, D: Deserializer<'de>>(
         }
     }
 
-    deserializer.deserialize_any(Kept)
+    deserializer.deserialize_any(ChangesVisitor)
 }

@@ -1,8 +1,8 @@
-//! Both adapters against a real engine, with containers that a real `docker` started.
+//! Both adapters on a real engine, with containers that the real `docker` command started.
 //!
-//! `STACKLIFT_TEST_ENGINE=required` makes a missing engine a failure; otherwise the tests say that they
-//! were skipped. `scripts/test` starts an engine where there is none.
+//! The tests are ignored by default. `scripts/test` runs them, and starts an engine if none is running.
 
+mod fixtures;
 #[path = "../../tests/engine/host.rs"]
 mod host;
 mod objects;
@@ -10,7 +10,7 @@ mod restoring;
 
 use std::{collections::BTreeMap, thread, time::Duration};
 
-use super::{Choice, Engine, Options, Surroundings};
+use super::{Choice, ClientConfig, Engine, Options};
 use crate::{
     model::{Container, Mount, MountKind, PublishedPort},
     trace::Trace,
@@ -19,19 +19,27 @@ use crate::{
 use self::{
     host::{Host, IMAGE, PROJECT, docker},
     objects::{
-        inspects_each_kind_and_leaves_out_what_is_gone, tells_the_files_changed_in_a_container,
-        tells_the_networks_and_volumes_of_the_project,
+        inspects_each_kind_and_leaves_out_missing_objects, lists_the_changed_files_of_a_container,
+        lists_the_networks_and_volumes_of_the_project,
     },
 };
 
-/// One test for each adapter.
+/// Runs each test with both adapters.
 macro_rules! by_both_adapters {
     ($($test:ident),+ $(,)?) => {
         mod api {
-            $(#[test] fn $test() { super::with(super::Choice::Api, super::$test); })+
+            $(
+                #[test]
+                #[ignore = "needs a container engine: run scripts/test"]
+                fn $test() { super::$test(&super::Host::new(), &super::engine(super::Choice::Api)); }
+            )+
         }
         mod command {
-            $(#[test] fn $test() { super::with(super::Choice::Command, super::$test); })+
+            $(
+                #[test]
+                #[ignore = "needs a container engine: run scripts/test"]
+                fn $test() { super::$test(&super::Host::new(), &super::engine(super::Choice::Command)); }
+            )+
         }
     };
 }
@@ -40,35 +48,29 @@ by_both_adapters! {
     c52_lists_the_project_in_every_state,
     c52_removes_the_project_and_nothing_else,
     c52_removes_thirty_at_once,
-    c52_takes_a_container_already_gone_as_removed,
-    c52_two_removals_at_the_same_time_both_succeed,
+    c52_a_container_that_no_longer_exists_counts_as_removed,
+    c52_two_concurrent_removals_both_succeed,
     c52_takes_any_project_name_literally,
     c54_reports_names_ports_and_mounts,
-    b03_tells_the_id_of_the_engine,
-    b04_names_the_image_as_the_container_was_created_with_it,
-    inspects_each_kind_and_leaves_out_what_is_gone,
-    tells_the_networks_and_volumes_of_the_project,
-    tells_the_files_changed_in_a_container,
+    b03_reports_the_id_of_the_engine,
+    b04_reports_the_image_name_that_the_container_was_created_with,
+    inspects_each_kind_and_leaves_out_missing_objects,
+    lists_the_networks_and_volumes_of_the_project,
+    lists_the_changed_files_of_a_container,
 }
 
-/// The engine by that adapter.
+/// The engine, reached by this adapter.
 fn engine(choice: Choice) -> Engine {
     Engine::open(Options {
         tool: "docker".to_owned(),
         choice,
-        surroundings: Surroundings::from_env(),
+        client: ClientConfig::from_env(),
         read_timeout: Duration::from_secs(30),
         connect_timeout: Duration::from_secs(10),
         removal_timeout: Duration::from_mins(2),
         change_timeout: Duration::from_mins(2),
         trace: Trace::off(),
     })
-}
-
-fn with(choice: Choice, test: fn(&Host, &Engine)) {
-    if let Some(host) = Host::find() {
-        test(&host, &engine(choice));
-    }
 }
 
 fn names(containers: &[Container]) -> Vec<&str> {
@@ -79,7 +81,7 @@ fn names(containers: &[Container]) -> Vec<&str> {
         .collect()
 }
 
-/// Containers that are none of the project's.
+/// Creates containers that do not belong to the project.
 fn strangers(host: &Host) {
     let longer = format!("{}x", host.project);
     host.run("other", Some("stacklift-test-other"), &["--network=none"]);
@@ -149,7 +151,7 @@ fn c52_removes_the_project_and_nothing_else(host: &Host, engine: &Engine) {
     assert_eq!(volumes.len(), 2);
     engine.remove(&found).unwrap();
 
-    assert_eq!(host.there(), STRANGERS);
+    assert_eq!(host.existing(), STRANGERS);
     assert_eq!(engine.list(&host.project).unwrap(), []);
     for volume in volumes {
         let name = volume.name.unwrap();
@@ -181,10 +183,10 @@ fn c52_removes_thirty_at_once(host: &Host, engine: &Engine) {
     assert_eq!(found.len(), MANY);
     assert!(found.iter().all(|found| found.state == "running"));
     engine.remove(&found).unwrap();
-    assert_eq!(host.there(), <[&str; 0]>::default());
+    assert_eq!(host.existing(), <[&str; 0]>::default());
 }
 
-fn c52_takes_a_container_already_gone_as_removed(host: &Host, engine: &Engine) {
+fn c52_a_container_that_no_longer_exists_counts_as_removed(host: &Host, engine: &Engine) {
     let project = Some(host.project.as_str());
     for name in ["a", "b", "c"] {
         host.create(name, project, &[]);
@@ -192,11 +194,11 @@ fn c52_takes_a_container_already_gone_as_removed(host: &Host, engine: &Engine) {
     let found = engine.list(&host.project).unwrap();
     docker(&["rm", &host.name("b")]);
     engine.remove(&found).unwrap();
-    assert_eq!(host.there(), <[&str; 0]>::default());
+    assert_eq!(host.existing(), <[&str; 0]>::default());
     engine.remove(&found).unwrap();
 }
 
-fn c52_two_removals_at_the_same_time_both_succeed(host: &Host, engine: &Engine) {
+fn c52_two_concurrent_removals_both_succeed(host: &Host, engine: &Engine) {
     for at in 0..6 {
         host.run(
             &format!("web-{at}"),
@@ -210,7 +212,7 @@ fn c52_two_removals_at_the_same_time_both_succeed(host: &Host, engine: &Engine) 
         engine.remove(&found).unwrap();
         other.join().unwrap().unwrap();
     });
-    assert_eq!(host.there(), <[&str; 0]>::default());
+    assert_eq!(host.existing(), <[&str; 0]>::default());
 }
 
 fn c52_takes_any_project_name_literally(host: &Host, engine: &Engine) {
@@ -222,7 +224,7 @@ fn c52_takes_any_project_name_literally(host: &Host, engine: &Engine) {
         names(&engine.list(&host.project).unwrap()),
         [host.name("plain")]
     );
-    // The command trims its filters: another project must not take this one's place.
+    // The command trims its filters, which must not match another project.
     let spaced = format!("{} ", host.project);
     assert_eq!(engine.list(&spaced).unwrap(), []);
 }
@@ -250,7 +252,7 @@ fn c54_reports_names_ports_and_mounts(host: &Host, engine: &Engine) {
         "a.b=c=d",
     ];
     host.run("web", project, &options);
-    // A link gives the first container a second name.
+    // A link adds a name to the first container.
     let link = format!("{}:alias", host.name("web"));
     host.run("linked", project, &["--link", &link]);
 
@@ -318,14 +320,14 @@ fn c54_reports_names_ports_and_mounts(host: &Host, engine: &Engine) {
     );
 }
 
-fn b03_tells_the_id_of_the_engine(_: &Host, engine: &Engine) {
+fn b03_reports_the_id_of_the_engine(_: &Host, engine: &Engine) {
     assert_eq!(
         engine.id().unwrap(),
         docker(&["info", "--format", "{{.ID}}"])
     );
 }
 
-fn b04_names_the_image_as_the_container_was_created_with_it(host: &Host, engine: &Engine) {
+fn b04_reports_the_image_name_that_the_container_was_created_with(host: &Host, engine: &Engine) {
     let image = format!("{}:latest", host.project);
     docker(&["tag", IMAGE, &image]);
     docker(&[
@@ -339,7 +341,7 @@ fn b04_names_the_image_as_the_container_was_created_with_it(host: &Host, engine:
         &image,
         "/bin/true",
     ]);
-    // The name goes on to another image: the engine's list then writes the old one's id.
+    // The tag moves to another image: the engine then lists the ID of the old image.
     docker(&["commit", &host.name("old"), &image]);
     let images: Vec<_> = engine
         .list(&host.project)
@@ -351,17 +353,16 @@ fn b04_names_the_image_as_the_container_was_created_with_it(host: &Host, engine:
 }
 
 #[test]
+#[ignore = "needs a container engine: run scripts/test"]
 fn both_adapters_and_auto_report_the_same() {
-    let Some(host) = Host::find() else {
-        return;
-    };
+    let host = Host::new();
     let project = Some(host.project.as_str());
     host.run("web", project, &["-p", "80", "-v", "/anonymous"]);
     host.create("created", project, &["-p", "80"]);
     let [api, command, auto] = [Choice::Api, Choice::Command, Choice::Auto].map(|choice| {
         let mut found = engine(choice).list(&host.project).unwrap();
         for container in &mut found {
-            // `Up 1 second` may be `Up 2 seconds` a moment later.
+            // `Up 1 second` may become `Up 2 seconds`.
             container.status.truncate(2);
         }
         found

@@ -1,4 +1,4 @@
-//! What an engine writes alike on its socket and through its command.
+//! The wire shapes that the Engine API and the container command share.
 
 use serde::{Deserialize, Deserializer};
 
@@ -33,7 +33,7 @@ impl From<Mount> for model::Mount {
     }
 }
 
-/// A field that may be `null`, which is its default then.
+/// Reads `null` as the default value.
 pub(super) fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-/// Text from outside, safe for a terminal: what would steer it is shown escaped.
+/// `text` with the characters that could control a terminal escaped.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(steers) {
+    if !text.contains(needs_escaping) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if steers(c) {
+        if needs_escaping(c) {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);
@@ -18,8 +18,18 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Control characters (C0, C1), and those that turn, break or hide what stands around them.
-pub fn steers(c: char) -> bool {
+/// The start of `text` on one line, for an error message: trimmed, at most 500 characters, and [`printable`].
+pub fn excerpt(text: &str) -> String {
+    const MAX_CHARS: usize = 500;
+    let text = text.trim();
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", printable(&text[..end])),
+        None => printable(text).into_owned(),
+    }
+}
+
+/// Whether `c` is a control character (C0, C1), or reorders, breaks or hides the text around it.
+pub fn needs_escaping(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
@@ -40,11 +50,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_from_outside_cannot_steer_the_terminal() {
+    fn control_characters_are_escaped() {
         assert_eq!(
             printable("a\u{1b}[2J\u{9b}\u{202e}\u{2066}\u{feff}\u{e0041}b\n"),
             r"a\u{1b}[2J\u{9b}\u{202e}\u{2066}\u{feff}\u{e0041}b\n"
         );
         assert!(matches!(printable("ä 日 👩\u{200d}🚀"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn an_excerpt_is_one_short_line() {
+        assert_eq!(
+            excerpt(" a\u{1b}[2J\r\nb\u{9b}c \n"),
+            "a\\u{1b}[2J\\r\\nb\\u{9b}c"
+        );
+        assert_eq!(excerpt(&"x".repeat(501)), format!("{}…", "x".repeat(500)));
     }
 }

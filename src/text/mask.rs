@@ -1,22 +1,22 @@
-//! Hides the values of `.env` in text that comes back from outside (C55).
+//! Hides the values of `.env` in text that Portainer or Compose returns (C55).
 #![deny(clippy::disallowed_methods)]
 
 use serde_json::Value;
 
-/// What stands in the place of a value.
+/// Replaces a hidden value.
 const MASK: &str = "***";
-/// Shorter values are left: they would hide ordinary words.
+/// Shorter values stay visible: hiding them would hide ordinary words.
 const SHORTEST: usize = 8;
 
-/// The values to hide. Printing it shows none.
+/// The values to hide. Its `Debug` output shows none of them.
 #[derive(Clone, Default)]
 pub struct Mask {
-    /// Longest first, so that a value inside another does not leave the rest of it.
+    /// Longest first: a value inside a longer one must not leave the rest of the longer one visible.
     values: Vec<String>,
 }
 
 impl Mask {
-    /// Hides each of `values` that has eight characters or more, quoted or not.
+    /// Hides each of `values` that has at least eight characters, with or without its quotes.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut hidden: Vec<String> = values
             .into_iter()
@@ -43,8 +43,7 @@ impl Mask {
         text
     }
 
-    /// A body for a person: formatted JSON with every value hidden in its strings, or the text as it
-    /// came, values hidden, if it is not JSON.
+    /// A response body for display, with every value hidden: formatted if it is JSON, otherwise unchanged.
     pub fn hide_body(&self, body: &[u8]) -> String {
         match serde_json::from_slice::<Value>(body) {
             Ok(mut json) => {
@@ -55,7 +54,7 @@ impl Mask {
         }
     }
 
-    // serde_json bounds the nesting, and so this recursion.
+    // serde_json limits the nesting depth, and with it this recursion.
     fn hide_json(&self, json: &mut Value) {
         match json {
             Value::String(text) => *text = self.hide(text),

@@ -1,4 +1,4 @@
-//! Restored where something is there already.
+//! Restores a stack when some of its containers exist already.
 
 use std::collections::BTreeMap;
 
@@ -35,8 +35,8 @@ networks:
     ipam: {config: [{subnet: $SUBNET.0/24}]}
 "#;
 
-fn three() -> Option<Stack> {
-    let stack = Stack::find()?;
+fn three() -> Stack {
+    let stack = Stack::new();
     stack.image();
     stack.write(THREE);
     stack.up();
@@ -44,11 +44,17 @@ fn three() -> Option<Stack> {
         "db",
         "echo imgvol > /imgvol/file; echo anonymous > /anonymous/file",
     );
-    Some(stack)
+    stack
 }
 
-/// Puts a sleeping container where one of the stack's was.
-fn put(stack: &Stack, name: &str, project: Option<&str>, options: &[&str], image: &str) -> String {
+/// Runs a sleeping container with the name of one of the stack.
+fn run_container(
+    stack: &Stack,
+    name: &str,
+    project: Option<&str>,
+    options: &[&str],
+    image: &str,
+) -> String {
     let (mark, label) = (
         stack.host.mark(),
         project.map(|project| format!("{PROJECT}={project}")),
@@ -71,8 +77,9 @@ fn put(stack: &Stack, name: &str, project: Option<&str>, options: &[&str], image
 }
 
 #[test]
-fn restored_twice_nothing_changes() {
-    let Some(stack) = three() else { return };
+#[ignore = "needs a container engine: run scripts/test"]
+fn the_second_restore_changes_nothing() {
+    let stack = three();
     let before = stack.containers();
     stack.migrate();
     stack.restore();
@@ -87,7 +94,7 @@ fn restored_twice_nothing_changes() {
     let twice = stack.containers();
     assert_same(&before, &twice);
     assert_eq!(ids(&once), ids(&twice));
-    // The very same, networks by id, nothing started again.
+    // The same containers and networks by ID, and none was restarted.
     let started = |containers: &BTreeMap<_, serde_json::Value>| {
         let started = containers
             .values()
@@ -100,8 +107,9 @@ fn restored_twice_nothing_changes() {
 }
 
 #[test]
-fn what_is_there_as_it_was_is_only_started() {
-    let Some(stack) = three() else { return };
+#[ignore = "needs a container engine: run scripts/test"]
+fn an_unchanged_container_is_only_started() {
+    let stack = three();
     let before = stack.containers();
     stack.migrate();
     stack.restore();
@@ -129,22 +137,23 @@ fn what_is_there_as_it_was_is_only_started() {
 }
 
 #[test]
-fn what_took_the_place_of_one_or_came_since_is_removed() {
-    let Some(stack) = three() else { return };
+#[ignore = "needs a container engine: run scripts/test"]
+fn containers_that_replaced_others_or_are_new_are_removed() {
+    let stack = three();
     let (before, networks) = (stack.containers(), stack.networks());
     stack.migrate();
     stack.remove_networks();
     let project = stack.host.project.clone();
-    // Another image; other settings; a service that was not there.
-    put(&stack, &stack.name("db"), Some(&project), &[], IMAGE);
-    put(
+    // Another image, other settings and a new service.
+    run_container(&stack, &stack.name("db"), Some(&project), &[], IMAGE);
+    run_container(
         &stack,
         &stack.name("cron"),
         Some(&project),
         &["--cpus=0.5"],
         IMAGE,
     );
-    put(
+    run_container(
         &stack,
         &stack.name("new"),
         Some(&project),
@@ -166,12 +175,13 @@ fn what_took_the_place_of_one_or_came_since_is_removed() {
 }
 
 #[test]
-fn another_ones_container_is_not_touched() {
+#[ignore = "needs a container engine: run scripts/test"]
+fn the_container_of_another_stack_is_not_changed() {
     for project in [None, Some("stacklift-test-other")] {
-        let Some(stack) = three() else { return };
+        let stack = three();
         let before = stack.containers();
         stack.migrate();
-        let other = put(&stack, &stack.name("web"), project, &[], IMAGE);
+        let other = run_container(&stack, &stack.name("web"), project, &[], IMAGE);
 
         let run = stack.run(&["restore", &stack.host.project]).code(1);
         let whose = project.map_or("no stack".to_owned(), |other| format!("the stack {other}"));
@@ -190,10 +200,11 @@ fn another_ones_container_is_not_touched() {
 }
 
 #[test]
-fn an_untouched_stack_stays_untouched() {
-    let Some(stack) = three() else { return };
+#[ignore = "needs a container engine: run scripts/test"]
+fn an_unchanged_stack_stays_unchanged() {
+    let stack = three();
     let before = stack.containers();
-    // The snapshot is there, and nothing happened after it.
+    // The run stops right after the snapshot.
     let name = stack.host.project.as_str();
     stack
         .rehearsal

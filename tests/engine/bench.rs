@@ -1,4 +1,4 @@
-//! One stack on the real engine, the embedded manager, and the real binary between them.
+//! A stack on the real engine, the embedded Portainer, and the real binary between them.
 
 use std::{
     cell::RefCell,
@@ -19,40 +19,40 @@ use crate::host::{Compose, Host, IMAGE, PROJECT, attempt, docker};
 
 const KEY: &str = "ptr_engine-key-77ab10";
 
-/// The text of a record from before. What the embedded manager deploys of it is not on the real engine.
+/// The compose file of an existing Portainer stack. The embedded Portainer does not deploy it to the real engine.
 pub const RECORD: &str = "services:\n  old:\n    image: busybox:1.36\n";
 
-/// A stack, gone at the end with everything that was made for it.
+/// A stack. Dropping it removes everything that was created for it.
 pub struct Stack {
     pub host: Host,
     pub compose: Compose,
     pub rehearsal: Rehearsal,
     root: TempDir,
     home: TempDir,
-    /// The volumes that its containers were seen to mount: anonymous ones have no label to find them by.
+    /// The volumes that its containers have mounted: anonymous volumes have no label to find them by.
     seen: RefCell<BTreeSet<String>>,
 }
 
-/// What a run of the binary came to.
+/// The result of a run of the binary.
 #[derive(Debug)]
 pub struct Run {
     pub code: Option<i32>,
-    pub said: String,
+    /// Standard output, then standard error.
+    pub output: String,
 }
 
 impl Stack {
-    /// A stack that is not started; `None` where there is no engine or no compose and none is required.
-    pub fn find() -> Option<Self> {
-        let host = Host::find()?;
-        let compose = Compose::find()?;
+    /// A stack that is not started.
+    pub fn new() -> Self {
+        let (host, compose) = (Host::new(), Compose::new());
         let mut world = World::new(KEY);
         world.deploy_millis = None;
-        // The endpoint is this host's engine (B03).
+        // The environment has the ID of this host's engine (B03).
         world.engine.id = docker(&["info", "--format", "{{.ID}}"]);
         for endpoint in world.endpoints.values_mut() {
             endpoint.engine.clone_from(&world.engine.id);
         }
-        // And has the networks that every engine has.
+        // It has the predefined networks of an engine.
         for network in &mut world.networks {
             network.engine.clone_from(&world.engine.id);
         }
@@ -65,7 +65,7 @@ impl Stack {
             seen: RefCell::default(),
         };
         fs::create_dir(stack.dir()).unwrap();
-        Some(stack)
+        stack
     }
 
     /// The stack's directory.
@@ -73,12 +73,12 @@ impl Stack {
         self.root.path().join(&self.host.project)
     }
 
-    /// The state folder.
+    /// The state directory.
     pub fn state(&self) -> PathBuf {
         self.home.path().join("state")
     }
 
-    /// Writes the compose file, with the image, the project and free subnets filled in.
+    /// Writes the compose file, with `$IMAGE`, `$PROJECT`, `$SUBNET` and `$PORT` replaced.
     pub fn write(&self, text: &str) {
         let subnet = subnet();
         let text = text
@@ -93,24 +93,24 @@ impl Stack {
         });
     }
 
-    /// Writes a file beside the compose file.
+    /// Writes a file to the directory of the stack.
     pub fn file(&self, name: &str, text: &str) {
         let path = self.dir().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    /// An image of this test alone that declares the volume `/imgvol`. Whatever is mounted new at
-    /// `/imgvol` or `/anonymous` is given a file that tells whose it is.
+    /// Creates an image for this test that declares the volume `/imgvol`. Each new volume at `/imgvol` or `/anonymous`
+    /// gets a file that identifies the test.
     pub fn image(&self) -> String {
         let image = self.host.project.clone();
-        let made = self.host.name("image");
+        let container = self.host.name("image");
         let script =
             format!("mkdir /imgvol /anonymous && touch /imgvol/{image} /anonymous/{image}");
         docker(&[
             "run",
             "--name",
-            &made,
+            &container,
             "--label",
             &self.host.mark(),
             "--network=none",
@@ -119,25 +119,25 @@ impl Stack {
             "-c",
             &script,
         ]);
-        docker(&["commit", "--change", "VOLUME /imgvol", &made, &image]);
-        docker(&["rm", "-f", &made]);
+        docker(&["commit", "--change", "VOLUME /imgvol", &container, &image]);
+        docker(&["rm", "-f", &container]);
         image
     }
 
-    /// `compose up -d`; gives what it said.
+    /// Runs `compose up -d`. Returns its messages.
     pub fn up(&self) -> String {
         self.compose(&["up", "-d"])
     }
 
-    /// Any other command of compose; gives what it said.
+    /// Runs a Compose command. Returns its messages.
     pub fn compose(&self, arguments: &[&str]) -> String {
         let project = &self.host.project;
-        let said = self.compose.run(&self.dir(), project, arguments);
+        let messages = self.compose.run(&self.dir(), project, arguments);
         self.containers();
-        said
+        messages
     }
 
-    /// The text of a file in a volume; what went wrong where there is none, or the volume is gone.
+    /// The content of a file in a volume. The error is the message of `docker`.
     pub fn in_volume(&self, volume: &str, file: &str) -> Result<String, String> {
         let (mark, file) = (self.host.mark(), format!("/volume/{file}"));
         let mount = format!("type=volume,source={volume},target=/volume,volume-nocopy");
@@ -152,28 +152,28 @@ impl Stack {
         }
     }
 
-    /// The volumes that were made for containers of this test's [`Self::image`], whether or not a container
-    /// mounts them: those with the image's file in them.
-    pub fn volumes_made(&self) -> Vec<String> {
-        let nobodys = lines(&["volume", "ls", "-q", "--filter", "dangling=true"]);
-        let mut made: Vec<_> = nobodys
+    /// The volumes that were created for containers of this test's [`Self::image`], mounted or not. The file of the
+    /// image identifies them.
+    pub fn created_volumes(&self) -> Vec<String> {
+        let unused = lines(&["volume", "ls", "-q", "--filter", "dangling=true"]);
+        let mut created: Vec<_> = unused
             .into_iter()
-            .filter(|volume| volume.len() == 64 && self.is_made(volume))
+            .filter(|volume| volume.len() == 64 && self.is_of_image(volume))
             .collect();
         let mounted = self.containers();
         let mounts = mounted
             .values()
             .flat_map(|container| container["Mounts"].as_array().unwrap());
-        made.extend(mounts.filter_map(|mount| mount["Name"].as_str().map(str::to_owned)));
-        made.sort();
-        made
+        created.extend(mounts.filter_map(|mount| mount["Name"].as_str().map(str::to_owned)));
+        created.sort();
+        created
     }
 
-    fn is_made(&self, volume: &str) -> bool {
+    fn is_of_image(&self, volume: &str) -> bool {
         let file = &self.host.project;
-        // Where it can be looked at from outside: in use by a container, another test could not remove it.
-        let place = lines(&["volume", "inspect", "--format", "{{.Mountpoint}}", volume]);
-        match place.first().map(fs::read_dir) {
+        // Prefers the mount point: while a container uses the volume, another test cannot remove it.
+        let mount_point = lines(&["volume", "inspect", "--format", "{{.Mountpoint}}", volume]);
+        match mount_point.first().map(fs::read_dir) {
             Some(Ok(mut entries)) => {
                 entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() == file.as_str()))
             }
@@ -184,7 +184,7 @@ impl Stack {
         }
     }
 
-    /// What the engine says of the stack's containers, by name.
+    /// The inspect JSON of the stack's containers, by name.
     pub fn containers(&self) -> BTreeMap<String, Value> {
         let ids = self.ids();
         let found = inspect("container", &ids);
@@ -200,12 +200,12 @@ impl Stack {
         containers
     }
 
-    /// The full ids of the stack's containers.
+    /// The full IDs of the stack's containers.
     pub fn ids(&self) -> Vec<String> {
         lines(&["ps", "-aq", "--no-trunc", "--filter", &self.label()])
     }
 
-    /// What the engine says of the stack's networks.
+    /// The inspect JSON of the stack's networks.
     pub fn networks(&self) -> Vec<Value> {
         let ids = lines(&["network", "ls", "-q", "--filter", &self.label()]);
         let mut networks = inspect("network", &ids);
@@ -218,7 +218,7 @@ impl Stack {
         self.host.name(&format!("{service}-1"))
     }
 
-    /// Removes all of the stack's containers, as no compose program would: their networks stay.
+    /// Removes all containers of the stack, but not their networks.
     pub fn remove_all(&self) {
         let ids = self.ids();
         let ids = ids.iter().map(String::as_str);
@@ -226,7 +226,7 @@ impl Stack {
         assert!(self.ids().is_empty());
     }
 
-    /// Removes its networks, too.
+    /// Removes all networks of the stack.
     pub fn remove_networks(&self) {
         for network in self.networks() {
             docker(&["network", "rm", network["Id"].as_str().unwrap()]);
@@ -248,7 +248,7 @@ impl Stack {
         }
         command
             .args(arguments)
-            // The user's own settings.
+            // Hides the settings file of the user.
             .env("XDG_CONFIG_HOME", self.home.path())
             .env("STACKMGR_API_KEY", KEY)
             .env("STACKLIFT_BASE_URL", self.rehearsal.base_url())
@@ -265,7 +265,7 @@ impl Stack {
         Run::of(&mut self.command(arguments))
     }
 
-    /// Migrates the stack: a snapshot, then its containers go and the embedded manager has a record.
+    /// Migrates the stack: takes a snapshot, removes the containers and creates the stack in the embedded Portainer.
     #[track_caller]
     pub fn migrate(&self) -> Run {
         let run = self.run(&[&self.host.project]).code(0);
@@ -273,7 +273,7 @@ impl Stack {
         run
     }
 
-    /// Restores the stack, which must succeed.
+    /// Restores the stack. It must succeed.
     #[track_caller]
     pub fn restore(&self) -> Run {
         let run = self.run(&["restore", &self.host.project]).code(0);
@@ -321,44 +321,47 @@ impl Drop for Stack {
 }
 
 impl Run {
-    /// Runs a command and takes what it prints.
+    /// Runs a command and collects its output.
     pub fn of(command: &mut Command) -> Self {
         let output = command.output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let run = Self {
             code: output.status.code(),
-            said: text(&output.stdout) + &text(&output.stderr),
+            output: text(&output.stdout) + &text(&output.stderr),
         };
-        assert!(!run.said.contains(KEY), "the key shows: {run:#?}");
-        assert!(!run.said.contains("panicked"), "{run:#?}");
+        assert!(
+            !run.output.contains(KEY),
+            "the output shows the API key: {run:#?}"
+        );
+        assert!(!run.output.contains("panicked"), "{run:#?}");
         run
     }
 
     /// Asserts the exit code.
     #[track_caller]
     pub fn code(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "{}", self.said);
+        assert_eq!(self.code, Some(code), "{}", self.output);
         self
     }
 
-    /// Asserts that it says all of `words`.
+    /// Asserts that the output contains all of `words`.
     #[track_caller]
     pub fn says(self, words: &[&str]) -> Self {
         for word in words {
-            assert!(self.said.contains(word), "no {word:?} in {}", self.said);
+            assert!(self.output.contains(word), "no {word:?} in {}", self.output);
         }
         self
     }
 
-    /// Asserts that it does not say `word`.
+    /// Asserts that the output does not contain `word`.
     #[track_caller]
     pub fn hides(self, word: &str) -> Self {
-        assert!(!self.said.contains(word), "{word:?} in {}", self.said);
+        assert!(!self.output.contains(word), "{word:?} in {}", self.output);
         self
     }
 }
 
-/// What the engine says of things, in the order they are named.
+/// The inspect JSON of the named objects, in the same order.
 pub fn inspect(kind: &str, names: &[String]) -> Vec<Value> {
     if names.is_empty() {
         return Vec::new();
@@ -368,20 +371,20 @@ pub fn inspect(kind: &str, names: &[String]) -> Vec<Value> {
     serde_json::from_str(&docker(&arguments)).unwrap()
 }
 
-/// The lines that `docker` prints; none where it fails.
+/// The lines that `docker` prints; none if it fails.
 pub fn lines(arguments: &[&str]) -> Vec<String> {
     let output = attempt(arguments).map(|output| output.stdout);
     let text = String::from_utf8(output.unwrap_or_default()).unwrap();
     text.lines().map(str::to_owned).collect()
 }
 
-/// What lies in a folder; nothing where there is none.
+/// The entries of a directory; none if it does not exist.
 pub fn files_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// The first three numbers of a subnet that no other test of this run has.
+/// The first three numbers of a subnet that no other test of this run uses.
 fn subnet() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("10.214.{}", COUNT.fetch_add(1, Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! Killed at each request, a run is finished by the next restore.
+//! Kills a run at each request. The next restore must finish its work.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use super::{
     sameness::{assert_same, assert_same_networks},
 };
 
-/// Two networks, an image volume, an anonymous one, a shared network and a job.
+/// Two networks, a volume of the image, an anonymous volume, a shared network and a job.
 const STACK: &str = "services:
   db:
     image: $PROJECT
@@ -35,7 +35,7 @@ networks:
   two: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
 ";
 
-/// What there was before, and what there must be after.
+/// The stack, and its state before the run, which must be its state after the restore.
 struct Killed {
     stack: Stack,
     containers: BTreeMap<String, Value>,
@@ -44,8 +44,8 @@ struct Killed {
 }
 
 impl Killed {
-    fn find() -> Option<Self> {
-        let stack = Stack::find()?;
+    fn new() -> Self {
+        let stack = Stack::new();
         stack.image();
         stack.write(STACK);
         stack.up();
@@ -53,15 +53,15 @@ impl Killed {
             "db",
             "echo imgvol > /imgvol/file; echo anonymous > /anonymous/file",
         );
-        Some(Self {
+        Self {
             containers: stack.containers(),
             networks: stack.networks(),
-            volumes: stack.volumes_made(),
+            volumes: stack.created_volumes(),
             stack,
-        })
+        }
     }
 
-    /// Runs with `-v` and kills after the given number of requests. Gives the requests.
+    /// Runs with `-v` and kills the run after this number of requests. Returns the requests.
     fn run_and_kill(&self, arguments: &[&str], after: usize) -> Vec<String> {
         let mut command = self.stack.command(arguments);
         let mut child = command
@@ -93,39 +93,40 @@ impl Killed {
             stack.sh("db", "cat /imgvol/file /anonymous/file"),
             "imgvol\nanonymous"
         );
-        assert_eq!(stack.volumes_made(), self.volumes);
+        assert_eq!(stack.created_volumes(), self.volumes);
         let records = stack.rehearsal.world(|world| world.records.clone());
         let texts: Vec<_> = records.values().map(|one| one.text.as_str()).collect();
         assert_eq!(texts, Vec::from_iter(record));
-        // Nothing by another name either.
+        // No other container exists, whatever its name.
         let image = format!("ancestor={}", stack.host.project);
         assert_eq!(lines(&["ps", "-aq", "--filter", &image]).len(), 2);
     }
 }
 
-/// How many requests to kill after: before and after each that changes something.
-fn places(requests: &[String]) -> Vec<usize> {
-    let writes = |place: usize| {
-        let request = requests.get(place).map_or("", String::as_str);
+/// The numbers of requests to kill a run after: before and after each request that changes something.
+fn kill_points(requests: &[String]) -> Vec<usize> {
+    let writes = |index: usize| {
+        let request = requests.get(index).map_or("", String::as_str);
         ["POST ", "PUT ", "DELETE "]
             .iter()
             .any(|method| request.contains(method))
     };
-    let places: Vec<_> = (1..requests.len())
+    let points: Vec<_> = (1..requests.len())
         .filter(|&after| writes(after - 1) || writes(after))
         .collect();
-    assert!(places.len() > 4, "{requests:#?}");
-    places
+    assert!(points.len() > 4, "{requests:#?}");
+    points
 }
 
 #[test]
-fn a_restore_killed_anywhere_is_finished_by_the_next() {
-    let Some(killed) = Killed::find() else { return };
+#[ignore = "needs a container engine: run scripts/test"]
+fn a_killed_restore_is_finished_by_the_next() {
+    let killed = Killed::new();
     let stack = &killed.stack;
     let name = stack.host.project.as_str();
     stack.migrate();
-    // The same broken start for each: no container, no network, a record that came since.
-    let breaking = || {
+    // Each restore starts without containers and networks, and with a new Portainer stack.
+    let break_stack = || {
         let ids = stack.ids();
         if !ids.is_empty() {
             stack.remove_all();
@@ -137,11 +138,11 @@ fn a_restore_killed_anywhere_is_finished_by_the_next() {
             }
         });
     };
-    breaking();
+    break_stack();
     let all = killed.run_and_kill(&["restore", name], usize::MAX);
     killed.assert_restored(None);
-    for after in places(&all) {
-        breaking();
+    for after in kill_points(&all) {
+        break_stack();
         let seen = killed.run_and_kill(&["restore", name], after);
         let last = seen.last().map_or("", String::as_str);
         println!("killed after {after} of {}: {last}", all.len());
@@ -151,8 +152,9 @@ fn a_restore_killed_anywhere_is_finished_by_the_next() {
 }
 
 #[test]
-fn a_restore_killed_again_and_again_comes_to_its_end() {
-    let Some(killed) = Killed::find() else { return };
+#[ignore = "needs a container engine: run scripts/test"]
+fn a_restore_that_is_killed_repeatedly_finishes() {
+    let killed = Killed::new();
     let stack = &killed.stack;
     let name = stack.host.project.as_str();
     stack.migrate();
@@ -162,17 +164,18 @@ fn a_restore_killed_again_and_again_comes_to_its_end() {
         if seen.len() < after {
             break;
         }
-        assert!(after < 500, "it never ends: {seen:#?}");
+        assert!(after < 500, "the restore does not finish: {seen:#?}");
     }
     killed.assert_restored(None);
 }
 
 #[test]
-fn a_migration_killed_anywhere_is_undone_by_a_restore() {
-    let Some(killed) = Killed::find() else { return };
+#[ignore = "needs a container engine: run scripts/test"]
+fn a_killed_migration_is_rolled_back_by_a_restore() {
+    let killed = Killed::new();
     let stack = &killed.stack;
     let name = stack.host.project.as_str();
-    // Its deletion is undone, too.
+    // The restore must recreate the deleted Portainer stack, too.
     stack
         .rehearsal
         .world(|world| world.add_record(name, 1, RECORD));
@@ -180,7 +183,7 @@ fn a_migration_killed_anywhere_is_undone_by_a_restore() {
     assert!(stack.ids().is_empty(), "{all:#?}");
     stack.restore();
     killed.assert_restored(Some(RECORD));
-    for after in places(&all) {
+    for after in kill_points(&all) {
         let snapshots = stack.snapshots();
         let ids = stack.ids();
         killed.run_and_kill(&["migrate", name], after);

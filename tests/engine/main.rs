@@ -1,4 +1,6 @@
-//! Snapshot and restore by the real binary, of stacks that real compose started on a real engine.
+//! Snapshot and restore with the real binary, of stacks that the real Compose started on a real engine.
+//!
+//! The tests are ignored by default. `scripts/test` runs them, and starts an engine if none is running.
 
 mod again;
 mod bench;

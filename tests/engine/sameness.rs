@@ -1,10 +1,11 @@
-//! Whether what came back is what was there: everything the engine says, but for what cannot be the same.
+//! Compares restored containers and networks with the original ones: their whole inspect JSON, without the values
+//! that cannot be equal.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// Asserts that the same containers are there, and that each is the same.
+/// Asserts that the same containers exist and that each is unchanged.
 #[track_caller]
 pub fn assert_same(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) {
     let names =
@@ -21,7 +22,7 @@ pub fn assert_same(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Va
     }
 }
 
-/// Asserts that the same networks are there, and that each is the same.
+/// Asserts that the same networks exist and that each is unchanged.
 #[track_caller]
 pub fn assert_same_networks(before: &[Value], after: &[Value]) {
     let comparable = |networks: &[Value]| {
@@ -35,7 +36,7 @@ pub fn assert_same_networks(before: &[Value], after: &[Value]) {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// The ids, by name.
+/// The IDs, by name.
 pub fn ids(containers: &BTreeMap<String, Value>) -> BTreeMap<&str, &str> {
     let id = |container: &'_ Value| container["Id"].as_str().unwrap_or_default().len();
     assert!(containers.values().all(|container| id(container) == 64));
@@ -51,13 +52,13 @@ fn comparable_all(containers: &BTreeMap<String, Value>) -> BTreeMap<String, Valu
         .iter()
         .map(|(name, container)| {
             let mut text = comparable(container.clone()).to_string();
-            // A container that another one shares with is named by its id.
+            // A container that shares with another one names it by its ID.
             for (name, id) in &ids {
                 text = text.replace(id, &format!("<the id of {name}>"));
                 text = text.replace(&id[..12], &format!("<the short id of {name}>"));
             }
             let mut container: Value = serde_json::from_str(&text).unwrap();
-            // The short id is one from the first start on, and in no order among the others.
+            // From the first start on, the names include the short ID. They are not sorted.
             for endpoint in endpoints(&mut container) {
                 for names in ["Aliases", "DNSNames"] {
                     if let Some(names) = endpoint[names].as_array_mut() {
@@ -71,8 +72,8 @@ fn comparable_all(containers: &BTreeMap<String, Value>) -> BTreeMap<String, Valu
         .collect()
 }
 
-/// Leaves out times, the places of the engine's own files, addresses and ports that the engine chose, and
-/// makes the two ways to mount a volume look the same.
+/// Removes times, paths of the engine's own files, and addresses and ports that the engine chose. Makes the two ways to
+/// mount a volume equal.
 fn comparable(mut container: Value) -> Value {
     remove(
         &mut container,
@@ -83,7 +84,7 @@ fn comparable(mut container: Value) -> Value {
     }
     comparable_state(&mut container["State"]);
     let network = &mut container["NetworkSettings"];
-    // The bridge's own, all of them the engine's choice.
+    // The values of the default bridge, which the engine chooses.
     remove(
         network,
         &[
@@ -99,7 +100,7 @@ fn comparable(mut container: Value) -> Value {
         if endpoint["IPAMConfig"]["IPv4Address"].is_null() {
             remove(endpoint, &["IPAddress"]);
         }
-        // An empty configuration is none.
+        // An empty configuration equals a missing one.
         if endpoint["IPAMConfig"] == json!({}) {
             endpoint["IPAMConfig"] = Value::Null;
         }
@@ -112,13 +113,13 @@ fn comparable(mut container: Value) -> Value {
         }
     }
     sort(&mut container["Mounts"]);
-    // SELinux's, which the engine sets by itself where a volume is named (compose's own carry-over, too).
+    // The mode for SELinux, which the engine sets for a mount with a named volume.
     for mount in container["Mounts"].as_array_mut().unwrap() {
         if mount["Type"] == "volume" && mount["Mode"] == "z" {
             mount["Mode"] = json!("");
         }
     }
-    // Volumes that only the engine named are mounted by that name: what is mounted is in `Mounts`.
+    // A restored container mounts anonymous volumes by name. `Mounts` shows which volumes are mounted.
     let volumes: Vec<Value> = container["Mounts"]
         .as_array()
         .unwrap()
@@ -142,8 +143,8 @@ fn endpoints(container: &mut Value) -> impl Iterator<Item = &mut Value> {
         .flat_map(|networks| networks.values_mut())
 }
 
-/// What runs must run as it did; of what does not run only that it does not: a job that had ended is not
-/// run again to have it end the same.
+/// A running container must be running in the same way. Of a stopped one only that is compared: the restore does not
+/// rerun a finished job to get the same exit code.
 fn comparable_state(state: &mut Value) {
     if state["Running"] == false {
         *state = json!("not running");
@@ -169,23 +170,23 @@ fn sort(list: &mut Value) {
     }
 }
 
-/// The places where two values differ.
-fn differences(place: &str, before: &Value, after: &Value) -> Vec<String> {
+/// The paths at which two values differ.
+fn differences(path: &str, before: &Value, after: &Value) -> Vec<String> {
     match (before, after) {
         (Value::Object(one), Value::Object(other)) => {
             let added = other.keys().filter(|key| !one.contains_key(*key));
             one.keys()
                 .chain(added)
-                .flat_map(|key| differences(&format!("{place}/{key}"), &before[key], &after[key]))
+                .flat_map(|key| differences(&format!("{path}/{key}"), &before[key], &after[key]))
                 .collect()
         }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => one
             .iter()
             .zip(other)
             .enumerate()
-            .flat_map(|(at, (one, other))| differences(&format!("{place}/{at}"), one, other))
+            .flat_map(|(at, (one, other))| differences(&format!("{path}/{at}"), one, other))
             .collect(),
         _ if before == after => Vec::new(),
-        _ => vec![format!("  {place}: {before} became {after}")],
+        _ => vec![format!("  {path}: {before} became {after}")],
     }
 }

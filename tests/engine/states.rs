@@ -1,4 +1,4 @@
-//! What did not run, and what shares with others.
+//! Restores stopped containers, and containers that share resources with others.
 
 use super::{
     bench::Stack,
@@ -47,8 +47,9 @@ volumes:
 ";
 
 #[test]
-fn what_did_not_run_does_not_run_and_jobs_are_not_run_again() {
-    let Some(stack) = Stack::find() else { return };
+#[ignore = "needs a container engine: run scripts/test"]
+fn stopped_containers_stay_stopped_and_jobs_are_not_rerun() {
+    let stack = Stack::new();
     stack.write(STATES);
     stack.up();
     stack.compose(&["create", "created"]);
@@ -65,19 +66,20 @@ fn what_did_not_run_does_not_run_and_jobs_are_not_run_again() {
     let data = stack.host.project.clone() + "_data";
     assert_eq!(stack.in_volume(&data, "log").unwrap(), "ran");
 
-    // `up` starts what has ended and what is stopped, as it always does (N08); it makes none anew.
+    // `up` starts exited and stopped containers as always (N08), but recreates none.
     docker(&["unpause", &stack.name("paused")]);
-    let said = stack.up();
+    let output = stack.up();
     assert!(
-        !said.contains("Recreate") && !said.contains("Created"),
-        "{said}"
+        !output.contains("Recreate") && !output.contains("Created"),
+        "{output}"
     );
     assert_eq!(ids(&stack.containers()), ids(&after));
 }
 
 #[test]
-fn a_state_that_has_changed_since_is_brought_back() {
-    let Some(stack) = Stack::find() else { return };
+#[ignore = "needs a container engine: run scripts/test"]
+fn a_changed_state_is_restored() {
+    let stack = Stack::new();
     stack.write(STATES);
     stack.up();
     stack.compose(&["create", "created"]);
@@ -138,12 +140,12 @@ volumes:
   data: {}
 "#;
 
-/// Compose puts the id of the container that another one shares with into the other's configuration hash,
-/// and the engine chooses the id of a new container: the hash that the label of `torrent` holds is one of
-/// an id that is gone for good. So the first `up` after a restore makes exactly these anew, once.
+/// The configuration hash of a container includes the ID of the container that it shares with, and the engine chooses
+/// the ID of a new container. So the first `up` after a restore recreates the sharing containers once.
 #[test]
-fn what_shares_with_another_container_shares_with_the_one_that_came_back() {
-    let Some(stack) = Stack::find() else { return };
+#[ignore = "needs a container engine: run scripts/test"]
+fn sharing_containers_share_with_the_restored_container() {
+    let stack = Stack::new();
     stack.image();
     stack.write(SHARED);
     stack.up();
@@ -169,19 +171,19 @@ fn what_shares_with_another_container_shares_with_the_one_that_came_back() {
     );
     assert_eq!(stack.sh("torrent", "cat /anonymous/file"), "torrent");
 
-    let said = stack.up();
+    let output = stack.up();
     let up = stack.containers();
     let (vpn, after, up) = (stack.name("vpn"), ids(&after), ids(&up));
-    assert!(said.contains(&format!("{vpn}  Running")), "{said}");
+    assert!(output.contains(&format!("{vpn}  Running")), "{output}");
     assert_eq!(after[vpn.as_str()], up[vpn.as_str()]);
     for name in ["torrent", "inspector", "backup", "chain"] {
         let name = stack.name(name);
-        assert!(said.contains(&format!("{name}  Recreated")), "{said}");
+        assert!(output.contains(&format!("{name}  Recreated")), "{output}");
     }
     assert_eq!(stack.sh("torrent", "cat /anonymous/file"), "torrent");
-    let said = stack.up();
+    let output = stack.up();
     assert!(
-        !said.contains("Recreate") && !said.contains("Started"),
-        "{said}"
+        !output.contains("Recreate") && !output.contains("Started"),
+        "{output}"
     );
 }

@@ -279,11 +279,15 @@ fn socket(path: &Path, bytes: Option<&'static [u8]>) {
 fn engine_sockets_that_are_none() {
     let page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 17\r\n\r\n<html>\x1b[2J</html>";
     let answers: [(&str, Option<&'static [u8]>, &str); 6] = [
-        ("page", Some(page), "is it a container engine?"),
+        (
+            "page",
+            Some(page),
+            "is this the socket of a container engine?",
+        ),
         (
             "noise",
             Some(b"\x00\xff\x1b[31m\r\n\r\n"),
-            "does not answer in HTTP",
+            "invalid HTTP response from the engine",
         ),
         ("closes", Some(b""), "cannot reach the engine"),
         (
@@ -296,7 +300,7 @@ fn engine_sockets_that_are_none() {
             Some(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{"),
             "engine",
         ),
-        ("hangs", None, "no answer from the engine"),
+        ("hangs", None, "no response from the engine"),
     ];
     let bench = started();
     for (name, bytes, _) in answers {

@@ -134,7 +134,7 @@ fn a_container_that_refuses_its_removal_stops_the_run() {
         let run = bench.run(&["web"]).code(1);
         assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
         drop(run.says(&[
-            "1 of 2 are left: web-a-1",
+            "not removed: web-a-1 (1 of 2)",
             "device or resource busy",
             "state: 1 of 2 containers removed; the stack is not created",
         ]));

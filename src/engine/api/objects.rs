@@ -1,4 +1,4 @@
-//! The questions about what a project consists of.
+//! Reads the objects of a project.
 
 use std::sync::OnceLock;
 
@@ -6,25 +6,30 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Api, at_once, label_filter, percent_encoded, wire};
-use crate::engine::{
-    objects::{Changes, Kind, wire_changes},
-    printable,
+use super::{Api, in_parallel, label_filter, percent_encoded, wire};
+use crate::{
+    engine::objects::{ObjectKind, wire_changes},
+    model::Changes,
+    text::{excerpt, printable},
 };
 
 impl Api {
-    /// What the engine says of `names`; those that are not there are left out.
-    pub(in crate::engine) fn inspect(&self, kind: Kind, names: &[String]) -> Result<Vec<Value>> {
+    /// The inspect JSON of the objects with these names or IDs. Objects that do not exist are left out.
+    pub(in crate::engine) fn inspect(
+        &self,
+        kind: ObjectKind,
+        names: &[String],
+    ) -> Result<Vec<Value>> {
         self.version()?;
         let failed = OnceLock::new();
-        let found = at_once(names, |name| {
+        let found = in_parallel(names, |name| {
             if failed.get().is_some() {
                 return None;
             }
             self.find::<Value>(&path_of(kind, name))
                 .with_context(|| format!("{kind} {}", printable(name)))
                 .unwrap_or_else(|error| {
-                    // Only the first counts.
+                    // Only the first failure is reported.
                     failed.set(error).ok();
                     None
                 })
@@ -35,7 +40,7 @@ impl Api {
         }
     }
 
-    /// The ids of the networks with the label of `project`, as far as the engine's filter tells.
+    /// The IDs of the networks with the label of `project`, according to the engine's filter.
     pub(in crate::engine) fn networks(&self, project: &str) -> Result<Vec<String>> {
         let filter = label_filter(&self.label, project)?;
         let listed: Option<Vec<wire::Network>> = self.get(&format!("/networks?{filter}"))?;
@@ -43,18 +48,18 @@ impl Api {
         Ok(listed.map(|found| found.id).collect())
     }
 
-    /// The names of the volumes with the label of `project`, as far as the engine's filter tells.
+    /// The names of the volumes with the label of `project`, according to the engine's filter.
     pub(in crate::engine) fn volumes(&self, project: &str) -> Result<Vec<String>> {
         let filter = label_filter(&self.label, project)?;
         let listed: wire::Volumes = self.get(&format!("/volumes?{filter}"))?;
         if !listed.warnings.is_empty() {
             let warnings = listed.warnings.join("; ");
-            bail!("the engine does not see all: {}", printable(&warnings));
+            bail!("the engine's list is incomplete: {}", excerpt(&warnings));
         }
         Ok(listed.volumes.into_iter().map(|found| found.name).collect())
     }
 
-    /// What differs between the layer of `container` and its image.
+    /// The files that differ between the writable layer of `container` and its image.
     pub(in crate::engine) fn changes(&self, container: &str) -> Result<Changes> {
         #[derive(Deserialize)]
         struct Listed(#[serde(deserialize_with = "wire_changes")] Changes);
@@ -65,11 +70,11 @@ impl Api {
     }
 }
 
-/// Where the engine tells of it.
-pub(super) fn path_of(kind: Kind, name: &str) -> String {
+/// The path to inspect the object.
+pub(super) fn path_of(kind: ObjectKind, name: &str) -> String {
     let name = percent_encoded(name);
     match kind {
-        Kind::Container | Kind::Image => format!("/{kind}s/{name}/json"),
-        Kind::Network | Kind::Volume => format!("/{kind}s/{name}"),
+        ObjectKind::Container | ObjectKind::Image => format!("/{kind}s/{name}/json"),
+        ObjectKind::Network | ObjectKind::Volume => format!("/{kind}s/{name}"),
     }
 }

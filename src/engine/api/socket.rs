@@ -1,6 +1,6 @@
 //! HTTP over a unix socket for `ureq`.
 //!
-//! Rests on `ureq::unversioned`, hence the exact version in Cargo.toml; nothing else touches it.
+//! Uses `ureq::unversioned`, so Cargo.toml pins the exact version of `ureq`.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -20,7 +20,7 @@ use ureq::{
     },
 };
 
-/// Connects to one socket, whatever the URI says.
+/// Connects to one socket and ignores the URI.
 #[derive(Debug)]
 pub(super) struct UnixConnector {
     pub(super) path: PathBuf,
@@ -35,14 +35,15 @@ impl Connector for UnixConnector {
         _: Option<()>,
     ) -> Result<Option<Self::Out>, Error> {
         let limit = details.timeout.not_zero().map(|limit| *limit);
-        let stream = connect(&self.path, limit).map_err(|error| in_time(error, details.timeout))?;
+        let stream =
+            connect(&self.path, limit).map_err(|error| io_error(error, details.timeout))?;
         let config = details.config;
         let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
         Ok(Some(UnixTransport { stream, buffers }))
     }
 }
 
-/// As `UnixStream::connect`, but a listener that accepts nobody does not hold it for ever.
+/// Like `UnixStream::connect`, but with a time limit: a listener that accepts nobody would block it.
 fn connect(path: &Path, limit: Option<Duration>) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
     let socket = net::socket_with(
@@ -51,13 +52,13 @@ fn connect(path: &Path, limit: Option<Duration>) -> io::Result<UnixStream> {
         SocketFlags::CLOEXEC,
         None,
     )?;
-    // On Linux the limit for sending bounds connecting too.
+    // On Linux the send timeout also limits connecting.
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, limit)?;
     net::connect(&socket, &address)?;
     Ok(UnixStream::from(socket))
 }
 
-/// One connection.
+/// A connection to the socket.
 #[derive(Debug)]
 pub(super) struct UnixTransport {
     stream: UnixStream,
@@ -76,7 +77,7 @@ impl Transport for UnixTransport {
         let output = &self.buffers.output()[..amount];
         self.stream
             .write_all(output)
-            .map_err(|error| in_time(error, timeout))
+            .map_err(|error| io_error(error, timeout))
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
@@ -86,7 +87,7 @@ impl Transport for UnixTransport {
         let amount = loop {
             match self.stream.read(self.buffers.input_append_buf()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => break other.map_err(|error| in_time(error, timeout))?,
+                other => break other.map_err(|error| io_error(error, timeout))?,
             }
         };
         self.buffers.input_appended(amount);
@@ -94,7 +95,7 @@ impl Transport for UnixTransport {
     }
 
     fn is_open(&mut self) -> bool {
-        // Nothing is due on an idle connection: bytes or an end mean that it is of no more use.
+        // The engine sends nothing on an idle connection: bytes or an end of file mean that it cannot be reused.
         let idle = self.stream.set_nonblocking(true).is_ok()
             && matches!(self.stream.read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock);
         idle && self.stream.set_nonblocking(false).is_ok()
@@ -108,20 +109,20 @@ fn remaining(timeout: NextTimeout) -> Result<NextTimeout, Error> {
     Ok(timeout)
 }
 
-fn in_time(error: io::Error, timeout: NextTimeout) -> Error {
+fn io_error(error: io::Error, timeout: NextTimeout) -> Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Error::Timeout(timeout.reason),
         _ => error.into(),
     }
 }
 
-/// Resolves nothing: the socket's path is the address.
+/// Resolves nothing: the path of the socket is the address.
 #[derive(Debug)]
 pub(super) struct NoResolver;
 
 impl Resolver for NoResolver {
     fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
-        // `ureq` wants at least one.
+        // `ureq` requires at least one address.
         let mut addresses = self.empty();
         addresses.push(([0, 0, 0, 0], 0).into());
         Ok(addresses)

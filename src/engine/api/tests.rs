@@ -1,3 +1,4 @@
+mod hostile;
 mod objects;
 mod restoring;
 
@@ -10,19 +11,20 @@ use std::{
 use tempfile::TempDir;
 
 use super::*;
-use crate::engine::{Choice, Engine, Surroundings};
+use crate::engine::{Choice, ClientConfig, Engine};
 
-/// What the engine in a test does about one request.
+/// What the fake engine does with a request.
 enum Reply {
-    Answer(u16, &'static str, String),
+    /// Responds with a status, an `Api-Version` header unless it is empty, and a body.
+    Respond(u16, &'static str, String),
     Hang,
 }
 
 fn json(status: u16, body: impl Into<String>) -> Reply {
-    Reply::Answer(status, "", body.into())
+    Reply::Respond(status, "", body.into())
 }
 
-/// An engine on a socket of its own; `answer` is given `METHOD path`.
+/// A fake engine on its own socket.
 struct Fake {
     folder: TempDir,
     requests: Arc<Mutex<Vec<String>>>,
@@ -32,7 +34,8 @@ struct Fake {
 }
 
 impl Fake {
-    fn new(answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+    /// Responds with `respond`, which receives `METHOD path`.
+    fn new(respond: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("sock")).unwrap();
         let fake = Self {
@@ -43,26 +46,26 @@ impl Fake {
         };
         let (requests, connections) = (Arc::clone(&fake.requests), Arc::clone(&fake.connections));
         let bodies = Arc::clone(&fake.bodies);
-        let answer = Arc::new(answer);
+        let respond = Arc::new(respond);
         thread::spawn(move || {
             for stream in listener.incoming() {
                 *lock(&connections) += 1;
-                let (answer, requests) = (Arc::clone(&answer), Arc::clone(&requests));
+                let (respond, requests) = (Arc::clone(&respond), Arc::clone(&requests));
                 let bodies = Arc::clone(&bodies);
-                thread::spawn(move || serve(&stream.unwrap(), &*answer, &requests, &bodies));
+                thread::spawn(move || serve(&stream.unwrap(), &*respond, &requests, &bodies));
             }
         });
         fake
     }
 
-    /// An engine of that version, which is not asked for it by `answer`.
+    /// An engine of this API version. `respond` does not receive the ping.
     fn speaking(
         version: &'static str,
-        answer: impl Fn(&str) -> Reply + Send + Sync + 'static,
+        respond: impl Fn(&str) -> Reply + Send + Sync + 'static,
     ) -> Self {
         Self::new(move |request| match request {
-            "GET /_ping" => Reply::Answer(200, version, "OK".to_owned()),
-            other => answer(other),
+            "GET /_ping" => Reply::Respond(200, version, "OK".to_owned()),
+            other => respond(other),
         })
     }
 
@@ -87,9 +90,9 @@ fn engine_on(socket: &std::path::Path, read: Duration, removal: Duration) -> Eng
     Engine::open(Options {
         tool: "docker".to_owned(),
         choice: Choice::Api,
-        surroundings: Surroundings {
+        client: ClientConfig {
             docker_host: Some(format!("unix://{}", socket.display())),
-            ..Surroundings::default()
+            ..ClientConfig::default()
         },
         read_timeout: read,
         connect_timeout: Duration::from_secs(5),
@@ -101,7 +104,7 @@ fn engine_on(socket: &std::path::Path, read: Duration, removal: Duration) -> Eng
 
 fn serve(
     mut stream: &UnixStream,
-    answer: &dyn Fn(&str) -> Reply,
+    respond: &dyn Fn(&str) -> Reply,
     requests: &Mutex<Vec<String>>,
     bodies: &Mutex<Vec<String>>,
 ) {
@@ -118,7 +121,7 @@ fn serve(
         assert_eq!(
             header("transfer-encoding: "),
             None,
-            "no engine takes it everywhere"
+            "not every engine accepts a chunked body"
         );
         if length > 0 {
             assert_eq!(header("content-type: "), Some("application/json"));
@@ -127,7 +130,7 @@ fn serve(
             lock(bodies).push(String::from_utf8(body).unwrap());
         }
         lock(requests).push(request.clone());
-        let Reply::Answer(status, version, body) = answer(&request) else {
+        let Reply::Respond(status, version, body) = respond(&request) else {
             thread::sleep(Duration::from_mins(1));
             return;
         };
@@ -139,8 +142,8 @@ fn serve(
             204 => String::new(),
             _ => format!("Content-Length: {}\r\n", body.len()),
         };
-        let answer = format!("HTTP/1.1 {status} Words\r\n{version}{length}\r\n{body}");
-        if stream.write_all(answer.as_bytes()).is_err() {
+        let response = format!("HTTP/1.1 {status} Reason\r\n{version}{length}\r\n{body}");
+        if stream.write_all(response.as_bytes()).is_err() {
             return;
         }
     }
@@ -157,27 +160,27 @@ fn container(id: &str) -> Container {
 const FILTER: &str = "filters=%7B%22label%22%3A%5B%22com.docker.compose.project%3Dweb%22%5D%7D";
 
 #[test]
-fn the_lower_version_is_spoken() {
-    for (theirs, spoken) in [
+fn requests_use_the_lower_version() {
+    for (newest, used) in [
         ("1.41", "1.41"),
         ("1.51", "1.51"),
         ("1.52", "1.51"),
         ("2.0", "1.51"),
     ] {
-        let fake = Fake::speaking(theirs, |_| json(200, "[]"));
+        let fake = Fake::speaking(newest, |_| json(200, "[]"));
         fake.engine().list("web").unwrap();
         assert_eq!(
             fake.requests(),
             [
                 "GET /_ping".to_owned(),
-                format!("GET /v{spoken}/containers/json?all=1&{FILTER}")
+                format!("GET /v{used}/containers/json?all=1&{FILTER}")
             ]
         );
     }
 }
 
 #[test]
-fn an_engine_that_refuses_old_clients_is_understood() {
+fn an_engine_that_rejects_old_versions_is_supported() {
     let fake = Fake::speaking("1.52", |request| {
         let minor = request
             .split_once("/v1.")
@@ -195,16 +198,16 @@ fn an_engine_that_refuses_old_clients_is_understood() {
 }
 
 #[test]
-fn an_engine_in_trouble_still_tells_its_version() {
+fn a_failing_engine_still_reports_its_version() {
     let fake = Fake::new(|request| match request {
-        "GET /_ping" => Reply::Answer(500, "1.41", "swarm is locked".to_owned()),
+        "GET /_ping" => Reply::Respond(500, "1.41", "swarm is locked".to_owned()),
         _ => json(200, "[]"),
     });
     assert_eq!(fake.engine().list("web").unwrap(), []);
 }
 
 #[test]
-fn one_connection_and_one_ping_serve_many_questions() {
+fn many_requests_share_one_connection_and_one_ping() {
     let fake = Fake::speaking("1.41", |_| json(200, "[]"));
     let engine = fake.engine();
     for _ in 0..5 {
@@ -215,7 +218,7 @@ fn one_connection_and_one_ping_serve_many_questions() {
 }
 
 #[test]
-fn null_and_absent_fields_are_empty_ones() {
+fn null_and_absent_fields_are_empty() {
     let fake = Fake::speaking("1.41", |_| {
         json(
             200,
@@ -233,14 +236,14 @@ fn null_and_absent_fields_are_empty_ones() {
         .into_iter()
         .map(|found| found.id)
         .collect();
-    // `c` and `d` are none of the project's, whatever the filter let through.
+    // `c` and `d` do not have the label of the project.
     assert_eq!(ids, ["a", "b"]);
     let fake = Fake::speaking("1.41", |_| json(200, "null"));
     assert_eq!(fake.engine().list("web").unwrap(), []);
 }
 
 #[test]
-fn an_image_whose_name_moved_on_is_named_as_it_was() {
+fn an_image_keeps_the_name_that_the_container_was_created_with() {
     let fake = Fake::speaking("1.41", |request| {
         if request.starts_with("GET /v1.41/containers/json") {
             return json(
@@ -263,7 +266,7 @@ fn an_image_whose_name_moved_on_is_named_as_it_was() {
 }
 
 #[test]
-fn a_container_already_gone_is_no_failure() {
+fn a_container_that_no_longer_exists_counts_as_removed() {
     let fake = Fake::speaking("1.41", |request| match request {
         "DELETE /v1.41/containers/a?force=1" => json(204, ""),
         _ => json(404, r#"{"message":"No such container: b"}"#),
@@ -284,18 +287,17 @@ fn a_container_already_gone_is_no_failure() {
 }
 
 #[test]
-fn a_removal_begun_by_another_is_waited_for() {
-    let looks = Mutex::new(0);
+fn the_removal_by_another_client_is_waited_for() {
+    let inspections = Mutex::new(0);
     let fake = Fake::speaking("1.41", move |request| {
         if request.starts_with("DELETE") {
-            return json(
-                409,
-                r#"{"message":"removal of container a is already in progress"}"#,
-            );
+            return json(409, r#"{"message":"any text"}"#);
         }
-        *lock(&looks) += 1;
-        match *lock(&looks) {
-            1 | 2 => json(200, "{}"),
+        *lock(&inspections) += 1;
+        match *lock(&inspections) {
+            // The engine kills it first.
+            1 => json(200, r#"{"State":{"Status":"running"}}"#),
+            2 => json(200, r#"{"State":{"Status":"removing"}}"#),
             _ => json(404, "{}"),
         }
     });
@@ -304,7 +306,22 @@ fn a_removal_begun_by_another_is_waited_for() {
 }
 
 #[test]
-fn a_removal_that_never_ends_is_not_waited_for_for_ever() {
+fn a_conflict_without_another_removal_is_an_error() {
+    let fake = Fake::speaking("1.41", move |request| {
+        if request.starts_with("DELETE") {
+            return json(409, r#"{"message":"it is already in progress"}"#);
+        }
+        json(200, r#"{"State":{"Status":"exited"}}"#)
+    });
+    let error = fake.engine().remove(&[container("a")]).unwrap_err();
+    assert_eq!(
+        Failure::details_of(&error),
+        Some("web-a: the engine returned 409: it is already in progress")
+    );
+}
+
+#[test]
+fn waiting_for_another_removal_has_a_time_limit() {
     let fake = Fake::speaking("1.41", |request| {
         if request.starts_with("DELETE") {
             return json(
@@ -312,23 +329,23 @@ fn a_removal_that_never_ends_is_not_waited_for_for_ever() {
                 r#"{"message":"removal of container a is already in progress"}"#,
             );
         }
-        json(200, "{}")
+        json(200, r#"{"State":{"Status":"removing"}}"#)
     });
     let engine = fake.engine_within(Duration::from_secs(30), Duration::from_millis(150));
     let error = engine.remove(&[container("a")]).unwrap_err();
     assert_eq!(
         Failure::details_of(&error),
-        Some("web-a: its removal, begun by another, has not ended")
+        Some("web-a: the engine returned 409: removal of container a is already in progress")
     );
 }
 
 #[test]
-fn what_could_not_be_removed_is_named_with_the_reason() {
+fn the_error_names_the_remaining_containers_with_the_reason() {
     let fake = Fake::speaking("1.41", |request| match request {
         "DELETE /v1.41/containers/b?force=1" => json(500, r#"{"message":"driver\u001b failed"}"#),
         "DELETE /v1.41/containers/c?force=1" => json(500, r#"{"message":"could not kill"}"#),
         "GET /v1.41/containers/b/json" => json(200, "{}"),
-        // It went all the same.
+        // It was removed despite the error.
         "GET /v1.41/containers/c/json" => json(404, "{}"),
         _ => json(204, ""),
     });
@@ -338,31 +355,31 @@ fn what_could_not_be_removed_is_named_with_the_reason() {
         .unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to remove the containers: 1 of 3 are left: web-b"
+        "failed to remove the containers: not removed: web-b (1 of 3)"
     );
     assert_eq!(
         Failure::details_of(&error),
-        Some("web-b: the engine answers 500: driver\\u{1b} failed")
+        Some("web-b: the engine returned 500: driver\\u{1b} failed")
     );
 }
 
 #[test]
-fn containers_are_removed_at_the_same_time() {
-    let going = Arc::new(std::sync::Barrier::new(AT_ONCE));
+fn containers_are_removed_in_parallel() {
+    let pending = Arc::new(std::sync::Barrier::new(MAX_CONCURRENT));
     let fake = Fake::speaking("1.41", move |_| {
-        // Passed only once as many requests are under way as may be.
-        going.wait();
+        // Opens when the maximum of concurrent requests is reached.
+        pending.wait();
         json(204, "")
     });
-    let containers: Vec<_> = (0..AT_ONCE * 2)
+    let containers: Vec<_> = (0..MAX_CONCURRENT * 2)
         .map(|at| container(&at.to_string()))
         .collect();
     fake.engine().remove(&containers).unwrap();
-    assert!(*lock(&fake.connections) <= AT_ONCE + 1);
+    assert!(*lock(&fake.connections) <= MAX_CONCURRENT + 1);
 }
 
 #[test]
-fn an_engine_that_hangs_is_given_up() {
+fn a_hanging_engine_times_out() {
     let fake = Fake::speaking("1.41", |_| Reply::Hang);
     let engine = fake.engine_within(Duration::from_millis(150), Duration::from_millis(150));
     let started = Instant::now();
@@ -373,14 +390,14 @@ fn an_engine_that_hangs_is_given_up() {
         .remove(&[container("a"), container("b")])
         .unwrap_err();
     assert!(
-        format!("{error:#}").contains("2 of 2 are left: web-a, web-b"),
+        format!("{error:#}").contains("not removed: web-a, web-b (2 of 2)"),
         "{error:#}"
     );
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
-fn a_listener_that_takes_no_connection_is_given_up() {
+fn a_listener_that_accepts_no_connection_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("sock");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -396,48 +413,45 @@ fn a_listener_that_takes_no_connection_is_given_up() {
 }
 
 #[test]
-fn what_is_no_engine_is_called_so() {
+fn a_listener_that_is_not_an_engine_is_reported() {
     let page = "<!DOCTYPE html><html>Welcome to nginx!</html>";
     let text_of = |fake: &Fake| format!("{:#}", fake.engine().id().unwrap_err());
     let text = text_of(&Fake::new(|_| json(200, "<html>")));
     assert!(
-        text.ends_with("answers GET /_ping with 200 and an HTML page"),
+        text.ends_with(" to GET /_ping: status 200 and an HTML page"),
         "{text}"
     );
     let text = text_of(&Fake::new(|_| json(200, "welcome")));
-    assert!(
-        text.ends_with("does not say which version of the Engine API it speaks"),
-        "{text}"
-    );
+    assert!(text.ends_with(" to GET /_ping: no API version"), "{text}");
     let text = text_of(&Fake::new(move |_| json(502, page)));
     assert!(
-        text.ends_with("answers GET /_ping with 502 and an HTML page"),
+        text.ends_with(" to GET /_ping: status 502 and an HTML page"),
         "{text}"
     );
     let text = text_of(&Fake::speaking("1.41", move |_| json(200, page)));
     assert!(
-        text.ends_with("with what no engine writes: it is an HTML page"),
+        text.ends_with(" to GET /v1.41/info: an HTML page"),
         "{text}"
     );
     let text = text_of(&Fake::speaking("1.41", |_| json(200, "\u{7}garbage")));
     assert!(
-        text.contains("with what no engine writes: ") && text.ends_with("\\u{7}garbage"),
+        text.contains(" to GET /v1.41/info: ") && text.ends_with("\\u{7}garbage"),
         "{text}"
     );
     let text = text_of(&Fake::speaking("1.41", |_| json(200, r#"{"ID":""}"#)));
-    assert!(text.ends_with("has none"), "{text}");
+    assert!(text.ends_with("has no ID"), "{text}");
 }
 
 #[test]
 fn a_redirect_is_not_followed() {
     let fake = Fake::speaking("1.41", |_| json(301, "moved"));
     let text = format!("{:#}", fake.engine().id().unwrap_err());
-    assert!(text.ends_with("the engine answers 301: moved"), "{text}");
+    assert!(text.ends_with("the engine returned 301: moved"), "{text}");
     assert_eq!(fake.requests().len(), 2);
 }
 
 #[test]
-fn a_socket_that_is_not_there_or_not_listened_on_is_named() {
+fn a_missing_socket_or_listener_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("sock");
     let limit = Duration::from_secs(5);
@@ -454,14 +468,14 @@ fn a_socket_that_is_not_there_or_not_listened_on_is_named() {
 }
 
 #[test]
-fn the_permission_that_is_missing_has_a_hint() {
+fn a_missing_permission_has_a_hint() {
     let fake = Fake::speaking("1.41", |_| json(200, "[]"));
     let error = Api::new(
         fake.folder.path().join("sock"),
         Options {
             tool: "docker".to_owned(),
             choice: Choice::Api,
-            surroundings: Surroundings::default(),
+            client: ClientConfig::default(),
             read_timeout: Duration::from_secs(1),
             connect_timeout: Duration::from_secs(1),
             removal_timeout: Duration::from_secs(1),
@@ -473,11 +487,11 @@ fn the_permission_that_is_missing_has_a_hint() {
         io::Error::from(io::ErrorKind::PermissionDenied).into(),
         Duration::from_secs(1),
     );
-    assert!(Failure::hint_of(&error).is_some_and(|hint| hint.starts_with("run it as root")));
+    assert!(Failure::hint_of(&error).is_some_and(|hint| hint.contains("as root")));
 }
 
 #[test]
-fn a_query_is_encoded() {
+fn reserved_characters_are_encoded() {
     assert_eq!(percent_encoded("a-Z_0.~"), "a-Z_0.~");
     assert_eq!(
         percent_encoded("{\"ü&=+ %\"}"),

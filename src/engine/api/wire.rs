@@ -1,4 +1,4 @@
-//! What the Engine API writes. Any field may be `null` or absent, as engines differ.
+//! The responses of the Engine API. Engines differ, so any field may be `null` or absent.
 
 use std::collections::BTreeMap;
 
@@ -36,14 +36,14 @@ struct Port {
     address: String,
     #[serde(rename = "PrivatePort")]
     inside: u16,
-    /// Absent where the port is only exposed.
+    /// Absent if the port is only exposed.
     #[serde(rename = "PublicPort", default)]
     outside: Option<u16>,
     #[serde(rename = "Type", default, deserialize_with = "nullable")]
     protocol: String,
 }
 
-/// What matters of `GET /containers/<id>/json`.
+/// The fields of `GET /containers/<id>/json` that are used.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Inspected {
@@ -56,7 +56,7 @@ pub(super) struct InspectedConfig {
     pub(super) image: String,
 }
 
-/// What matters of `GET /info`.
+/// The fields of `GET /info` that are used.
 #[derive(Deserialize)]
 pub(super) struct Info {
     #[serde(rename = "ID", default, deserialize_with = "nullable")]
@@ -70,13 +70,13 @@ pub(super) struct Network {
     pub(super) id: String,
 }
 
-/// What `GET /volumes` answers.
+/// The response to `GET /volumes`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Volumes {
     #[serde(default, deserialize_with = "nullable")]
     pub(super) volumes: Vec<Volume>,
-    /// Why the list is not whole.
+    /// Why the list is incomplete.
     #[serde(default, deserialize_with = "nullable")]
     pub(super) warnings: Vec<String>,
 }
@@ -87,14 +87,14 @@ pub(super) struct Volume {
     pub(super) name: String,
 }
 
-/// The answer to a creation.
+/// The response to a create request.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Created {
     pub(super) id: String,
 }
 
-/// The body of an error.
+/// The body of an error response.
 #[derive(Deserialize)]
 pub(super) struct Message {
     pub(super) message: String,

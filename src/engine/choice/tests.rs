@@ -8,19 +8,19 @@ fn native() -> Program {
     Program::Native("/usr/bin/docker".into())
 }
 
-fn socket(path: &str) -> Endpoint {
-    Endpoint::Socket {
+fn socket(path: &str) -> DockerHost {
+    DockerHost::Socket {
         path: path.into(),
-        by: "the default context".to_owned(),
+        source: "the default context".to_owned(),
     }
 }
 
-fn elsewhere() -> Endpoint {
-    Endpoint::Elsewhere("DOCKER_HOST is tcp://10.0.0.1:2375".to_owned())
+fn remote() -> DockerHost {
+    DockerHost::Other("DOCKER_HOST is tcp://10.0.0.1:2375".to_owned())
 }
 
 #[test]
-fn the_api_is_taken_only_where_it_is_certain() {
+fn auto_uses_the_api_only_if_it_reaches_the_same_engine() {
     let script = Program::Script("/usr/local/bin/docker".into());
     let alias = Program::Alias {
         path: "/snap/bin/docker".into(),
@@ -30,44 +30,49 @@ fn the_api_is_taken_only_where_it_is_certain() {
         path: "/usr/bin/docker".into(),
         why: "permission denied".to_owned(),
     };
-    let api = "the Engine API on /run/d.sock";
-    let command = "the `docker` command";
+    let api = Route::Api("/run/d.sock".into());
+    let command = Route::Command;
+    let tcp = "DOCKER_HOST is tcp://10.0.0.1:2375";
     #[rustfmt::skip]
     let table = [
-        (Choice::Auto, "docker", native(), socket("/run/d.sock"), format!("{api} (the default context)")),
-        (Choice::Auto, "docker", native(), elsewhere(), format!("{command} (DOCKER_HOST is tcp://10.0.0.1:2375)")),
-        (Choice::Auto, "docker", script.clone(), socket("/run/d.sock"), format!("{command} (/usr/local/bin/docker is not a native binary)")),
-        (Choice::Auto, "docker", alias, socket("/run/d.sock"), format!("{command} (/snap/bin/docker is a link to /usr/bin/snap)")),
-        (Choice::Auto, "docker", unreadable, socket("/run/d.sock"), format!("{command} (/usr/bin/docker cannot be looked into: permission denied)")),
-        (Choice::Auto, "docker", Program::Missing, socket("/run/d.sock"), format!("{command} (there is no `docker` on PATH to compare with)")),
-        (Choice::Auto, "podman", native(), socket("/run/d.sock"), "the `podman` command (the engine behind `podman` is not known)".to_owned()),
-        (Choice::Command, "docker", native(), socket("/run/d.sock"), format!("{command} (as asked for)")),
-        (Choice::Api, "docker", script, socket("/run/d.sock"), format!("{api} (as asked for, the default context)")),
-        (Choice::Api, "podman", Program::Missing, socket("/run/d.sock"), format!("{api} (as asked for, the default context)")),
-        (Choice::Api, "docker", native(), elsewhere(), "nothing (DOCKER_HOST is tcp://10.0.0.1:2375)".to_owned()),
+        (Choice::Auto, "docker", native(), socket("/run/d.sock"), &api, "the default context"),
+        (Choice::Auto, "docker", native(), remote(), &command, tcp),
+        (Choice::Auto, "docker", script.clone(), socket("/run/d.sock"), &command, "/usr/local/bin/docker is not a native binary"),
+        (Choice::Auto, "docker", alias, socket("/run/d.sock"), &command, "/snap/bin/docker is a link to /usr/bin/snap"),
+        (Choice::Auto, "docker", unreadable, socket("/run/d.sock"), &command, "cannot read /usr/bin/docker: permission denied"),
+        (Choice::Auto, "docker", Program::Missing, socket("/run/d.sock"), &command, "`docker` not found on PATH"),
+        (Choice::Auto, "podman", native(), socket("/run/d.sock"), &command, "the engine of `podman` is unknown"),
+        (Choice::Command, "docker", native(), socket("/run/d.sock"), &command, "as requested"),
+        (Choice::Api, "docker", script, socket("/run/d.sock"), &api, "as requested, the default context"),
+        (Choice::Api, "podman", Program::Missing, socket("/run/d.sock"), &api, "as requested, the default context"),
+        (Choice::Api, "docker", native(), remote(), &Route::Unavailable, tcp),
     ];
-    for (choice, tool, program, endpoint, expected) in table {
-        let adapter = decide(tool, choice, &program, &endpoint);
-        assert_eq!(
-            adapter.to_string(),
-            expected,
-            "{choice} {tool} {program:?} {endpoint:?}"
-        );
+    for (choice, tool, program, host, route, reason) in table {
+        let expected = Adapter {
+            tool: tool.to_owned(),
+            route: route.clone(),
+            reason: reason.to_owned(),
+        };
+        assert_eq!(decide(tool, choice, &program, &host), expected);
     }
 }
 
 #[test]
-fn a_choice_reads_as_it_is_written() {
-    for choice in [Choice::Auto, Choice::Api, Choice::Command] {
-        assert_eq!(choice.to_string().parse(), Ok(choice));
+fn a_choice_is_parsed_by_its_name() {
+    for (name, choice) in [
+        ("auto", Choice::Auto),
+        ("api", Choice::Api),
+        ("command", Choice::Command),
+    ] {
+        assert_eq!(name.parse(), Ok(choice));
     }
     assert_eq!(
         "API".parse::<Choice>().unwrap_err(),
-        "`API` is none of auto, api, command"
+        "expected auto, api or command, got `API`"
     );
 }
 
-/// A folder with a home, a store of contexts and programs.
+/// A directory with a home, a context store and programs.
 struct Disk(TempDir);
 
 impl Disk {
@@ -99,20 +104,20 @@ impl Disk {
         self.write(&format!("home/contexts/meta/of-{name}/meta.json"), meta);
     }
 
-    fn surroundings(&self) -> Surroundings {
-        Surroundings {
+    fn config(&self) -> ClientConfig {
+        ClientConfig {
             config_dir: Some(self.path("home")),
-            ..Surroundings::default()
+            ..ClientConfig::default()
         }
     }
 
-    fn search(&self, folders: &[&str]) -> OsString {
+    fn search_path(&self, folders: &[&str]) -> OsString {
         std::env::join_paths(folders.iter().map(|folder| self.path(folder))).unwrap()
     }
 }
 
 #[test]
-fn a_program_is_judged_by_what_it_is() {
+fn a_program_is_classified_by_its_file() {
     let disk = Disk::new();
     let native = disk.program("bin/docker", b"\x7fELF\x02\x01");
     let script = disk.program("scripts/docker", b"#!/bin/sh\n");
@@ -122,10 +127,10 @@ fn a_program_is_judged_by_what_it_is() {
     fs::create_dir_all(disk.path("same")).unwrap();
     symlink(&podman, disk.path("links/docker")).unwrap();
     symlink(&native, disk.path("same/docker")).unwrap();
-    disk.write("data/docker", b"\x7fELF, but nobody may run it");
+    disk.write("data/docker", b"\x7fELF, but not executable");
     fs::create_dir_all(disk.path("folder/docker")).unwrap();
 
-    let find = |folders: &[&str]| find_program("docker", Some(&disk.search(folders)));
+    let find = |folders: &[&str]| find_program("docker", Some(&disk.search_path(folders)));
     assert_eq!(find(&["bin", "scripts"]), Program::Native(native.clone()));
     assert_eq!(find(&["scripts", "bin"]), Program::Script(script));
     assert_eq!(find(&["empty"]), Program::Script(empty));
@@ -144,19 +149,19 @@ fn a_program_is_judged_by_what_it_is() {
 }
 
 #[test]
-fn docker_host_comes_before_every_context() {
+fn docker_host_takes_precedence_over_every_context() {
     let disk = Disk::new();
     disk.context("remote", "ssh://somewhere");
     let resolve = |host: &str| {
-        resolve_endpoint(&Surroundings {
+        resolve_host(&ClientConfig {
             docker_host: Some(host.to_owned()),
             docker_context: Some("remote".to_owned()),
-            ..disk.surroundings()
+            ..disk.config()
         })
     };
-    let by_host = |path: &str| Endpoint::Socket {
+    let by_host = |path: &str| DockerHost::Socket {
         path: path.into(),
-        by: "DOCKER_HOST".to_owned(),
+        source: "DOCKER_HOST".to_owned(),
     };
     assert_eq!(
         resolve("unix:///run/user/7/docker.sock"),
@@ -172,41 +177,41 @@ fn docker_host_comes_before_every_context() {
         " ",
     ] {
         assert!(
-            matches!(resolve(uncertain), Endpoint::Elsewhere(why) if why.starts_with("DOCKER_HOST is")),
+            matches!(resolve(uncertain), DockerHost::Other(why) if why.starts_with("DOCKER_HOST is")),
             "{uncertain}"
         );
     }
-    let Endpoint::Elsewhere(why) = resolve("") else {
-        panic!("an empty DOCKER_HOST counts as unset");
+    let DockerHost::Other(why) = resolve("") else {
+        panic!("an empty DOCKER_HOST must count as unset");
     };
     assert_eq!(why, "context remote of DOCKER_CONTEXT is ssh://somewhere");
 }
 
 #[test]
-fn the_context_is_followed_as_docker_follows_it() {
+fn the_context_is_resolved_as_docker_resolves_it() {
     let disk = Disk::new();
     let resolve = |context: Option<&str>| {
-        resolve_endpoint(&Surroundings {
+        resolve_host(&ClientConfig {
             docker_context: context.map(str::to_owned),
-            ..disk.surroundings()
+            ..disk.config()
         })
     };
-    let default = Endpoint::Socket {
+    let default = DockerHost::Socket {
         path: DEFAULT_SOCKET.into(),
-        by: "the default context".to_owned(),
+        source: "the default context".to_owned(),
     };
-    // Without any file.
+    // No files.
     assert_eq!(resolve(None), default);
     assert_eq!(resolve(Some("")), default);
-    assert!(matches!(resolve(Some("rootless")), Endpoint::Elsewhere(_)));
+    assert!(matches!(resolve(Some("rootless")), DockerHost::Other(_)));
 
     disk.context("rootless", "unix:///run/user/7/docker.sock");
     disk.context("remote", "tcp://10.0.0.1:2375");
     disk.context("empty", "");
     disk.write("home/contexts/meta/broken/meta.json", "{");
-    let rootless = |by: &str| Endpoint::Socket {
+    let rootless = |source: &str| DockerHost::Socket {
         path: "/run/user/7/docker.sock".into(),
-        by: format!("context rootless of {by}"),
+        source: format!("context rootless of {source}"),
     };
     for no_context in [
         "{}",
@@ -222,48 +227,42 @@ fn the_context_is_followed_as_docker_follows_it() {
     );
     assert_eq!(resolve(None), rootless("config.json"));
     assert_eq!(resolve(Some("default")), default);
-    let elsewhere = |context| match resolve(context) {
-        Endpoint::Elsewhere(why) => why,
-        found @ Endpoint::Socket { .. } => panic!("{found:?}"),
+    let reason = |context| match resolve(context) {
+        DockerHost::Other(why) => why,
+        found @ DockerHost::Socket { .. } => panic!("{found:?}"),
     };
     assert_eq!(
-        elsewhere(Some("remote")),
+        reason(Some("remote")),
         "context remote of DOCKER_CONTEXT is tcp://10.0.0.1:2375"
     );
     assert_eq!(
-        elsewhere(Some("empty")),
-        "context empty of DOCKER_CONTEXT: it names no host"
+        reason(Some("empty")),
+        "context empty of DOCKER_CONTEXT: it has no host"
     );
     assert_eq!(
-        elsewhere(Some("gone")),
-        "context gone of DOCKER_CONTEXT: there is no such context"
+        reason(Some("gone")),
+        "context gone of DOCKER_CONTEXT: context not found"
     );
     disk.write("home/config.json", r#"{"CurrentContext":"rootless"}"#);
     assert_eq!(resolve(None), rootless("config.json"));
     assert_eq!(resolve(Some("rootless")), rootless("DOCKER_CONTEXT"));
-    for unclear in ["{", "[]", r#"{"currentContext":7}"#] {
-        disk.write("home/config.json", unclear);
-        assert!(
-            elsewhere(None).contains("config.json is unclear: "),
-            "{unclear}"
-        );
+    for invalid in ["{", "[]", r#"{"currentContext":7}"#] {
+        disk.write("home/config.json", invalid);
+        assert!(reason(None).contains("cannot parse "), "{invalid}");
     }
     fs::remove_file(disk.path("home/config.json")).unwrap();
     fs::create_dir(disk.path("home/config.json")).unwrap();
-    assert!(elsewhere(None).contains("config.json cannot be read: "));
+    assert!(reason(None).contains("cannot read "));
 }
 
 #[test]
-fn without_a_home_or_with_tls_nothing_is_certain() {
-    let homeless = Surroundings::default();
-    assert!(matches!(
-        resolve_endpoint(&homeless),
-        Endpoint::Elsewhere(_)
-    ));
-    let tls = Surroundings {
+fn without_a_home_or_with_tls_the_host_is_uncertain() {
+    let homeless = ClientConfig::default();
+    assert!(matches!(resolve_host(&homeless), DockerHost::Other(_)));
+    let tls = ClientConfig {
         docker_tls: true,
         docker_host: Some("unix:///run/docker.sock".to_owned()),
-        ..Surroundings::default()
+        ..ClientConfig::default()
     };
-    assert!(matches!(resolve_endpoint(&tls), Endpoint::Elsewhere(_)));
+    assert!(matches!(resolve_host(&tls), DockerHost::Other(_)));
 }

@@ -1,100 +1,106 @@
-//! The questions about what a project consists of.
+//! Reads the objects of a project.
 
 use anyhow::{Context as _, Result};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Command, IDS_A_CALL, TRIES, with_ids};
-use crate::engine::objects::{Change, ChangeKind, Changes, Kind, stands_for};
+use super::{Command, MAX_ATTEMPTS, MAX_IDS_PER_CALL, with_ids};
+use crate::{
+    engine::objects::{ObjectKind, identifies},
+    model::{Change, ChangeKind, Changes},
+};
 
 impl Command {
-    /// What the engine says of `names`; those that are not there are left out.
-    pub(in crate::engine) fn inspect(&self, kind: Kind, names: &[String]) -> Result<Vec<Value>> {
+    /// The inspect JSON of the objects with these names or IDs. Objects that do not exist are left out.
+    pub(in crate::engine) fn inspect(
+        &self,
+        kind: ObjectKind,
+        names: &[String],
+    ) -> Result<Vec<Value>> {
         let mut names = names.to_vec();
-        for _ in 1..TRIES {
-            let failed = match self.print(kind, &names) {
+        for _ in 1..MAX_ATTEMPTS {
+            let failed = match self.inspect_existing(kind, &names) {
                 Ok(found) => return Ok(found),
                 Err(error) => error,
             };
-            // It fails as a whole where one is not there, and only a list tells which.
-            let there = self.there(kind)?;
+            // One missing object fails the whole command. Only a list tells which objects exist.
+            let existing = self.existing(kind)?;
             let before = names.len();
             names.retain(|name| {
-                let is_it = |found: &String| found == name || stands_for(name, found);
-                there.iter().any(is_it)
+                let is_named = |found: &String| found == name || identifies(name, found);
+                existing.iter().any(is_named)
             });
             if names.len() == before {
                 return Err(failed);
             }
         }
-        self.print(kind, &names)
+        self.inspect_existing(kind, &names)
     }
 
-    /// What the command prints of `names`, all of which must be there.
-    pub(super) fn print<T: DeserializeOwned>(
+    /// The inspect JSON of the objects with these names or IDs, all of which must exist.
+    pub(super) fn inspect_existing<T: DeserializeOwned>(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         names: &[String],
     ) -> Result<Vec<T>> {
-        // `inspect --type` knows containers and images only in some tools.
-        let question: &[&str] = match kind {
-            Kind::Container => &["inspect", "--type", "container"],
-            Kind::Network => &["network", "inspect"],
-            Kind::Volume => &["volume", "inspect"],
-            Kind::Image => &["image", "inspect"],
+        // Some tools support `inspect --type` for containers and images only.
+        let verb: &[&str] = match kind {
+            ObjectKind::Container => &["inspect", "--type", "container"],
+            ObjectKind::Network => &["network", "inspect"],
+            ObjectKind::Volume => &["volume", "inspect"],
+            ObjectKind::Image => &["image", "inspect"],
         };
         let mut found = Vec::new();
-        for names in names.chunks(IDS_A_CALL) {
-            let output = self.ask(&with_ids(question, names))?;
+        for names in names.chunks(MAX_IDS_PER_CALL) {
+            let output = self.read(&with_ids(verb, names))?;
             let inspected: Vec<T> = serde_json::from_slice(&output).with_context(|| {
-                let question = question.join(" ");
-                format!("`{} {question}` does not print what it should", self.tool)
+                format!("unexpected output of `{} {}`", self.tool, verb.join(" "))
             })?;
             found.extend(inspected);
         }
         Ok(found)
     }
 
-    /// The ids and names of all that are there.
-    fn there(&self, kind: Kind) -> Result<Vec<String>> {
-        let output = self.ask(match kind {
-            Kind::Container => &["ps", "-aq", "--no-trunc"],
-            Kind::Network => &[
+    /// The IDs and names of all objects of this kind.
+    fn existing(&self, kind: ObjectKind) -> Result<Vec<String>> {
+        let output = self.read(match kind {
+            ObjectKind::Container => &["ps", "-aq", "--no-trunc"],
+            ObjectKind::Network => &[
                 "network",
                 "ls",
                 "--no-trunc",
                 "--format",
                 "{{.ID}}\n{{.Name}}",
             ],
-            Kind::Volume => &["volume", "ls", "-q"],
-            Kind::Image => &["image", "ls", "-aq", "--no-trunc"],
+            ObjectKind::Volume => &["volume", "ls", "-q"],
+            ObjectKind::Image => &["image", "ls", "-aq", "--no-trunc"],
         })?;
         Ok(lines(&output))
     }
 
-    /// The ids of the networks with the label of `project`, as far as the command's filter tells.
+    /// The IDs of the networks with the label of `project`, according to the command's filter.
     pub(in crate::engine) fn networks(&self, project: &str) -> Result<Vec<String>> {
         let filter = format!("label={}={project}", self.label);
         self.ids(&["network", "ls", "-q", "--no-trunc", "--filter", &filter])
     }
 
-    /// The names of the volumes with the label of `project`, as far as the command's filter tells.
+    /// The names of the volumes with the label of `project`, according to the command's filter.
     pub(in crate::engine) fn volumes(&self, project: &str) -> Result<Vec<String>> {
         let filter = format!("label={}={project}", self.label);
-        let output = self.ask(&["volume", "ls", "-q", "--filter", &filter])?;
+        let output = self.read(&["volume", "ls", "-q", "--filter", &filter])?;
         Ok(lines(&output))
     }
 
-    /// What differs between the layer of `container` and its image.
+    /// The files that differ between the writable layer of `container` and its image.
     pub(in crate::engine) fn changes(&self, container: &str) -> Result<Changes> {
-        let output = self.ask(&["diff", container])?;
+        let output = self.read(&["diff", container])?;
         let mut changes = Changes::default();
         for line in String::from_utf8_lossy(&output).lines() {
             let kind = match line.get(..3) {
                 Some("A /") => ChangeKind::Added,
                 Some("C /") => ChangeKind::Modified,
                 Some("D /") => ChangeKind::Deleted,
-                // The rest of a name with a line break in it.
+                // The rest of a path with a line break in it.
                 _ if changes.total > changes.listed.len() => continue,
                 _ => {
                     if let Some(Change { path, .. }) = changes.listed.last_mut() {

@@ -1,3 +1,4 @@
+mod hostile;
 mod objects;
 
 use std::{
@@ -15,7 +16,7 @@ use crate::{
     model::{Mount, MountKind, PublishedPort},
 };
 
-/// A container command that runs a shell text, and what was run.
+/// A container command that runs a shell script, and the log of its runs.
 struct Fake {
     folder: TempDir,
     engine: Engine,
@@ -23,7 +24,7 @@ struct Fake {
 }
 
 impl Fake {
-    /// `script` finds the arguments in `$@` and its folder in `$HERE`.
+    /// `script` has its arguments in `$@` and its directory in `$HERE`.
     fn new(script: &str) -> Self {
         Self::with_limits(script, Duration::from_secs(30), Duration::from_secs(30))
     }
@@ -32,7 +33,7 @@ impl Fake {
         let folder = tempfile::tempdir().unwrap();
         let project = std::env::var_os("CARGO_MANIFEST_DIR").expect("run by cargo");
         let tool = Path::new(&project).join("tests/fixtures/engine/tool");
-        // Else the search would go on to a real `docker`.
+        // Otherwise the search would find a real `docker`.
         assert!(tool.exists(), "{}", tool.display());
         symlink(tool, folder.path().join("docker")).unwrap();
         let script = format!("HERE={}\n{script}", folder.path().display());
@@ -42,9 +43,9 @@ impl Fake {
         let engine = Engine::open(Options {
             tool: "docker".to_owned(),
             choice: Choice::Command,
-            surroundings: Surroundings {
-                path: Some(search_with(folder.path())),
-                ..Surroundings::default()
+            client: ClientConfig {
+                path: Some(path_with(folder.path())),
+                ..ClientConfig::default()
             },
             read_timeout: read,
             connect_timeout: read,
@@ -72,7 +73,7 @@ impl Fake {
     }
 }
 
-fn search_with(folder: &Path) -> OsString {
+fn path_with(folder: &Path) -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
     std::env::join_paths(folders).unwrap()
@@ -114,7 +115,7 @@ const INSPECTED: &str = r#"[
 ]"#;
 
 #[test]
-fn a_container_is_reported_as_the_command_prints_it() {
+fn a_container_is_read_from_the_output_of_the_command() {
     let fake = Fake::new(LISTING);
     fake.write("ids", "000000000001\n000000000002\n000000000003\n");
     fake.write("inspected", INSPECTED);
@@ -154,7 +155,7 @@ fn a_container_is_reported_as_the_command_prints_it() {
             mount(MountKind::Other, None, "", "/tmp"),
         ],
     };
-    // The third does not carry the label: it is none of the project's, whatever the filter let through.
+    // The third container does not have the label of the project.
     assert_eq!(fake.engine.list("web").unwrap(), [cron, web]);
     assert_eq!(
         fake.runs(),
@@ -167,7 +168,7 @@ fn a_container_is_reported_as_the_command_prints_it() {
 }
 
 #[test]
-fn no_container_takes_one_run() {
+fn an_empty_list_takes_one_run() {
     let fake = Fake::new(LISTING);
     fake.write("ids", "");
     assert_eq!(fake.engine.list("web").unwrap(), []);
@@ -175,17 +176,17 @@ fn no_container_takes_one_run() {
 }
 
 #[test]
-fn what_is_no_id_is_never_passed_on() {
+fn only_ids_are_passed_on() {
     let fake = Fake::new("echo 'Emulate Docker CLI using podman. -f'");
     let error = fake.engine.list("web").unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to list the containers of web: `docker ps -aq` prints what is no id: Emulate"
+        "failed to list the containers of web: unexpected output of `docker ps -aq`: expected container IDs, got Emulate"
     );
 }
 
 #[test]
-fn ids_are_enough_where_inspect_fails() {
+fn ids_are_enough_if_inspect_fails() {
     let fake = Fake::new("case \"$1\" in ps) echo c0ffee; echo cafe;; *) exit 1;; esac");
     let found = fake.engine.list("web").unwrap();
     let ids: Vec<&str> = found
@@ -197,7 +198,7 @@ fn ids_are_enough_where_inspect_fails() {
 }
 
 #[test]
-fn a_failing_command_is_quoted_without_control_characters() {
+fn the_error_of_a_command_is_quoted_without_control_characters() {
     let fake = Fake::new("printf 'Cannot connect \\033[2Jto the daemon\\n' >&2; exit 3");
     let error = fake.engine.list("web").unwrap_err();
     assert_eq!(
@@ -208,7 +209,7 @@ fn a_failing_command_is_quoted_without_control_characters() {
 }
 
 #[test]
-fn a_container_that_vanishes_meanwhile_is_left_out() {
+fn a_container_that_disappears_in_the_meantime_is_left_out() {
     let fake = Fake::new(
         r#"
 case "$1 $2" in
@@ -236,7 +237,7 @@ esac"#,
 }
 
 #[test]
-fn a_command_that_hangs_is_ended() {
+fn a_hanging_command_is_killed() {
     let fake = Fake::with_limits(
         "exec sleep 60",
         Duration::from_millis(200),
@@ -246,21 +247,21 @@ fn a_command_that_hangs_is_ended() {
     let error = fake.engine.id().unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to ask the engine for its ID: `docker info` did not end within 200ms"
+        "failed to read the ID of the engine: `docker info` did not finish within 200ms"
     );
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(
         fake.runs(),
-        ["docker info --format {{.ID}} → timeout: ended after 200ms"]
+        ["docker info --format {{.ID}} → timed out after 200ms: killed"]
     );
 }
 
 #[test]
-fn a_missing_command_is_named() {
+fn a_missing_command_is_reported() {
     let engine = Engine::open(Options {
         tool: "no-such-tool".to_owned(),
         choice: Choice::Auto,
-        surroundings: Surroundings::default(),
+        client: ClientConfig::default(),
         read_timeout: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(1),
         removal_timeout: Duration::from_secs(1),
@@ -270,16 +271,16 @@ fn a_missing_command_is_named() {
     let error = engine.list("web").unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to list the containers of web: there is no `no-such-tool` on PATH"
+        "failed to list the containers of web: `no-such-tool` not found on PATH"
     );
     assert!(Failure::hint_of(&error).is_some());
 }
 
 #[test]
-fn an_engine_without_an_id_is_not_taken_for_one_with_an_empty_id() {
+fn an_empty_engine_id_is_an_error() {
     let fake = Fake::new("echo");
     let error = fake.engine.id().unwrap_err();
-    assert!(format!("{error:#}").ends_with("`docker info` prints none"));
+    assert!(format!("{error:#}").ends_with("`docker info` printed no ID"));
 }
 
 #[test]
@@ -298,19 +299,19 @@ fn nothing_to_remove_runs_nothing() {
     assert_eq!(fake.runs(), Vec::<String>::new());
 }
 
-/// `rm` complains and fails; `ps` then prints what the file `ids` holds.
-const COMPLAINING: &str = r#"
-if [ "$1" = rm ]; then cat "$HERE/complaint" >&2; exit 1; fi
-cat "$HERE/ids"
+/// `rm` fails with the message in the file `error`. `ps` prints the file `ids`. `inspect` prints no container.
+const FAILING_RM: &str = r#"
+case "$1" in
+    rm) cat "$HERE/error" >&2; exit 1 ;;
+    ps) cat "$HERE/ids" ;;
+    inspect) echo '[]' ;;
+esac
 "#;
 
 #[test]
-fn a_container_already_gone_is_no_failure() {
-    let fake = Fake::new(COMPLAINING);
-    fake.write(
-        "complaint",
-        &format!("Error: No such container: {}\n", id(1)),
-    );
+fn a_container_that_no_longer_exists_counts_as_removed() {
+    let fake = Fake::new(FAILING_RM);
+    fake.write("error", &format!("Error: No such container: {}\n", id(1)));
     fake.write("ids", &id(77));
     fake.engine.remove(&[container(1), container(2)]).unwrap();
     assert_eq!(
@@ -320,14 +321,14 @@ fn a_container_already_gone_is_no_failure() {
 }
 
 #[test]
-fn only_what_is_still_there_could_not_be_removed() {
-    let fake = Fake::new(COMPLAINING);
-    let complaint = format!(
+fn the_error_names_the_remaining_containers_only() {
+    let fake = Fake::new(FAILING_RM);
+    let error = format!(
         "Error: No such container: {}\nError response from daemon: container {}: device or resource busy\n",
         id(1),
         id(3)
     );
-    fake.write("complaint", &complaint);
+    fake.write("error", &error);
     fake.write("ids", &format!("{}\n{}\n", id(3), id(77)));
     let error = fake
         .engine
@@ -335,7 +336,7 @@ fn only_what_is_still_there_could_not_be_removed() {
         .unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to remove the containers: 1 of 3 are left: web-3"
+        "failed to remove the containers: not removed: web-3 (1 of 3)"
     );
     let details = Failure::details_of(&error).unwrap();
     assert!(
@@ -346,28 +347,46 @@ fn only_what_is_still_there_could_not_be_removed() {
 }
 
 #[test]
-fn a_removal_begun_by_another_is_waited_for() {
+fn the_removal_by_another_client_is_waited_for() {
     let fake = Fake::new(&format!(
         r#"
-if [ "$1" = rm ]; then
-    echo "Error response from daemon: removal of container {0} is already in progress" >&2; exit 1
-fi
-if [ -e "$HERE/third" ]; then exit 0; fi
-if [ -e "$HERE/second" ]; then touch "$HERE/third"; fi
-touch "$HERE/second"
-echo {0}"#,
+case "$1" in
+    rm) echo "any text" >&2; exit 1 ;;
+    inspect)
+        # The engine kills it first.
+        if [ -e "$HERE/killed" ]; then state=removing; touch "$HERE/gone"; else state=running; fi
+        touch "$HERE/killed"
+        echo '[{{"Id":"{0}","State":{{"Status":"'$state'"}}}}]' ;;
+    ps) if [ ! -e "$HERE/gone" ]; then echo {0}; fi ;;
+esac"#,
         id(1)
     ));
     fake.engine.remove(&[container(1)]).unwrap();
-    assert_eq!(fake.runs().len(), 4);
+    // `rm`, then `ps` and `inspect` twice each, then the last `ps`.
+    assert_eq!(fake.runs().len(), 6);
 }
 
 #[test]
-fn an_engine_that_is_gone_does_not_look_like_an_empty_one() {
+fn a_failed_removal_is_not_waited_for() {
+    let fake = Fake::new(&format!(
+        r#"
+case "$1" in
+    rm) echo "it is already in progress" >&2; exit 1 ;;
+    inspect) echo '[{{"Id":"{0}","State":{{"Status":"dead"}}}}]' ;;
+    ps) echo {0} ;;
+esac"#,
+        id(1)
+    ));
+    fake.engine.remove(&[container(1)]).unwrap_err();
+    assert_eq!(fake.runs().len(), 3);
+}
+
+#[test]
+fn an_unreachable_engine_is_not_an_empty_one() {
     let fake = Fake::new("echo 'Cannot connect to the daemon' >&2; exit 1");
     let error = fake.engine.remove(&[container(1)]).unwrap_err();
     assert!(
-        format!("{error:#}").contains("not known which are left"),
+        format!("{error:#}").contains("cannot tell which containers remain"),
         "{error:#}"
     );
 }

@@ -1,4 +1,4 @@
-//! What `<tool> inspect` writes. Any field may be `null` or absent, as tools differ.
+//! The output of `<tool> inspect`. Tools differ, so any field may be `null` or absent.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{
     model,
 };
 
-/// An entry of the array.
+/// A container in the output.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Container {
@@ -45,7 +45,7 @@ struct State {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct NetworkSettings {
-    /// `80/tcp` → where it is published; `null` where it is only exposed.
+    /// From `80/tcp` to the published ports; `null` if the port is only exposed.
     #[serde(default, deserialize_with = "nullable")]
     ports: BTreeMap<String, Option<Vec<Binding>>>,
 }
@@ -65,7 +65,7 @@ impl From<Container> for model::Container {
             id: wire.id,
             names: vec![wire.name],
             image: wire.config.image,
-            // `ps` knows better; where it does not tell, the state is the next best.
+            // Replaced by the status that `ps` reports, if it reports one.
             status: wire.state.status.clone(),
             state: wire.state.status,
             labels: wire.config.labels,

@@ -1,7 +1,11 @@
-//! What a project consists of, as both adapters tell it.
+//! The objects of a project, read by both adapters.
 
-use crate::engine::{Change, ChangeKind, Engine};
 use serde_json::Value;
+
+use crate::{
+    engine::Engine,
+    model::{Change, ChangeKind},
+};
 
 use super::host::{Host, IMAGE, PROJECT, docker};
 
@@ -12,9 +16,9 @@ fn names(found: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-pub fn inspects_each_kind_and_leaves_out_what_is_gone(host: &Host, engine: &Engine) {
+pub fn inspects_each_kind_and_leaves_out_missing_objects(host: &Host, engine: &Engine) {
     let project = Some(host.project.as_str());
-    let ids = ["web", "gone", "db"].map(|name| {
+    let ids = ["web", "removed", "db"].map(|name| {
         let label = ["--network=none", "--label", "a=b=c", "--memory=64m"];
         host.create(name, project, &label)
     });
@@ -39,7 +43,7 @@ pub fn inspects_each_kind_and_leaves_out_what_is_gone(host: &Host, engine: &Engi
         assert_eq!(found[0]["Id"], id);
         assert!(found[0]["IPAM"]["Config"][0]["Subnet"].is_string());
     }
-    // The engine takes it for the beginning of an id.
+    // The engine accepts the prefix of an ID.
     assert_eq!(
         engine
             .inspect_networks(&[id[..6].to_owned()])
@@ -60,7 +64,7 @@ pub fn inspects_each_kind_and_leaves_out_what_is_gone(host: &Host, engine: &Engi
     assert_eq!(found[0]["Id"], image);
 }
 
-pub fn tells_the_networks_and_volumes_of_the_project(host: &Host, engine: &Engine) {
+pub fn lists_the_networks_and_volumes_of_the_project(host: &Host, engine: &Engine) {
     host.network("b");
     host.network("a");
     let volume = |name: &str, project: &str| {
@@ -89,7 +93,7 @@ pub fn tells_the_networks_and_volumes_of_the_project(host: &Host, engine: &Engin
     assert_eq!(engine.volumes(&none).unwrap(), [Value::Null; 0]);
 }
 
-pub fn tells_the_files_changed_in_a_container(host: &Host, engine: &Engine) {
+pub fn lists_the_changed_files_of_a_container(host: &Host, engine: &Engine) {
     let project = Some(host.project.as_str());
     let id = host.run("web", project, &["--network=none", "-v", "/anonymous"]);
     let script = "echo > '/tmp/a b'; rm /bin/wget; echo > /anonymous/file";
@@ -106,7 +110,7 @@ pub fn tells_the_files_changed_in_a_container(host: &Host, engine: &Engine) {
     ] {
         assert!(changes.listed.contains(&expected), "{changes:?}");
     }
-    // A volume is none of the container's own layer.
+    // A volume is not part of the writable layer.
     let in_volume = |change: &Change| change.path.starts_with("/anonymous/");
     assert!(!changes.listed.iter().any(in_volume), "{changes:?}");
     assert_eq!(changes.total, changes.listed.len());

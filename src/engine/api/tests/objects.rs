@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
-use super::{super::AT_ONCE, *};
-use crate::engine::{Change, ChangeKind, MOST_CHANGES};
+use super::{super::MAX_CONCURRENT, *};
+use crate::model::{Change, ChangeKind, MOST_CHANGES};
 
 fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
@@ -14,11 +14,11 @@ fn names(found: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-const NOT_THERE: &str = r#"{"message":"it is not there"}"#;
+const NOT_FOUND: &str = r#"{"message":"not found"}"#;
 
 #[test]
-fn each_kind_is_asked_for_where_the_engine_tells_of_it() {
-    let fake = Fake::speaking("1.41", |_| json(404, NOT_THERE));
+fn each_kind_is_inspected_by_its_own_path() {
+    let fake = Fake::speaking("1.41", |_| json(404, NOT_FOUND));
     let engine = fake.engine();
     let none: [Value; 0] = [];
     assert_eq!(
@@ -50,10 +50,10 @@ fn each_kind_is_asked_for_where_the_engine_tells_of_it() {
 }
 
 #[test]
-fn what_is_gone_is_left_out_and_the_others_come_once_and_in_order() {
+fn missing_objects_are_left_out_and_the_others_are_returned_once_and_in_order() {
     let fake = Fake::speaking("1.41", |request| {
         match request.rsplit_once('/').map(|(_, name)| name) {
-            Some("gone") => json(404, NOT_THERE),
+            Some("missing") => json(404, NOT_FOUND),
             Some(name) => json(
                 200,
                 format!(r#"{{"Name":"{name}","z":18446744073709551615,"a":null}}"#),
@@ -61,10 +61,10 @@ fn what_is_gone_is_left_out_and_the_others_come_once_and_in_order() {
             None => unreachable!(),
         }
     });
-    let asked = strings(&["b", "gone", "a", "b", "c"]);
+    let asked = strings(&["b", "missing", "a", "b", "c"]);
     let found = fake.engine().inspect_volumes(&asked).unwrap();
     assert_eq!(names(&found), ["b", "a", "c"]);
-    // Nothing is added, dropped, rounded or moved.
+    // The JSON is unchanged: same order, same numbers.
     assert_eq!(
         found[0].to_string(),
         r#"{"Name":"b","z":18446744073709551615,"a":null}"#
@@ -73,7 +73,7 @@ fn what_is_gone_is_left_out_and_the_others_come_once_and_in_order() {
 }
 
 #[test]
-fn what_only_begins_like_the_name_is_another() {
+fn a_prefix_of_the_name_or_a_short_prefix_of_the_id_does_not_match() {
     let id = "0123456789abcdef";
     let fake = Fake::speaking("1.41", move |_| {
         json(200, format!(r#"{{"Id":"{id}","Name":"/web"}}"#))
@@ -88,22 +88,22 @@ fn what_only_begins_like_the_name_is_another() {
 }
 
 #[test]
-fn questions_are_asked_at_the_same_time() {
-    let going = Arc::new(std::sync::Barrier::new(AT_ONCE));
+fn objects_are_inspected_in_parallel() {
+    let pending = Arc::new(std::sync::Barrier::new(MAX_CONCURRENT));
     let fake = Fake::speaking("1.41", move |request| {
-        // Passed only once as many requests are under way as may be.
-        going.wait();
+        // Opens when the maximum of concurrent requests is reached.
+        pending.wait();
         let name = request.rsplit_once('/').map(|(_, name)| name);
         json(200, json!({ "Name": name }).to_string())
     });
-    let asked: Vec<_> = (0..AT_ONCE * 2).map(|at| at.to_string()).collect();
+    let asked: Vec<_> = (0..MAX_CONCURRENT * 2).map(|at| at.to_string()).collect();
     let found = fake.engine().inspect_volumes(&asked).unwrap();
     assert_eq!(names(&found), asked);
-    assert!(*lock(&fake.connections) <= AT_ONCE + 1);
+    assert!(*lock(&fake.connections) <= MAX_CONCURRENT + 1);
 }
 
 #[test]
-fn a_failure_is_no_absence() {
+fn a_failure_is_not_absence() {
     let fake = Fake::speaking("1.41", |request| match request {
         "GET /v1.41/volumes/b" => json(500, r#"{"message":"driver\u001b is away"}"#),
         _ => json(200, r#"{"Name":"a"}"#),
@@ -114,25 +114,25 @@ fn a_failure_is_no_absence() {
         .unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to inspect the volumes: volume b: the engine answers 500: driver\\u{1b} is away"
+        "failed to inspect the volumes: volume b: the engine returned 500: driver\\u{1b} is away"
     );
 }
 
 #[test]
-fn after_a_failure_no_more_is_asked() {
+fn no_requests_are_sent_after_a_failure() {
     let fake = Fake::speaking("1.41", |_| json(500, "{}"));
     let asked: Vec<_> = (0..1000).map(|at| at.to_string()).collect();
     fake.engine().inspect_volumes(&asked).unwrap_err();
-    assert!(fake.requests().len() <= 2 * AT_ONCE + 1);
+    assert!(fake.requests().len() <= 2 * MAX_CONCURRENT + 1);
 }
 
 #[test]
-fn what_is_no_name_is_not_asked_for() {
-    let fake = Fake::new(|request| panic!("asked for {request}"));
+fn invalid_names_are_not_requested() {
+    let fake = Fake::new(|request| panic!("unexpected request: {request}"));
     let engine = fake.engine();
     for name in ["", ".", "..", "-f"] {
         let error = engine.inspect_networks(&strings(&[name])).unwrap_err();
-        let text = format!("failed to inspect the networks: `{name}` is no name");
+        let text = format!("failed to inspect the networks: `{name}` is not a valid name");
         assert_eq!(format!("{error:#}"), text);
         engine.changes(name).unwrap_err();
     }
@@ -143,7 +143,7 @@ fn what_is_no_name_is_not_asked_for() {
 }
 
 #[test]
-fn a_project_has_the_networks_with_its_label() {
+fn the_networks_of_a_project_have_its_label() {
     let fake = Fake::speaking("1.41", |request| match request {
         "GET /v1.41/networks/n1" => json(
             200,
@@ -153,7 +153,7 @@ fn a_project_has_the_networks_with_its_label() {
             200,
             r#"{"Id":"n2","Name":"web_a","Labels":{"com.docker.compose.project":"web"}}"#,
         ),
-        "GET /v1.41/networks/n3" => json(404, NOT_THERE),
+        "GET /v1.41/networks/n3" => json(404, NOT_FOUND),
         "GET /v1.41/networks/n4" => json(200, r#"{"Id":"n4","Name":"other","Labels":null}"#),
         list => {
             assert_eq!(list, format!("GET /v1.41/networks?{FILTER}"));
@@ -168,7 +168,7 @@ fn a_project_has_the_networks_with_its_label() {
 }
 
 #[test]
-fn a_project_has_the_volumes_with_its_label() {
+fn the_volumes_of_a_project_have_its_label() {
     let fake = Fake::speaking("1.41", |request| {
         if request == format!("GET /v1.41/volumes?{FILTER}") {
             return json(200, r#"{"Volumes":[{"Name":"web_data"}],"Warnings":null}"#);
@@ -185,14 +185,14 @@ fn a_project_has_the_volumes_with_its_label() {
 }
 
 #[test]
-fn a_list_of_volumes_that_is_not_whole_is_none() {
+fn an_incomplete_list_of_volumes_is_an_error() {
     let fake = Fake::speaking("1.41", |_| {
         json(200, r#"{"Volumes":[],"Warnings":["driver nfs\n is away"]}"#)
     });
     let error = fake.engine().volumes("web").unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to list the volumes of web: the engine does not see all: driver nfs\\n is away"
+        "failed to list the volumes of web: the engine's list is incomplete: driver nfs\\n is away"
     );
 }
 
@@ -204,7 +204,7 @@ fn change(kind: ChangeKind, path: &str) -> Change {
 }
 
 #[test]
-fn changed_files_are_told_by_kind() {
+fn changed_files_have_a_kind() {
     let fake = Fake::speaking("1.41", |request| {
         assert_eq!(request, "GET /v1.41/containers/5a1c/changes");
         json(
@@ -225,22 +225,22 @@ fn changed_files_are_told_by_kind() {
 }
 
 #[test]
-fn no_changes_are_none_and_a_failure_is_not() {
+fn null_means_no_changes_but_a_failure_is_an_error() {
     let fake = Fake::speaking("1.41", |_| json(200, "null"));
     assert_eq!(fake.engine().changes("a").unwrap().total, 0);
-    let fake = Fake::speaking("1.41", |_| json(404, NOT_THERE));
+    let fake = Fake::speaking("1.41", |_| json(404, NOT_FOUND));
     assert_eq!(
         format!("{:#}", fake.engine().changes("a").unwrap_err()),
-        "failed to ask which files of the container a have changed: \
-         the engine answers 404: it is not there"
+        "failed to list the changed files of the container a: \
+         the engine returned 404: not found"
     );
     let fake = Fake::speaking("1.41", |_| json(200, r#"[{"Path":"/a","Kind":3}]"#));
     let text = format!("{:#}", fake.engine().changes("a").unwrap_err());
-    assert!(text.contains("3 is no kind of change"), "{text}");
+    assert!(text.contains("unknown kind of change: 3"), "{text}");
 }
 
 #[test]
-fn of_very_many_changes_the_first_are_kept_and_all_counted() {
+fn the_first_changes_are_kept_and_all_are_counted() {
     let all = MOST_CHANGES + 5;
     let listed: Vec<_> = (0..all)
         .map(|at| format!(r#"{{"Path":"/{at}","Kind":1}}"#))

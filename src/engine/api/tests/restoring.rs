@@ -1,10 +1,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::engine::Version;
 
-/// What is asked of an engine of 1.41 that answers everything with `status`, after the ping.
-fn asked(status: u16, body: &str, act: impl Fn(&Engine)) -> Vec<String> {
+/// The requests to an engine of API 1.41 that always responds with `status`, without the ping.
+fn requested(status: u16, body: &str, act: impl Fn(&Engine)) -> Vec<String> {
     let body = body.to_owned();
     let fake = Fake::speaking("1.41", move |_| json(status, body.clone()));
     act(&fake.engine());
@@ -14,7 +13,7 @@ fn asked(status: u16, body: &str, act: impl Fn(&Engine)) -> Vec<String> {
 }
 
 #[test]
-fn a_container_is_created_with_the_body_as_it_is() {
+fn a_container_is_created_with_the_given_body() {
     let fake = Fake::speaking("1.41", |_| {
         json(201, r#"{"Id":"5a1c","Warnings":["slow"]}"#)
     });
@@ -34,11 +33,10 @@ fn a_container_is_created_with_the_body_as_it_is() {
         ]
     );
     assert_eq!(fake.bodies()[0], body.to_string());
-    assert_eq!(restoring.version().unwrap(), Version(1, 41));
 }
 
 #[test]
-fn a_refusal_names_the_container_and_the_reason() {
+fn an_error_names_the_container_and_the_reason() {
     let fake = Fake::speaking("1.41", |_| {
         json(404, r#"{"message":"No such image:\u001b x"}"#)
     });
@@ -50,12 +48,12 @@ fn a_refusal_names_the_container_and_the_reason() {
         .unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to create the container web-1: the engine answers 404: No such image:\\u{1b} x"
+        "failed to create the container web-1: the engine returned 404: No such image:\\u{1b} x"
     );
 }
 
 #[test]
-fn a_creation_whose_answer_is_lost_is_sent_once() {
+fn a_create_request_without_a_response_is_not_repeated() {
     let fake = Fake::speaking("1.41", |_| Reply::Hang);
     let engine = fake.engine_within(Duration::from_secs(30), Duration::from_millis(150));
     let error = engine
@@ -68,44 +66,37 @@ fn a_creation_whose_answer_is_lost_is_sent_once() {
 }
 
 #[test]
-fn what_is_so_already_is_done() {
+fn an_operation_without_effect_is_not_an_error() {
     let restoring = |act: fn(&Restoring<'_>) -> Result<()>| {
         move |engine: &Engine| act(&engine.restoring().unwrap()).unwrap()
     };
     assert_eq!(
-        asked(304, "", restoring(|engine| engine.start("a"))),
+        requested(304, "", restoring(|engine| engine.start("a"))),
         ["POST /v1.41/containers/a/start"]
     );
     assert_eq!(
-        asked(304, "", restoring(|engine| engine.stop("a", None))),
+        requested(304, "", restoring(|engine| engine.stop("a", None))),
         ["POST /v1.41/containers/a/stop"]
     );
     assert_eq!(
-        asked(404, "{}", restoring(|engine| engine.stop("a", Some(3)))),
+        requested(404, "{}", restoring(|engine| engine.stop("a", Some(3)))),
         ["POST /v1.41/containers/a/stop?t=3"]
     );
     assert_eq!(
-        asked(404, "{}", restoring(|engine| engine.remove_container("a"))),
+        requested(404, "{}", restoring(|engine| engine.remove_container("a"))),
         ["DELETE /v1.41/containers/a?force=1"]
-    );
-    assert_eq!(
-        asked(404, "{}", restoring(|engine| engine.disconnect("n", "a"))),
-        [
-            "POST /v1.41/networks/n/disconnect",
-            "GET /v1.41/containers/a/json"
-        ]
     );
 }
 
 #[test]
-fn what_is_not_there_cannot_be_started() {
+fn a_missing_container_cannot_be_changed() {
     let fake = Fake::speaking("1.41", |_| {
         json(404, r#"{"message":"No such container: a"}"#)
     });
     let engine = fake.engine();
     let restoring = engine.restoring().unwrap();
     let text = |done: Result<()>| format!("{:#}", done.unwrap_err());
-    let why = "the engine answers 404: No such container: a";
+    let why = "the engine returned 404: No such container: a";
     assert_eq!(
         text(restoring.start("a")),
         format!("failed to start the container a: {why}")
@@ -115,10 +106,6 @@ fn what_is_not_there_cannot_be_started() {
         format!("failed to pause the container a: {why}")
     );
     assert_eq!(
-        text(restoring.rename("a", "b")),
-        format!("failed to rename the container a to b: {why}")
-    );
-    assert_eq!(
         text(restoring.connect("n", "a", &json!({}))),
         format!("failed to connect the container a to the network n: {why}")
     );
@@ -126,12 +113,12 @@ fn what_is_not_there_cannot_be_started() {
 }
 
 #[test]
-fn a_paused_container_need_not_be_paused() {
+fn pausing_a_paused_container_is_not_an_error() {
     let fake = Fake::speaking("1.41", |request| match request {
         "GET /v1.41/containers/a/json" => json(200, r#"{"State":{"Running":true,"Paused":true}}"#),
         "GET /v1.41/containers/b/json" => json(200, r#"{"State":{"Running":true,"Paused":false}}"#),
         "GET /v1.41/containers/c/json" => json(200, r#"{"State":{"Running":false}}"#),
-        _ => json(500, r#"{"message":"it will not"}"#),
+        _ => json(500, r#"{"message":"driver failed"}"#),
     });
     let engine = fake.engine();
     let restoring = engine.restoring().unwrap();
@@ -142,12 +129,12 @@ fn a_paused_container_need_not_be_paused() {
     let error = restoring.pause("b").unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to pause the container b: the engine answers 500: it will not"
+        "failed to pause the container b: the engine returned 500: driver failed"
     );
 }
 
 #[test]
-fn a_connection_carries_the_settings_in_the_network() {
+fn connect_sends_the_endpoint_settings() {
     let fake = Fake::speaking("1.41", |_| json(200, ""));
     let engine = fake.engine();
     let endpoint = json!({"Aliases": ["db"], "IPAMConfig": {"IPv4Address": "10.0.0.9"}});
@@ -164,23 +151,7 @@ fn a_connection_carries_the_settings_in_the_network() {
 }
 
 #[test]
-fn a_connection_that_stays_is_a_failure_to_disconnect() {
-    let fake = Fake::speaking("1.41", |request| match request {
-        "GET /v1.41/containers/a/json" => json(
-            200,
-            r#"{"NetworkSettings":{"Networks":{"net":{"NetworkID":"77"}}}}"#,
-        ),
-        _ => json(500, r#"{"message":"it will not"}"#),
-    });
-    let engine = fake.engine();
-    let restoring = engine.restoring().unwrap();
-    restoring.disconnect("net", "a").unwrap_err();
-    restoring.disconnect("77", "a").unwrap_err();
-    restoring.disconnect("other", "a").unwrap();
-}
-
-#[test]
-fn a_network_is_not_made_a_second_time() {
+fn a_network_is_not_created_twice() {
     let fake = Fake::speaking("1.41", |_| {
         json(
             409,
@@ -195,7 +166,7 @@ fn a_network_is_not_made_a_second_time() {
         .unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to create the network web_a: the engine answers 409: network with name web_a already exists"
+        "failed to create the network web_a: the engine returned 409: network with name web_a already exists"
     );
     assert_eq!(fake.bodies(), [r#"{"Name":"web_a","CheckDuplicate":true}"#]);
 }
@@ -213,28 +184,27 @@ fn networks_and_volumes_are_created() {
 }
 
 #[test]
-fn a_container_is_found_by_its_whole_name_only() {
+fn a_container_is_found_by_its_full_name_only() {
     let fake = Fake::speaking("1.41", |_| json(200, r#"{"Id":"db77","Name":"/web"}"#));
     let engine = fake.engine();
     let restoring = engine.restoring().unwrap();
     assert!(restoring.container_by_name("web").unwrap().is_some());
-    // The engine took it for the beginning of an id.
+    // The engine accepted it as the prefix of an ID.
     assert_eq!(restoring.container_by_name("db").unwrap(), None);
 }
 
 #[test]
-fn names_cannot_reach_another_path() {
-    let fake = Fake::new(|request| panic!("asked for {request}"));
+fn names_cannot_change_the_path() {
+    let fake = Fake::new(|request| panic!("unexpected request: {request}"));
     let engine = fake.engine();
     let restoring = engine.restoring().unwrap();
     for name in ["", ".", "..", "-x"] {
         restoring.start(name).unwrap_err();
         restoring.remove_container(name).unwrap_err();
         restoring.connect(name, "a", &json!({})).unwrap_err();
-        restoring.disconnect(name, "a").unwrap_err();
         restoring.container_by_name(name).unwrap_err();
     }
-    let requests = asked(404, "{}", |engine| {
+    let requests = requested(404, "{}", |engine| {
         engine
             .restoring()
             .unwrap()

@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::engine::{ChangeKind, MOST_CHANGES};
+use crate::model::{ChangeKind, MOST_CHANGES};
 
 fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
@@ -27,7 +27,7 @@ fn each_kind_is_inspected_by_its_own_verb() {
 }
 
 #[test]
-fn what_is_gone_is_left_out() {
+fn missing_objects_are_left_out() {
     let fake = Fake::new(
         r#"
 case "$1 $2 $#" in
@@ -46,7 +46,7 @@ esac"#,
 }
 
 #[test]
-fn where_all_are_gone_nothing_more_is_asked() {
+fn nothing_is_inspected_if_all_objects_are_missing() {
     let fake = Fake::new(r#"[ "$2" = ls ] || { echo "no such volume" >&2; exit 1; }"#);
     let found = fake.engine.inspect_volumes(&strings(&["data"])).unwrap();
     assert_eq!(found, [Value::Null; 0]);
@@ -60,7 +60,7 @@ fn where_all_are_gone_nothing_more_is_asked() {
 }
 
 #[test]
-fn a_failure_is_no_absence() {
+fn a_failure_is_not_absence() {
     let fake = Fake::new(
         r#"if [ "$2" = ls ]; then echo sha256:7700000000001111; else echo broken >&2; exit 1; fi"#,
     );
@@ -78,7 +78,7 @@ fn a_failure_is_no_absence() {
 }
 
 #[test]
-fn what_could_be_an_option_is_not_passed_on() {
+fn names_that_look_like_options_are_not_passed_on() {
     let fake = Fake::new("exit 1");
     fake.engine.inspect_volumes(&strings(&["-f"])).unwrap_err();
     fake.engine.changes("--help").unwrap_err();
@@ -86,7 +86,7 @@ fn what_could_be_an_option_is_not_passed_on() {
 }
 
 #[test]
-fn a_project_has_what_carries_its_label() {
+fn the_objects_of_a_project_have_its_label() {
     let fake = Fake::new(
         r#"
 case "$1 $2" in
@@ -100,7 +100,7 @@ END
     "volume inspect") echo '[{"Name":"data","Labels":{"com.docker.compose.project":"web"}}]' ;;
 esac"#,
     );
-    // Podman writes the keys of a network small.
+    // Podman writes the keys of a network in lower case.
     assert_eq!(fake.engine.networks("web").unwrap()[0]["name"], "web_a");
     assert_eq!(fake.engine.networks("web").unwrap().len(), 1);
     assert_eq!(fake.engine.volumes("web").unwrap()[0]["Name"], "data");
@@ -111,16 +111,16 @@ esac"#,
 }
 
 #[test]
-fn changed_files_are_told_by_kind() {
+fn changed_files_have_a_kind() {
     let fake = Fake::new(r"printf 'C /etc\nA /etc/a b\nand more\nD /bin/sh\n'");
     let changes = fake.engine.changes(&id(1)).unwrap();
-    let told: Vec<_> = changes
+    let listed: Vec<_> = changes
         .listed
         .iter()
         .map(|change| (change.kind, change.path.as_str()))
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             (ChangeKind::Modified, "/etc"),
             (ChangeKind::Added, "/etc/a b\nand more"),
@@ -131,7 +131,7 @@ fn changed_files_are_told_by_kind() {
 }
 
 #[test]
-fn of_very_many_changes_the_first_are_kept_and_all_counted() {
+fn the_first_changes_are_kept_and_all_are_counted() {
     let all = MOST_CHANGES + 2;
     let fake = Fake::new(&format!(
         "i=0; while [ $i -lt {all} ]; do echo \"A /$i\"; i=$((i+1)); done; echo more"
@@ -143,12 +143,12 @@ fn of_very_many_changes_the_first_are_kept_and_all_counted() {
 }
 
 #[test]
-fn nothing_is_restored_by_the_command() {
+fn the_command_cannot_restore() {
     let fake = Fake::new("exit 1");
     let error = fake.engine.restoring().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "this needs the Engine API, and the engine is reached by the `docker` command: as asked for"
+        "this needs the Engine API, but the engine is reached by the `docker` command: as requested"
     );
     assert!(Failure::hint_of(&error).is_some_and(|hint| hint.contains("--engine api")));
 }

@@ -1,0 +1,63 @@
+use proptest::prelude::*;
+use serde::Deserialize;
+
+use super::*;
+use crate::{
+    engine::{
+        hostile::{body, check_containers, check_error},
+        objects::wire_changes,
+    },
+    model::{Changes, MOST_CHANGES},
+};
+
+fn api() -> Api {
+    let options = Options::new("docker", Choice::Api, ClientConfig::default(), Trace::off());
+    Api::new(PathBuf::from("engine.sock"), options)
+}
+
+fn response(status: u16, body: &[u8]) -> ApiResponse {
+    ApiResponse {
+        request: "GET /".to_owned(),
+        status,
+        api_version: None,
+        body: body.to_vec(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_body_is_a_list_of_its_containers_or_an_error(body in body()) {
+        let listed = api().read::<Option<Vec<wire::Container>>>(&response(200, &body));
+        let containers = listed.map(|listed| {
+            listed.unwrap_or_default().into_iter().map(Container::from).collect()
+        });
+        check_containers(&body, containers);
+    }
+
+    #[test]
+    fn kept_changes_are_bounded(body in body()) {
+        #[derive(Deserialize)]
+        struct Listed(#[serde(deserialize_with = "wire_changes")] Changes);
+
+        match api().read(&response(200, &body)) {
+            Ok(Listed(changes)) => {
+                prop_assert_eq!(changes.listed.len(), changes.total.min(MOST_CHANGES));
+            }
+            Err(error) => check_error(&error),
+        }
+    }
+
+    #[test]
+    fn errors_cannot_control_the_terminal(body in body()) {
+        let (api, ok) = (api(), response(200, &body));
+        let errors = [
+            api.read::<wire::Inspected>(&ok).err(),
+            api.read::<wire::Info>(&ok).err(),
+            api.read::<Option<Vec<wire::Network>>>(&ok).err(),
+            api.read::<wire::Volumes>(&ok).err(),
+            api.read::<wire::Created>(&ok).err(),
+            Some(api.refused(&response(500, &body))),
+        ];
+        errors.iter().flatten().for_each(check_error);
+    }
+}
