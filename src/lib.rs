@@ -1,6 +1,7 @@
 //! `stacklift` moves a running Compose stack into Portainer. This library is the program; only the rewrites are
 //! public, for the tests, the benchmark and the fuzz targets.
 
+mod backoff;
 mod cli;
 mod engine;
 mod failure;

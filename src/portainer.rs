@@ -13,6 +13,7 @@ use anyhow::Result;
 use secrecy::SecretString;
 
 use crate::{
+    backoff::Backoff,
     failure::Failure,
     model::{Deployment, Record},
     trace::Trace,
@@ -201,7 +202,7 @@ impl Manager {
     /// is gone. Fails where the manager cannot be asked any more, or the timeout has passed.
     pub fn settle(&self, id: &str) -> Result<Option<Deployment>> {
         let started = Instant::now();
-        let mut pause = POLL.0;
+        let mut backoff = Backoff::new(POLL.0, POLL.1);
         loop {
             let Some(record) = self.record(id)? else {
                 return Ok(None);
@@ -209,6 +210,7 @@ impl Manager {
             if record.deployment != Deployment::Deploying {
                 return Ok(Some(record.deployment));
             }
+            let pause = backoff.pause();
             if started.elapsed() + pause > self.timeout {
                 return Err(Failure::new(format!(
                     "the record {id} is still deploying after {} s",
@@ -218,7 +220,6 @@ impl Manager {
                 .into());
             }
             thread::sleep(pause);
-            pause = (pause * 2).min(POLL.1);
         }
     }
 }
