@@ -9,9 +9,6 @@
 mod api;
 mod choice;
 mod command;
-#[cfg(fuzzing)]
-#[doc(hidden)]
-pub mod fuzzing;
 mod objects;
 mod wire;
 
@@ -23,7 +20,6 @@ use self::{api::Api, command::Command};
 pub use self::{
     api::{Restoring, Version},
     choice::{Adapter, Choice, Route},
-    objects::{Change, ChangeKind, Changes, MOST_CHANGES},
 };
 use crate::{
     failure::Failure,

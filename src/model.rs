@@ -76,6 +76,56 @@ pub enum MountKind {
     Other,
 }
 
+/// How many changes of one container are kept; the others are counted.
+pub const MOST_CHANGES: usize = 10_000;
+
+/// What differs between a container's own layer and its image, in the engine's order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// The first [`MOST_CHANGES`].
+    pub listed: Vec<Change>,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+impl Changes {
+    pub fn add(&mut self, change: Change) {
+        self.total += 1;
+        if self.listed.len() < MOST_CHANGES {
+            self.listed.push(change);
+        }
+    }
+}
+
+/// A path that differs. A folder is modified, too, where something in it was added or deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The absolute path in the container.
+    pub path: String,
+    /// In which way.
+    pub kind: ChangeKind,
+}
+
+/// How a path differs from the image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    /// The image has it not.
+    Added,
+    /// The image has it with other content or other rights.
+    Modified,
+    /// Only the image has it.
+    Deleted,
+}
+
+/// The name that Portainer gives a stack called `name`: lower case, without characters outside `[-_a-z0-9]` (M02).
+pub fn portainer_name(name: &str) -> String {
+    name.chars()
+        .flat_map(char::to_lowercase)
+        .filter(|c| matches!(c, '-' | '_' | 'a'..='z' | '0'..='9'))
+        .collect()
+}
+
 /// The manager's entry of a stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Record {
@@ -144,4 +194,18 @@ pub enum Carried {
     Webhook,
     /// Access rights of users and teams.
     Access,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m02_portainer_keeps_lower_case_letters_digits_hyphens_and_underscores() {
+        assert_eq!(portainer_name("Rec.Two_x-1"), "rectwo_x-1");
+        assert_eq!(portainer_name("web"), "web");
+        assert_eq!(portainer_name("ÄÖ"), "");
+        // The Kelvin sign lower-cases to an ASCII k in Go and in Rust.
+        assert_eq!(portainer_name("\u{212a}"), "k");
+    }
 }

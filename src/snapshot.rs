@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{engine::Changes, model::Variable};
+use crate::model::{Changes, Variable};
 
 mod store;
 

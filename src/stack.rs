@@ -15,7 +15,7 @@ mod name;
 mod surroundings;
 
 pub use backup::Backup;
-pub use name::{EXAMPLES, StackName, normalised};
+pub use name::{EXAMPLES, StackName};
 pub use surroundings::Surroundings;
 
 /// Compose file names that people use besides `<tool>-compose.yml`, for the hint of C07.

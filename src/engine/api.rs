@@ -3,8 +3,6 @@
 //! Engines from 20.10 (API 1.41) to those that refuse anything below 1.44 are spoken to in the lower of
 //! their newest version and [`NEWEST`].
 
-#[cfg(fuzzing)]
-pub(super) mod fuzzing;
 mod objects;
 mod restoring;
 mod socket;

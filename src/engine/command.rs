@@ -3,8 +3,6 @@
 //! Invariant: of what the command has printed only ids that look like ids are passed back to it, and names
 //! that no option can be mistaken for.
 
-#[cfg(fuzzing)]
-pub(super) mod fuzzing;
 mod objects;
 mod process;
 mod wire;

@@ -7,54 +7,13 @@ use std::{collections::HashSet, fmt};
 
 use anyhow::{Context as _, Result, bail};
 use serde::{
-    Deserialize, Deserializer, Serialize,
+    Deserialize, Deserializer,
     de::{IgnoredAny, SeqAccess, Visitor},
 };
 use serde_json::Value;
 
 use super::{Engine, Reach, printable, project_label};
-
-/// How many changes of one container are kept; the others are counted.
-pub const MOST_CHANGES: usize = 10_000;
-
-/// What differs between a container's own layer and its image, in the engine's order.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changes {
-    /// The first [`MOST_CHANGES`].
-    pub listed: Vec<Change>,
-    /// How many there are in all.
-    pub total: usize,
-}
-
-impl Changes {
-    pub(super) fn add(&mut self, change: Change) {
-        self.total += 1;
-        if self.listed.len() < MOST_CHANGES {
-            self.listed.push(change);
-        }
-    }
-}
-
-/// A path that differs. A folder is modified, too, where something in it was added or deleted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
-    /// The absolute path in the container.
-    pub path: String,
-    /// In which way.
-    pub kind: ChangeKind,
-}
-
-/// How a path differs from the image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ChangeKind {
-    /// The image has it not.
-    Added,
-    /// The image has it with other content or other rights.
-    Modified,
-    /// Only the image has it.
-    Deleted,
-}
+use crate::model::{Change, ChangeKind, Changes, MOST_CHANGES};
 
 /// What the engine can be asked about by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -89,7 +89,7 @@ impl Run<'_, '_> {
     /// What is there of the stack after a create that did not succeed.
     fn look(&self, end: End) -> Found {
         let name = self.m.stack.name();
-        let normalised = name.normalised();
+        let normalised = name.portainer_name();
         let here = |record: &Record| record.endpoint_id == self.m.endpoint;
         let record = match self.m.manager.records(name.as_str(), &normalised) {
             Err(_) => Seen::Unknown,
@@ -169,7 +169,7 @@ impl Run<'_, '_> {
     /// C54: the name and id, then the containers.
     pub(super) fn report(&mut self, created: &Created) {
         let name = self.m.stack.name();
-        let normalised = name.normalised();
+        let normalised = name.portainer_name();
         self.mark(|progress| progress.create = Sent::Created(created.id.clone()));
         self.say(Event::Created {
             name: name.as_str(),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Before, Event, Run};
 use crate::{
-    engine::Changes,
+    model::Changes,
     restore::container::Inspected,
     snapshot::{Known, SavedRecord, Snapshot, TextFile, VERSION},
     stack::Source,

@@ -41,7 +41,7 @@ impl Run<'_, '_> {
     /// stack's: refuses before anything is written (C59). Returns the records it had to ask for.
     pub(super) fn look_for_namesake(&mut self) -> Result<Option<Vec<Record>>> {
         let name = self.m.stack.name();
-        let normalised = name.normalised();
+        let normalised = name.portainer_name();
         if normalised == name.as_str() {
             return Ok(None);
         }
@@ -249,7 +249,7 @@ impl Run<'_, '_> {
             document,
             source.env.as_deref(),
             &surroundings.context(),
-            &stack.name().normalised(),
+            &stack.name().portainer_name(),
         ))
     }
 

@@ -85,7 +85,7 @@ impl Run<'_, '_> {
     /// The stack's record now, by its name or what the manager made of it (M02).
     fn find_record(&self) -> Result<Option<Record>> {
         let name = &self.snapshot().stack;
-        let normalised = crate::stack::normalised(name);
+        let normalised = crate::model::portainer_name(name);
         let records = self.r.manager.records(name, &normalised)?;
         let endpoint = self.snapshot().endpoint;
         Ok(records
@@ -163,9 +163,9 @@ impl Run<'_, '_> {
             .find(|container| container.id() == id);
         let project = container.and_then(|container| container.label(&label));
         let stack = self.snapshot().stack.as_str();
-        if project
-            .is_some_and(|project| project == stack || project == crate::stack::normalised(stack))
-        {
+        if project.is_some_and(|project| {
+            project == stack || project == crate::model::portainer_name(stack)
+        }) {
             return Ok(());
         }
         Err(Failure::new(format!(

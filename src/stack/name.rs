@@ -1,10 +1,10 @@
-//! A stack's name: what may be one (C11), and what the manager makes of it (M02).
+//! A stack's name: which names are valid (C11), and what Portainer makes of them (M02).
 
 use std::{ffi::OsStr, fmt};
 
 use anyhow::Result;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, model::portainer_name};
 
 /// The example stacks, lowest impact first (C01).
 pub const EXAMPLES: [&str; 6] = [
@@ -52,15 +52,14 @@ impl StackName {
         &self.0
     }
 
-    /// The name as the manager normalises it: lower-case, every character outside `[-_a-z0-9]`
-    /// removed (M02).
-    pub fn normalised(&self) -> String {
-        normalised(&self.0)
+    /// The name that Portainer gives the stack (M02).
+    pub fn portainer_name(&self) -> String {
+        portainer_name(&self.0)
     }
 
-    /// Refuses the management plane, compared on the normalised name (C05).
+    /// Refuses the management plane, compared by the name that Portainer would give it (C05).
     pub fn refuse_management_plane(&self) -> Result<()> {
-        if !REFUSED.contains(&self.normalised().as_str()) {
+        if !REFUSED.contains(&self.portainer_name().as_str()) {
             return Ok(());
         }
         Err(Failure::new(format!(
@@ -69,14 +68,6 @@ impl StackName {
         .hint("manage this stack by hand")
         .into())
     }
-}
-
-/// A name as the manager normalises it (M02).
-pub fn normalised(name: &str) -> String {
-    name.chars()
-        .flat_map(char::to_lowercase)
-        .filter(|c| matches!(c, '-' | '_' | 'a'..='z' | '0'..='9'))
-        .collect()
 }
 
 impl fmt::Display for StackName {
@@ -89,22 +80,4 @@ fn refused(name: &str, reason: &str) -> anyhow::Error {
     Failure::new(format!("{name:?} is not a stack name: {reason}"))
         .hint("name the stack's directory under the stacks root, without a path")
         .into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn name(text: &str) -> StackName {
-        StackName::new(OsStr::new(text)).expect("a stack name")
-    }
-
-    #[test]
-    fn normalised_is_what_the_manager_makes_of_it() {
-        assert_eq!(name("Rec.Two_x-1").normalised(), "rectwo_x-1");
-        assert_eq!(name("web").normalised(), "web");
-        assert_eq!(name("ÄÖ").normalised(), "");
-        // The Kelvin sign lower-cases to an ASCII k in Go and in Rust.
-        assert_eq!(name("\u{212a}").normalised(), "k");
-    }
 }

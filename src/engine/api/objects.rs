@@ -7,9 +7,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Api, at_once, label_filter, percent_encoded, wire};
-use crate::engine::{
-    objects::{Changes, Kind, wire_changes},
-    printable,
+use crate::{
+    engine::{
+        objects::{Kind, wire_changes},
+        printable,
+    },
+    model::Changes,
 };
 
 impl Api {

@@ -5,7 +5,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Command, IDS_A_CALL, TRIES, with_ids};
-use crate::engine::objects::{Change, ChangeKind, Changes, Kind, stands_for};
+use crate::{
+    engine::objects::{Kind, stands_for},
+    model::{Change, ChangeKind, Changes},
+};
 
 impl Command {
     /// What the engine says of `names`; those that are not there are left out.

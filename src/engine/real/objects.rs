@@ -1,6 +1,9 @@
 //! What a project consists of, as both adapters tell it.
 
-use crate::engine::{Change, ChangeKind, Engine};
+use crate::{
+    engine::Engine,
+    model::{Change, ChangeKind},
+};
 use serde_json::Value;
 
 use super::host::{Host, IMAGE, PROJECT, docker};

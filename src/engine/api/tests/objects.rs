@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::{super::AT_ONCE, *};
-use crate::engine::{Change, ChangeKind, MOST_CHANGES};
+use crate::model::{Change, ChangeKind, MOST_CHANGES};
 
 fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()

@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::engine::{ChangeKind, MOST_CHANGES};
+use crate::model::{ChangeKind, MOST_CHANGES};
 
 fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
