@@ -92,13 +92,6 @@ impl Console {
         }
     }
 
-    /// The command that brings back what ran before.
-    pub(super) fn way_back(&self, stack: &str, id: &str) {
-        self.hint(&format!(
-            "what ran before comes back with: stacklift restore {stack} --to {id}"
-        ));
-    }
-
     /// What state the stack is in.
     pub(super) fn state(&self, state: &str) {
         self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow};
 use tempfile::TempDir;
 
 use super::{
-    Common, Console, Ended, RehearseArguments, migrate as run_of, restore::store_at,
+    Common, Console, Ended, RehearseArguments, events, migrate as run_of, restore::store_at,
     settings::Settings,
 };
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     failure::Failure,
     migrate::{self, Migration},
     portainer::{self, BaseUrl, Manager},
+    run::{Peers, Stopped},
     stack::{Location, Stack, StackName},
 };
 use composefile::{document::Document, services};
@@ -209,11 +210,11 @@ fn migrate_on(
         &base_url,
         settings.endpoint,
     );
+    let peers = Peers::new(manager, engine);
     let migration = Migration {
         stack,
-        manager: &manager,
+        peers: &peers,
         base_url: &base_url,
-        engine: &engine,
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: run_of::on_refusal(force),
@@ -222,12 +223,18 @@ fn migrate_on(
     };
     console.heading("the run, against an embedded manager and engine");
     let before = summary(rehearsal);
-    let ended = migrate::run(&migration, &mut |event| run_of::show(console, &event));
+    let ended = migrate::run(&migration, &mut |event| events::show(console, &event));
     console.heading("the world before");
     console.line(&before);
     console.heading("the world after");
     console.line(&summary(rehearsal));
-    ended.map_err(Ended::Rehearse)
+    // Its snapshot is deleted with the rehearsal.
+    ended.map_err(|stopped| {
+        Ended::Stopped(Stopped {
+            state: stopped.state.without_snapshot(),
+            ..stopped
+        })
+    })
 }
 
 fn summary(rehearsal: &Rehearsal) -> String {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::{
     failure::Failure,
     rewrite::faithful::{self, Faithful, Notice, Refusal},
-    stack::{Source, Stack, Surroundings},
+    stack::{Shell, Source, Stack},
 };
 
 /// How much of a line is shown on either side of the place that is meant.
@@ -15,12 +15,14 @@ const AROUND: usize = 60;
 
 /// Rewrites the stack; the error shows every refusal with its line.
 pub(super) fn rewrite(stack: &Stack, source: &Source) -> Result<Faithful> {
-    let surroundings = Surroundings::of(stack, source);
-    if let Some(error) = surroundings.unreadable {
+    let (text, env) = (source.compose.as_str(), source.env.as_deref());
+    let shell = Shell::of(stack, |context| {
+        faithful::env_files_needed(text, env, context)
+    });
+    if let Some(error) = shell.unreadable {
         return Err(error);
     }
-    let (text, env) = (source.compose.as_str(), source.env.as_deref());
-    faithful::rewrite(text, env, &surroundings.context())
+    faithful::rewrite(text, env, &shell.context())
         .map_err(|refusals| refused(stack, &source.compose, &refusals).into())
 }
 

@@ -1,0 +1,34 @@
+//! What a run reports, on the console.
+
+use super::{Console, interrupt::Interrupt};
+use crate::run::{Event, State};
+
+/// Shows an event.
+pub(super) fn show(console: &Console, event: &Event) {
+    if matches!(event, Event::State(_)) {
+        return;
+    }
+    console.done();
+    match event {
+        Event::Step(verb, object) => console.step(verb, object),
+        Event::Warning(text) => console.warning(text),
+        Event::Waiting(step) => console.waiting(step),
+        Event::Containers(containers) => console.containers(containers),
+        Event::State(_) => {}
+    }
+}
+
+/// Shows an event, and keeps the state of the stack for an interrupt.
+pub(super) fn show_noting(console: &Console, interrupt: &Interrupt, event: &Event) {
+    if let Event::State(state) = event {
+        interrupt.note(state);
+    }
+    show(console, event);
+}
+
+/// Shows how to roll back, if that is possible.
+pub(super) fn show_roll_back(console: &Console, state: &State) {
+    if let Some(command) = state.roll_back() {
+        console.hint(&format!("to roll back, run: {command}"));
+    }
+}
