@@ -1,6 +1,6 @@
 //! What a run reports, on the console.
 
-use super::{Console, interrupt::Interrupt};
+use super::Console;
 use crate::run::{Event, State};
 
 /// Shows an event.
@@ -16,14 +16,6 @@ pub(super) fn show(console: &Console, event: &Event) {
         Event::Containers(containers) => console.containers(containers),
         Event::State(_) => {}
     }
-}
-
-/// Shows an event, and keeps the state of the stack for an interrupt.
-pub(super) fn show_noting(console: &Console, interrupt: &Interrupt, event: &Event) {
-    if let Event::State(state) = event {
-        interrupt.note(state);
-    }
-    show(console, event);
 }
 
 /// Shows how to roll back, if that is possible.

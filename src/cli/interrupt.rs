@@ -2,14 +2,19 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{console::Console, events::show_roll_back};
-use crate::run::State;
+use super::{
+    console::Console,
+    events::{show, show_roll_back},
+};
+use crate::run::{Event, State};
 
 /// The exit code of an interrupted run: 128 + SIGINT, as in shells.
 const INTERRUPTED: i32 = 130;
 
-/// The state of the stack, for the thread that handles a signal.
+/// The console of a run that can be interrupted.
 pub(super) struct Interrupt {
+    console: Arc<Console>,
+    /// The state of the stack, for the thread that handles a signal.
     state: Arc<Mutex<State>>,
 }
 
@@ -17,24 +22,30 @@ impl Interrupt {
     /// Handles the signals from now on. If that is impossible, a signal ends the program without a report.
     pub(super) fn watch(console: &Arc<Console>) -> Self {
         let state = Arc::new(Mutex::new(State::untouched()));
-        let (console, noted) = (Arc::clone(console), Arc::clone(&state));
+        let (shown, noted) = (Arc::clone(console), Arc::clone(&state));
         let _ = ctrlc::set_handler(move || {
             // Held until the exit: the run waits here before its next change.
             let state = noted.lock().unwrap_or_else(PoisonError::into_inner);
-            console.done();
-            console.warning("interrupted");
-            console.state(&state.to_string());
-            show_roll_back(&console, &state);
+            shown.done();
+            shown.warning("interrupted");
+            shown.state(&state.to_string());
+            show_roll_back(&shown, &state);
             std::process::exit(INTERRUPTED);
         });
-        Self { state }
+        Self {
+            console: Arc::clone(console),
+            state,
+        }
     }
 
-    /// Keeps a new state of the stack.
-    pub(super) fn note(&self, state: &State) {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone_from(state);
+    /// Shows an event, and keeps the state that it reports.
+    pub(super) fn show(&self, event: &Event) {
+        if let Event::State(state) = event {
+            self.state
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone_from(state);
+        }
+        show(&self.console, event);
     }
 }

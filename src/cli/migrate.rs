@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Common, Console, Ended, MigrateArguments, events,
+    Common, Console, Ended, MigrateArguments,
     interrupt::Interrupt,
     peers,
     restore::store,
@@ -55,7 +55,7 @@ pub(super) fn run(
         tool: &settings.location.tool,
     };
     let interrupt = Interrupt::watch(console);
-    let mut listener = |event: Event| events::show_noting(console, &interrupt, &event);
+    let mut listener = |event: Event| interrupt.show(&event);
     Ok(migrate::run(&migration, &mut listener)?)
 }
 

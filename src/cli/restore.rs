@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use anyhow::Result;
 
 use super::{
-    Common, Console, Ended, RestoreArguments, events,
+    Common, Console, Ended, RestoreArguments,
     interrupt::Interrupt,
     peers,
     settings::{KeySource, Settings, state_folder},
@@ -51,7 +51,7 @@ pub(super) fn run(
         snapshot: arguments.to.as_deref(),
     };
     let interrupt = Interrupt::watch(console);
-    let mut listener = |event: Event| events::show_noting(console, &interrupt, &event);
+    let mut listener = |event: Event| interrupt.show(&event);
     Ok(restore::run(&restore, &mut listener)?)
 }
 

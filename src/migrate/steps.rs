@@ -87,9 +87,9 @@ impl Procedure<'_, '_> {
             Backup::Made(path) => (path, "written"),
             Backup::Kept(path) => (path, "already exists and is kept"),
         };
+        self.mark(|progress| progress.backup = Some(path.clone()));
         self.run
             .step("backup", format!("{} {outcome}", path.display()));
-        self.mark(|progress| progress.backup = Some(path));
         Ok(())
     }
 

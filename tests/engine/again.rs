@@ -79,9 +79,9 @@ fn restored_twice_nothing_changes() {
     let (once, networks) = (stack.containers(), stack.networks());
 
     stack.restore().says(&[
-        "the manager is as it was",
-        "3 of the containers are there as they were",
-        "3 containers are as they were, 3 of them running",
+        "no changes in Portainer",
+        "plan 3 containers match the snapshot",
+        "verified 3 containers match the snapshot, 3 running",
     ]);
 
     let twice = stack.containers();
@@ -112,7 +112,7 @@ fn what_is_there_as_it_was_is_only_started() {
 
     stack
         .restore()
-        .says(&["2 of the containers are there as they were"])
+        .says(&["2 containers match the snapshot"])
         .hides("remove ");
 
     let after = stack.containers();
@@ -176,8 +176,8 @@ fn another_ones_container_is_not_touched() {
         let run = stack.run(&["restore", &stack.host.project]).code(1);
         let whose = project.map_or("no stack".to_owned(), |other| format!("the stack {other}"));
         run.says(&[
-            &format!("the container {} has the name", stack.name("web")),
-            &format!("belongs to {whose}"),
+            &format!("cannot recreate the container {}", stack.name("web")),
+            &format!("its name is taken by a container of {whose}"),
             "nothing was touched",
         ]);
         assert!(stack.ids().is_empty());
@@ -203,8 +203,6 @@ fn an_untouched_stack_stays_untouched() {
         .faults()
         .once(Call::Delete, Kind::CloseBefore);
     stack.run(&[name]).code(1).says(&["stacklift restore"]);
-    stack
-        .restore()
-        .says(&["3 of the containers are there as they were"]);
+    stack.restore().says(&["3 containers match the snapshot"]);
     assert_eq!(ids(&before), ids(&stack.containers()));
 }

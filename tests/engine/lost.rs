@@ -53,13 +53,18 @@ fn files_in_the_own_layer_are_named() {
     let line = run
         .said
         .lines()
-        .find(|line| line.contains("own layer"))
+        .find(|line| line.contains("written inside the container"))
         .unwrap();
     let (_, files) = line.rsplit_once(": ").unwrap();
     let mut files: Vec<_> = files.split(", ").collect();
     files.sort_unstable();
     assert_eq!(files, ["/bin/nc", "/made/to/work/file"], "{}", run.said);
-    assert_eq!(run.said.matches("own layer").count(), 1, "{}", run.said);
+    assert_eq!(
+        run.said.matches("written inside the container").count(),
+        1,
+        "{}",
+        run.said
+    );
     assert_same(&before, &stack.containers());
     assert_eq!(stack.sh("db", "cat /anonymous/kept"), "1");
 
@@ -77,12 +82,12 @@ fn an_image_that_is_gone_keeps_only_its_container_from_coming_back() {
     let (db, web) = (stack.name("db"), stack.name("web"));
     stack.run(&restore).code(1).says(&[
         &format!(
-            "the container {db} cannot be brought back: its image {}",
+            "cannot recreate the container {db}: its image {}",
             stack.host.project
         ),
-        &format!("{db} is not there"),
-        &format!("{web} is not there"),
-        "mend what is named",
+        &format!("{db} does not exist"),
+        &format!("{web} does not exist"),
+        "fix the problem above",
     ]);
     // What shares its network cannot come back without it.
     before.remove(&db);
@@ -113,11 +118,11 @@ fn a_volume_that_was_removed_is_said_to_be_empty() {
     let data = format!("{}_data", stack.host.project);
     docker(&["volume", "rm", &data]);
     let restore = ["restore", stack.host.project.as_str()];
-    let said = format!("the volume {data} is gone with its data");
+    let said = format!("the volume {data} was removed with its data");
     stack
         .run(&restore)
         .code(1)
-        .says(&[&said, "not everything is as it was"]);
+        .says(&[&said, "the stack differs from the snapshot"]);
     assert_same(&before, &stack.containers());
     // Compose knows the empty one for its own.
     assert!(!stack.up().contains(&format!("Volume \"{data}\"")));

@@ -33,7 +33,7 @@ fn thirty_containers_come_back() {
     let start = Instant::now();
     stack
         .restore()
-        .says(&["30 containers are as they were, 30 of them running"]);
+        .says(&["30 containers match the snapshot, 30 running"]);
     println!(
         "30 containers were brought back in {:?}; compose had made them in {by_compose:?}",
         start.elapsed()

@@ -58,7 +58,7 @@ fn what_did_not_run_does_not_run_and_jobs_are_not_run_again() {
 
     stack.migrate();
     let run = stack.restore();
-    run.says(&["7 containers are as they were, 3 of them running"]);
+    run.says(&["7 containers match the snapshot, 3 running"]);
 
     let after = stack.containers();
     assert_same(&before, &after);
@@ -156,7 +156,9 @@ fn what_shares_with_another_container_shares_with_the_one_that_came_back() {
     let before = stack.containers();
 
     stack.migrate();
-    stack.restore().says(&["5 containers are as they were"]);
+    stack
+        .restore()
+        .says(&["verified 5 containers match the snapshot"]);
 
     let after = stack.containers();
     assert_same(&before, &after);

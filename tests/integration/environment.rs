@@ -36,7 +36,7 @@ fn c40_something_else_in_its_place_is_not_taken_for_none() {
     bench
         .run(&["web"])
         .code(1)
-        .says(&[".env is not a regular file", "the stack is as it was"]);
+        .says(&[".env is not a regular file", "the stack is unchanged"]);
     assert!(bench.rehearsal.requests().is_empty());
 }
 

@@ -38,7 +38,7 @@ fn each_example_rehearses_in_both_eras() {
 fn without_a_stack_it_shows_each_kind_of_loss() {
     Run::of(&mut bare(&["rehearse"])).code(0).says(&[
         "the stack will lose:",
-        "no longer arrive",
+        "no longer be set",
         "../shared",
         "anonymous volume",
     ]);
@@ -55,9 +55,9 @@ fn calls_go_wrong_on_purpose() {
     ]))
     .code(1)
     .says(&[
-        "going on without knowing the stack's containers",
+        "continuing without knowing the stack's containers",
         "manager POST /api/stacks/create/standalone/string?endpointId=1 → no answer",
-        "the manager has record 2",
+        "the stack exists as Portainer stack 2",
     ])
     // Its snapshot goes with it.
     .hides("stacklift restore");
@@ -67,7 +67,7 @@ fn calls_go_wrong_on_purpose() {
             "rehearse", "minio", "--era", era, "--fault", fault,
         ]))
         .code(1)
-        .says(&["the stack is as it was"]);
+        .says(&["the stack is unchanged"]);
     }
     for (wrong, listed) in [
         ("lists=503", "engine-remove"),
