@@ -1,6 +1,6 @@
 //! Restores the containers that ran before, from a snapshot: as they ran, not as a compose file describes them.
 //!
-//! Plans anew at each step, so that the next run finishes what a killed run began. Volumes are never removed.
+//! Plans again at each step, so that the next run finishes what a killed run began. Volumes are never removed.
 
 use std::{fmt, path::Path};
 

@@ -153,7 +153,7 @@ impl Progress {
             (Step::Done(id), _) => {
                 write!(
                     f,
-                    "; the old Portainer stack {id} was deleted with its containers"
+                    "; the old containers of Portainer stack {id} were removed"
                 )
             }
             (_, Step::Done(count)) => {

@@ -166,7 +166,7 @@ fn c51_a_record_that_deploys_is_waited_for() {
     let old = bench.rehearsal.world(|world| {
         let record = world.records.values_mut().next().expect("a record");
         let (id, text) = (record.id, record.text.clone());
-        // Somebody changes the stack in the manager at this moment.
+        // Somebody updates the stack in Portainer.
         let update = rehearsal::world::Update { text, env: None };
         world
             .update(id, Some(1), update, "admin")

@@ -1,4 +1,4 @@
-//! What stands in front of a manager, and keys that do not see all: each answer has a hint of its own.
+//! Proxies in front of Portainer, and API keys that do not see every stack: each response has its own hint.
 
 use rehearsal::{Call, Kind};
 
@@ -27,7 +27,7 @@ fn each_status_has_its_own_hint() {
     ];
     for call in [Call::List, Call::Create] {
         for (status, body, hint) in cases {
-            // A create that the manager itself refuses says what to mend.
+            // A create that Portainer itself refuses says what to fix.
             if call == Call::Create && status >= 500 && body == REFUSED {
                 continue;
             }

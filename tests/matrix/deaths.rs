@@ -1,4 +1,4 @@
-//! The manager or the engine ends for good in the middle of a run; containers that will not go.
+//! Portainer or the engine dies in the middle of a run; containers that cannot be removed.
 
 use rehearsal::{Call, Era, Kind, Peer, Rule};
 use serde_json::json;
@@ -87,7 +87,7 @@ fn the_manager_dies_while_a_deployment_settles() {
 fn a_manager_that_is_away_before_the_create_was_not_sent_it() {
     let bench = set(Era::Sync, Scene::ByHand);
     let before = world(&bench);
-    // The engine's last answer before the create; the manager goes meanwhile.
+    // Portainer dies after its last response before the create.
     bench.rehearsal.faults().set(Call::Me, Kind::DieAfter);
     let run = bench.run(&["web"]).code(1);
     assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");

@@ -169,7 +169,7 @@ pub fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     claim("is not in Portainer", none);
     let all_gone = was.iter().all(|id| !is.contains(id));
     claim("old container", all_gone);
-    claim("the old Portainer stack", all_gone);
+    claim("the old containers of Portainer stack", all_gone);
     claim("could not be listed", true);
     let counted = format!(
         "it has {here} container{} on",
