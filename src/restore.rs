@@ -33,7 +33,7 @@ pub struct Restore<'a> {
     pub dir: &'a Path,
     pub peers: &'a Peers,
     pub store: &'a Store,
-    /// The id of the snapshot; `None` for the newest.
+    /// The ID of the snapshot; `None` for the newest.
     pub snapshot: Option<&'a str>,
 }
 

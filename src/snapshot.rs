@@ -52,7 +52,7 @@ pub struct Snapshot {
     pub networks: Known<Vec<Value>>,
     /// The project's volumes and the anonymous ones that its containers mount, one inspect object each.
     pub volumes: Known<Vec<Value>>,
-    /// The changed files in each container's own layer, by the container's id. They are lost with it (M05).
+    /// The changed files in each container's own layer, by the container's ID. They are lost with it (M05).
     pub changes: BTreeMap<String, Known<Changes>>,
 }
 

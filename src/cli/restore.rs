@@ -66,7 +66,7 @@ pub(super) fn store(
     Ok(store_at(&state_folder()?, name, &dir, base_url, endpoint))
 }
 
-/// The snapshots of a stack below another state folder.
+/// The snapshots of a stack below another state directory.
 pub(super) fn store_at(
     state: &Path,
     name: &StackName,

@@ -163,7 +163,7 @@ impl Procedure<'_, '_> {
             .into()
     }
 
-    /// C54: the name and id, then the containers.
+    /// C54: the name and ID, then the containers.
     pub(super) fn report(&mut self, created: &Created) {
         let name = self.m.stack.name();
         let portainer_name = name.portainer_name();

@@ -34,9 +34,9 @@ pub(super) enum Sent {
     #[default]
     No,
     Unanswered,
-    /// Done, with the id of the record.
+    /// Done, with the ID of the record.
     Created(String),
-    /// Accepted, with the id of the record.
+    /// Accepted, with the ID of the record.
     Deploying(String),
     Failed(Found),
 }
@@ -56,7 +56,7 @@ pub(super) enum Seen {
     /// Portainer cannot be asked.
     Unknown,
     Absent,
-    /// It exists, with this id.
+    /// It exists, with this ID.
     Exists(String, Deployment),
 }
 
@@ -102,7 +102,7 @@ impl Progress {
                         write!(f, "Portainer stack {id} was deleted with its containers; ")?;
                     }
                     _ if matches!(containers, Step::Done(_)) => {
-                        f.write_str("the stack is down: ")?
+                        f.write_str("the stack is down: ")?;
                     }
                     _ => {}
                 }

@@ -69,7 +69,7 @@ impl<'a> Inspected<'a> {
             .collect()
     }
 
-    /// A namespace mode, without the id of the container: [`Self::shares_with`] compares those.
+    /// A namespace mode, without the ID of the container: [`Self::shares_with`] compares those.
     fn mode(self, key: &str) -> &'a str {
         let mode = self.text(&format!("/HostConfig/{key}"));
         mode.split_once("container:").map_or(mode, |_| "container")

@@ -172,7 +172,7 @@ impl Procedure<'_, '_, '_> {
         }
     }
 
-    /// Gives the ids of all containers that replace saved ones, in whatever state, and whether a running one was kept.
+    /// Gives the IDs of all containers that replace saved ones, in whatever state, and whether a running one was kept.
     fn restore_once(&mut self, engine: &Restoring) -> Result<(BTreeSet<String>, bool)> {
         let existing = self.existing()?;
         let snapshot = self.snapshot();
@@ -252,7 +252,7 @@ impl Procedure<'_, '_, '_> {
         Ok(Some(id))
     }
 
-    /// The image's name if it still names the same image, else the image's id. `None` if the image is gone.
+    /// The image's name if it still names the same image, else the image's ID. `None` if the image is gone.
     fn image_of(&self, container: Inspected) -> Result<Option<String>> {
         let (id, name) = (container.image_id(), container.image_name());
         for asked in [name, id] {

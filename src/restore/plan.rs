@@ -15,9 +15,9 @@ use crate::snapshot::{Inspected, Snapshot};
 pub(super) struct Plan {
     /// The saved containers, dependencies first.
     pub order: Vec<usize>,
-    /// The containers that match the snapshot, with their current ids.
+    /// The containers that match the snapshot, with their current IDs.
     pub keep: BTreeMap<usize, String>,
-    /// Containers that replaced saved ones, or that are not in the snapshot: id and name.
+    /// Containers that replaced saved ones, or that are not in the snapshot: ID and name.
     pub remove: Vec<(String, String)>,
     /// The containers to recreate.
     pub create: BTreeSet<usize>,
@@ -68,7 +68,7 @@ pub(super) fn saved(snapshot: &Snapshot) -> Vec<Inspected<'_>> {
 
 /// Whether `now` has the configuration of `wanted`, and shares with the containers that match the saved ones.
 ///
-/// `ids` maps saved containers to those that match them. Ids of containers outside the snapshot must be the same.
+/// `ids` maps saved containers to those that match them. IDs of containers outside the snapshot must be the same.
 fn matches(wanted: Inspected, now: Inspected, ids: &NewIds, saved: &[Inspected]) -> bool {
     let expected: Option<Vec<&str>> = wanted
         .shares_with()

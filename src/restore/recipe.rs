@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::snapshot::{Inspected, is_empty};
 
-/// The new ids of recreated containers, by the old ones.
+/// The new IDs of recreated containers, by the old ones.
 pub(super) type NewIds = BTreeMap<String, String>;
 
 /// How to recreate a container.
@@ -22,7 +22,7 @@ pub(super) struct Recipe {
 }
 
 impl<'a> Inspected<'a> {
-    /// How to recreate it from `image`, with the ids of other containers replaced by their new ones.
+    /// How to recreate it from `image`, with the IDs of other containers replaced by their new ones.
     ///
     /// Mounts every volume by name, anonymous ones too, so that their data is kept.
     pub(super) fn recipe(self, image: &str, new_ids: &NewIds) -> Recipe {
@@ -141,7 +141,7 @@ impl<'a> Inspected<'a> {
     }
 }
 
-/// Replaces the ids of other containers in a configuration.
+/// Replaces the IDs of other containers in a configuration.
 fn replace_ids(host: &mut Map<String, Value>, new_ids: &NewIds) {
     for mode in ["NetworkMode", "PidMode", "IpcMode"] {
         let new = host

@@ -90,8 +90,9 @@ impl Procedure<'_, '_, '_> {
             "update",
             format!("the text and variables of Portainer stack {id}"),
         );
-        self.run
-            .wait(format!("Portainer is deploying Portainer stack {id}"));
+        self.run.wait(format!(
+            "waiting for the deployment of Portainer stack {id}"
+        ));
         let answer = self.run.portainer.update(record, contents)?;
         if !(200..300).contains(&answer.status) {
             // The containers that it removed are recreated nevertheless.

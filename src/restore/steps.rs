@@ -106,7 +106,7 @@ impl Procedure<'_, '_, '_> {
             .collect();
         if let (RecordStep::Create(_), Known::Known(Some(saved))) = (record, &snapshot.record) {
             lost.push(format!(
-                "the Portainer stack's id {}: Portainer assigns a new one",
+                "the ID {} of the Portainer stack: Portainer assigns a new one",
                 saved.id
             ));
         }

@@ -32,7 +32,7 @@ pub struct Subject<'a> {
 }
 
 impl Run<'_> {
-    /// Saves what exists, unless there is nothing to lose. Gives the snapshot's id if a restore can use it: one
+    /// Saves what exists, unless there is nothing to lose. Gives the snapshot's ID if a restore can use it: one
     /// without the containers cannot bring them back.
     ///
     /// What cannot be read is saved as unknown, with a warning. Only a failure to write the snapshot is an error.

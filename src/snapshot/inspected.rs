@@ -27,7 +27,7 @@ impl<'a> Inspected<'a> {
         self.at(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The full id.
+    /// The full ID.
     pub fn id(self) -> &'a str {
         self.text("/Id")
     }
@@ -37,7 +37,7 @@ impl<'a> Inspected<'a> {
         self.text("/Name").trim_start_matches('/')
     }
 
-    /// The id of the image: `sha256:…`.
+    /// The ID of the image: `sha256:…`.
     pub fn image_id(self) -> &'a str {
         self.text("/Image")
     }
@@ -94,7 +94,7 @@ impl<'a> Inspected<'a> {
         }
     }
 
-    /// The ids of the containers whose network, PID or IPC namespace or volumes it shares.
+    /// The IDs of the containers whose network, PID or IPC namespace or volumes it shares.
     pub fn shares_with(self) -> Vec<&'a str> {
         let modes = ["NetworkMode", "PidMode", "IpcMode"];
         let modes = modes.iter().filter_map(|mode| {
@@ -141,7 +141,7 @@ impl<'a> Inspected<'a> {
         networks.into_iter().flatten()
     }
 
-    /// The aliases in one network, without the short id that old engines add.
+    /// The aliases in one network, without the short ID that old engines add.
     pub fn aliases(self, endpoint: &'a Value) -> BTreeSet<&'a str> {
         let short = self.short_id();
         let aliases = endpoint.get("Aliases").and_then(Value::as_array);
@@ -153,7 +153,7 @@ impl<'a> Inspected<'a> {
             .collect()
     }
 
-    /// The hostname, if it was set. By default it is the short id, or the hostname of the container whose network it
+    /// The hostname, if it was set. By default it is the short ID, or the hostname of the container whose network it
     /// shares.
     pub fn hostname(self) -> Option<&'a str> {
         let name = self.text("/Config/Hostname");

@@ -1,6 +1,6 @@
-//! The snapshots on disk: one folder per stack below the state folder, one file per snapshot.
+//! The snapshots on disk: one directory per stack below the state directory, one file per snapshot.
 //!
-//! Files have mode 0600, folders 0700. The store keeps the oldest snapshot of a stack and the nine newest.
+//! Files have mode 0600, directorys 0700. The store keeps the oldest snapshot of a stack and the nine newest.
 
 use std::{
     fmt::Write as _,
@@ -24,7 +24,7 @@ const NEWEST: usize = 9;
 /// What identifies a stack in the store.
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'a> {
-    /// The stack's name. It makes the folder's name readable, but does not identify the stack.
+    /// The stack's name. It makes the directory's name readable, but does not identify the stack.
     pub name: &'a str,
     /// The stack's directory.
     pub dir: &'a str,
@@ -50,7 +50,7 @@ pub struct Saved {
 }
 
 impl Store {
-    /// The snapshots of a stack below the state folder. Does not access the disk.
+    /// The snapshots of a stack below the state directory. Does not access the disk.
     pub fn new(state: &Path, key: &Key) -> Self {
         let identity = format!("{}\0{}\0{}", key.dir, key.base_url, key.endpoint);
         let hash = digest(&SHA256, identity.as_bytes());
@@ -65,7 +65,7 @@ impl Store {
         }
     }
 
-    /// Writes a snapshot atomically, synced with its folder, and gives its id. Then removes old snapshots; a failure to
+    /// Writes a snapshot atomically, synced with its directory, and gives its ID. Then removes old snapshots; a failure to
     /// remove one is not an error.
     pub fn save(&self, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<String> {
         let failed = |error: io::Error| {
@@ -74,7 +74,7 @@ impl Store {
                 self.folder.display()
             ))
             .source(error)
-            .hint("free some space or make the folder writable, or set STACKLIFT_STATE_DIR to another folder")
+            .hint("free some space or make the directory writable, or set STACKLIFT_STATE_DIR to another directory")
         };
         let json =
             serde_json::to_vec_pretty(snapshot).context("failed to serialize the snapshot")?;
@@ -107,7 +107,7 @@ impl Store {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// The ids of all snapshots, oldest first.
+    /// The IDs of all snapshots, oldest first.
     pub fn ids(&self) -> Result<Vec<String>> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -130,7 +130,7 @@ impl Store {
         Ok(ids)
     }
 
-    /// Reads the snapshot with this id; `None` for the newest.
+    /// Reads the snapshot with this ID; `None` for the newest.
     pub fn choose(&self, id: Option<&str>) -> Result<Saved> {
         if let Some(id) = id {
             return self.load(id);
@@ -147,7 +147,7 @@ impl Store {
         }
     }
 
-    /// Reads the snapshot with this id.
+    /// Reads the snapshot with this ID.
     pub fn load(&self, id: &str) -> Result<Saved> {
         #[derive(Deserialize)]
         struct Head {
@@ -192,7 +192,7 @@ impl Store {
     }
 }
 
-/// Creates the missing folders, each with mode 0700 and synced into its parent.
+/// Creates the missing directorys, each with mode 0700 and synced into its parent.
 fn create_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What Compose reads a stack by besides its files: the shell and the home that start it, and its overrides.
+//! What Compose reads besides the compose file and `.env`: the shell, the home directory and override files.
 
 use std::env;
 

@@ -81,7 +81,7 @@ fn a_compose_file_that_is_none() {
         ("a fifo", "is not a file"),
         ("a socket", "is not a file"),
         ("a dangling link", "is not a file"),
-        ("a link to itself", "failed to look at"),
+        ("a link to itself", "failed to access"),
         ("a file that cannot be read", "Input/output error"),
         ("not UTF-8", "is not UTF-8 at byte 2"),
     ] {
