@@ -2,10 +2,11 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use crate::{failure::Failure, stack::EXAMPLES};
+use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 
 mod arguments;
 mod console;
+mod events;
 mod interrupt;
 mod migrate;
 mod options;
@@ -43,24 +44,9 @@ pub fn main() -> ExitCode {
             console.error(&error, None);
             ExitCode::FAILURE
         }
-        Err(Ended::Untouched(error)) => {
-            console.error(&error, Some("the stack is as it was: nothing was touched"));
-            ExitCode::FAILURE
-        }
-        Err(Ended::Migrate(stopped, stack)) => {
-            console.error(&stopped.error, Some(&stopped.progress.to_string()));
-            if let Some(id) = stopped.progress.way_back() {
-                console.way_back(&stack, id);
-            }
-            ExitCode::FAILURE
-        }
-        Err(Ended::Rehearse(stopped)) => {
-            // No way back: its snapshot goes with the rehearsal.
-            console.error(&stopped.error, Some(&stopped.progress.to_string()));
-            ExitCode::FAILURE
-        }
-        Err(Ended::Restore(stopped)) => {
-            console.error(&stopped.error, Some(&stopped.state));
+        Err(Ended::Stopped(stopped)) => {
+            console.error(&stopped.error, Some(&stopped.state.to_string()));
+            events::show_roll_back(&console, &stopped.state);
             ExitCode::FAILURE
         }
     }
@@ -70,12 +56,14 @@ pub fn main() -> ExitCode {
 enum Ended {
     Usage(&'static str),
     Failed(anyhow::Error),
-    /// Before anything of the stack was read or asked for.
-    Untouched(anyhow::Error),
-    /// A migration of this stack.
-    Migrate(crate::migrate::Stopped, String),
-    Rehearse(crate::migrate::Stopped),
-    Restore(crate::restore::Stopped),
+    /// A run on a stack.
+    Stopped(Stopped),
+}
+
+impl From<Stopped> for Ended {
+    fn from(stopped: Stopped) -> Self {
+        Self::Stopped(stopped)
+    }
 }
 
 impl From<anyhow::Error> for Ended {
@@ -91,9 +79,7 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         command,
     } = arguments;
     if command.is_some() && (migrate.stack.is_some() || migrate.force) {
-        return Err(Ended::Usage(
-            "a stack name or --force stands before the command; put it behind",
-        ));
+        return Err(Ended::Usage("put STACK and --force after the command"));
     }
     match command {
         None => migrate::run(&migrate, &common, console),

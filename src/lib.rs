@@ -13,6 +13,7 @@ mod plan;
 mod portainer;
 mod restore;
 pub mod rewrite;
+mod run;
 mod snapshot;
 mod stack;
 mod text;

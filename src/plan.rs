@@ -1,6 +1,6 @@
-//! What a run would do and what it would cost, as data.
+//! What a run would lose and why it is refused, as data.
 //!
-//! Invariant: pure. Whoever plans cannot write.
+//! Invariant: pure. Code that plans cannot write.
 #![deny(clippy::disallowed_methods)]
 
 use std::{collections::BTreeSet, fmt};
@@ -13,35 +13,35 @@ use crate::{
     text::printable,
 };
 
-/// Images that are the manager itself; its agent is not (B04).
-const MANAGER_IMAGES: [&str; 3] = ["portainer", "portainer-ce", "portainer-ee"];
+/// Images of Portainer itself, without its agent (B04).
+const PORTAINER_IMAGES: [&str; 3] = ["portainer", "portainer-ce", "portainer-ee"];
 
-/// Something that ran before and will not after: named, never by value (B01).
+/// Something that works before a run and not after: by name, never by value (B01).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Loss {
-    /// What the rewritten text loses, but for variables.
+    /// Anything that the rewritten text loses, except variables.
     Text(TextLoss),
-    /// Variables of a removed `env_file`, by its owner.
+    /// Variables of a removed `env_file`, grouped by owner and file.
     Variables {
-        /// The service.
+        /// The service or other element that loses them.
         owner: Owner,
-        /// The file they came from, as written.
+        /// The env file, as written in the compose file.
         file: String,
-        /// Their names.
+        /// The names of the variables.
         names: Vec<String>,
     },
-    /// A new container gets an empty volume in its place (M05).
+    /// An anonymous volume, which a new container replaces with an empty one (M05).
     AnonymousVolume {
         /// The container's name.
         container: String,
-        /// Where the volume is mounted in it.
+        /// The mount point in the container.
         target: String,
-        /// The volume's name, by which its data can be found again.
+        /// The volume's name, which still leads to its data.
         volume: String,
     },
-    /// What the deleted record carries and the new one will not.
+    /// A property of the deleted Portainer stack that the new one does not have.
     Carried(Carried),
-    /// Variables of the deleted record that `.env` does not have.
+    /// Variables of the deleted Portainer stack that are not in `.env`.
     RecordVariables(Vec<String>),
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Loss {
         match self {
             Self::Text(loss) => f.write_str(&printable(&loss.to_string())),
             Self::Variables { owner, file, names } => f.write_str(&printable(&format!(
-                "{owner}: variables of {file} that no longer arrive: {}",
+                "{owner}: these variables of {file} will no longer be set: {}",
                 names.join(", ")
             ))),
             Self::AnonymousVolume {
@@ -59,25 +59,27 @@ impl fmt::Display for Loss {
                 volume,
             } => write!(
                 f,
-                "{container}: the anonymous volume at {} is replaced by an empty one; its data stays in the volume {volume}",
+                "{container}: the anonymous volume at {} will be replaced by an empty one; its data stays in the volume {volume}",
                 printable(target)
             ),
             Self::Carried(carried) => match carried {
-                Carried::Git(url) => write!(f, "the record's git link to {}", printable(url)),
-                Carried::AutoUpdate => f.write_str("the record's automatic update"),
-                Carried::Webhook => f.write_str("the record's webhook"),
-                Carried::Access => f.write_str("the record's access rights"),
+                Carried::Git(url) => {
+                    write!(f, "the Portainer stack's Git link to {}", printable(url))
+                }
+                Carried::AutoUpdate => f.write_str("the Portainer stack's automatic update"),
+                Carried::Webhook => f.write_str("the Portainer stack's webhook"),
+                Carried::Access => f.write_str("the Portainer stack's access rights"),
             },
             Self::RecordVariables(names) => write!(
                 f,
-                "variables of the record that .env does not have: {}",
+                "variables of the Portainer stack that are not in .env: {}",
                 printable(&names.join(", "))
             ),
         }
     }
 }
 
-/// What the text loses, the variables of one file and one service together.
+/// The losses of the text, with the variables of one file and one owner grouped.
 pub fn text_lost(losses: Vec<TextLoss>) -> Vec<Loss> {
     let mut grouped: Vec<Loss> = Vec::new();
     for loss in losses {
@@ -125,12 +127,12 @@ pub fn volumes_lost(containers: &[Container]) -> Vec<Loss> {
     losses
 }
 
-/// The engine names a volume without a name by 64 hexadecimal digits.
+/// The engine gives an anonymous volume a name of 64 hexadecimal digits.
 fn is_anonymous(volume: &str) -> bool {
     volume.len() == 64 && volume.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// What is lost with a record (B01): what it carries, and variables that are not among `names`.
+/// The losses of deleting a Portainer stack (B01): its properties, and its variables that are not in `names`.
 pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
     let mut losses: Vec<Loss> = record.carries.iter().cloned().map(Loss::Carried).collect();
     let variables: Vec<String> = record
@@ -145,21 +147,21 @@ pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
     losses
 }
 
-/// Why a run is refused unless `--force` overrides it (B02–B04).
+/// A reason to refuse a run, unless `--force` overrides it (B02–B04).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Refusal {
-    /// The rewrite damages the text (B02): where and how.
+    /// The literal rewrite damages the text (B02): where and how.
     Damage(Vec<String>),
     /// Containers would be removed here and created on another engine (B03).
     OtherEngine {
-        /// The number of the endpoint.
+        /// Portainer's environment.
         endpoint: i64,
     },
-    /// The stack runs the manager itself (B04): which container, and how that shows.
-    RunsManager {
+    /// The stack runs Portainer itself (B04).
+    RunsPortainer {
         /// The container's name.
         container: String,
-        /// The image, or the published port.
+        /// The evidence: its image, or the published port.
         because: String,
     },
 }
@@ -167,59 +169,59 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Damage(_) => f.write_str("the rewrite of the contract damages the compose text"),
+            Self::Damage(_) => f.write_str("the literal rewrite damages the compose file"),
             Self::OtherEngine { endpoint } => write!(
                 f,
-                "endpoint {endpoint} is another engine than this host's: containers would be removed here and created there"
+                "environment {endpoint} is another engine: containers would be removed on this host and created there"
             ),
-            Self::RunsManager { container, because } => write!(
+            Self::RunsPortainer { container, because } => write!(
                 f,
-                "the stack runs the manager itself: the container {container} {because}"
+                "the stack runs Portainer itself: the container {container} {because}"
             ),
         }
     }
 }
 
 impl Refusal {
-    /// The reasons in detail, one a line.
+    /// The details, one per line.
     pub fn details(&self) -> Option<String> {
         match self {
             Self::Damage(places) => Some(places.join("\n")),
-            Self::OtherEngine { .. } | Self::RunsManager { .. } => None,
+            Self::OtherEngine { .. } | Self::RunsPortainer { .. } => None,
         }
     }
 
-    /// What to do about it.
+    /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Damage(_) => {
-                "change those lines so that the rewrite leaves them whole, or run with --force to send the damaged text"
+                "change those lines so that the rewrite does not damage them, or pass --force to send the damaged text"
             }
             Self::OtherEngine { .. } => {
-                "name this host's endpoint with --endpoint, or run with --force"
+                "pass the environment of this host with --endpoint, or pass --force"
             }
-            Self::RunsManager { .. } => {
-                "manage this stack by hand: removing it would cut off the manager; --force does it all the same"
+            Self::RunsPortainer { .. } => {
+                "manage this stack by hand: removing it would cut off Portainer; --force overrides this check"
             }
         }
     }
 }
 
-/// The first container that runs the manager (B04): by its image, or because it publishes
-/// `manager_port`, which is `None` where the manager is not on this host.
-pub fn runs_manager(containers: &[Container], manager_port: Option<u16>) -> Option<Refusal> {
+/// The first container that runs Portainer (B04): by its image, or because it publishes Portainer's port. `port` is
+/// `None` if Portainer is not on this host.
+pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Refusal> {
     containers.iter().find_map(|container| {
-        let because = if is_manager_image(&container.image) {
+        let because = if is_portainer_image(&container.image) {
             format!("runs {}", printable(&container.image))
         } else {
-            let port = manager_port?;
+            let port = port?;
             let publishes = |published: &PublishedPort| {
                 published.host_port == port && published.protocol == "tcp"
             };
             container.ports.iter().find(|p| publishes(p))?;
-            format!("publishes the manager's port {port}")
+            format!("publishes Portainer's port {port}")
         };
-        Some(Refusal::RunsManager {
+        Some(Refusal::RunsPortainer {
             container: container.name().to_owned(),
             because,
         })
@@ -227,12 +229,12 @@ pub fn runs_manager(containers: &[Container], manager_port: Option<u16>) -> Opti
 }
 
 /// `[registry/]portainer/portainer[-ce|-ee][:tag][@digest]`.
-fn is_manager_image(image: &str) -> bool {
+fn is_portainer_image(image: &str) -> bool {
     let image = image.split('@').next().unwrap_or(image);
     let mut parts = image.rsplit('/');
     let repository = parts.next().unwrap_or_default();
     let repository = repository.split(':').next().unwrap_or_default();
-    parts.next() == Some("portainer") && MANAGER_IMAGES.contains(&repository)
+    parts.next() == Some("portainer") && PORTAINER_IMAGES.contains(&repository)
 }
 
 #[cfg(test)]
@@ -240,22 +242,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_the_managers_image() {
+    fn portainers_images_are_recognized() {
         for image in [
             "portainer/portainer-ce:2.21.0",
             "portainer/portainer-ee",
             "portainer/portainer@sha256:00",
             "registry.example:5000/portainer/portainer-ce:latest",
         ] {
-            assert!(is_manager_image(image), "{image}");
+            assert!(is_portainer_image(image), "{image}");
         }
         for image in ["portainer/agent:2", "portainer-ce", "nginx", "x/portainer"] {
-            assert!(!is_manager_image(image), "{image}");
+            assert!(!is_portainer_image(image), "{image}");
         }
     }
 
     #[test]
-    fn only_nameless_volumes_are_lost() {
+    fn only_anonymous_volumes_are_lost() {
         assert!(is_anonymous(&"0a".repeat(32)));
         assert!(!is_anonymous("web_data"));
         assert!(!is_anonymous(&"0a".repeat(31)));

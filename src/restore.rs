@@ -1,117 +1,118 @@
-//! Brings back what ran before, from a snapshot: what ran, not what a file says.
+//! Restores the containers that ran before, from a snapshot: as they ran, not as a compose file describes them.
 //!
-//! Observed anew at each step, so that a run that was killed anywhere is finished by the next. Volumes are
-//! never removed.
+//! Plans again at each step, so that the next run finishes what a killed run began. Volumes are never removed.
+
+use std::{fmt, path::Path};
 
 use anyhow::Result;
 
 use crate::{
-    engine::Engine,
     model::Record,
-    portainer::{Contents, Portainer},
-    snapshot::{Saved, Snapshot},
+    portainer::Contents,
+    run::{self, Listener, Peers, Run, State, Stopped, restore_command},
+    snapshot::{Saved, Snapshot, Store},
+    stack::{StackName, lock_dir},
     text::Mask,
 };
 use composefile::dotenv::compose_dotenv;
 
-pub mod container;
+mod compare;
+mod files;
 mod objects;
-pub mod plan;
+mod plan;
+mod recipe;
+mod record;
 mod steps;
+#[cfg(test)]
+mod tests;
 
-use plan::Plan;
-
-/// Everything a restore works with.
+/// The input of a restore.
 pub struct Restore<'a> {
-    /// What is brought back.
-    pub saved: &'a Saved,
-    /// The manager.
-    pub manager: &'a Portainer,
-    /// The engine of this host, by its API.
-    pub engine: &'a Engine,
+    pub name: &'a StackName,
+    /// The stack's directory. It need not exist.
+    pub dir: &'a Path,
+    pub peers: &'a Peers,
+    pub store: &'a Store,
+    /// The ID of the snapshot; `None` for the newest.
+    pub snapshot: Option<&'a str>,
 }
 
-/// What a restore says while it goes on.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// What is brought back.
-    Banner(&'a Saved),
-    /// Something that a person should know and that does not stop the run.
-    Warning(String),
-    /// What will be done, before anything is done.
-    Plan {
-        /// At the manager.
-        record: &'a RecordStep,
-        /// At the engine, as far as the manager leaves things as they are.
-        containers: &'a Plan,
-        /// The names of the containers to be made again.
-        names: &'a [String],
-    },
-    /// What cannot be brought back.
-    Lost(&'a [String]),
-    /// A step that is about to be done: its verb, and what it is about.
-    Step(&'static str, String),
-    /// Something takes a while; over at the next event that is said.
-    Waiting(String),
-    /// From now on the stack is not as it was; nothing to say, unless the run is interrupted.
-    Touched(&'a str),
-    /// All containers are as they were: how many, and how many of them run.
-    Verified {
-        /// All.
-        containers: usize,
-        /// Those that run.
-        running: usize,
-    },
-}
-
-/// What is done at the manager.
+/// The change to the Portainer stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RecordStep {
-    /// Nothing: it is as it was.
+enum RecordStep {
     Nothing,
-    /// Nothing, because what was there is not known.
+    /// None, because the snapshot does not know the record.
     Unknown,
-    /// The record that came since goes, and takes its containers down (N07).
+    /// Delete a record that was created since, with its containers (N07).
     Delete(Record),
-    /// The record is given its text and variables back (M16).
+    /// Update the text and variables (M16).
     Update(Record, Contents),
-    /// There is no record any more: one is made with the old text and variables.
+    /// Create a record with the old text and variables.
     Create(Contents),
 }
 
-/// A restore that stopped: why, and what state the stack is in.
-#[derive(Debug)]
-pub struct Stopped {
-    /// Why.
-    pub error: anyhow::Error,
-    /// What state the stack is in now.
-    pub state: String,
-}
-
-/// Restores. Each step is one line below.
-pub fn run(restore: &Restore, say: &mut dyn FnMut(Event)) -> Result<(), Stopped> {
-    let mut run = Run {
-        r: restore,
-        say,
-        mask: mask(&restore.saved.snapshot),
-        touched: false,
-        trouble: Vec::new(),
-    };
-    run.procedure().map_err(|error| Stopped {
-        error,
-        state: run.state(),
+/// Restores the stack.
+pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
+    let lock = lock_dir(restore.name, restore.dir);
+    run::under_lock(lock, restore.peers, listener, |run| {
+        let saved = restore.store.choose(restore.snapshot)?;
+        Procedure {
+            saved: &saved,
+            run,
+            mask: mask(&saved.snapshot),
+            touched: false,
+            trouble: Vec::new(),
+        }
+        .steps()
     })
 }
 
-struct Run<'a, 'say> {
-    r: &'a Restore<'a>,
-    say: &'say mut dyn FnMut(Event),
-    /// Hides the values of `.env` and of the record in what the manager says.
+struct Procedure<'s, 'a, 'r> {
+    saved: &'s Saved,
+    run: &'r mut Run<'a>,
+    /// Hides the values of `.env` and of the record in Portainer's messages.
     mask: Mask,
     /// Whether anything was changed.
     touched: bool,
-    /// What went wrong without keeping the rest from being brought back.
+    /// What failed without stopping the restore.
     trouble: Vec<String>,
+}
+
+impl<'s> Procedure<'s, '_, '_> {
+    fn steps(&mut self) -> Result<()> {
+        self.show_banner();
+        self.require_containers()?;
+        let engine = self.run.engine.restoring()?;
+        let record = self.look_at_record()?;
+        self.show_plan(&record)?;
+        self.restore_record(&record)?;
+        self.restore_networks(&engine)?;
+        self.restore_volumes(&engine)?;
+        self.restore_containers(&engine)?;
+        self.verify()
+    }
+
+    fn snapshot(&self) -> &'s Snapshot {
+        &self.saved.snapshot
+    }
+
+    /// Sets the state before the first change.
+    fn touch(&mut self) {
+        if !self.touched {
+            self.touched = true;
+            let id = &self.saved.id;
+            let command = restore_command(&self.snapshot().stack, id);
+            self.run.set_state(State::new(format!(
+                "the stack is partly restored from the snapshot {id}; to continue, run: {command}"
+            )));
+        }
+    }
+
+    /// Warns of something that is not restored. The end of the restore names it again.
+    fn trouble(&mut self, what: String) {
+        self.run.warn(what.clone());
+        self.trouble.push(what);
+    }
 }
 
 fn mask(snapshot: &Snapshot) -> Mask {
@@ -123,43 +124,20 @@ fn mask(snapshot: &Snapshot) -> Mask {
     Mask::new(values.chain(own.iter().map(|(_, value)| value.as_str())))
 }
 
-impl Run<'_, '_> {
-    fn procedure(&mut self) -> Result<()> {
-        let saved = self.r.saved;
-        self.say(Event::Banner(saved));
-        self.require_containers()?;
-        let engine = self.r.engine.restoring()?;
-        let record = self.look_at_record()?;
-        self.say_plan(&record)?;
-        self.restore_record(&record)?;
-        self.restore_networks(&engine)?;
-        self.restore_volumes(&engine)?;
-        self.restore_containers(&engine)?;
-        self.verify()
-    }
-
-    fn snapshot(&self) -> &Snapshot {
-        &self.r.saved.snapshot
-    }
-
-    /// Before anything is changed.
-    fn touch(&mut self) {
-        if !self.touched {
-            self.touched = true;
-            let state = self.state();
-            self.say(Event::Touched(&state));
-        }
-    }
-
-    fn state(&self) -> String {
-        let id = &self.r.saved.id;
-        let stack = &self.snapshot().stack;
-        if self.touched {
-            format!(
-                "the stack is partly restored from the snapshot {id}; the same command goes on from here: stacklift restore {stack} --to {id}"
-            )
-        } else {
-            "the stack is as it was: nothing was touched".to_owned()
+impl fmt::Display for RecordStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("no changes in Portainer"),
+            Self::Unknown => f.write_str(
+                "no changes in Portainer: the snapshot does not know the Portainer stack",
+            ),
+            Self::Delete(record) => write!(f, "delete Portainer stack {}", record.id),
+            Self::Update(record, _) => write!(
+                f,
+                "restore the text and variables of Portainer stack {}",
+                record.id
+            ),
+            Self::Create(_) => f.write_str("recreate the Portainer stack"),
         }
     }
 }

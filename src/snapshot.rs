@@ -1,7 +1,9 @@
-//! What was there before a run, enough to bring it back: its format and its store.
+//! The state of a stack before a run, complete enough to restore it: the format and the store.
 //!
-//! One file a snapshot, JSON with a version, on disk whole or not at all. What could not be read is kept
-//! as unknown, with the reason: unknown is never taken for absent.
+//! One JSON file per snapshot, with a version, written atomically. What could not be read is saved as unknown, with the
+//! reason.
+//!
+//! **Architecture Invariant:** unknown never counts as absent.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -10,14 +12,16 @@ use serde_json::Value;
 
 use crate::model::{Changes, Variable};
 
+mod inspected;
 mod store;
 
+pub use inspected::{Inspected, is_empty};
 pub use store::{Key, Saved, Store};
 
-/// The version that is written. Older ones stay readable.
+/// The version of new snapshots. Older versions stay readable.
 pub const VERSION: u32 = 1;
 
-/// What was there before a run.
+/// The state of a stack before a run.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Snapshot {
@@ -31,65 +35,62 @@ pub struct Snapshot {
     pub stack: String,
     /// The stack's directory.
     pub dir: String,
-    /// The container tool: it names the labels.
+    /// The container tool: its name is part of the labels.
     pub tool: String,
-    /// The manager's base URL.
+    /// Portainer's base URL.
     pub base_url: String,
-    /// The endpoint.
+    /// Portainer's environment.
     pub endpoint: i64,
-    /// The compose file: its name and its text.
     pub compose: TextFile,
-    /// `.env`, where there was one.
+    /// `.env`, if it existed.
     pub env: Option<TextFile>,
-    /// The manager's record, where there was one.
+    /// Portainer's record, if it existed.
     pub record: Known<Option<SavedRecord>>,
-    /// What the engine says of the project's containers, one inspect object each.
+    /// The project's containers, one inspect object each.
     pub containers: Known<Vec<Value>>,
-    /// The same of its networks.
+    /// The project's networks, one inspect object each.
     pub networks: Known<Vec<Value>>,
-    /// The same of its volumes, and of the anonymous ones that its containers mount.
+    /// The project's volumes and the anonymous ones that its containers mount, one inspect object each.
     pub volumes: Known<Vec<Value>>,
-    /// What lies in each container's own layer, by the container's id (M05: it goes with the container).
+    /// The changed files in each container's own layer, by the container's ID. They are lost with it (M05).
     pub changes: BTreeMap<String, Known<Changes>>,
 }
 
 /// A file's name and text.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextFile {
-    /// Its name in the stack's directory.
+    /// The file's name in the stack's directory.
     pub name: String,
-    /// Its text, byte for byte.
+    /// The text, byte for byte.
     pub text: String,
 }
 
-/// A record of the manager, with all that a PUT can bring back (M16, M17).
+/// A record with everything that an update can restore (M16, M17).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SavedRecord {
-    /// Its id.
     pub id: String,
-    /// Its name.
     pub name: String,
-    /// Its endpoint.
+    /// Its environment.
     pub endpoint: i64,
-    /// Its compose text.
+    /// The compose text.
     pub text: String,
-    /// Its variables, in order.
+    /// The variables, in order.
     pub env: Vec<Variable>,
 }
 
-/// Something that was read, or could not be.
+/// A value that was read, or the reason why it could not be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Known<T> {
-    /// What it is.
+    /// The value.
     Known(T),
-    /// Why it is not known.
+    /// Why it could not be read.
     Unknown(String),
 }
 
 impl<T> Known<T> {
-    /// What was read, or why it was not: the error becomes the reason.
+    /// The value of `Ok`, or the text of the error as the reason.
     pub fn from_result(result: anyhow::Result<T>) -> Self {
         match result {
             Ok(known) => Self::Known(known),
@@ -97,7 +98,7 @@ impl<T> Known<T> {
         }
     }
 
-    /// What is known.
+    /// The value, if it is known.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(known) => Some(known),
@@ -105,7 +106,7 @@ impl<T> Known<T> {
         }
     }
 
-    /// Why it is not known.
+    /// The reason, if it is unknown.
     pub fn unknown(&self) -> Option<&str> {
         match self {
             Self::Known(_) => None,
@@ -115,10 +116,10 @@ impl<T> Known<T> {
 }
 
 impl Snapshot {
-    /// What is unknown in it: the thing and the reason.
+    /// The unknown parts: name and reason.
     pub fn unknowns(&self) -> Vec<(&str, &str)> {
         let parts = [
-            ("the record", self.record.unknown()),
+            ("the Portainer stack", self.record.unknown()),
             ("the containers", self.containers.unknown()),
             ("the networks", self.networks.unknown()),
             ("the volumes", self.volumes.unknown()),
@@ -129,19 +130,19 @@ impl Snapshot {
             .collect();
         let changes = self.changes.values().filter_map(Known::unknown);
         if let Some(reason) = changes.into_iter().next() {
-            unknowns.push(("the files in the containers' own layers", reason));
+            unknowns.push(("the files written inside the containers", reason));
         }
         unknowns
     }
 
-    /// The label of the tool's compose, `com.<tool>.compose.<name>`.
+    /// The name of a label of the tool's Compose: `com.<tool>.compose.<name>`.
     pub fn label(&self, name: &str) -> String {
         format!("com.{}.compose.{name}", self.tool)
     }
 }
 
 impl fmt::Debug for Snapshot {
-    // Without texts, variables and environments: they hold secrets.
+    // Texts and variables may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot")
             .field("version", &self.version)

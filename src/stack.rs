@@ -1,4 +1,4 @@
-//! A stack on disk: its name, its directory, its compose file, its `.env`, its backup.
+//! A stack on disk: its name, directory, compose file, `.env`, backup and lock.
 
 use std::{
     fs::{self, File},
@@ -12,13 +12,13 @@ use crate::failure::Failure;
 
 mod backup;
 mod name;
-mod surroundings;
+mod shell;
 
 pub use backup::Backup;
 pub use name::{EXAMPLES, StackName};
-pub use surroundings::Surroundings;
+pub use shell::Shell;
 
-/// Compose file names that people use besides `<tool>-compose.yml`, for the hint of C07.
+/// Common names of Compose files besides `<tool>-compose.yml`, for the hint of C07.
 const OTHER_NAMES: [&str; 4] = [
     "compose.yaml",
     "compose.yml",
@@ -26,20 +26,20 @@ const OTHER_NAMES: [&str; 4] = [
     "docker-compose.yml",
 ];
 
-/// Where a stack is looked for.
+/// Where to find a stack.
 #[derive(Debug, Clone)]
 pub struct Location {
     /// `--stacks-root`: the directory under which each stack has its own.
     pub root: PathBuf,
-    /// `--dir`: the stack's directory where it is not `{root}/<STACK>`.
+    /// `--dir`: the stack's directory, if it is not `{root}/<STACK>`.
     pub dir: Option<PathBuf>,
-    /// `--file`: the compose file's name where it is not `<tool>-compose.yml`.
+    /// `--file`: the compose file's name, if it is not `<tool>-compose.yml`.
     pub file: Option<String>,
     /// The container tool, `docker` unless configured.
     pub tool: String,
 }
 
-/// A stack whose directory and compose file are there.
+/// A stack whose directory and compose file exist.
 #[derive(Debug, Clone)]
 pub struct Stack {
     name: StackName,
@@ -47,12 +47,12 @@ pub struct Stack {
     file: String,
 }
 
-/// The files of a stack as they were read, once.
+/// The files of a stack, read once.
 #[derive(Clone)]
 pub struct Source {
     /// The compose file, byte for byte.
     pub compose: String,
-    /// `.env`, byte for byte; `None` where there is none (C40).
+    /// `.env`, byte for byte; `None` if it does not exist (C40).
     pub env: Option<String>,
 }
 
@@ -73,7 +73,6 @@ impl Stack {
         Ok(Self { name, dir, file })
     }
 
-    /// The stack's name.
     pub fn name(&self) -> &StackName {
         &self.name
     }
@@ -83,7 +82,7 @@ impl Stack {
         &self.dir
     }
 
-    /// The stack's directory as text: what `./` becomes in the compose text (C32).
+    /// The stack's directory as text: it replaces `./` in the compose text (C32).
     pub fn dir_text(&self) -> &str {
         self.dir.to_str().unwrap_or_default()
     }
@@ -107,7 +106,7 @@ impl Stack {
                 compose_path.display()
             ))
             .source(error)
-            .hint("make it readable to the user who runs this, then run again")
+            .hint("make it readable for the user who runs stacklift, then run the command again")
         })?;
         Ok(Source {
             compose: utf8("compose file", &compose_path, compose)?,
@@ -115,28 +114,27 @@ impl Stack {
         })
     }
 
-    /// Reads an env file of the stack, named as the compose file names it: relative to the stack's
-    /// directory. `None` where there is none.
+    /// Reads an env file; `file` is relative to the stack's directory. `None` if it does not exist.
     pub fn read_env(&self, file: &str) -> Result<Option<String>> {
         let path = self.dir.join(file);
         let failed = |error: io::Error| {
             Failure::new(format!("failed to read the env file {}", path.display()))
                 .source(error)
-                .hint("mend it, or move it away if the stack needs no variables, then run again")
+                .hint("fix it, or move it away if the stack needs no variables, then run the command again")
         };
         match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error).into()),
             Ok(_) => {}
         }
-        // Opening a fifo would wait for a writer: look before.
+        // Opening a FIFO would wait for a writer.
         let metadata = fs::metadata(&path).map_err(failed)?;
         if !metadata.is_file() {
             return Err(Failure::new(format!(
                 "the env file {} is not a regular file",
                 path.display()
             ))
-            .hint("make it a file, or move it away if the stack needs no variables")
+            .hint("replace it with a file, or move it away if the stack needs no variables")
             .into());
         }
         let mut bytes = Vec::new();
@@ -146,13 +144,13 @@ impl Stack {
         utf8("env file", &path, bytes).map(Some)
     }
 
-    /// Locks the stack against a second run: `flock` on its directory, no file is left there.
+    /// Locks the stack's directory: see [`lock_dir`].
     pub fn lock(&self) -> Result<Lock> {
         lock_dir(&self.name, &self.dir)
     }
 }
 
-/// Where a stack of that name is looked for: absolute, whether it is there or not.
+/// The absolute path of a stack's directory, whether it exists or not.
 pub fn stack_dir(name: &StackName, at: &Location) -> Result<PathBuf> {
     let dir = match &at.dir {
         Some(dir) => dir.clone(),
@@ -164,30 +162,35 @@ pub fn stack_dir(name: &StackName, at: &Location) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Locks the directory of a stack.
+/// Locks a stack's directory against a second run: `flock`, which leaves no file behind.
+///
+/// A directory that does not exist needs no lock: no run can migrate that stack. Two restores of it can overlap.
 pub fn lock_dir(name: &StackName, path: &Path) -> Result<Lock> {
+    if !path.is_dir() {
+        return Ok(Lock { _dir: None });
+    }
     let what = || format!("failed to lock the directory {}", path.display());
     let dir = File::open(path).with_context(what)?;
     match dir.try_lock() {
-        Ok(()) => Ok(Lock { _dir: dir }),
+        Ok(()) => Ok(Lock { _dir: Some(dir) }),
         Err(fs::TryLockError::WouldBlock) => Err(Failure::new(format!(
-            "another run of stacklift works on the stack {name} at this moment"
+            "another run of stacklift is working on the stack {name}"
         ))
-        .hint("wait until it has ended, then run again")
+        .hint("wait until it ends, then run the command again")
         .into()),
         Err(fs::TryLockError::Error(error)) => Err(error).with_context(what),
     }
 }
 
-/// The proof that no other run works on the stack. Freed on drop.
+/// The proof that no other run works on the stack. Dropping it unlocks the stack.
 #[derive(Debug)]
 pub struct Lock {
-    _dir: File,
+    _dir: Option<File>,
 }
 
 impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The values of `.env` are secrets, and the compose text may hold some.
+        // `.env` and the compose text may contain secrets.
         write!(
             f,
             "Source {{ compose: {} bytes, env: {:?} bytes }}",
@@ -203,12 +206,10 @@ fn is(path: &Path, kind: impl Fn(&fs::Metadata) -> bool) -> Result<bool> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(false)
         }
-        Err(error) => Err(
-            Failure::new(format!("failed to look at {}", path.display()))
-                .source(error)
-                .hint("run as a user who may read the stack's directory")
-                .into(),
-        ),
+        Err(error) => Err(Failure::new(format!("failed to access {}", path.display()))
+            .source(error)
+            .hint("run stacklift as a user who can read the stack's directory")
+            .into()),
     }
 }
 
@@ -217,7 +218,7 @@ fn require_utf8(dir: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Failure::new(format!(
-        "the directory {} is not UTF-8: its path cannot stand in a compose text",
+        "the path of the directory {} is not UTF-8: it cannot be written into a compose file",
         dir.display()
     ))
     .into())
@@ -226,11 +227,11 @@ fn require_utf8(dir: &Path) -> Result<()> {
 fn utf8(what: &str, path: &Path, bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|error| {
         Failure::new(format!(
-            "the {what} {} is not UTF-8 at byte {}, so it cannot be sent as JSON",
+            "the {what} {} is not UTF-8 at byte {}: it cannot be sent as JSON",
             path.display(),
             error.utf8_error().valid_up_to()
         ))
-        .hint("save it as UTF-8 (`iconv -f LATIN1 -t UTF-8`), then run again")
+        .hint("convert it to UTF-8 (`iconv -f LATIN1 -t UTF-8`), then run the command again")
         .into()
     })
 }
@@ -244,7 +245,7 @@ fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
         failure
     } else {
         failure.hint(format!(
-            "stacks are looked for under {}; name another with --stacks-root, or the directory itself with --dir",
+            "searched {}; use --stacks-root for another directory, or --dir for the stack's own directory",
             at.root.display()
         ))
     }
@@ -255,15 +256,15 @@ fn missing_file(name: &StackName, dir: &Path, file: &str) -> Failure {
         "the compose file of the stack {name} is missing: {} is not a file",
         dir.join(file).display()
     ));
-    let there: Vec<&str> = OTHER_NAMES
+    let found: Vec<&str> = OTHER_NAMES
         .into_iter()
         .filter(|other| *other != file && dir.join(other).is_file())
         .collect();
-    match there.first() {
+    match found.first() {
         Some(other) => failure.hint(format!(
-            "there is a {}; to use it: --file {other}",
-            there.join(" and a ")
+            "found {}; to use it, pass --file {other}",
+            found.join(" and ")
         )),
-        None => failure.hint("name it with --file if it is called otherwise"),
+        None => failure.hint("if it has another name, pass that with --file"),
     }
 }

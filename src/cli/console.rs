@@ -92,13 +92,6 @@ impl Console {
         }
     }
 
-    /// Prints the command that rolls back to a snapshot.
-    pub(super) fn way_back(&self, stack: &str, id: &str) {
-        self.hint(&format!(
-            "to roll back, run: stacklift restore {stack} --to {id}"
-        ));
-    }
-
     /// Prints the state of the stack.
     pub(super) fn state(&self, state: &str) {
         self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));

@@ -1,49 +1,51 @@
-//! SIGINT, SIGTERM and SIGHUP: the run ends at once and says how far it came.
+//! SIGINT, SIGTERM and SIGHUP: the run ends at once and reports the state of the stack.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::console::Console;
+use super::{
+    console::Console,
+    events::{show, show_roll_back},
+};
+use crate::run::{Event, State};
 
-/// The exit code of an interrupted run, as shells write it for SIGINT.
+/// The exit code of an interrupted run: 128 + SIGINT, as in shells.
 const INTERRUPTED: i32 = 130;
 
-/// Where a run stands, for the thread that an interrupt wakes.
+/// The console of a run that can be interrupted.
 pub(super) struct Interrupt {
-    stands: Arc<Mutex<Stands>>,
-}
-
-struct Stands {
-    state: String,
-    way_back: Option<String>,
+    console: Arc<Console>,
+    /// The state of the stack, for the thread that handles a signal.
+    state: Arc<Mutex<State>>,
 }
 
 impl Interrupt {
-    /// Watches from now on. That it cannot is no reason not to run: the default then ends the program.
-    pub(super) fn watch(console: &Arc<Console>, stack: &str) -> Self {
-        let stands = Arc::new(Mutex::new(Stands {
-            state: "the stack is as it was: nothing was touched".to_owned(),
-            way_back: None,
-        }));
-        let (console, stack, seen) = (Arc::clone(console), stack.to_owned(), Arc::clone(&stands));
+    /// Handles the signals from now on. If that is impossible, a signal ends the program without a report.
+    pub(super) fn watch(console: &Arc<Console>) -> Self {
+        let state = Arc::new(Mutex::new(State::untouched()));
+        let (shown, noted) = (Arc::clone(console), Arc::clone(&state));
         let _ = ctrlc::set_handler(move || {
-            // Held to the end: the run cannot get further meanwhile without being seen.
-            let stands = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            console.done();
-            console.warning("interrupted");
-            console.state(&stands.state);
-            if let Some(id) = &stands.way_back {
-                console.way_back(&stack, id);
-            }
+            // Held until the exit: the run waits here before its next change.
+            let state = noted.lock().unwrap_or_else(PoisonError::into_inner);
+            shown.done();
+            shown.warning("interrupted");
+            shown.state(&state.to_string());
+            show_roll_back(&shown, &state);
             std::process::exit(INTERRUPTED);
         });
-        Self { stands }
+        Self {
+            console: Arc::clone(console),
+            state,
+        }
     }
 
-    /// Notes the state, and the snapshot to go back to.
-    pub(super) fn note(&self, state: String, way_back: Option<&str>) {
-        *self.stands.lock().unwrap_or_else(PoisonError::into_inner) = Stands {
-            state,
-            way_back: way_back.map(str::to_owned),
-        };
+    /// Shows an event, and keeps the state that it reports.
+    pub(super) fn show(&self, event: &Event) {
+        if let Event::State(state) = event {
+            self.state
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone_from(state);
+        }
+        show(&self.console, event);
     }
 }

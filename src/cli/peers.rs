@@ -1,4 +1,4 @@
-//! The manager and the engine that the settings name.
+//! Portainer and the engine, as the settings describe them.
 
 use std::sync::Arc;
 
@@ -9,14 +9,15 @@ use super::{console::Console, settings::Settings};
 use crate::{
     engine::{self, Engine},
     portainer::{self, Portainer},
+    run::Peers,
 };
 
-/// Prepares both; neither is talked to yet.
+/// Prepares both clients without sending a request.
 pub(super) fn open(
     settings: &Settings,
     key: SecretString,
     console: &Arc<Console>,
-) -> Result<(Portainer, Engine)> {
+) -> Result<Peers> {
     let trace = console.trace();
     let manager = Portainer::new(portainer::Options {
         base_url: settings.base_url.clone(),
@@ -31,5 +32,6 @@ pub(super) fn open(
         engine::ClientConfig::from_env(),
         trace,
     );
-    Ok((manager, Engine::open(engine.within(settings.timeout))))
+    let engine = Engine::open(engine.within(settings.timeout));
+    Ok(Peers::new(manager, engine))
 }

@@ -15,7 +15,7 @@ use super::{
     Ended,
     arguments::{Common, RehearseArguments},
     console::Console,
-    migrate as run_of,
+    events, migrate as migrate_command,
     restore::store_at,
     settings::Settings,
 };
@@ -24,6 +24,7 @@ use crate::{
     failure::Failure,
     migrate::{self, Migration},
     portainer::{self, BaseUrl, Portainer},
+    run::{Peers, Stopped},
     stack::{EXAMPLES, Location, Stack, StackName},
 };
 use composefile::{document::Document, services};
@@ -210,25 +211,31 @@ fn migrate_on(
         &base_url,
         settings.endpoint,
     );
+    let peers = Peers::new(manager, engine);
     let migration = Migration {
         stack,
-        manager: &manager,
+        peers: &peers,
         base_url: &base_url,
-        engine: &engine,
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
-        on_refusal: run_of::on_refusal(force),
+        on_refusal: migrate_command::on_refusal(force),
         store: &store,
         tool,
     };
     console.heading("Migration with an embedded Portainer and engine");
     let before = summary(rehearsal);
-    let ended = migrate::run(&migration, &mut |event| run_of::show(console, &event));
+    let ended = migrate::run(&migration, &mut |event| events::show(console, &event));
     console.heading("State before");
     console.line(&before);
     console.heading("State after");
     console.line(&summary(rehearsal));
-    ended.map_err(Ended::Rehearse)
+    // Its snapshot is deleted with the rehearsal.
+    ended.map_err(|stopped| {
+        Ended::Stopped(Stopped {
+            state: stopped.state.without_snapshot(),
+            ..stopped
+        })
+    })
 }
 
 fn summary(rehearsal: &Rehearsal) -> String {

@@ -1,9 +1,9 @@
-//! The create: sent once, ever; whatever its answer, what is there afterwards is looked at and said.
+//! The create (C53–C55). It is sent once; after a failure, the run reports what exists (B05).
 
 use anyhow::Result;
 
 use super::{
-    Event, Rewrite, Run,
+    Procedure, Rewrite,
     progress::{End, Found, Seen, Sent},
 };
 use crate::{
@@ -15,17 +15,16 @@ use crate::{
 };
 use composefile::dotenv::compose_dotenv;
 
-impl Run<'_, '_> {
+impl Procedure<'_, '_> {
     /// C53–C55.
     pub(super) fn create(&mut self, source: &Source, rewrite: &Rewrite) -> Result<Created> {
         let name = self.m.stack.name().as_str();
-        self.say(Event::Waiting(format!(
-            "the manager creates the stack {name}"
-        )));
+        self.run
+            .wait(format!("Portainer is creating the stack {name}"));
         self.mark(|progress| progress.create = Sent::Unanswered);
         let creation = self
-            .m
-            .manager
+            .run
+            .portainer
             .create(self.m.endpoint, &rewrite.payload(name));
         match creation {
             Ok(created) => Ok(created),
@@ -36,73 +35,72 @@ impl Run<'_, '_> {
                 self.mark(|progress| progress.create = Sent::No);
                 Err(error.into())
             }
-            Err(error @ Error::Unknown(_)) => Err(self.look_after_lost_answer(error)),
+            Err(error @ Error::Unknown(_)) => Err(self.look_after_lost_response(error)),
         }
     }
 
-    /// C55. The answer names no Id, which need not mean that there is no stack: a proxy may have answered
-    /// while the manager went on.
+    /// C55. A response without an Id does not prove that there is no stack: a proxy may have responded while Portainer
+    /// continued.
     fn look_after_refusal(&mut self, response: &Response, mask: &Mask) -> anyhow::Error {
         let name = self.m.stack.name();
         let end = if response.is_final() {
             End::Over
         } else {
-            End::MayGoOn
+            End::MayContinue
         };
         let found = self.look(end);
-        let there = match &found.record {
-            Seen::There(id, deployment) => {
-                format!("; the manager has record {id} of the stack all the same ({deployment})")
+        let exists = match &found.record {
+            Seen::Exists(id, deployment) => {
+                format!("; the stack exists as Portainer stack {id} nevertheless ({deployment})")
             }
             _ => String::new(),
         };
         self.mark(|progress| progress.create = Sent::Failed(found));
         let status = mask.hide(&response.status_line());
         Failure::new(format!(
-            "failed to create the stack {name}: {status}{there}"
+            "failed to create the stack {name}: {status}{exists}"
         ))
         .details(mask.hide_body(&response.body))
         .hint(response.hint_after_create())
         .into()
     }
 
-    /// The answer to the create is lost: it is not sent again (B05).
-    fn look_after_lost_answer(&mut self, error: Error) -> anyhow::Error {
-        let found = self.look(End::MayGoOn);
-        let there = match &found.record {
-            Seen::Unknown => "the manager cannot be asked whether the stack is there".to_owned(),
-            Seen::There(id, deployment) => format!(
-                "the manager has record {id} of the stack ({deployment}), so the create did arrive"
+    /// The response to the create is lost. The create is not repeated (B05).
+    fn look_after_lost_response(&mut self, error: Error) -> anyhow::Error {
+        let found = self.look(End::MayContinue);
+        let message = match &found.record {
+            Seen::Unknown => {
+                "no response to the create, and Portainer's list of stacks cannot be read".to_owned()
+            }
+            Seen::Exists(id, deployment) => format!(
+                "no response to the create, but the stack exists as Portainer stack {id} ({deployment})"
             ),
-            Seen::Absent => "the manager has no record of the stack: it was not created, or is being deployed at this moment".to_owned(),
+            Seen::Absent => "no response to the create: the stack is not in Portainer, but it may still be deploying".to_owned(),
         };
         self.mark(|progress| progress.create = Sent::Failed(found));
-        Failure::new(there)
+        Failure::new(message)
             .source(error)
-            .hint(
-                "nothing was sent twice; look at the stack in the manager, then run again: a re-run \
-                 is the recovery path",
-            )
+            .hint("check the stack in Portainer, then run the command again: that is safe")
             .into()
     }
 
-    /// What is there of the stack after a create that did not succeed.
+    /// What exists of the stack after a create that did not succeed.
     fn look(&self, end: End) -> Found {
         let name = self.m.stack.name();
-        let normalised = name.portainer_name();
+        let portainer_name = name.portainer_name();
         let here = |record: &Record| record.endpoint_id == self.m.endpoint;
-        let record = match self.m.manager.records(name.as_str(), &normalised) {
+        let record = match self.run.portainer.records(name.as_str(), &portainer_name) {
             Err(_) => Seen::Unknown,
             Ok(records) => match records.into_iter().find(here) {
-                Some(record) => Seen::There(record.id, record.deployment),
+                Some(record) => Seen::Exists(record.id, record.deployment),
                 None => Seen::Absent,
             },
         };
-        let mut projects = vec![name.as_str(), &normalised];
+        let mut projects = vec![name.as_str(), &portainer_name];
         projects.dedup();
         let counts = projects
             .into_iter()
-            .map(|project| Some(self.m.engine.list(project).ok()?.len()));
+            .map(|project| Some(self.run.engine.list(project).ok()?.len()));
         Found {
             record,
             containers: counts.sum(),
@@ -110,8 +108,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Waits for the end of a deployment that goes on (C54, N01).
-    pub(super) fn settle(
+    /// Waits until the deployment ends (C54, N01).
+    pub(super) fn wait_for_deployment(
         &mut self,
         source: &Source,
         rewrite: &Rewrite,
@@ -121,25 +119,24 @@ impl Run<'_, '_> {
         let mut deployment = created.deployment.clone();
         if deployment == Deployment::Deploying {
             self.mark(|progress| progress.create = Sent::Deploying(created.id.clone()));
-            self.say(Event::Waiting(format!(
-                "the manager deploys the stack {name}"
-            )));
-            deployment = match self.m.manager.wait_for_deployment(&created.id)? {
+            self.run
+                .wait(format!("Portainer is deploying the stack {name}"));
+            deployment = match self.run.portainer.wait_for_deployment(&created.id)? {
                 Some(deployment) => deployment,
                 None => return Err(self.look_after_missing_record(created)),
             };
         }
         if let Deployment::Failed(reason) = deployment {
             let mut found = self.look(End::Over);
-            if !matches!(found.record, Seen::There(..)) {
-                found.record = Seen::There(created.id.clone(), Deployment::Failed(None));
+            if !matches!(found.record, Seen::Exists(..)) {
+                found.record = Seen::Exists(created.id.clone(), Deployment::Failed(None));
             }
             self.mark(|progress| progress.create = Sent::Failed(found));
-            let reason =
-                mask(source, rewrite).hide(reason.as_deref().unwrap_or("no reason is given"));
+            let reason = mask(source, rewrite)
+                .hide(reason.as_deref().unwrap_or("Portainer gives no reason"));
             return Err(Failure::new(format!("failed to create the stack {name}"))
                 .source(printable(reason.trim()).into_owned())
-                .hint("mend what the manager names, then run again: a re-run is the recovery path")
+                .hint("fix the error above, then run the command again: that is safe")
                 .into());
         }
         Ok(())
@@ -149,48 +146,46 @@ impl Run<'_, '_> {
     fn look_after_missing_record(&mut self, created: &Created) -> anyhow::Error {
         let found = self.look(End::Over);
         let id = &created.id;
-        let what = match &found.record {
-            Seen::There(other, _) if other == id => {
-                format!("the manager says that there is no record {id}, and lists it still")
+        let message = match &found.record {
+            Seen::Exists(other, _) if other == id => {
+                format!("Portainer stack {id} was not found, but Portainer still lists it")
             }
-            Seen::There(..) | Seen::Absent => {
-                format!("record {id} went away while it was deployed")
+            Seen::Exists(..) | Seen::Absent => {
+                format!("Portainer stack {id} was removed while it was deploying")
             }
-            Seen::Unknown => format!("the manager says that there is no record {id} any more"),
+            Seen::Unknown => format!("Portainer stack {id} was not found"),
         };
         if found.record != Seen::Unknown {
             self.mark(|progress| progress.create = Sent::Failed(found));
         }
-        Failure::new(what)
-            .hint("look at the stack in the manager, then run again")
+        Failure::new(message)
+            .hint("check the stack in Portainer, then run the command again")
             .into()
     }
 
-    /// C54: the name and id, then the containers.
+    /// C54: the name and ID, then the containers.
     pub(super) fn report(&mut self, created: &Created) {
         let name = self.m.stack.name();
-        let normalised = name.portainer_name();
+        let portainer_name = name.portainer_name();
         self.mark(|progress| progress.create = Sent::Created(created.id.clone()));
-        self.say(Event::Created {
-            name: name.as_str(),
-            id: &created.id,
-        });
+        self.run
+            .step("created", format!("stack {name} with Id {}", created.id));
         let mut containers = self.list().unwrap_or_default();
-        if containers.is_empty() && normalised != name.as_str() {
-            containers = self.m.engine.list(&normalised).unwrap_or_default();
+        if containers.is_empty() && portainer_name != name.as_str() {
+            containers = self.run.engine.list(&portainer_name).unwrap_or_default();
         }
-        self.say(Event::Containers(&containers));
+        self.run.show(&containers);
     }
 }
 
-/// Hides the values of `.env`, as the contract reads them and as compose does.
+/// Hides the values of `.env`, as the literal rewrite reads them and as Compose does.
 fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
     let env = source.env.as_deref().unwrap_or_default();
     let compose = compose_dotenv(env, &|_| None).unwrap_or_default();
-    let contract = rewrite
+    let sent = rewrite
         .env
         .variables
         .iter()
         .map(|variable| variable.value.as_str());
-    Mask::new(contract.chain(compose.iter().map(|(_, value)| value.as_str())))
+    Mask::new(sent.chain(compose.iter().map(|(_, value)| value.as_str())))
 }

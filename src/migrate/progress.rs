@@ -1,12 +1,12 @@
-//! How far a run has come, and so what state the stack is in: said truthfully wherever it stops.
+//! How far a migration has come, and the state of the stack that follows from it.
 
 use std::{fmt, path::PathBuf};
 
-use crate::model::Deployment;
+use crate::{model::Deployment, run::State, text::counted};
 
-/// How far a run has come. Its `Display` is the state of the stack, in one sentence.
+/// How far a migration has come. Its `Display` is the state of the stack, in one sentence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress {
+pub(super) struct Progress {
     pub(super) backup: Option<PathBuf>,
     pub(super) snapshot: Option<String>,
     pub(super) record: Step<String>,
@@ -14,13 +14,13 @@ pub struct Progress {
     pub(super) create: Sent,
 }
 
-/// Where one destructive step stands.
+/// The progress of one destructive step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Step<T> {
     #[default]
     NotBegun,
     Begun(T),
-    /// It failed, and so many were seen to be gone.
+    /// It failed after some containers were removed.
     Partly {
         gone: usize,
         all: usize,
@@ -28,120 +28,65 @@ pub(super) enum Step<T> {
     Done(T),
 }
 
-/// Where the create stands.
+/// The progress of the create.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Sent {
     #[default]
     No,
     Unanswered,
+    /// Done, with the ID of the record.
     Created(String),
+    /// Accepted, with the ID of the record.
     Deploying(String),
-    /// It did not succeed, and this is there.
     Failed(Found),
 }
 
-/// What is there of the stack after a create that did not succeed.
+/// What exists of the stack after a create that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The record.
     pub(super) record: Seen,
-    /// How many containers the project has; `None` where the engine cannot be asked.
+    /// The number of containers of the project; `None` if the engine cannot be asked.
     pub(super) containers: Option<usize>,
-    /// Whether it can still become something.
     pub(super) end: End,
 }
 
-/// What the manager says of the stack's record.
+/// The stack's record, according to Portainer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// It cannot be asked.
+    /// Portainer cannot be asked.
     Unknown,
-    /// It has none.
     Absent,
-    /// The record's id, and where its deployment stands.
-    There(String, Deployment),
+    /// It exists, with this ID.
+    Exists(String, Deployment),
 }
 
-/// Whether a create has come to its end.
+/// Whether a create has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// The manager said so itself.
+    /// Portainer said so itself.
     Over,
-    /// It may be at it at this moment.
-    MayGoOn,
-}
-
-impl fmt::Display for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.create {
-            Sent::No => self.fmt_before_create(f),
-            Sent::Unanswered => f.write_str(
-                "the create was under way and its answer was not seen: the stack may be there, or be deployed at this moment",
-            ),
-            Sent::Created(id) => write!(f, "the stack is created as record {id}"),
-            Sent::Deploying(id) => fmt_record(f, id, &Deployment::Deploying),
-            Sent::Failed(found) => self.fmt_found(f, found),
-        }
-    }
-}
-
-fn fmt_record(f: &mut fmt::Formatter<'_>, id: &str, deployment: &Deployment) -> fmt::Result {
-    write!(f, "the stack is at the manager as record {id}, ")?;
-    match deployment {
-        Deployment::Active => f.write_str("deployed"),
-        Deployment::Inactive => f.write_str("stopped"),
-        Deployment::Deploying => f.write_str("and its deployment has not been seen to end"),
-        Deployment::Failed(_) => f.write_str("but its deployment failed"),
-    }
+    /// Portainer may still be working on it.
+    MayContinue,
 }
 
 impl Progress {
-    /// The id of the snapshot from which what ran before can be brought back; `None` where everything is
-    /// as it was.
-    pub fn way_back(&self) -> Option<&str> {
+    /// The state of the stack `name`. It can be rolled back if there is a snapshot and something was changed.
+    pub(super) fn state(&self, name: &str) -> State {
+        let state = State::new(self.to_string());
         let untouched = (&self.record, &self.containers, &self.create)
             == (&Step::NotBegun, &Step::NotBegun, &Sent::No);
-        self.snapshot.as_deref().filter(|_| !untouched)
-    }
-
-    fn fmt_found(&self, f: &mut fmt::Formatter<'_>, found: &Found) -> fmt::Result {
-        match (&found.record, found.end) {
-            (Seen::There(id, deployment), _) => fmt_record(f, id, deployment)?,
-            (Seen::Absent, End::MayGoOn) => f.write_str(
-                "the manager has no record of the stack, and may be deploying it at this moment",
-            )?,
-            (Seen::Unknown, End::MayGoOn) => f.write_str(
-                "the create was sent once and its answer was not seen: the stack may be there, or be deployed at this moment",
-            )?,
-            (_, End::Over) if found.containers == Some(0) => {
-                f.write_str("the stack is absent: the manager did not create it")?;
-            }
-            (_, End::Over) => f.write_str("the manager did not create the stack")?,
-        }
-        match found.containers {
-            None => f.write_str("; whether containers of it are here is not known")?,
-            Some(0) => {}
-            Some(1) => f.write_str("; 1 container of it is here")?,
-            Some(count) => write!(f, "; {count} containers of it are here")?,
-        }
-        self.fmt_removed(f)
-    }
-
-    /// What ran before and does not any more.
-    fn fmt_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.record, &self.containers) {
-            (Step::Done(id), _) => write!(f, "; what record {id} ran before is removed"),
-            (_, Step::Done(count)) => {
-                write!(f, "; what ran before is removed ({})", count_of(*count))
-            }
-            _ => Ok(()),
+        match &self.snapshot {
+            Some(id) if !untouched => state.with_snapshot(name, id),
+            _ => state,
         }
     }
 
     fn fmt_before_create(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.record, &self.containers) {
             (Step::NotBegun, Step::NotBegun) => {
-                f.write_str("the stack is as it was: no record and no container was touched")?;
+                f.write_str(
+                    "the stack is unchanged: no Portainer stack and no container was touched",
+                )?;
                 match &self.backup {
                     Some(path) => write!(f, "; the backup is {}", path.display()),
                     None => Ok(()),
@@ -149,33 +94,96 @@ impl Progress {
             }
             (Step::Begun(id), _) => write!(
                 f,
-                "the delete of record {id} was sent and its end was not seen: the record and its containers may be gone"
+                "the delete of Portainer stack {id} was in progress; its outcome is unknown: Portainer stack {id} and its containers may be gone"
             ),
             (record, containers) => {
                 match record {
                     Step::Done(id) => {
-                        write!(f, "record {id} is deleted, with the containers it ran; ")?;
+                        write!(f, "Portainer stack {id} was deleted with its containers; ")?;
                     }
-                    Step::NotBegun | Step::Begun(_) | Step::Partly { .. } => {}
+                    _ if matches!(containers, Step::Done(_)) => {
+                        f.write_str("the stack is down: ")?;
+                    }
+                    _ => {}
                 }
                 match containers {
-                    Step::NotBegun => f.write_str("no container was removed here; ")?,
-                    Step::Begun(count) => {
-                        write!(f, "some of {} may be removed; ", count_of(*count))?;
-                    }
+                    Step::NotBegun => f.write_str("no other container was removed; ")?,
+                    Step::Begun(count) => write!(
+                        f,
+                        "some of {} may be removed; ",
+                        counted(*count, "container")
+                    )?,
                     Step::Partly { gone, all } => {
-                        write!(f, "{gone} of {} removed; ", count_of(*all))?;
+                        write!(f, "{gone} of {} removed; ", counted(*all, "container"))?;
                     }
                     Step::Done(count) => {
-                        write!(f, "what ran before is removed ({}); ", count_of(*count))?;
+                        write!(f, "{} removed; ", counted(*count, "old container"))?;
                     }
                 }
-                f.write_str("the stack is not created")
+                f.write_str("the new stack was not created")
             }
+        }
+    }
+
+    fn fmt_found(&self, f: &mut fmt::Formatter<'_>, found: &Found) -> fmt::Result {
+        match (&found.record, found.end) {
+            (Seen::Exists(id, deployment), _) => fmt_record(f, id, deployment)?,
+            (Seen::Absent, End::MayContinue) => {
+                f.write_str("the stack is not in Portainer, but it may still be deploying")?;
+            }
+            (Seen::Unknown, End::MayContinue) => f.write_str(
+                "the create was sent once; its outcome is unknown: the stack may exist, or may still be deploying",
+            )?,
+            (_, End::Over) if found.containers == Some(0) => {
+                f.write_str("the stack is down: Portainer did not create it")?;
+            }
+            (_, End::Over) => f.write_str("Portainer did not create the stack")?,
+        }
+        match found.containers {
+            None => f.write_str("; its containers could not be listed")?,
+            Some(0) => {}
+            Some(count) => write!(f, "; it has {} on this host", counted(count, "container"))?,
+        }
+        self.fmt_removed(f)
+    }
+
+    /// What existed before and was removed.
+    fn fmt_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.record, &self.containers) {
+            (Step::Done(id), _) => {
+                write!(
+                    f,
+                    "; the old containers of Portainer stack {id} were removed"
+                )
+            }
+            (_, Step::Done(count)) => {
+                write!(f, "; {} removed", counted(*count, "old container"))
+            }
+            _ => Ok(()),
         }
     }
 }
 
-fn count_of(count: usize) -> String {
-    format!("{count} container{}", if count == 1 { "" } else { "s" })
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.create {
+            Sent::No => self.fmt_before_create(f),
+            Sent::Unanswered => f.write_str(
+                "the create was in progress; its outcome is unknown: the stack may exist, or may still be deploying",
+            ),
+            Sent::Created(id) => write!(f, "the stack was created as Portainer stack {id}"),
+            Sent::Deploying(id) => fmt_record(f, id, &Deployment::Deploying),
+            Sent::Failed(found) => self.fmt_found(f, found),
+        }
+    }
+}
+
+fn fmt_record(f: &mut fmt::Formatter<'_>, id: &str, deployment: &Deployment) -> fmt::Result {
+    write!(f, "the stack exists as Portainer stack {id}")?;
+    f.write_str(match deployment {
+        Deployment::Active => " and is deployed",
+        Deployment::Inactive => " and is stopped",
+        Deployment::Deploying => "; it may still be deploying",
+        Deployment::Failed(_) => ", but its deployment failed",
+    })
 }

@@ -1,11 +1,11 @@
-//! What each step of the procedure does.
+//! The steps of a migration, except the create.
 
 use std::collections::BTreeSet;
 
 use anyhow::Result;
 
 use super::{
-    Before, Event, OnRefusal, Rewrite, Run,
+    Before, OnRefusal, Procedure, Rewrite,
     progress::{Progress, Step},
 };
 use crate::{
@@ -15,52 +15,61 @@ use crate::{
     portainer::{Deletion, Error},
     rewrite::{
         damage::{Verdict, judge_document},
+        faithful::env_files_needed,
         loss::losses,
     },
-    stack::{Backup, Lock, Source, Surroundings},
+    run::Subject,
+    stack::{Backup, Shell, Source},
+    text::counted,
 };
 use composefile::document::{Document, ParseError};
 
-impl Run<'_, '_> {
-    pub(super) fn say(&mut self, event: Event) {
-        (self.say)(event);
-    }
-
-    /// Notes how far the run has come, where an interrupt can see it.
+impl Procedure<'_, '_> {
+    /// Sets how far the run has come.
     pub(super) fn mark(&mut self, change: impl FnOnce(&mut Progress)) {
         change(&mut self.progress);
-        let progress = self.progress.clone();
-        self.say(Event::Progress(&progress));
+        let state = self.progress.state(self.m.stack.name().as_str());
+        self.run.set_state(state);
     }
 
-    pub(super) fn warn(&mut self, warning: impl Into<String>) {
-        self.say(Event::Warning(warning.into()));
+    /// C08.
+    pub(super) fn show_banner(&mut self) {
+        let (stack, endpoint) = (self.m.stack, self.m.endpoint);
+        self.run.step(
+            "migrate",
+            format!(
+                "{} from {} to environment {endpoint}",
+                stack.name(),
+                stack.dir().display()
+            ),
+        );
     }
 
-    /// Where the manager will call the stack otherwise, a record of that name may be another
-    /// stack's: refuses before anything is written (C59). Returns the records it had to ask for.
+    /// If Portainer will rename the stack, refuses a name that is already taken there: that record may be another
+    /// stack's (C59). Returns the records that it had to list.
     pub(super) fn look_for_namesake(&mut self) -> Result<Option<Vec<Record>>> {
         let name = self.m.stack.name();
-        let normalised = name.portainer_name();
-        if normalised == name.as_str() {
+        let portainer_name = name.portainer_name();
+        if portainer_name == name.as_str() {
             return Ok(None);
         }
-        if normalised.is_empty() {
+        if portainer_name.is_empty() {
             return Err(Failure::new(format!(
-                "the manager keeps nothing of the name {name}: it drops all but a-z, 0-9, - and _"
+                "Portainer cannot use the name {name}: it keeps only a-z, 0-9, - and _"
             ))
-            .hint("give the stack such a name, and its directory with --dir")
+            .hint("give the stack a name with such characters, and pass its directory with --dir")
             .into());
         }
-        self.say(Event::Normalised(&normalised));
-        let records = self.m.manager.records(name.as_str(), &normalised)?;
-        if let Some(record) = records.iter().find(|record| record.name == normalised) {
+        self.run
+            .step("name", format!("Portainer will call it {portainer_name}"));
+        let records = self.run.portainer.records(name.as_str(), &portainer_name)?;
+        if let Some(record) = records.iter().find(|record| record.name == portainer_name) {
             return Err(Failure::new(format!(
-                "the manager would call this stack {normalised}, and record {} on endpoint {} has that name: it may be another stack's",
+                "Portainer would call this stack {portainer_name}, but Portainer stack {} on environment {} already has that name: it may be another stack",
                 record.id, record.endpoint_id
             ))
             .hint(format!(
-                "if it is this stack's: stacklift migrate {normalised} --dir {}",
+                "if it is the same stack, run: stacklift migrate {portainer_name} --dir {}",
                 self.m.stack.dir().display()
             ))
             .into());
@@ -69,15 +78,22 @@ impl Run<'_, '_> {
     }
 
     /// C20–C22.
-    pub(super) fn back_up(&mut self, source: &Source, lock: &Lock) -> Result<()> {
-        let backup = self.m.stack.back_up(source, self.m.today, lock)?;
-        let (Backup::Made(path) | Backup::Kept(path)) = &backup;
+    pub(super) fn back_up(&mut self, source: &Source) -> Result<()> {
+        let backup = self
+            .m
+            .stack
+            .back_up(source, self.m.today, self.run.lock())?;
+        let (path, outcome) = match backup {
+            Backup::Made(path) => (path, "written"),
+            Backup::Kept(path) => (path, "already exists and is kept"),
+        };
         self.mark(|progress| progress.backup = Some(path.clone()));
-        self.say(Event::Backup(&backup));
+        self.run
+            .step("backup", format!("{} {outcome}", path.display()));
         Ok(())
     }
 
-    /// C30–C33 and C40–C43; refuses a text that the rewrite damages (B02).
+    /// C30–C33 and C40–C43. Refuses a text that the rewrite damages (B02).
     pub(super) fn rewrite(
         &mut self,
         source: &Source,
@@ -86,11 +102,12 @@ impl Run<'_, '_> {
         let dir = self.m.stack.dir_text();
         let rewrite = Rewrite::literal(source, dir);
         for warning in &rewrite.env.warnings {
-            self.warn(format!("{}/.env: {warning}", self.m.stack.dir().display()));
+            self.run
+                .warn(format!("{}/.env: {warning}", self.m.stack.dir().display()));
         }
         match document {
-            Err(error) => self.warn(format!(
-                "the compose file cannot be understood ({error}); it is sent as the contract says, and what it loses is not known"
+            Err(error) => self.run.warn(format!(
+                "cannot parse the compose file: what the stack will lose is unknown ({error})"
             )),
             Ok(document) => {
                 if let Verdict::Damaged(places) = judge_document(document, &rewrite.text, dir) {
@@ -102,20 +119,20 @@ impl Run<'_, '_> {
         Ok(rewrite)
     }
 
-    /// The record to delete (C50) and the containers to remove (C52), as they are now.
+    /// The record to delete (C50) and the containers to remove (C52).
     pub(super) fn observe(&mut self, records: Option<Vec<Record>>) -> Result<Before> {
         let name = self.m.stack.name().as_str();
         let records = match records {
             Some(records) => records,
-            None => self.m.manager.records(name, name)?,
+            None => self.run.portainer.records(name, name)?,
         };
         let (mut here, elsewhere): (Vec<_>, Vec<_>) = records
             .into_iter()
             .filter(|record| record.name == name)
             .partition(|record| record.endpoint_id == self.m.endpoint);
         if let Some(other) = elsewhere.first() {
-            self.warn(format!(
-                "record {} on endpoint {} has the same name and is left alone; the manager may refuse a second one of that name",
+            self.run.warn(format!(
+                "Portainer stack {} on environment {} has the same name and is left alone; Portainer may refuse a second stack of that name",
                 other.id, other.endpoint_id
             ));
         }
@@ -126,15 +143,15 @@ impl Run<'_, '_> {
         })
     }
 
-    /// A listing that fails is tolerated, and said (C52).
+    /// Lists the containers. A failure is tolerated, with a warning (C52).
     pub(super) fn list(&mut self) -> Option<Vec<Container>> {
-        match self.m.engine.list(self.m.stack.name().as_str()) {
+        match self.run.engine.list(self.m.stack.name().as_str()) {
             Ok(containers) => Some(containers),
             Err(error) => {
                 let hint = Failure::hint_of(&error);
                 let hint = hint.map_or_else(String::new, |hint| format!(" ({hint})"));
-                self.warn(format!(
-                    "{error:#}{hint}; going on without knowing the stack's containers"
+                self.run.warn(format!(
+                    "{error:#}{hint}; continuing without knowing the stack's containers"
                 ));
                 None
             }
@@ -150,13 +167,12 @@ impl Run<'_, '_> {
             .iter()
             .any(|container| container.image.is_empty())
         {
-            self.warn(
-                "the container command lists the stack's containers and does not say what they are: what is lost with them is not known",
-            );
+            self.run
+                .warn("cannot inspect the containers: what they would lose is unknown");
         }
         let base_url = self.m.base_url;
         let port = base_url.is_this_host().then(|| base_url.port());
-        if let Some(refusal) = plan::runs_manager(containers, port) {
+        if let Some(refusal) = plan::runs_portainer(containers, port) {
             self.refuse(&refusal)?;
         }
         if self.is_other_engine() {
@@ -166,16 +182,15 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Whether the endpoint's engine is known to be another one (B03, M17).
+    /// Whether the environment is known to be another engine (B03, M17).
     fn is_other_engine(&mut self) -> bool {
-        match self.m.manager.engine_id(self.m.endpoint) {
-            Ok(Some(theirs)) => self.m.engine.id().is_ok_and(|ours| ours != theirs),
+        match self.run.portainer.engine_id(self.m.endpoint) {
+            Ok(Some(theirs)) => self.run.engine.id().is_ok_and(|ours| ours != theirs),
             Ok(None) => false,
             Err(error) => {
-                // Not knowable is no reason to stop, but one to speak: an endpoint that is not there
-                // would let the create fail after the removal.
-                self.warn(format!(
-                    "whether endpoint {} is this host's engine is not known: {error:#}",
+                // Not a reason to stop. But if the environment does not exist, the create will fail after the removal.
+                self.run.warn(format!(
+                    "could not check that environment {} is this host: {error:#}",
                     self.m.endpoint
                 ));
                 false
@@ -183,21 +198,20 @@ impl Run<'_, '_> {
         }
     }
 
-    /// A key that is no administrator's is shown a part of the records only: where containers are about
-    /// to be removed and no record was found, there may be one all the same. Not knowable: nothing is said.
+    /// Warns if containers will be removed while a record may exist that the API key cannot see.
     pub(super) fn warn_of_filtered_list(&mut self, before: &Before) {
         let destroys = before.containers.as_ref().is_some_and(|c| !c.is_empty());
         if !destroys || before.record.is_some() {
             return;
         }
         if self
-            .m
-            .manager
+            .run
+            .portainer
             .is_administrator()
             .is_ok_and(|is| is == Some(false))
         {
-            self.warn(format!(
-                "the key is no administrator's, so the manager lists only some of its stacks: a record of {} may be there unseen, and the create would then fail after the removal; use a key of an administrator",
+            self.run.warn(format!(
+                "a non-admin API key may not see every stack: if Portainer already has a stack {}, the create will fail after the containers are removed; use the key of an administrator",
                 self.m.stack.name()
             ));
         }
@@ -205,9 +219,10 @@ impl Run<'_, '_> {
 
     fn refuse(&mut self, refusal: &Refusal) -> Result<()> {
         let details = refusal.details();
-        if self.m.on_refusal == OnRefusal::GoOn {
+        if self.m.on_refusal == OnRefusal::Continue {
             let places = details.map_or(String::new(), |places| format!("\n{places}"));
-            self.warn(format!("{refusal}; going on because of --force{places}"));
+            self.run
+                .warn(format!("{refusal}; continuing because of --force{places}"));
             return Ok(());
         }
         let failure = Failure::new(format!("refusing to migrate: {refusal}")).hint(refusal.hint());
@@ -218,8 +233,8 @@ impl Run<'_, '_> {
         .into())
     }
 
-    /// B01: what the stack will lose, before the first destructive act.
-    pub(super) fn say_losses(
+    /// Warns of what the stack will lose, before the first destructive act (B01).
+    pub(super) fn warn_of_losses(
         &mut self,
         source: &Source,
         document: Option<&Document>,
@@ -237,20 +252,40 @@ impl Run<'_, '_> {
             losses.extend(plan::record_lost(record, &names));
         }
         if !losses.is_empty() {
-            self.say(Event::Losses(&losses));
+            let lines: Vec<_> = losses.iter().map(|loss| format!("  - {loss}")).collect();
+            self.run
+                .warn(format!("the stack will lose:\n{}", lines.join("\n")));
         }
     }
 
-    /// An env file that cannot be read is named as a whole; it does not stop a run of the contract.
+    /// An env file that cannot be read counts as one loss; it does not stop the run.
     fn text_lost(&self, source: &Source, document: &Document) -> Vec<Loss> {
-        let stack = self.m.stack;
-        let surroundings = Surroundings::of(stack, source);
+        let (stack, env) = (self.m.stack, source.env.as_deref());
+        let shell = Shell::of(stack, |context| {
+            env_files_needed(&source.compose, env, context)
+        });
         plan::text_lost(losses(
             document,
-            source.env.as_deref(),
-            &surroundings.context(),
+            env,
+            &shell.context(),
             &stack.name().portainer_name(),
         ))
+    }
+
+    pub(super) fn take_snapshot(&mut self, source: &Source, before: &Before) -> Result<()> {
+        let subject = Subject {
+            command: "migrate",
+            stack: self.m.stack,
+            source,
+            base_url: self.m.base_url,
+            endpoint: self.m.endpoint,
+            tool: self.m.tool,
+            record: before.record.as_ref(),
+            containers: before.containers.as_deref(),
+        };
+        let id = self.run.take_snapshot(self.m.store, &subject)?;
+        self.mark(|progress| progress.snapshot = id);
+        Ok(())
     }
 
     /// C51.
@@ -258,18 +293,18 @@ impl Run<'_, '_> {
         let Some(record) = &before.record else {
             return Ok(());
         };
-        self.say(Event::Deleting(record));
-        self.say(Event::Waiting(format!("deleting record {}", record.id)));
-        self.mark(|progress| progress.record = Step::Begun(record.id.clone()));
+        let id = &record.id;
+        self.run.step("delete", format!("Portainer stack {id}"));
+        self.run.wait(format!("deleting Portainer stack {id}"));
+        self.mark(|progress| progress.record = Step::Begun(id.clone()));
         let mut deletion = self.delete_once(record, before)?;
         if deletion == Deletion::Busy {
-            self.say(Event::Waiting(format!(
-                "waiting until record {} is deployed",
-                record.id
-            )));
+            self.run.wait(format!(
+                "waiting for the deployment of Portainer stack {id}"
+            ));
             self.mark(|progress| progress.record = Step::NotBegun);
-            self.m.manager.wait_for_deployment(&record.id)?;
-            self.mark(|progress| progress.record = Step::Begun(record.id.clone()));
+            self.run.portainer.wait_for_deployment(id)?;
+            self.mark(|progress| progress.record = Step::Begun(id.clone()));
             deletion = self.delete_once(record, before)?;
         }
         match deletion {
@@ -278,21 +313,20 @@ impl Run<'_, '_> {
             Deletion::Busy => {
                 self.mark(|progress| progress.record = Step::NotBegun);
                 return Err(Failure::new(format!(
-                    "the manager will not delete record {} at this moment: it is busy with it",
-                    record.id
+                    "failed to delete Portainer stack {id}: Portainer is busy with it"
                 ))
-                .hint("look at the stack in the manager, then run again")
+                .hint("check the stack in Portainer, then run the command again")
                 .into());
             }
         }
-        self.mark(|progress| progress.record = Step::Done(record.id.clone()));
+        self.mark(|progress| progress.record = Step::Done(id.clone()));
         Ok(())
     }
 
-    /// Sends the delete. Where it fails, looks at what is there and says it (B05).
+    /// Sends the delete. If it fails, checks what exists and reports it (B05).
     fn delete_once(&mut self, record: &Record, before: &Before) -> Result<Deletion> {
         let name = self.m.stack.name().as_str();
-        self.m.manager.delete(record).map_err(|error| {
+        self.run.portainer.delete(record).map_err(|error| {
             let is_final = match &error {
                 Error::NotSent(_) => {
                     self.mark(|progress| progress.record = Step::NotBegun);
@@ -302,29 +336,32 @@ impl Run<'_, '_> {
                 Error::Unknown(_) => false,
             };
             let error = anyhow::Error::from(error);
-            match self.m.manager.records(name, name) {
+            match self.run.portainer.records(name, name) {
                 Ok(records) if records.iter().any(|other| other.id == record.id) => {
                     if is_final && self.is_unchanged(before) {
                         self.mark(|progress| progress.record = Step::NotBegun);
                     }
-                    error.context(format!("record {} is still there", record.id))
+                    error.context(format!("Portainer stack {} still exists", record.id))
                 }
                 Ok(_) => {
                     self.mark(|progress| progress.record = Step::Done(record.id.clone()));
-                    error.context(format!("record {} is gone all the same", record.id))
+                    error.context(format!(
+                        "Portainer stack {} is gone nevertheless",
+                        record.id
+                    ))
                 }
                 Err(_) => error,
             }
         })
     }
 
-    /// Whether the containers are those of before, in the same state: a delete that was refused may have
-    /// stopped some of them first.
+    /// Whether the containers are the same as before, in the same states. A delete that was refused may have stopped
+    /// some of them first.
     fn is_unchanged(&self, before: &Before) -> bool {
         let Some(before) = &before.containers else {
             return false;
         };
-        let now = self.m.engine.list(self.m.stack.name().as_str());
+        let now = self.run.engine.list(self.m.stack.name().as_str());
         let states = |all: &[Container]| -> Vec<_> {
             all.iter()
                 .map(|c| (c.id.clone(), c.state.clone()))
@@ -336,23 +373,23 @@ impl Run<'_, '_> {
     /// A 404 does not prove that the record is gone: only a new listing does (M03).
     fn require_gone(&mut self, record: &Record) -> Result<()> {
         let name = self.m.stack.name().as_str();
-        let records = self.m.manager.records(name, name)?;
+        let records = self.run.portainer.records(name, name)?;
         if records.iter().all(|other| other.id != record.id) {
             return Ok(());
         }
         self.mark(|progress| progress.record = Step::NotBegun);
         Err(Failure::new(format!(
-            "the manager says that there is no record {}, and lists it still",
+            "failed to delete Portainer stack {}: it was not found, but Portainer still lists it",
             record.id
         ))
         .hint(format!(
-            "check in the manager that endpoint {} exists, or delete the stack there",
+            "check in Portainer that environment {} exists, or delete the stack there",
             record.endpoint_id
         ))
         .into())
     }
 
-    /// C52. What was listed before counts, unless a delete has changed it since.
+    /// C52. Removes the containers that were listed before; after a delete, those that a new listing finds.
     pub(super) fn remove_containers(&mut self, before: Before) -> Result<()> {
         let containers = if before.record.is_some() {
             self.list()
@@ -363,9 +400,17 @@ impl Run<'_, '_> {
         if containers.is_empty() {
             return Ok(());
         }
-        self.say(Event::Removing(&containers));
+        let names: Vec<_> = containers.iter().map(Container::name).collect();
+        self.run.step(
+            "remove",
+            format!(
+                "{}: {}",
+                counted(names.len(), "container"),
+                names.join(", ")
+            ),
+        );
         self.mark(|progress| progress.containers = Step::Begun(containers.len()));
-        if let Err(error) = self.m.engine.remove(&containers) {
+        if let Err(error) = self.run.engine.remove(&containers) {
             self.look_after_removal(&containers);
             return Err(error);
         }
@@ -373,10 +418,9 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// How many containers a removal that failed did remove; where the engine cannot be asked, that stays
-    /// open.
+    /// Counts the containers that a failed removal did remove. The count stays unknown if the engine cannot be asked.
     fn look_after_removal(&mut self, containers: &[Container]) {
-        let Ok(now) = self.m.engine.list(self.m.stack.name().as_str()) else {
+        let Ok(now) = self.run.engine.list(self.m.stack.name().as_str()) else {
             return;
         };
         let is_gone = |old: &&Container| now.iter().all(|container| container.id != old.id);

@@ -1,4 +1,4 @@
-//! The steps of a restore at the engine: networks, volumes, containers, and whether all is as it was.
+//! The steps of a restore at the engine: networks, volumes, containers, and the final check.
 
 use std::{collections::BTreeSet, thread, time::Duration};
 
@@ -6,32 +6,34 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 
 use super::{
-    Event, Run,
-    container::{Inspected, NewIds},
+    Procedure,
     plan::{Plan, saved},
+    recipe::NewIds,
+    steps::matching,
 };
-use crate::{engine::Restoring, failure::Failure};
+use crate::{backoff::Backoff, engine::Restoring, failure::Failure, snapshot::Inspected};
 
-/// How often the containers are gone through at most.
+/// How many times the containers are restored at most.
 const ROUNDS: usize = 3;
 
-/// How long a removal takes until the container no longer runs. Until then the engine tells of it
-/// nowhere, so that one which a killed run left at work would go unseen.
-const REMOVAL: Duration = Duration::from_millis(500);
+/// The fields of an inspected network that creating it takes.
+const NETWORK_FIELDS: [&str; 8] = [
+    "Name",
+    "Driver",
+    "IPAM",
+    "Internal",
+    "Attachable",
+    "EnableIPv6",
+    "Options",
+    "Labels",
+];
 
-/// How often, and how long apart, it is looked whether what an earlier run asked for comes to light.
-const IN_A_WHILE: usize = 15;
-const A_MOMENT: Duration = Duration::from_millis(200);
-
-impl Run<'_, '_> {
+impl Procedure<'_, '_, '_> {
     pub(super) fn restore_networks(&mut self, engine: &Restoring) -> Result<()> {
-        let Some(networks) = self.snapshot().networks.known().cloned() else {
-            return Ok(());
-        };
-        for network in networks {
-            let name = text(&network, "Name").to_owned();
+        for network in self.snapshot().networks.known().into_iter().flatten() {
+            let name = text(network, "Name").to_owned();
             if !self
-                .r
+                .run
                 .engine
                 .inspect_networks(std::slice::from_ref(&name))?
                 .is_empty()
@@ -39,29 +41,20 @@ impl Run<'_, '_> {
                 continue;
             }
             self.touch();
-            self.say(Event::Step("network", name.clone()));
+            self.run.step("network", name.clone());
             let mut body = json!({ "CheckDuplicate": true });
-            for key in [
-                "Name",
-                "Driver",
-                "IPAM",
-                "Internal",
-                "Attachable",
-                "EnableIPv6",
-                "Options",
-                "Labels",
-            ] {
+            for key in NETWORK_FIELDS {
                 body[key] = network[key].clone();
             }
-            let made = self.make_network(engine, &name, body);
-            self.go_on(made)?;
+            let created = self.create_network(engine, &name, body);
+            self.tolerate(created)?;
         }
         Ok(())
     }
 
-    /// Makes a network. Where its addresses were taken by another one meanwhile it gets others, unless a
-    /// container has a fixed one in it.
-    fn make_network(&mut self, engine: &Restoring, name: &str, mut body: Value) -> Result<()> {
+    /// Creates a network. If the engine refuses its addresses, since another network took them, it gets other ones,
+    /// unless a container has a fixed address in it.
+    fn create_network(&mut self, engine: &Restoring, name: &str, mut body: Value) -> Result<()> {
         let Err(refused) = engine.create_network(&body) else {
             return Ok(());
         };
@@ -70,37 +63,44 @@ impl Run<'_, '_> {
         }
         let is_fixed = saved(self.snapshot())
             .iter()
-            .any(|container| container.has_fixed_address(name));
-        if is_fixed || !format!("{refused:#}").contains("overlaps") {
+            .any(|container| container.fixed_networks().any(|network| network == name));
+        let has_addresses = body["IPAM"]["Config"].as_array();
+        if is_fixed || has_addresses.is_none_or(Vec::is_empty) {
             return Err(refused);
         }
         body["IPAM"]["Config"] = json!([]);
-        engine.create_network(&body)?;
+        if engine.create_network(&body).is_err() {
+            return Err(refused);
+        }
         self.trouble(format!(
-            "the network {name} gets other addresses: {refused:#}"
+            "the network {name} has other addresses than before: {refused:#}"
         ));
         Ok(())
     }
 
-    /// Whether a network of that name comes to light in a while: a run that was killed may have asked for it,
-    /// and the engine be at it still.
+    /// Whether the network exists, or appears within three seconds: the engine may still work for a run that was
+    /// killed.
     fn network_appears(&self, name: &str) -> bool {
         let name = [name.to_owned()];
-        (0..IN_A_WHILE).any(|round| {
-            if round > 0 {
-                thread::sleep(A_MOMENT);
-            }
-            let found = self.r.engine.inspect_networks(&name);
+        let exists = || {
+            let found = self.run.engine.inspect_networks(&name);
             found.is_ok_and(|found| !found.is_empty())
-        })
+        };
+        let mut pauses =
+            Backoff::new(Duration::from_millis(50), Duration::from_millis(400)).take(9);
+        exists()
+            || pauses.any(|pause| {
+                thread::sleep(pause);
+                exists()
+            })
     }
 
-    /// What one thing comes to keeps no other from being brought back, as long as the engine answers.
-    fn go_on<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
+    /// Turns an error into a warning, as long as the engine responds: one failure does not stop the rest.
+    fn tolerate<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
         match outcome {
             Ok(done) => Ok(Some(done)),
             Err(error) => {
-                if self.r.engine.list(&self.snapshot().stack).is_err() {
+                if self.run.engine.list(&self.snapshot().stack).is_err() {
                     return Err(error);
                 }
                 self.trouble(format!("{error:#}"));
@@ -109,15 +109,12 @@ impl Run<'_, '_> {
         }
     }
 
-    /// A volume is never removed, so one that is missing was removed by somebody: its data is gone.
+    /// A run never removes a volume. So the data of a missing one is gone.
     pub(super) fn restore_volumes(&mut self, engine: &Restoring) -> Result<()> {
-        let Some(volumes) = self.snapshot().volumes.known().cloned() else {
-            return Ok(());
-        };
-        for volume in volumes {
-            let name = text(&volume, "Name").to_owned();
+        for volume in self.snapshot().volumes.known().into_iter().flatten() {
+            let name = text(volume, "Name").to_owned();
             if !self
-                .r
+                .run
                 .engine
                 .inspect_volumes(std::slice::from_ref(&name))?
                 .is_empty()
@@ -126,60 +123,80 @@ impl Run<'_, '_> {
             }
             self.touch();
             self.trouble(format!(
-                "the volume {name} is gone with its data; an empty one takes its place"
+                "the volume {name} was removed with its data; an empty one replaces it"
             ));
-            let made = engine.create_volume(&json!({
+            let created = engine.create_volume(&json!({
                 "Name": name,
                 "Driver": volume["Driver"],
                 "DriverOpts": volume["Options"],
                 "Labels": volume["Labels"],
             }));
-            self.go_on(made)?;
+            self.tolerate(created)?;
         }
         Ok(())
     }
 
-    /// Again where something came or went meanwhile: what a run that was killed had asked for is done by
-    /// the engine all the same.
+    /// Starts again if containers came or went meanwhile: the engine finishes the requests of a run that was killed.
     pub(super) fn restore_containers(&mut self, engine: &Restoring) -> Result<()> {
         let known = self.trouble.len();
         for _ in 0..ROUNDS {
             self.trouble.truncate(known);
-            let stand = self.restore_once(engine)?;
-            let there = self.there()?;
-            let there = there.iter().map(Inspected).filter(|one| !one.is_going());
-            if stand == there.map(|one| one.id().to_owned()).collect() {
+            let (restored, keeps_running) = self.restore_once(engine)?;
+            if !self.containers_change(&restored, keeps_running)? {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Gives the ids of all that stand for saved ones, whatever state they are in.
-    fn restore_once(&mut self, engine: &Restoring) -> Result<BTreeSet<String>> {
-        let there = self.there()?;
-        let snapshot = self.snapshot().clone();
-        let plan = Plan::new(&snapshot, &there);
-        let containers = saved(&snapshot);
+    /// Whether there are other containers than `restored`. If one was kept while it ran, looks for half a second: the
+    /// engine does not show that a container is being removed until it has stopped.
+    fn containers_change(&self, restored: &BTreeSet<String>, keeps_running: bool) -> Result<bool> {
+        let looks = if keeps_running { 3 } else { 0 };
+        let mut pauses =
+            Backoff::new(Duration::from_millis(100), Duration::from_millis(200)).take(looks);
+        loop {
+            let existing = self.existing()?;
+            let existing = existing.iter().map(Inspected);
+            let existing: BTreeSet<String> = existing
+                .filter(|container| !container.is_being_removed())
+                .map(|container| container.id().to_owned())
+                .collect();
+            if existing != *restored {
+                return Ok(true);
+            }
+            let Some(pause) = pauses.next() else {
+                return Ok(false);
+            };
+            thread::sleep(pause);
+        }
+    }
+
+    /// Gives the IDs of all containers that replace saved ones, in whatever state, and whether a running one was kept.
+    fn restore_once(&mut self, engine: &Restoring) -> Result<(BTreeSet<String>, bool)> {
+        let existing = self.existing()?;
+        let snapshot = self.snapshot();
+        let plan = Plan::new(snapshot, &existing);
+        let containers = saved(snapshot);
         for (id, name) in &plan.remove {
-            self.refuse_strangers(&there, id, name)?;
+            self.refuse_strangers(&existing, id, name)?;
             self.touch();
-            self.say(Event::Step("remove", name.clone()));
+            self.run.step("remove", name.clone());
             let removed = engine.remove_container(id);
-            self.go_on(removed)?;
+            self.tolerate(removed)?;
         }
         let mut ids = NewIds::new();
-        let mut stand = BTreeSet::new();
+        let mut restored = BTreeSet::new();
         for &index in &plan.order {
             let container = containers[index];
             let id = if let Some(id) = plan.keep.get(&index) {
                 Some(id.clone())
             } else {
-                let made = self.create_container(engine, container, &ids, &mut stand);
-                self.go_on(made)?.flatten()
+                let created = self.create_container(engine, container, &ids, &mut restored);
+                self.tolerate(created)?.flatten()
             };
             if let Some(id) = id {
-                stand.insert(id.clone());
+                restored.insert(id.clone());
                 ids.insert(container.id().to_owned(), id);
             }
         }
@@ -187,27 +204,25 @@ impl Run<'_, '_> {
             let container = containers[index];
             if let Some(id) = ids.get(container.id()) {
                 let done = self.restore_state(engine, container, id);
-                self.go_on(done)?;
+                self.tolerate(done)?;
             }
         }
-        if plan.keep.keys().any(|&kept| containers[kept].is_running()) {
-            thread::sleep(REMOVAL);
-        }
-        Ok(stand)
+        let keeps_running = plan.keep.keys().any(|&kept| containers[kept].is_running());
+        Ok((restored, keeps_running))
     }
 
-    /// Makes a container again and connects it to its networks. `None` where its image is gone, or the
-    /// container that it shares with.
+    /// Recreates a container and connects it to its networks. `None` if its image is gone, or a container that it
+    /// shares a namespace or volumes with.
     fn create_container(
         &mut self,
         engine: &Restoring,
         container: Inspected,
         ids: &NewIds,
-        stand: &mut BTreeSet<String>,
+        restored: &mut BTreeSet<String>,
     ) -> Result<Option<String>> {
         let Some(image) = self.image_of(container)? else {
             self.trouble(format!(
-                "the container {} cannot be brought back: its image {} ({}) is gone",
+                "cannot recreate the container {}: its image {} ({}) is gone",
                 container.name(),
                 container.image_name(),
                 container.image_id()
@@ -221,30 +236,30 @@ impl Run<'_, '_> {
         });
         if let Some(other) = missing {
             self.trouble(format!(
-                "the container {} cannot be brought back without {other}, with which it shares",
+                "cannot recreate the container {}: it shares a namespace or volumes with {other}, which is missing",
                 container.name()
             ));
             return Ok(None);
         }
         self.touch();
-        self.say(Event::Step("create", container.name().to_owned()));
+        self.run.step("create", container.name());
         let recipe = container.recipe(&image, ids);
         let id = engine.create_container(container.name(), None, &recipe.body)?;
-        stand.insert(id.clone());
+        restored.insert(id.clone());
         for (network, endpoint) in &recipe.connect {
             engine.connect(network, &id, endpoint)?;
         }
         Ok(Some(id))
     }
 
-    /// The image's name where it still means the same image, else its id; `None` where it is gone.
+    /// The image's name if it still names the same image, else the image's ID. `None` if the image is gone.
     fn image_of(&self, container: Inspected) -> Result<Option<String>> {
         let (id, name) = (container.image_id(), container.image_name());
         for asked in [name, id] {
             let found = if asked.is_empty() {
                 Vec::new()
             } else {
-                self.r.engine.inspect_images(&[asked.to_owned()])?
+                self.run.engine.inspect_images(&[asked.to_owned()])?
             };
             if found.first().is_some_and(|image| text(image, "Id") == id) {
                 return Ok(Some(asked.to_owned()));
@@ -253,55 +268,54 @@ impl Run<'_, '_> {
         Ok(None)
     }
 
-    /// Running, paused or stopped, as it was.
+    /// Starts, pauses or stops a container, as it was.
     fn restore_state(&mut self, engine: &Restoring, wanted: Inspected, id: &str) -> Result<()> {
-        let inspected = self.r.engine.inspect_containers(&[id.to_owned()])?;
+        let inspected = self.run.engine.inspect_containers(&[id.to_owned()])?;
         let now = inspected
             .first()
             .map(Inspected)
-            .ok_or_else(|| anyhow!("the container {} went away", wanted.name()))?;
+            .ok_or_else(|| anyhow!("the container {} was removed meanwhile", wanted.name()))?;
         if now.is_paused() && !wanted.is_paused() {
             self.touch();
-            self.say(Event::Step("unpause", wanted.name().to_owned()));
+            self.run.step("unpause", wanted.name());
             engine.unpause(id)?;
         }
         match (wanted.is_running(), now.is_running()) {
             (true, false) => {
                 self.touch();
-                self.say(Event::Step("start", wanted.name().to_owned()));
+                self.run.step("start", wanted.name());
                 engine.start(id)?;
             }
             (false, true) => {
                 self.touch();
-                self.say(Event::Step("stop", wanted.name().to_owned()));
+                self.run.step("stop", wanted.name());
                 engine.stop(id, now.stop_grace())?;
             }
             _ => {}
         }
         if wanted.is_paused() && !now.is_paused() {
             self.touch();
-            self.say(Event::Step("pause", wanted.name().to_owned()));
+            self.run.step("pause", wanted.name());
             engine.pause(id)?;
         }
         Ok(())
     }
 
-    /// Every container against the snapshot.
+    /// Compares every container with the snapshot.
     pub(super) fn verify(&mut self) -> Result<()> {
-        let there = self
-            .there()
-            .context("failed to look at what was brought back")?;
-        let snapshot = self.snapshot().clone();
+        let existing = self
+            .existing()
+            .context("failed to check the restored containers")?;
         let mut running = 0;
         let mut wrong = std::mem::take(&mut self.trouble);
-        let containers = saved(&snapshot);
+        let containers = saved(self.snapshot());
         for wanted in &containers {
-            let now = there
+            let now = existing
                 .iter()
                 .map(Inspected)
                 .find(|now| now.name() == wanted.name());
             let Some(now) = now else {
-                wrong.push(format!("{} is not there", wanted.name()));
+                wrong.push(format!("{} does not exist", wanted.name()));
                 continue;
             };
             let mut differences = wanted.differences(now);
@@ -318,15 +332,15 @@ impl Run<'_, '_> {
             running += usize::from(now.is_running());
         }
         if wrong.is_empty() {
-            self.say(Event::Verified {
-                containers: containers.len(),
-                running,
-            });
+            self.run.step(
+                "verified",
+                format!("{}, {running} running", matching(containers.len())),
+            );
             return Ok(());
         }
-        Err(Failure::new("not everything is as it was")
+        Err(Failure::new("the stack differs from the snapshot")
             .details(wrong.join("\n"))
-            .hint("mend what is named, then run again: it goes on from here")
+            .hint("fix the problem above and run the command again: it continues from here")
             .into())
     }
 }

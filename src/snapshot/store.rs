@@ -1,6 +1,6 @@
-//! Where snapshots lie: a folder a stack below the state folder, a file a snapshot.
+//! The snapshots on disk: one directory per stack below the state directory, one file per snapshot.
 //!
-//! Files are 0600 in folders 0700. Kept are the oldest of a stack and the nine newest.
+//! Files have mode 0600, directorys 0700. The store keeps the oldest snapshot of a stack and the nine newest.
 
 use std::{
     fmt::Write as _,
@@ -18,39 +18,39 @@ use serde::Deserialize;
 use super::{Snapshot, VERSION};
 use crate::failure::Failure;
 
-/// How many of the newest are kept, besides the oldest.
+/// How many of the newest snapshots are kept, besides the oldest.
 const NEWEST: usize = 9;
 
-/// What a stack is known by in the store: its directory, the manager, the endpoint.
+/// What identifies a stack in the store.
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'a> {
-    /// The stack's name, for people who look into the folder.
+    /// The stack's name. It makes the directory's name readable, but does not identify the stack.
     pub name: &'a str,
     /// The stack's directory.
     pub dir: &'a str,
-    /// The manager's base URL.
+    /// Portainer's base URL.
     pub base_url: &'a str,
-    /// The endpoint.
+    /// Portainer's environment.
     pub endpoint: i64,
 }
 
 /// The snapshots of one stack.
 #[derive(Debug, Clone)]
 pub struct Store {
+    stack: String,
     folder: PathBuf,
 }
 
 /// A snapshot on disk.
 #[derive(Debug, Clone)]
 pub struct Saved {
-    /// Its id: when it was taken, to the millisecond, UTC.
+    /// The time when it was taken, to the millisecond, UTC.
     pub id: String,
-    /// What is in it.
     pub snapshot: Snapshot,
 }
 
 impl Store {
-    /// The snapshots of a stack below the state folder. Touches nothing.
+    /// The snapshots of a stack below the state directory. Does not access the disk.
     pub fn new(state: &Path, key: &Key) -> Self {
         let identity = format!("{}\0{}\0{}", key.dir, key.base_url, key.endpoint);
         let hash = digest(&SHA256, identity.as_bytes());
@@ -60,17 +60,13 @@ impl Store {
             let _ = write!(hex, "{byte:02x}");
         }
         Self {
+            stack: key.name.to_owned(),
             folder: state.join("snapshots").join(format!("{}-{hex}", key.name)),
         }
     }
 
-    /// Where the snapshots of this stack lie.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// Writes a snapshot, whole or not at all, synced with its folder; gives its id. Removes what is no
-    /// longer kept; that this fails is no failure, since nothing is lost by it.
+    /// Writes a snapshot atomically, synced with its directory, and gives its ID. Then removes old snapshots; a failure to
+    /// remove one is not an error.
     pub fn save(&self, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<String> {
         let failed = |error: io::Error| {
             Failure::new(format!(
@@ -78,10 +74,11 @@ impl Store {
                 self.folder.display()
             ))
             .source(error)
-            .hint("make room or make the folder writable, or name another in STACKLIFT_STATE_DIR")
+            .hint("free some space or make the directory writable, or set STACKLIFT_STATE_DIR to another directory")
         };
-        let json = serde_json::to_vec_pretty(snapshot).context("failed to write JSON")?;
-        make_folder(&self.folder).map_err(failed)?;
+        let json =
+            serde_json::to_vec_pretty(snapshot).context("failed to serialize the snapshot")?;
+        create_folder(&self.folder).map_err(failed)?;
         let mut now = now;
         loop {
             let id = now.format("%Y%m%dT%H%M%S%.3fZ").to_string();
@@ -90,7 +87,7 @@ impl Store {
                     self.prune();
                     return Ok(id);
                 }
-                // Another run took one in the same millisecond.
+                // Another snapshot was taken in the same millisecond.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     now += chrono::TimeDelta::milliseconds(1);
                 }
@@ -100,7 +97,7 @@ impl Store {
     }
 
     fn write(&self, path: &Path, json: &[u8]) -> io::Result<()> {
-        // 0600, as every temporary file.
+        // Temporary files have mode 0600.
         let mut file = tempfile::Builder::new()
             .prefix(".snapshot-")
             .tempfile_in(&self.folder)?;
@@ -110,7 +107,7 @@ impl Store {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// The ids, oldest first.
+    /// The IDs of all snapshots, oldest first.
     pub fn ids(&self) -> Result<Vec<String>> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -133,34 +130,51 @@ impl Store {
         Ok(ids)
     }
 
-    /// Reads one.
+    /// Reads the snapshot with this ID; `None` for the newest.
+    pub fn choose(&self, id: Option<&str>) -> Result<Saved> {
+        if let Some(id) = id {
+            return self.load(id);
+        }
+        match self.ids()?.last() {
+            Some(newest) => self.load(newest),
+            None => Err(Failure::new(format!(
+                "no snapshot of the stack {} in {}",
+                self.stack,
+                self.folder.display()
+            ))
+            .hint("each run that changes a stack takes a snapshot, for one directory, base URL and environment of the stack: pass the same ones")
+            .into()),
+        }
+    }
+
+    /// Reads the snapshot with this ID.
     pub fn load(&self, id: &str) -> Result<Saved> {
         #[derive(Deserialize)]
         struct Head {
             version: u32,
         }
         let path = self.path(id);
-        let what = || format!("failed to read the snapshot {}", path.display());
+        let failed = || format!("failed to read the snapshot {}", path.display());
         if id.contains('/') || !self.ids()?.iter().any(|known| known == id) {
             return Err(
-                Failure::new(format!("there is no snapshot {id} of this stack"))
-                    .hint("stacklift restore <STACK> --list names those that are there")
+                Failure::new(format!("no snapshot {id} of the stack {}", self.stack))
+                    .hint("to list the snapshots, run: stacklift restore <STACK> --list")
                     .into(),
             );
         }
-        let json = fs::read(&path).with_context(what)?;
-        let head: Head = serde_json::from_slice(&json).with_context(what)?;
+        let json = fs::read(&path).with_context(failed)?;
+        let head: Head = serde_json::from_slice(&json).with_context(failed)?;
         if head.version > VERSION {
             return Err(Failure::new(format!(
-                "the snapshot {id} has version {}, and this program knows none above {VERSION}",
+                "the snapshot {id} has version {}: this stacklift reads versions up to {VERSION}",
                 head.version
             ))
-            .hint("use the version of stacklift that wrote it, or a newer one")
+            .hint("use the stacklift version that wrote it, or a newer one")
             .into());
         }
         Ok(Saved {
             id: id.to_owned(),
-            snapshot: serde_json::from_slice(&json).with_context(what)?,
+            snapshot: serde_json::from_slice(&json).with_context(failed)?,
         })
     }
 
@@ -172,19 +186,19 @@ impl Store {
         let Ok(ids) = self.ids() else { return };
         let between = ids.len().saturating_sub(NEWEST);
         for id in ids.iter().take(between).skip(1) {
-            // It will be tried again at the next run.
+            // The next run tries again.
             let _ = fs::remove_file(self.path(id));
         }
     }
 }
 
-/// Makes the folders that are missing, each 0700 and synced into its parent.
-fn make_folder(folder: &Path) -> io::Result<()> {
+/// Creates the missing directorys, each with mode 0700 and synced into its parent.
+fn create_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
     if let Some(parent) = folder.parent() {
-        make_folder(parent)?;
+        create_folder(parent)?;
         match DirBuilder::new().mode(0o700).create(folder) {
             Ok(()) => File::open(parent)?.sync_all(),
             Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),

@@ -1,4 +1,4 @@
-//! The backup of the compose file beside it: whole or not at all, never overwritten (C20–C22).
+//! The backup of the compose file, in the same directory: written atomically, never overwritten (C20–C22).
 
 use std::{
     fs::{self, File},
@@ -13,12 +13,12 @@ use tempfile::Builder;
 use super::{Lock, Source, Stack};
 use crate::failure::Failure;
 
-/// What became of the backup.
+/// The outcome of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Backup {
-    /// It was written.
+    /// A new backup was written.
     Made(PathBuf),
-    /// One of this day was there already and was left as it is.
+    /// A backup of this day already existed and was kept.
     Kept(PathBuf),
 }
 
@@ -32,8 +32,8 @@ impl Stack {
         ))
     }
 
-    /// Copies the compose file to its backup of that day, unless there is one (C21, C22). The copy
-    /// keeps the mode, and it and its directory are synced before this returns.
+    /// Copies the compose file to its backup of that day, unless one exists (C21, C22). The copy keeps the mode; the
+    /// copy and its directory are synced before this returns.
     pub fn back_up(&self, source: &Source, day: NaiveDate, _lock: &Lock) -> Result<Backup> {
         let path = self.backup_path(day);
         if fs::symlink_metadata(&path).is_ok() {
@@ -47,7 +47,7 @@ impl Stack {
                 path.display()
             ))
             .source(error)
-            .hint("make room or make the directory writable, then run again")
+            .hint("free some space or make the directory writable, then run the command again")
             .into()),
         }
     }

@@ -16,7 +16,7 @@ pub const EXAMPLES: [&str; 6] = [
     "elasticsearch",
 ];
 
-/// The management plane: recreating it would cut off access to the manager (C05).
+/// The management plane: recreating it would cut off access to Portainer (C05).
 const REFUSED: [&str; 2] = ["traefik", "portainer"];
 
 /// A stack's name that is safe as a path component (C11).
@@ -24,7 +24,7 @@ const REFUSED: [&str; 2] = ["traefik", "portainer"];
 pub struct StackName(String);
 
 impl StackName {
-    /// Accepts `name` by C11, before the file system is touched.
+    /// Checks `name` by the rules of C11, without touching the file system.
     pub fn new(name: &OsStr) -> Result<Self> {
         let Some(text) = name.to_str() else {
             return Err(refused(&name.to_string_lossy(), "it is not UTF-8"));
@@ -36,18 +36,18 @@ impl StackName {
         } else if text.starts_with('.') {
             "it starts with a dot"
         } else if text.contains(['/', '\\']) {
-            "it holds a path separator"
+            "it contains a path separator"
         } else if text.contains(char::is_control) {
-            "it holds a control character"
+            "it contains a control character"
         } else if text.contains("..") {
-            "it holds `..`"
+            "it contains `..`"
         } else {
             return Ok(Self(text.to_owned()));
         };
         Err(refused(text, reason))
     }
 
-    /// The name as it was given.
+    /// The name as given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -63,7 +63,7 @@ impl StackName {
             return Ok(());
         }
         Err(Failure::new(format!(
-            "refusing to migrate {self}: it is the management plane, and recreating it would cut off access to the manager"
+            "refusing to migrate {self}: it is part of the management plane, and recreating it would cut off access to Portainer"
         ))
         .hint("manage this stack by hand")
         .into())
@@ -78,6 +78,6 @@ impl fmt::Display for StackName {
 
 fn refused(name: &str, reason: &str) -> anyhow::Error {
     Failure::new(format!("{name:?} is not a stack name: {reason}"))
-        .hint("name the stack's directory under the stacks root, without a path")
+        .hint("pass the name of the stack's directory under the stacks root, without a path")
         .into()
 }

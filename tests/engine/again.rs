@@ -86,9 +86,9 @@ fn the_second_restore_changes_nothing() {
     let (once, networks) = (stack.containers(), stack.networks());
 
     stack.restore().says(&[
-        "the manager is as it was",
-        "3 of the containers are there as they were",
-        "3 containers are as they were, 3 of them running",
+        "no changes in Portainer",
+        "plan 3 containers match the snapshot",
+        "verified 3 containers match the snapshot, 3 running",
     ]);
 
     let twice = stack.containers();
@@ -120,7 +120,7 @@ fn an_unchanged_container_is_only_started() {
 
     stack
         .restore()
-        .says(&["2 of the containers are there as they were"])
+        .says(&["2 containers match the snapshot"])
         .hides("remove ");
 
     let after = stack.containers();
@@ -186,8 +186,8 @@ fn the_container_of_another_stack_is_not_changed() {
         let run = stack.run(&["restore", &stack.host.project]).code(1);
         let whose = project.map_or("no stack".to_owned(), |other| format!("the stack {other}"));
         run.says(&[
-            &format!("the container {} has the name", stack.name("web")),
-            &format!("belongs to {whose}"),
+            &format!("cannot recreate the container {}", stack.name("web")),
+            &format!("its name is taken by a container of {whose}"),
             "nothing was touched",
         ]);
         assert!(stack.ids().is_empty());
@@ -214,8 +214,6 @@ fn an_unchanged_stack_stays_unchanged() {
         .faults()
         .once(Call::Delete, Kind::CloseBefore);
     stack.run(&[name]).code(1).says(&["stacklift restore"]);
-    stack
-        .restore()
-        .says(&["3 of the containers are there as they were"]);
+    stack.restore().says(&["3 containers match the snapshot"]);
     assert_eq!(ids(&before), ids(&stack.containers()));
 }

@@ -54,13 +54,18 @@ fn changed_files_in_the_writable_layer_are_listed() {
     let line = run
         .output
         .lines()
-        .find(|line| line.contains("own layer"))
+        .find(|line| line.contains("written inside the container"))
         .unwrap();
     let (_, files) = line.rsplit_once(": ").unwrap();
     let mut files: Vec<_> = files.split(", ").collect();
     files.sort_unstable();
     assert_eq!(files, ["/bin/nc", "/made/to/work/file"], "{}", run.output);
-    assert_eq!(run.output.matches("own layer").count(), 1, "{}", run.output);
+    assert_eq!(
+        run.output.matches("written inside the container").count(),
+        1,
+        "{}",
+        run.output
+    );
     assert_same(&before, &stack.containers());
     assert_eq!(stack.sh("db", "cat /anonymous/kept"), "1");
 
@@ -79,12 +84,12 @@ fn a_missing_image_affects_only_its_container() {
     let (db, web) = (stack.name("db"), stack.name("web"));
     stack.run(&restore).code(1).says(&[
         &format!(
-            "the container {db} cannot be brought back: its image {}",
+            "cannot recreate the container {db}: its image {}",
             stack.host.project
         ),
-        &format!("{db} is not there"),
-        &format!("{web} is not there"),
-        "mend what is named",
+        &format!("{db} does not exist"),
+        &format!("{web} does not exist"),
+        "fix the problem above",
     ]);
     // `web` shares the network of `db`, so it cannot be restored either.
     before.remove(&db);
@@ -117,11 +122,11 @@ fn a_removed_volume_is_reported_as_empty() {
     let data = format!("{}_data", stack.host.project);
     docker(&["volume", "rm", &data]);
     let restore = ["restore", stack.host.project.as_str()];
-    let lost = format!("the volume {data} is gone with its data");
+    let said = format!("the volume {data} was removed with its data");
     stack
         .run(&restore)
         .code(1)
-        .says(&[&lost, "not everything is as it was"]);
+        .says(&[&said, "the stack differs from the snapshot"]);
     assert_same(&before, &stack.containers());
     // Compose accepts the empty volume as its own.
     assert!(!stack.up().contains(&format!("Volume \"{data}\"")));

@@ -108,7 +108,7 @@ fn the_oldest_and_the_nine_newest_are_kept() {
     stack
         .run(&["restore", name, "--to", "20200101T000000.000Z"])
         .code(1)
-        .says(&["there is no snapshot", "--list"]);
+        .says(&["no snapshot 20200101T000000.000Z", "--list"]);
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn stopped_containers_stay_stopped_and_jobs_are_not_rerun() {
 
     stack.migrate();
     let run = stack.restore();
-    run.says(&["7 containers are as they were, 3 of them running"]);
+    run.says(&["7 containers match the snapshot, 3 running"]);
 
     let after = stack.containers();
     assert_same(&before, &after);
@@ -158,7 +158,9 @@ fn sharing_containers_share_with_the_restored_container() {
     let before = stack.containers();
 
     stack.migrate();
-    stack.restore().says(&["5 containers are as they were"]);
+    stack
+        .restore()
+        .says(&["verified 5 containers match the snapshot"]);
 
     let after = stack.containers();
     assert_same(&before, &after);

@@ -58,7 +58,7 @@ fn c21_nothing_is_removed_where_it_cannot_be_written() {
     bench
         .run(&["web", "--file", &long])
         .code(1)
-        .says(&["failed to write the backup", "the stack is as it was"]);
+        .says(&["failed to write the backup", "the stack is unchanged"]);
     assert!(bench.rehearsal.requests().is_empty());
     assert_eq!(bench.containers("web").len(), 1);
 }
@@ -70,7 +70,10 @@ fn c22_one_that_is_there_is_kept() {
     let name = format!("docker-compose.yml.bak-pre-stackmgr-migration-{}", today());
     let path = dir.join(&name);
     fs::write(&path, "older").expect("a backup");
-    bench.run(&["web"]).code(0).says(&[&name, "kept"]);
+    bench
+        .run(&["web"])
+        .code(0)
+        .says(&[&name, "already exists and is kept"]);
     assert_eq!(fs::read_to_string(&path).expect("the backup"), "older");
 }
 

@@ -82,7 +82,7 @@ fn b01_what_the_record_carries() {
         .code(0)
         .says(&[
             LOSSES,
-            "git link to https://git.example/stacks.git",
+            "Git link to https://git.example/stacks.git",
             "automatic update",
             "webhook",
             "access rights",
@@ -135,7 +135,7 @@ fn b02_damage_is_refused() {
         "refusing to migrate",
         "line ",
         "--force",
-        "the stack is as it was",
+        "the stack is unchanged",
     ]);
     assert_eq!(bench.backups("web").len(), 1, "{}", run.out);
     assert!(
@@ -159,7 +159,7 @@ fn b02_force_overrides() {
     bench.stack("web", DAMAGED, None);
     bench
         .run(&["web", "--force"])
-        .says(&["going on because of --force"]);
+        .says(&["continuing because of --force"]);
     assert!(bench.sent_text().contains("- \"80\"\n      - app.env\n"));
 }
 
@@ -171,7 +171,7 @@ fn b02_what_does_not_parse_before_either_is_sent_as_it_is() {
     bench
         .run(&["web"])
         .code(1)
-        .says(&["warning: ", "cannot be understood"]);
+        .says(&["warning: ", "cannot parse the compose file"]);
     assert_eq!(bench.sent_text(), text);
 }
 
@@ -183,7 +183,7 @@ fn b03_another_engine_is_refused() {
     let before = bench.containers("web");
     bench.run(&["web", "--endpoint", "2"]).code(1).says(&[
         "another engine",
-        "endpoint 2",
+        "environment 2",
         "--force",
     ]);
     assert_eq!(bench.containers("web"), before);
@@ -191,7 +191,7 @@ fn b03_another_engine_is_refused() {
     bench
         .run(&["web", "--endpoint", "2", "--force"])
         .code(0)
-        .says(&["going on because of --force"]);
+        .says(&["continuing because of --force"]);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn b04_the_managers_own_stack_is_refused() {
     let text = "services:\n  a:\n    image: portainer/portainer-ce:2.23.0\n";
     bench.started("tools", text, None);
     bench.run(&["tools"]).code(1).says(&[
-        "runs the manager itself",
+        "runs Portainer itself",
         "tools-a-1",
         "portainer/portainer-ce",
     ]);
@@ -244,7 +244,7 @@ fn b04_so_is_one_that_publishes_the_managers_port() {
     bench
         .run(&["edge"])
         .code(1)
-        .says(&["runs the manager itself", "edge-front-1", port]);
+        .says(&["runs Portainer itself", "edge-front-1", port]);
     assert!(bench.nothing_was_changed());
 }
 
@@ -262,9 +262,9 @@ fn b05_a_create_is_sent_once() {
             let run = bench.run(&["web"]).code(1).says(&["state: "]);
             assert_eq!(bench.calls(Call::Create).len(), 1, "{kind:?}");
             if there {
-                run.says(&["the manager has record 1"]);
+                run.says(&["the stack exists as Portainer stack 1"]);
             } else {
-                run.says(&["the manager has no record"]);
+                run.says(&["the stack is not in Portainer"]);
             }
         }
     }
@@ -278,6 +278,6 @@ fn b05_an_answer_that_does_not_come_is_not_asked_for_twice() {
     let mut command = bench.command(&["web", "--timeout", "1s"]);
     Run::of(&mut command)
         .code(1)
-        .says(&["the manager has record 1", "state: "]);
+        .says(&["the stack exists as Portainer stack 1", "state: "]);
     assert_eq!(bench.calls(Call::Create).len(), 1);
 }

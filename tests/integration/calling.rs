@@ -187,7 +187,7 @@ fn c08_the_banner() {
     let dir = bench.started("web", PLAIN, None);
     let run = bench.run(&["web"]).code(0);
     let banner = run.out.lines().next().expect("a line");
-    for word in ["web", dir.to_str().expect("UTF-8"), "endpoint 1"] {
+    for word in ["web", dir.to_str().expect("UTF-8"), "environment 1"] {
         assert!(banner.contains(word), "{banner}");
     }
 }

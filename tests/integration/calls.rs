@@ -24,7 +24,7 @@ fn c50_the_first_record_of_that_name_and_endpoint() {
     bench.started("web", PLAIN, None);
     bench
         .run(&["web"])
-        .says(&["delete", &format!("record {first}")]);
+        .says(&["delete", &format!("Portainer stack {first}")]);
     let deletes = bench.calls(Call::Delete);
     assert_eq!(deletes.len(), 1);
     assert_eq!(deletes[0].path, format!("/api/stacks/{first}?endpointId=1"));
@@ -66,7 +66,7 @@ fn c50_a_list_that_is_none_stops_the_run() {
         bench
             .run(&["web"])
             .code(1)
-            .says(&["the stack is as it was", "hint: "]);
+            .says(&["the stack is unchanged", "hint: "]);
         assert_eq!(bench.containers("web"), before, "{status} {body}");
         assert!(bench.nothing_was_changed());
     }
@@ -95,7 +95,10 @@ fn c51_the_record_is_deleted_with_its_own_endpoint() {
     let bench = Bench::new();
     let id = bench.record("web", 1);
     bench.started("web", PLAIN, None);
-    bench.run(&["web"]).code(0).says(&[&format!("record {id}")]);
+    bench
+        .run(&["web"])
+        .code(0)
+        .says(&[&format!("Portainer stack {id}")]);
     assert_eq!(
         bench.calls(Call::Delete)[0].path,
         format!("/api/stacks/{id}?endpointId=1")
@@ -147,9 +150,9 @@ fn c51_not_found_and_still_there_stops() {
     let kind = Kind::Status(404, "{\"message\":\"no such endpoint\"}".to_owned());
     bench.rehearsal.faults().set(Call::Delete, kind);
     bench.run(&["web"]).code(1).says(&[
-        "lists it still",
-        &format!("record {id}"),
-        "the stack is as it was",
+        "still lists it",
+        &format!("Portainer stack {id}"),
+        "the stack is unchanged",
     ]);
     assert_eq!(bench.containers("web"), before);
     assert!(bench.calls(Call::Create).is_empty());
@@ -163,7 +166,7 @@ fn c51_a_record_that_deploys_is_waited_for() {
     let old = bench.rehearsal.world(|world| {
         let record = world.records.values_mut().next().expect("a record");
         let (id, text) = (record.id, record.text.clone());
-        // Somebody changes the stack in the manager at this moment.
+        // Somebody updates the stack in Portainer.
         let update = rehearsal::world::Update { text, env: None };
         world
             .update(id, Some(1), update, "admin")
@@ -195,7 +198,7 @@ fn c51_any_other_status_stops_before_a_container_is_touched() {
         bench
             .run(&["web"])
             .code(1)
-            .says(&["error: ", "hint: ", "the stack is as it was"]);
+            .says(&["error: ", "hint: ", "the stack is unchanged"]);
         assert_eq!(bench.containers("web"), before, "{status}");
         assert!(bench.calls(Call::EngineRemove).is_empty());
         assert!(bench.calls(Call::Create).is_empty());
@@ -262,7 +265,7 @@ fn c52_a_failing_listing_is_tolerated_and_said() {
         bench.rehearsal.faults().set(Call::EngineList, kind);
         bench.run(&["web"]).code(0).says(&[
             "warning: ",
-            "going on without knowing the stack's containers",
+            "continuing without knowing the stack's containers",
             "created",
         ]);
     }
@@ -445,7 +448,7 @@ fn c54_a_deployment_that_ends_in_error_is_a_failure() {
     bench
         .run(&["web"])
         .code(1)
-        .says(&["failed to create the stack web", "record 1", "***"])
+        .says(&["failed to create the stack web", "Portainer stack 1", "***"])
         .hides("nowhere/absent:1");
     assert_eq!(bench.calls(Call::Create).len(), 1);
 }
@@ -472,8 +475,8 @@ fn c55_the_body_as_formatted_json() {
         "failed to create the stack web",
         "\n{\n  \"message\": \"failed to deploy a stack",
         "\n  \"details\": \"Failed to deploy",
-        "the stack is absent",
-        "run the command again",
+        "the stack is down",
+        "run again",
     ]);
     assert!(bench.containers("web").is_empty());
 }
@@ -609,7 +612,7 @@ fn c58_an_unreachable_manager_stops_the_run() {
     bench.run(&["web", "--base-url", &url]).code(1).says(&[
         "failed to list Portainer's stacks",
         &url,
-        "the stack is as it was",
+        "the stack is unchanged",
         "hint: ",
     ]);
     assert_eq!(bench.containers("web"), before);
@@ -620,7 +623,7 @@ fn c59_the_name_that_the_manager_will_use_is_said() {
     let bench = Bench::new();
     bench.stack("My.Web", PLAIN, None);
     bench.run(&["My.Web"]).code(0).says(&[
-        "the manager will call it myweb",
+        "Portainer will call it myweb",
         "stack My.Web with Id 1",
         "myweb-a-1",
     ]);
@@ -636,7 +639,7 @@ fn c59_a_record_of_the_normalised_name_may_be_another_stacks() {
     let dir = bench.started("My.Web", PLAIN, None);
     bench.run(&["My.Web", "--force"]).code(1).says(&[
         "myweb",
-        &format!("record {id}"),
+        &format!("Portainer stack {id}"),
         "--dir",
         dir.to_str().expect("UTF-8"),
     ]);
@@ -651,6 +654,6 @@ fn c59_a_name_of_which_nothing_is_left() {
     bench
         .run(&["\u{4f60}\u{597d}"])
         .code(1)
-        .says(&["keeps nothing of the name"]);
+        .says(&["Portainer cannot use the name"]);
     assert!(bench.rehearsal.requests().is_empty());
 }

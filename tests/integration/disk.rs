@@ -74,8 +74,8 @@ fn a_full_disk_at_the_backup() {
     drop(run.code(1).says(&[
         "failed to write the backup",
         "No space left on device",
-        "the stack is as it was",
-        "make room",
+        "the stack is unchanged",
+        "free some space",
     ]));
     untouched(&bench, &before);
 }
@@ -93,7 +93,7 @@ fn a_read_only_disk_at_the_backup() {
     drop(run.code(1).says(&[
         "failed to write the backup",
         "Read-only file system",
-        "the stack is as it was",
+        "the stack is unchanged",
     ]));
     untouched(&bench, &before);
     assert_eq!(names(&dir), ["docker-compose.yml"]);
@@ -120,7 +120,7 @@ fn a_full_or_read_only_disk_at_the_snapshot() {
         drop(run.code(1).says(&[
             "failed to write a snapshot",
             cause,
-            "the stack is as it was",
+            "the stack is unchanged",
             "STACKLIFT_STATE_DIR",
         ]));
         untouched(&bench, &before);
@@ -147,7 +147,7 @@ fn a_file_that_may_not_grow_leaves_no_half_backup() {
     drop(
         Run::of(&mut command)
             .code(1)
-            .says(&["failed to write the backup", "the stack is as it was"]),
+            .says(&["failed to write the backup", "the stack is unchanged"]),
     );
     untouched(&bench, &before);
     assert_eq!(names(&dir), ["docker-compose.yml"]);
@@ -172,7 +172,7 @@ fn the_second_of_two_runs_says_so() {
     for args in [&["web"][..], &["restore", "web"], &["web", "--force"]] {
         let run = bench.run(args).code(1);
         drop(run.says(&[
-            "another run of stacklift works on the stack web",
+            "another run of stacklift is working on the stack web",
             "hint: wait",
         ]));
     }

@@ -17,7 +17,7 @@ use crate::bench::{Bench, MARKED, PLAIN, Run};
 fn refused(bench: &Bench, command: &mut Command, words: &[&str]) {
     let (world, files) = (containers(bench), tree(bench.root()));
     let run = Run::of(command).code(1);
-    run.says(&["error: ", "state: the stack is as it was", "hint: "])
+    run.says(&["error: ", "state: the stack is unchanged", "hint: "])
         .says(words);
     assert!(bench.nothing_was_changed());
     assert_eq!(containers(bench), world);
@@ -81,7 +81,7 @@ fn a_compose_file_that_cannot_be_read() {
         ("a fifo", "is not a file"),
         ("a socket", "is not a file"),
         ("a dangling link", "is not a file"),
-        ("a link to itself", "failed to look at"),
+        ("a link to itself", "failed to access"),
         ("a file that cannot be read", "Input/output error"),
         ("not UTF-8", "is not UTF-8 at byte 2"),
     ] {

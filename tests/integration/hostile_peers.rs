@@ -25,7 +25,7 @@ fn started() -> Bench {
 #[track_caller]
 fn stopped(bench: &Bench, run: Run, words: &[&str]) {
     run.code(1)
-        .says(&["error: ", "state: the stack is as it was", "hint: "])
+        .says(&["error: ", "state: the stack is unchanged", "hint: "])
         .says(words);
     assert_eq!(bench.containers("web").len(), 1);
     assert!(bench.nothing_was_changed());
@@ -321,7 +321,7 @@ fn engine_sockets_that_are_none() {
         drop(run.hides("\u{1b}").says(&[
             "warning: ",
             words,
-            "going on without knowing the stack's containers",
+            "continuing without knowing the stack's containers",
         ]));
         bench.rehearsal.world(|world| {
             let ids: Vec<u64> = world.records.keys().copied().collect();
@@ -358,6 +358,6 @@ fn an_engine_socket_that_this_user_may_not_use() {
     drop(run.says(&[
         "cannot reach the engine",
         "Permission denied",
-        "going on without knowing the stack's containers",
+        "continuing without knowing the stack's containers",
     ]));
 }

@@ -1,4 +1,4 @@
-//! What stands in front of a manager, and keys that do not see all: each answer has a hint of its own.
+//! Proxies in front of Portainer, and API keys that do not see every stack: each response has its own hint.
 
 use rehearsal::{Call, Kind};
 
@@ -27,7 +27,7 @@ fn each_status_has_its_own_hint() {
     ];
     for call in [Call::List, Call::Create] {
         for (status, body, hint) in cases {
-            // A create that the manager itself refuses says what to mend.
+            // A create that Portainer itself refuses says what to fix.
             if call == Call::Create && status >= 500 && body == REFUSED {
                 continue;
             }
@@ -59,16 +59,16 @@ fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
         .run(&["web"])
         .code(1)
         .says(&[
-            "status 504; the manager has record 1 of the stack all the same (active)",
-            "state: the stack is at the manager as record 1, deployed; 1 container of it is here",
+            "status 504; the stack exists as Portainer stack 1 nevertheless (active)",
+            "state: the stack exists as Portainer stack 1 and is deployed; it has 1 container on this host",
         ])
-        .hides("absent");
+        .hides("is down");
     let kind = Kind::Status(504, PAGE.to_owned());
     bench.rehearsal.faults().once(Call::Create, kind);
     bench
         .run(&["web"])
         .code(1)
-        .says(&["state: the manager has no record of the stack, and may be deploying it"]);
+        .says(&["state: the stack is not in Portainer, but it may still be deploying"]);
 }
 
 /// A run with the key of a user who is no administrator.
@@ -83,7 +83,7 @@ fn as_a_user(bench: &Bench) -> Run {
     run
 }
 
-const WARNING: &str = "the key is no administrator's";
+const WARNING: &str = "a non-admin API key may not see every stack";
 
 #[test]
 fn a_key_that_does_not_see_every_record_is_warned_of() {
@@ -91,9 +91,10 @@ fn a_key_that_does_not_see_every_record_is_warned_of() {
     bench.record("web", 1);
     bench.started("web", PLAIN, None);
     // The record is not shown to it, and the create fails on its name.
-    as_a_user(&bench)
-        .code(1)
-        .says(&[WARNING, "a record of web may be there unseen"]);
+    as_a_user(&bench).code(1).says(&[
+        WARNING,
+        "if Portainer already has a stack web, the create will fail",
+    ]);
     assert_eq!(bench.calls(Call::Me).len(), 1);
 }
 

@@ -38,7 +38,7 @@ fn each_example_rehearses_in_both_eras() {
 fn without_a_stack_it_shows_each_kind_of_loss() {
     Run::of(&mut bare(&["rehearse"])).code(0).says(&[
         "the stack will lose:",
-        "no longer arrive",
+        "no longer be set",
         "../shared",
         "anonymous volume",
     ]);
@@ -55,9 +55,9 @@ fn faults_make_calls_fail() {
     ]))
     .code(1)
     .says(&[
-        "going on without knowing the stack's containers",
+        "continuing without knowing the stack's containers",
         "manager POST /api/stacks/create/standalone/string?endpointId=1 → no answer",
-        "the manager has record 2",
+        "the stack exists as Portainer stack 2",
     ])
     // The snapshot is deleted with the rehearsal.
     .hides("stacklift restore");
@@ -67,7 +67,7 @@ fn faults_make_calls_fail() {
             "rehearse", "minio", "--era", era, "--fault", fault,
         ]))
         .code(1)
-        .says(&["the stack is as it was"]);
+        .says(&["the stack is unchanged"]);
     }
     for (wrong, listed) in [
         ("lists=503", "engine-remove"),

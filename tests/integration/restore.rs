@@ -131,9 +131,9 @@ fn what_ran_by_hand_runs_again_as_it_did() {
             .run(&["restore", "web"])
             .code(0)
             .says(&[
-                "delete record 1",
-                "the stack is out until",
-                "verified 3 containers are as they were",
+                "delete Portainer stack 1",
+                "the stack is down until",
+                "verified 3 containers match the snapshot",
             ])
             .hides("very-secret-value");
         let after = containers(&bench, "web");
@@ -163,7 +163,7 @@ fn what_ran_by_hand_runs_again_as_it_did() {
         bench
             .run(&["restore", "web"])
             .code(0)
-            .says(&["3 of the containers are there as they were"]);
+            .says(&["3 containers match the snapshot"]);
         assert_eq!(bench.containers("web"), ids);
     }
 }
@@ -237,7 +237,7 @@ fn the_record_gets_its_text_and_variables_back() {
         .run(&["restore", "web"])
         .code(0)
         .says(&[&format!(
-            "give record {new} at the manager its text and variables back"
+            "restore the text and variables of Portainer stack {new}"
         )])
         .hides("record-secret");
     let check = |bench: &Bench| {
@@ -259,10 +259,10 @@ fn the_record_gets_its_text_and_variables_back() {
         let id = *world.records.keys().next().expect("a record");
         world.delete(id, 1).expect("a delete");
     });
-    bench
-        .run(&["restore", "web"])
-        .code(0)
-        .says(&["make the record at the manager again", "the record's id"]);
+    bench.run(&["restore", "web"]).code(0).says(&[
+        "recreate the Portainer stack",
+        "of the Portainer stack: Portainer assigns a new one",
+    ]);
     check(&bench);
 }
 
@@ -274,7 +274,7 @@ fn a_record_that_deploys_is_waited_for() {
     bench
         .run(&["web"])
         .code(1)
-        .says(&["has not been seen to end"]);
+        .says(&["it may still be deploying"]);
     bench.rehearsal.forget_requests();
     bench.run(&["restore", "web"]).code(0);
     let deletes = bench.calls(Call::Delete);
@@ -354,7 +354,7 @@ fn a_stranger_with_the_name_of_a_saved_container_is_left_alone() {
     });
     bench.run(&["restore", "web"]).code(1).says(&[
         "web-a-1",
-        "belongs to no stack",
+        "a container of no stack",
         "nothing was touched",
     ]);
     let image = bench.rehearsal.world(|world| {
@@ -394,15 +394,22 @@ fn snapshots_are_private_whole_and_few() {
     }
     let run = bench.run(&["restore", "web", "--list"]).code(0);
     assert_eq!(run.out.lines().count(), 11, "{}", run.out);
-    run.says(&["Id", "Taken", "By", "Containers", "Record", "migrate"]);
+    run.says(&[
+        "Id",
+        "Taken",
+        "By",
+        "Containers",
+        "Portainer stack",
+        "migrate",
+    ]);
     bench
         .run(&["restore", "web", "--to", "20200101T000000.000Z"])
         .code(1)
-        .says(&["there is no snapshot"]);
+        .says(&["no snapshot 20200101T000000.000Z of the stack web"]);
     bench
         .run(&["restore", "other"])
         .code(1)
-        .says(&["there is no snapshot of the stack other"]);
+        .says(&["no snapshot of the stack other"]);
 }
 
 #[test]
@@ -414,7 +421,7 @@ fn a_disk_that_does_not_take_it_stops_the_run_before_anything_is_touched() {
     bench
         .run(&["web"])
         .code(1)
-        .says(&["failed to write a snapshot", "the stack is as it was"]);
+        .says(&["failed to write a snapshot", "the stack is unchanged"]);
     assert_eq!(bench.containers("web"), before);
     assert!(bench.nothing_was_changed());
 }
@@ -431,14 +438,14 @@ fn what_cannot_be_read_is_unknown_and_said() {
     bench
         .run(&["web"])
         .code(0)
-        .says(&["warning: the snapshot does not hold the record"]);
+        .says(&["warning: the snapshot does not contain the Portainer stack"]);
     let file = snapshots(&bench).remove(0);
     let json: Value = serde_json::from_slice(&fs::read(file).expect("it")).expect("JSON");
     assert!(json["record"]["unknown"].is_string(), "{}", json["record"]);
     bench
         .run(&["restore", "web"])
         .code(0)
-        .says(&["the manager is left as it is"]);
+        .says(&["no changes in Portainer"]);
 }
 
 #[test]
@@ -458,8 +465,8 @@ fn an_image_that_is_gone_and_the_rest_comes_back() {
         world.remove_image("y:1").expect("it was there");
     });
     bench.run(&["restore", "web"]).code(1).says(&[
-        "the container web-b-1 cannot be brought back: its image y:1",
-        "not everything is as it was",
+        "cannot recreate the container web-b-1: its image y:1",
+        "the stack differs from the snapshot",
         "partly restored",
     ]);
     assert_eq!(bench.containers("web").len(), 1);
@@ -476,13 +483,13 @@ fn an_older_snapshot_stays_readable_and_a_newer_one_is_refused() {
     fs::write(&file, fixture).expect("the snapshot");
     bench
         .run(&["restore", "web"])
-        .says(&["web-old-1", "cannot be brought back: its image"]);
+        .says(&["cannot recreate the container web-old-1: its image"]);
     json["version"] = json!(2);
     fs::write(&file, json.to_string()).expect("the snapshot");
     bench
         .run(&["restore", "web"])
         .code(1)
-        .says(&["has version 2", "knows none above 1"]);
+        .says(&["has version 2", "reads versions up to 1"]);
 }
 
 #[test]
@@ -494,6 +501,6 @@ fn a_run_at_the_same_time_is_refused() {
     lock.try_lock().expect("the lock");
     for args in [&["restore", "web"][..], &["web"]] {
         let run: Run = bench.run(args).code(1);
-        run.says(&["another run of stacklift works on the stack web"]);
+        run.says(&["another run of stacklift is working on the stack web"]);
     }
 }

@@ -24,7 +24,7 @@ fn tls_by_the_managers_own_certificate() {
     bench
         .run(&["web", "--tls", pem, "--base-url", &base_url])
         .code(1)
-        .says(&["certificate", "--tls", "the stack is as it was"]);
+        .says(&["certificate", "--tls", "the stack is unchanged"]);
     bench
         .run(&["web", "--tls", "system"])
         .code(1)
@@ -63,7 +63,7 @@ fn a_proxy_is_honoured_but_never_for_loopback() {
         .env("https_proxy", &proxy);
     Run::of(&mut command)
         .code(1)
-        .says(&["warning: the certificate of https://manager.example:9443 is not checked"]);
+        .says(&["warning: TLS verification is off for https://manager.example:9443"]);
     let line = asked.join().expect("the proxy");
     assert_eq!(line, "CONNECT manager.example:9443 HTTP/1.1\r\n");
 }

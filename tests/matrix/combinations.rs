@@ -21,7 +21,7 @@ use crate::{
 /// How many combinations are tried at once: most of them wait.
 const AT_ONCE: usize = 12;
 
-/// What stands in front of a manager and answers for it.
+/// Responses of a proxy in front of Portainer.
 const PAGE: &str = "<!DOCTYPE html><html><body>Bad \u{1b}[31mgateway</body></html>";
 
 struct Combination {
@@ -64,7 +64,7 @@ impl Combination {
     }
 
     /// Nothing goes wrong any more.
-    fn mend(bench: &Bench) {
+    fn repair(bench: &Bench) {
         bench.rehearsal.faults().clear();
         bench.rehearsal.revive().expect("alive again");
     }
@@ -95,7 +95,7 @@ fn combinations() -> Vec<Combination> {
 
 const BOTH: &[Scene] = &[Scene::ByHand, Scene::Recorded];
 
-/// The calls on whose answers a run goes on or stops.
+/// The calls whose responses decide whether a run continues.
 const DECIDING: &[(Call, &[Scene])] = &[
     (Call::List, BOTH),
     (Call::Delete, &[Scene::Recorded]),
@@ -152,12 +152,12 @@ fn every_kind() -> Vec<Kind> {
     let statuses = ["401", "403", "404", "409", "413", "429", "500", "502"];
     kinds.extend(statuses.map(refusal_or_break));
     kinds.extend([200, 302, 502, 503].map(page));
-    // A gateway that lost patience while the work went on.
+    // A gateway that timed out while Portainer continued.
     kinds.push(Kind::Body(504, PAGE.as_bytes().to_vec()));
     kinds
 }
 
-/// A kind by its name; a status comes with the manager's own words.
+/// A kind by its name; a status has an error body of Portainer.
 fn refusal_or_break(name: &str) -> Kind {
     match name.parse().expect("a kind") {
         Kind::Status(status, _) => {
@@ -169,7 +169,7 @@ fn refusal_or_break(name: &str) -> Kind {
 }
 
 #[test]
-fn whatever_goes_wrong_the_state_is_named_truly_and_a_rerun_or_a_restore_mends_it() {
+fn after_any_fault_the_reported_state_is_true_and_a_rerun_or_a_restore_fixes_it() {
     let combinations = combinations();
     assert!(combinations.len() >= 150);
     let ends: Vec<((Era, Scene), Value)> = [Era::Sync, Era::Async]
@@ -211,14 +211,14 @@ fn undisturbed(era: Era, scene: Scene) -> Value {
     stack(&world(&bench))
 }
 
-/// Odd ones are brought back by the restore that they name, the others by a re-run.
+/// After an odd one, runs the restore that its run names; after an even one, runs it again.
 fn attempt(one: &Combination, number: usize, end: &Value) -> Vec<String> {
     let bench = set(one.era, one.scene);
     let before = world(&bench);
     let run = one.disturbed(&bench);
     let mut wrong = judge(&bench, &before, &run);
-    Combination::mend(&bench);
-    match way_back(&run) {
+    Combination::repair(&bench);
+    match roll_back(&run) {
         Some(arguments) if number % 2 == 1 => {
             wrong.extend(restored(&bench, &arguments, &stack(&before)));
         }
@@ -244,13 +244,13 @@ fn restored(bench: &Bench, arguments: &[String], before: &Value) -> Vec<String> 
         return Vec::new();
     }
     vec![format!(
-        "the restore does not bring it back: {after:#}\n{restore:#?}"
+        "the restore does not roll it back: {after:#}\n{restore:#?}"
     )]
 }
 
 /// The arguments of the restore that a run names.
-fn way_back(run: &Run) -> Option<Vec<String>> {
-    let (_, rest) = run.err.split_once("comes back with: stacklift ")?;
+fn roll_back(run: &Run) -> Option<Vec<String>> {
+    let (_, rest) = run.err.split_once("to roll back, run: stacklift ")?;
     let line = rest.lines().next()?;
     Some(line.split_whitespace().map(str::to_owned).collect())
 }

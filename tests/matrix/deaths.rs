@@ -1,4 +1,4 @@
-//! The manager or the engine ends for good in the middle of a run; containers that will not go.
+//! Portainer or the engine dies in the middle of a run; containers that cannot be removed.
 
 use rehearsal::{Call, Era, Kind, Peer, Rule};
 use serde_json::json;
@@ -37,8 +37,8 @@ fn the_manager_dies_before_during_and_after_a_deployment() {
                 let run = bench.run(&["web"]).code(1);
                 assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
                 let run = run.says(&[
-                    "the manager cannot be asked whether the stack is there",
-                    "the stack may be there",
+                    "no response to the create, and Portainer's list of stacks cannot be read",
+                    "the stack may exist",
                     "stacklift restore web --to ",
                 ]);
                 drop(run);
@@ -47,7 +47,7 @@ fn the_manager_dies_before_during_and_after_a_deployment() {
                 let again = bench
                     .run(&["web"])
                     .code(1)
-                    .says(&["the stack is as it was"]);
+                    .says(&["the stack is unchanged"]);
                 drop(again);
                 assert_eq!(stack(&world(&bench)), left);
                 if half {
@@ -78,7 +78,7 @@ fn the_manager_dies_while_a_deployment_settles() {
         bench.rehearsal.faults().add(rule);
         let run = bench.run(&["web"]).code(1);
         assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
-        drop(run.says(&["its deployment has not been seen to end"]));
+        drop(run.says(&["it may still be deploying"]));
         converges(&bench, Era::Async, scene);
     }
 }
@@ -87,13 +87,13 @@ fn the_manager_dies_while_a_deployment_settles() {
 fn a_manager_that_is_away_before_the_create_was_not_sent_it() {
     let bench = set(Era::Sync, Scene::ByHand);
     let before = world(&bench);
-    // The engine's last answer before the create; the manager goes meanwhile.
+    // Portainer dies after its last response before the create.
     bench.rehearsal.faults().set(Call::Me, Kind::DieAfter);
     let run = bench.run(&["web"]).code(1);
     assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
     drop(run.says(&[
         "failed to create the stack",
-        "what ran before is removed (2 containers); the stack is not created",
+        "state: the stack is down: 2 old containers removed; the new stack was not created",
         "stacklift restore web --to ",
     ]));
     let requests = bench.rehearsal.requests();
@@ -136,7 +136,7 @@ fn a_container_that_refuses_its_removal_stops_the_run() {
         drop(run.says(&[
             "not removed: web-a-1 (1 of 2)",
             "device or resource busy",
-            "state: 1 of 2 containers removed; the stack is not created",
+            "state: 1 of 2 containers removed; the new stack was not created",
         ]));
         assert_eq!(bench.containers("web"), [stubborn]);
         converges(&bench, era, Scene::ByHand);
@@ -181,8 +181,8 @@ fn what_cannot_be_listed_is_not_claimed_to_be_gone() {
             let run = bench.run(&["web"]).code(1);
             assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
             drop(run.says(&[
-                "going on without knowing the stack's containers",
-                "state: the manager did not create the stack; whether containers of it are here is not known",
+                "continuing without knowing the stack's containers",
+                "state: Portainer did not create the stack; its containers could not be listed",
             ]));
             assert_eq!(bench.containers("web").len(), 2);
             converges(&bench, era, Scene::ByHand);

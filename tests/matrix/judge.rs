@@ -115,7 +115,7 @@ fn failure(before: &World, after: &World, run: &Run) -> Vec<String> {
     // Which containers there were could not be read, and that was said before they were touched.
     let unknown = run
         .err
-        .contains("the snapshot does not hold the containers");
+        .contains("the snapshot does not contain the containers");
     let named = run.err.contains("stacklift restore web --to ");
     if is_destroyed(before, after) && named == unknown {
         wrong.push(format!(
@@ -123,7 +123,7 @@ fn failure(before: &World, after: &World, run: &Run) -> Vec<String> {
             if named { "" } else { "not " }
         ));
     }
-    for (said, id) in numbers(&run.err, "the manager has record ") {
+    for (said, id) in numbers(&run.err, "exists as Portainer stack ") {
         if !after.records.contains_key(&id) {
             wrong.push(format!("{said:?}, and it has not"));
         }
@@ -163,48 +163,43 @@ pub fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     let containers =
         |world: &World| -> Vec<Container> { world.project("web").into_iter().cloned().collect() };
     let untouched = records(before) == records(after) && containers(before) == containers(after);
-    claim("as it was", untouched);
-    claim("is absent", none && here == 0);
+    claim("is unchanged", untouched);
+    claim("is down", none && here == 0);
     claim("did not create", none);
-    claim("no record of the stack", none);
-    claim(
-        "what ran before is removed",
-        was.iter().all(|id| !is.contains(id)),
+    claim("is not in Portainer", none);
+    let all_gone = was.iter().all(|id| !is.contains(id));
+    claim("old container", all_gone);
+    claim("the old containers of Portainer stack", all_gone);
+    claim("could not be listed", true);
+    let counted = format!(
+        "it has {here} container{} on",
+        if here == 1 { "" } else { "s" }
     );
-    claim("is not known", true);
-    if !state.contains("whether containers of it are here") {
-        let counted = state.contains(&format!("{here} containers of it are here"));
-        claim("containers of it are here", counted);
-        claim("of it is here", here == 1);
-    }
+    claim("on this host", state.contains(&counted));
     let gone = was.iter().filter(|id| !is.contains(id)).count();
     let removed = format!("{gone} of {} containers removed", was.len());
-    claim("containers removed; ", state.contains(&removed));
+    let partly = format!(" of {} containers removed", was.len());
+    claim(&partly, state.contains(&removed));
     claim("may be gone", true);
     claim("may be removed", true);
-    claim("may be there", true);
-    claim("the stack is created as record", records(after).len() == 1);
-    claim("may be deploying", true);
-    claim("the stack is not created", none);
-    for (_, id) in numbers(state, "deleted record ")
-        .into_iter()
-        .chain(numbers(state, "; record "))
-    {
-        claim("record", !after.records.contains_key(&id));
+    claim("may exist", true);
+    claim(
+        "the stack was created as Portainer stack",
+        records(after).len() == 1,
+    );
+    claim("may still be deploying", true);
+    claim("the new stack was not created", none);
+    for (_, id) in numbers(state, "Portainer stack ") {
+        let deleted = format!("Portainer stack {id} was deleted");
+        claim(&deleted, !after.records.contains_key(&id));
     }
-    if let Some(id) = state
-        .strip_prefix("record ")
-        .and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok())
-    {
-        claim("is deleted", !after.records.contains_key(&id));
-    }
-    for (_, id) in numbers(state, "at the manager as record ") {
+    for (_, id) in numbers(state, "exists as Portainer stack ") {
         let status = after.records.get(&id).map(|record| record.status);
-        claim("at the manager as record", status.is_some());
-        claim(", deployed", status == Some(Status::Active));
+        claim("exists as Portainer stack", status.is_some());
+        claim("and is deployed", status == Some(Status::Active));
         claim("but its deployment failed", status == Some(Status::Error));
         claim(
-            "not been seen to end",
+            "; it may still be deploying",
             status == Some(Status::Deploying) || status == Some(Status::Active),
         );
     }

@@ -1,4 +1,4 @@
-//! A stack in a world that holds other things, and what of it must be the same in the end.
+//! A stack among other ones, and what of it must be the same after a run.
 
 use rehearsal::{
     Era, World,
@@ -30,7 +30,7 @@ volumes:
 pub enum Scene {
     /// Containers that were started by hand, and no record.
     ByHand,
-    /// A record of the manager that runs them.
+    /// A Portainer stack that runs them.
     Recorded,
 }
 

@@ -9,17 +9,19 @@ use composefile::document::Position;
 use crate::{
     failure::Failure,
     rewrite::faithful::{self, Faithful, Notice, Refusal},
-    stack::{Source, Stack, Surroundings},
+    stack::{Shell, Source, Stack},
 };
 
 /// Rewrites the stack. The error shows every refusal with its line.
 pub(super) fn rewrite(stack: &Stack, source: &Source) -> Result<Faithful> {
-    let surroundings = Surroundings::of(stack, source);
-    if let Some(error) = surroundings.unreadable {
+    let (text, env) = (source.compose.as_str(), source.env.as_deref());
+    let shell = Shell::of(stack, |context| {
+        faithful::env_files_needed(text, env, context)
+    });
+    if let Some(error) = shell.unreadable {
         return Err(error);
     }
-    let (text, env) = (source.compose.as_str(), source.env.as_deref());
-    faithful::rewrite(text, env, &surroundings.context())
+    faithful::rewrite(text, env, &shell.context())
         .map_err(|refusals| refused(stack, &source.compose, &refusals).into())
 }
 

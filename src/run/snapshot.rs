@@ -1,4 +1,4 @@
-//! The snapshot before the first destructive act.
+//! The snapshot that a run takes before its first change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,39 +6,54 @@ use anyhow::{Result, anyhow};
 use chrono::{SecondsFormat, Utc};
 use serde_json::Value;
 
-use super::{Before, Event, Run};
+use super::Run;
 use crate::{
-    model::Changes,
-    restore::container::Inspected,
-    snapshot::{Known, SavedRecord, Snapshot, TextFile, VERSION},
-    stack::Source,
+    model::{Changes, Container, Record},
+    portainer::BaseUrl,
+    snapshot::{Inspected, Known, SavedRecord, Snapshot, Store, TextFile, VERSION},
+    stack::{Source, Stack},
 };
 
-impl Run<'_, '_> {
-    /// Saves what is there, unless there is nothing to destroy. What cannot be read is kept as unknown,
-    /// with a warning; only a disk that does not take it stops the run, before anything is touched.
-    pub(super) fn take_snapshot(&mut self, source: &Source, before: &Before) -> Result<()> {
-        if before.record.is_none() && before.containers.as_ref().is_some_and(Vec::is_empty) {
-            return Ok(());
+/// What a snapshot is taken of.
+pub struct Subject<'a> {
+    /// The command that takes it.
+    pub command: &'static str,
+    pub stack: &'a Stack,
+    pub source: &'a Source,
+    pub base_url: &'a BaseUrl,
+    /// Portainer's environment.
+    pub endpoint: i64,
+    /// The container tool: its name is part of the labels.
+    pub tool: &'a str,
+    /// The Portainer stack.
+    pub record: Option<&'a Record>,
+    /// The project's containers; `None` if they could not be listed.
+    pub containers: Option<&'a [Container]>,
+}
+
+impl Run<'_> {
+    /// Saves what exists, unless there is nothing to lose. Gives the snapshot's ID if a restore can use it: one
+    /// without the containers cannot bring them back.
+    ///
+    /// What cannot be read is saved as unknown, with a warning. Only a failure to write the snapshot is an error.
+    pub fn take_snapshot(&mut self, store: &Store, of: &Subject) -> Result<Option<String>> {
+        if of.record.is_none() && of.containers.is_some_and(<[_]>::is_empty) {
+            return Ok(None);
         }
-        self.say(Event::Waiting("taking a snapshot".to_owned()));
-        let snapshot = self.snapshot_of(source, before);
+        self.wait("taking a snapshot");
+        let snapshot = self.read(of);
         for (part, reason) in snapshot.unknowns() {
-            self.warn(format!("the snapshot does not hold {part}: {reason}"));
+            self.warn(format!("the snapshot does not contain {part}: {reason}"));
         }
-        let id = self.m.store.save(&snapshot, Utc::now())?;
-        self.say(Event::Snapshot(&id));
-        // A snapshot without the containers is no way back to them.
-        if snapshot.containers.known().is_some() {
-            self.mark(|progress| progress.snapshot = Some(id));
-        }
-        Ok(())
+        let id = store.save(&snapshot, Utc::now())?;
+        self.step("snapshot", format!("{id} taken"));
+        Ok(snapshot.containers.known().map(|_| id))
     }
 
-    fn snapshot_of(&self, source: &Source, before: &Before) -> Snapshot {
-        let (stack, engine) = (self.m.stack, self.m.engine);
+    fn read(&self, of: &Subject) -> Snapshot {
+        let (stack, engine) = (of.stack, self.engine);
         let project = stack.name().as_str();
-        let containers = Known::from_result(match &before.containers {
+        let containers = Known::from_result(match of.containers {
             Some(containers) => {
                 let ids: Vec<String> = containers.iter().map(|c| c.id.clone()).collect();
                 engine.inspect_containers(&ids)
@@ -46,8 +61,8 @@ impl Run<'_, '_> {
             None => Err(anyhow!("they could not be listed")),
         });
         let inspected = containers.known().map(Vec::as_slice).unwrap_or_default();
-        let record = before.record.as_ref().map(|record| {
-            let contents = self.m.manager.contents(&record.id)?;
+        let record = of.record.map(|record| {
+            let contents = self.portainer.contents(&record.id)?;
             Ok(SavedRecord {
                 id: record.id.clone(),
                 name: record.name.clone(),
@@ -59,17 +74,17 @@ impl Run<'_, '_> {
         Snapshot {
             version: VERSION,
             taken: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
-            command: "migrate".to_owned(),
+            command: of.command.to_owned(),
             stack: project.to_owned(),
             dir: stack.dir_text().to_owned(),
-            tool: self.m.tool.to_owned(),
-            base_url: self.m.base_url.to_string(),
-            endpoint: self.m.endpoint,
+            tool: of.tool.to_owned(),
+            base_url: of.base_url.to_string(),
+            endpoint: of.endpoint,
             compose: TextFile {
                 name: stack.file().to_owned(),
-                text: source.compose.clone(),
+                text: of.source.compose.clone(),
             },
-            env: source.env.as_ref().map(|text| TextFile {
+            env: of.source.env.as_ref().map(|text| TextFile {
                 name: ".env".to_owned(),
                 text: text.clone(),
             }),
@@ -83,7 +98,7 @@ impl Run<'_, '_> {
 
     /// The project's volumes, and those that its containers mount: anonymous ones have no label.
     fn volumes(&self, project: &str, containers: &[Value]) -> Result<Vec<Value>> {
-        let mut volumes = self.m.engine.volumes(project)?;
+        let mut volumes = self.engine.volumes(project)?;
         let known: BTreeSet<&str> = volumes.iter().filter_map(|v| v["Name"].as_str()).collect();
         let mounted: BTreeSet<String> = containers
             .iter()
@@ -92,7 +107,7 @@ impl Run<'_, '_> {
             .map(|(name, _)| name.to_owned())
             .collect();
         let mounted: Vec<String> = mounted.into_iter().collect();
-        volumes.extend(self.m.engine.inspect_volumes(&mounted)?);
+        volumes.extend(self.engine.inspect_volumes(&mounted)?);
         Ok(volumes)
     }
 
@@ -101,7 +116,7 @@ impl Run<'_, '_> {
             .iter()
             .map(|container| {
                 let id = Inspected(container).id();
-                (id.to_owned(), Known::from_result(self.m.engine.changes(id)))
+                (id.to_owned(), Known::from_result(self.engine.changes(id)))
             })
             .collect()
     }

@@ -1,9 +1,10 @@
-//! What compose reads a stack by besides its text: the shell, a home, files beside it.
+//! What Compose reads besides the compose file and `.env`: the shell, the home directory and override files.
 
 use std::env;
 
-use super::{Source, Stack};
-use crate::rewrite::faithful::{Context, EnvFiles, FOUND_BY_ITSELF, env_files_needed};
+use composefile::reader::{Context, EnvFiles, FOUND_BY_ITSELF};
+
+use super::Stack;
 
 const OVERRIDES: [&str; 4] = [
     "compose.override.yml",
@@ -12,35 +13,37 @@ const OVERRIDES: [&str; 4] = [
     "docker-compose.override.yaml",
 ];
 
-/// What a variable is set to.
+/// Looks up a variable of the shell.
 type Lookup = dyn Fn(&str) -> Option<String>;
 
-/// All of it, as it is now.
-pub struct Surroundings {
+/// The shell and the home that a stack is started with, and the env files that its text names.
+pub struct Shell {
     dir: String,
     file: String,
     home: Option<String>,
-    shell: Box<Lookup>,
+    variables: Box<Lookup>,
     overrides: Vec<String>,
     env_files: EnvFiles,
-    /// The first env file that is there and cannot be read.
+    /// The first env file that exists and cannot be read.
     pub unreadable: Option<anyhow::Error>,
 }
 
-impl Surroundings {
-    /// Looks around the stack in its directory, and reads the env files that its text names.
-    pub fn of(stack: &Stack, source: &Source) -> Self {
+impl Shell {
+    /// The shell and home of this process, as if it started the stack in the stack's directory.
+    ///
+    /// `needed` names the env files to read: those that a rewrite needs in this context.
+    pub fn of(stack: &Stack, needed: impl FnOnce(&Context) -> Vec<String>) -> Self {
         let is_found = FOUND_BY_ITSELF.contains(&stack.file());
         let overrides = OVERRIDES
             .into_iter()
             .filter(|name| is_found && stack.dir().join(name).is_file())
             .map(str::to_owned);
         let dir = stack.dir_text().to_owned();
-        let mut found = Self {
+        let mut shell = Self {
             file: stack.file().to_owned(),
             home: env::var("HOME").ok().filter(|home| !home.is_empty()),
             overrides: overrides.collect(),
-            shell: Box::new({
+            variables: Box::new({
                 let dir = dir.clone();
                 move |name| variable(&dir, name)
             }),
@@ -48,36 +51,36 @@ impl Surroundings {
             env_files: EnvFiles::new(),
             unreadable: None,
         };
-        for file in env_files_needed(&source.compose, source.env.as_deref(), &found.context()) {
+        for file in needed(&shell.context()) {
             match stack.read_env(&file) {
                 Ok(text) => {
-                    found.env_files.insert(file, text);
+                    shell.env_files.insert(file, text);
                 }
-                Err(error) => found.unreadable = found.unreadable.or(Some(error)),
+                Err(error) => shell.unreadable = shell.unreadable.or(Some(error)),
             }
         }
-        found
+        shell
     }
 
-    /// As `compose` wants it.
+    /// The context in which Compose reads the stack's text.
     pub fn context(&self) -> Context<'_> {
         Context {
             stack_dir: &self.dir,
             file: &self.file,
             env_file: ".env",
             home: self.home.as_deref(),
-            shell: &*self.shell,
+            shell: &*self.variables,
             overrides: &self.overrides,
             env_files: &self.env_files,
         }
     }
 }
 
-/// A variable of the shell that starts the stack: this one, in the stack's directory.
+/// A variable of this process's environment, with `PWD` set to the stack's directory.
 fn variable(dir: &str, name: &str) -> Option<String> {
     match name {
         "PWD" => Some(dir.to_owned()),
-        // The key is written nowhere (C56).
+        // Settings of this program, the API key among them, must not reach the text (C56).
         _ if name.starts_with("STACKMGR_") || name.starts_with("STACKLIFT_") => None,
         _ => env::var(name).ok(),
     }

@@ -1,0 +1,26 @@
+//! What a run reports, on the console.
+
+use super::Console;
+use crate::run::{Event, State};
+
+/// Shows an event.
+pub(super) fn show(console: &Console, event: &Event) {
+    if matches!(event, Event::State(_)) {
+        return;
+    }
+    console.done();
+    match event {
+        Event::Step(verb, object) => console.step(verb, object),
+        Event::Warning(text) => console.warning(text),
+        Event::Waiting(step) => console.waiting(step),
+        Event::Containers(containers) => console.containers(containers),
+        Event::State(_) => {}
+    }
+}
+
+/// Shows how to roll back, if that is possible.
+pub(super) fn show_roll_back(console: &Console, state: &State) {
+    if let Some(command) = state.roll_back() {
+        console.hint(&format!("to roll back, run: {command}"));
+    }
+}

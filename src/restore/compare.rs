@@ -1,0 +1,144 @@
+//! How an existing container differs from a saved one.
+//!
+//! Invariant: pure; reads inspect JSON.
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use crate::snapshot::{Inspected, is_empty};
+
+/// Settings that [`Inspected::differences`] compares by their effect: mounts, variables, labels, ports, the image, and
+/// what is shared with others. A recreated container may write them differently.
+const COMPARED_BY_EFFECT: [&str; 8] = [
+    "Binds",
+    "ContainerIDFile",
+    "Env",
+    "Image",
+    "Labels",
+    "Mounts",
+    "PortBindings",
+    "VolumesFrom",
+];
+
+impl<'a> Inspected<'a> {
+    /// What differs in `now`, by name; never the value of a variable. Does not compare [`Self::state`].
+    pub(super) fn differences(self, now: Inspected<'a>) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut differ = |what: &str, same: bool| {
+            if !same {
+                found.push(what.to_owned());
+            }
+        };
+        differ("the image", self.image_id() == now.image_id());
+        differ("the mounts", self.mount_set() == now.mount_set());
+        differ("the networks", self.network_set() == now.network_set());
+        differ("the ports", self.port_set() == now.port_set());
+        differ(
+            "the labels",
+            self.present("/Config/Labels") == now.present("/Config/Labels"),
+        );
+        for section in ["Config", "HostConfig"] {
+            found.extend(self.settings_that_differ(now, section));
+        }
+        found.extend(self.variables_that_differ(now));
+        found
+    }
+
+    /// The names of the other settings that differ.
+    fn settings_that_differ(self, now: Inspected<'a>, section: &str) -> Vec<String> {
+        let settings = |container: Self| container.at(&format!("/{section}"))?.as_object();
+        let (saved, there) = (settings(self), settings(now));
+        let keys: BTreeSet<&String> = [saved, there]
+            .into_iter()
+            .flatten()
+            .flat_map(Map::keys)
+            .filter(|key| !COMPARED_BY_EFFECT.contains(&key.as_str()))
+            .collect();
+        let setting = |settings: Option<&'a Map<String, Value>>, key: &str| {
+            settings?.get(key).filter(|value| !is_unset(value))
+        };
+        keys.into_iter()
+            .filter(|key| match key.as_str() {
+                "Hostname" => self.hostname() != now.hostname(),
+                "NetworkMode" | "PidMode" | "IpcMode" => self.mode(key) != now.mode(key),
+                key => setting(saved, key) != setting(there, key),
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// A namespace mode, without the ID of the container: [`Self::shares_with`] compares those.
+    fn mode(self, key: &str) -> &'a str {
+        let mode = self.text(&format!("/HostConfig/{key}"));
+        mode.split_once("container:").map_or(mode, |_| "container")
+    }
+
+    /// The names of the variables that differ.
+    fn variables_that_differ(self, now: Inspected) -> Option<String> {
+        let (saved, there) = (self.variables(), now.variables());
+        let names: BTreeSet<&str> = saved
+            .symmetric_difference(&there)
+            .map(|variable| variable.split('=').next().unwrap_or_default())
+            .collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        (!names.is_empty()).then(|| format!("the variables {}", names.join(", ")))
+    }
+
+    fn variables(self) -> BTreeSet<&'a str> {
+        let env = self.at("/Config/Env").and_then(Value::as_array);
+        env.into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
+    }
+
+    fn mount_set(self) -> BTreeSet<(&'a str, &'a str, &'a str, bool)> {
+        let text = |mount: &'a Value, key: &str| mount[key].as_str().unwrap_or_default();
+        self.mounts()
+            .map(|mount| {
+                let kind = text(mount, "Type");
+                let source = if kind == "volume" { "Name" } else { "Source" };
+                (
+                    text(mount, "Destination"),
+                    kind,
+                    text(mount, source),
+                    mount["RW"] != false,
+                )
+            })
+            .collect()
+    }
+
+    fn network_set(self) -> BTreeMap<&'a str, (BTreeSet<&'a str>, String)> {
+        self.networks()
+            .map(|(name, endpoint)| {
+                let address = endpoint
+                    .get("IPAMConfig")
+                    .filter(|config| !is_empty(config));
+                let address = address.map_or_else(String::new, Value::to_string);
+                (name.as_str(), (self.aliases(endpoint), address))
+            })
+            .collect()
+    }
+
+    fn port_set(self) -> BTreeMap<&'a str, String> {
+        let bindings = self
+            .at("/HostConfig/PortBindings")
+            .and_then(Value::as_object);
+        bindings
+            .into_iter()
+            .flatten()
+            .map(|(port, bindings)| (port.as_str(), bindings.to_string()))
+            .collect()
+    }
+}
+
+/// Whether a setting has its default: engines differ in how they write one that is not set.
+fn is_unset(value: &Value) -> bool {
+    match value {
+        Value::Bool(on) => !on,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        _ => is_empty(value),
+    }
+}

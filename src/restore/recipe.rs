@@ -1,0 +1,166 @@
+//! How to recreate a container from its inspect object.
+//!
+//! Invariant: pure; reads and writes JSON.
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::snapshot::{Inspected, is_empty};
+
+/// The new IDs of recreated containers, by the old ones.
+pub(super) type NewIds = BTreeMap<String, String>;
+
+/// How to recreate a container.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Recipe {
+    /// The body of the create.
+    pub body: Value,
+    /// The networks to connect before the start: name and endpoint settings.
+    pub connect: Vec<(String, Value)>,
+}
+
+impl<'a> Inspected<'a> {
+    /// How to recreate it from `image`, with the IDs of other containers replaced by their new ones.
+    ///
+    /// Mounts every volume by name, anonymous ones too, so that their data is kept.
+    pub(super) fn recipe(self, image: &str, new_ids: &NewIds) -> Recipe {
+        let mut config = self
+            .at("/Config")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        let mut host = self
+            .at("/HostConfig")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        config.insert("Image".to_owned(), image.into());
+        let mode = self.text("/HostConfig/NetworkMode");
+        if self.hostname().is_none() || self.text("/HostConfig/UTSMode") == "host" {
+            config.remove("Hostname");
+            config.remove("Domainname");
+        }
+        if mode.starts_with("container:") {
+            // The other container publishes the ports. The engine refuses those that the image exposes.
+            config.remove("ExposedPorts");
+        }
+        replace_ids(&mut host, new_ids);
+        host.remove("ContainerIDFile");
+        self.mount_by_name(&mut host);
+        let (first, connect) = self.endpoints(mode);
+        config.insert("HostConfig".to_owned(), Value::Object(host));
+        config.insert(
+            "NetworkingConfig".to_owned(),
+            json!({ "EndpointsConfig": first }),
+        );
+        Recipe {
+            body: Value::Object(config),
+            connect,
+        }
+    }
+
+    /// Adds the name of each mounted volume that the configuration does not name.
+    fn mount_by_name(self, host: &mut Map<String, Value>) {
+        let mut named: BTreeSet<String> = host
+            .get("Binds")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|bind| bind.as_str()?.split(':').nth(1))
+            .map(str::to_owned)
+            .collect();
+        let mut mounts = match host.remove("Mounts") {
+            Some(Value::Array(mounts)) => mounts,
+            _ => Vec::new(),
+        };
+        let volumes: BTreeMap<&str, &str> = self
+            .volumes()
+            .into_iter()
+            .map(|(name, target)| (target, name))
+            .collect();
+        for mount in &mut mounts {
+            let target = mount["Target"].as_str().unwrap_or_default().to_owned();
+            let nameless = mount["Source"].as_str().unwrap_or_default().is_empty();
+            if mount["Type"] == "volume"
+                && nameless
+                && let Some(name) = volumes.get(target.as_str())
+            {
+                mount["Source"] = (*name).into();
+            }
+            named.insert(target);
+        }
+        // Includes volumes of `volumes_from`, which look the same as its own.
+        for mount in self.mounts().filter(|mount| mount["Type"] == "volume") {
+            let (Some(name), Some(target)) =
+                (mount["Name"].as_str(), mount["Destination"].as_str())
+            else {
+                continue;
+            };
+            if named.insert(target.to_owned()) {
+                mounts.push(json!({
+                    "Type": "volume",
+                    "Source": name,
+                    "Target": target,
+                    "ReadOnly": mount["RW"] == false,
+                }));
+            }
+        }
+        host.insert("Mounts".to_owned(), Value::Array(mounts));
+    }
+
+    /// The endpoint to create it with, and those to connect afterwards: before API 1.44, a create takes only one.
+    fn endpoints(self, mode: &str) -> (Value, Vec<(String, Value)>) {
+        let mut endpoints: Vec<(String, Value)> = self
+            .networks()
+            .map(|(name, endpoint)| (name.clone(), self.endpoint(endpoint)))
+            .collect();
+        if mode.starts_with("container:") || mode == "host" || mode == "none" {
+            return (json!({}), Vec::new());
+        }
+        let own = endpoints.iter().position(|(name, _)| name == mode);
+        let first = own.map(|own| endpoints.remove(own));
+        let first = first.map_or_else(|| json!({}), |(name, endpoint)| json!({ name: endpoint }));
+        // The default bridge supports neither aliases nor fixed addresses.
+        if mode == "default" || mode == "bridge" {
+            endpoints.retain(|(name, _)| name != "bridge");
+            return (json!({}), endpoints);
+        }
+        (first, endpoints)
+    }
+
+    fn endpoint(self, endpoint: &'a Value) -> Value {
+        let mut settings = json!({ "Aliases": self.aliases(endpoint) });
+        for key in ["IPAMConfig", "Links", "DriverOpts"] {
+            if let Some(value) = endpoint.get(key).filter(|value| !is_empty(value)) {
+                settings[key] = value.clone();
+            }
+        }
+        settings
+    }
+}
+
+/// Replaces the IDs of other containers in a configuration.
+fn replace_ids(host: &mut Map<String, Value>, new_ids: &NewIds) {
+    for mode in ["NetworkMode", "PidMode", "IpcMode"] {
+        let new = host
+            .get(mode)
+            .and_then(Value::as_str)
+            .and_then(|mode| mode.strip_prefix("container:"))
+            .and_then(|id| new_ids.get(id));
+        if let Some(new) = new {
+            host.insert(mode.to_owned(), format!("container:{new}").into());
+        }
+    }
+    let from = host.get_mut("VolumesFrom").and_then(Value::as_array_mut);
+    for from in from.into_iter().flatten() {
+        let Some(text) = from.as_str() else { continue };
+        let (id, rest) = text
+            .split_once(':')
+            .map_or((text, String::new()), |(id, rest)| (id, format!(":{rest}")));
+        if let Some(new) = new_ids.get(id) {
+            *from = format!("{new}{rest}").into();
+        }
+    }
+}

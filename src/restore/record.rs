@@ -1,0 +1,164 @@
+//! The steps of a restore in Portainer: the record and its deployment.
+
+use anyhow::Result;
+
+use super::{Procedure, RecordStep};
+use crate::{
+    failure::Failure,
+    model::{Deployment, Record, portainer_name},
+    portainer::{Contents, Deletion, Error, Payload},
+    snapshot::{Known, SavedRecord},
+};
+
+impl Procedure<'_, '_, '_> {
+    /// Decides on the change to the record. Waits while it deploys: nothing is restored while an outcome is unknown.
+    pub(super) fn look_at_record(&mut self) -> Result<RecordStep> {
+        let mut record = self.find_record()?;
+        if let Some(deploying) = record
+            .as_ref()
+            .filter(|r| r.deployment == Deployment::Deploying)
+        {
+            let id = deploying.id.clone();
+            self.run.wait(format!(
+                "waiting for the deployment of Portainer stack {id}"
+            ));
+            self.run.portainer.wait_for_deployment(&id)?;
+            record = self.find_record()?;
+        }
+        let saved = match &self.snapshot().record {
+            Known::Unknown(_) => return Ok(RecordStep::Unknown),
+            Known::Known(saved) => saved.as_ref().map(contents),
+        };
+        Ok(match (saved, record) {
+            (None, None) => RecordStep::Nothing,
+            (None, Some(record)) => RecordStep::Delete(record),
+            (Some(wanted), None) => RecordStep::Create(wanted),
+            (Some(wanted), Some(record)) => {
+                if self.run.portainer.contents(&record.id)? == wanted {
+                    RecordStep::Nothing
+                } else {
+                    RecordStep::Update(record, wanted)
+                }
+            }
+        })
+    }
+
+    /// The stack's record now, by its name or the name that Portainer gives it (M02).
+    fn find_record(&self) -> Result<Option<Record>> {
+        let name = &self.snapshot().stack;
+        let records = self.run.portainer.records(name, &portainer_name(name))?;
+        let endpoint = self.snapshot().endpoint;
+        Ok(records
+            .into_iter()
+            .find(|record| record.endpoint_id == endpoint))
+    }
+
+    /// Runs before the steps at the engine, which recreate the containers that Portainer removes here.
+    pub(super) fn restore_record(&mut self, step: &RecordStep) -> Result<()> {
+        match step {
+            RecordStep::Nothing | RecordStep::Unknown => Ok(()),
+            RecordStep::Delete(record) => self.delete_record(record),
+            RecordStep::Update(record, contents) => self.update_record(record, contents),
+            RecordStep::Create(contents) => self.create_record(contents),
+        }
+    }
+
+    fn delete_record(&mut self, record: &Record) -> Result<()> {
+        self.touch();
+        let id = &record.id;
+        self.run.step("delete", format!("Portainer stack {id}"));
+        self.run.wait(format!("deleting Portainer stack {id}"));
+        match self.run.portainer.delete(record)? {
+            Deletion::Done => Ok(()),
+            // A 404 proves nothing (M03). A 409 means that it is deploying again.
+            Deletion::NotFound | Deletion::Busy => match self.find_record()? {
+                None => Ok(()),
+                Some(record) => Err(Failure::new(format!(
+                    "failed to delete Portainer stack {}: Portainer still lists it",
+                    record.id
+                ))
+                .hint("check the stack in Portainer, then run the command again")
+                .into()),
+            },
+        }
+    }
+
+    fn update_record(&mut self, record: &Record, contents: &Contents) -> Result<()> {
+        self.touch();
+        let id = &record.id;
+        self.run.step(
+            "update",
+            format!("the text and variables of Portainer stack {id}"),
+        );
+        self.run.wait(format!(
+            "waiting for the deployment of Portainer stack {id}"
+        ));
+        match self.run.portainer.update(record, contents) {
+            Ok(()) => self.wait_for_deployment(id),
+            Err(Error::Refused { response, .. }) => {
+                // The containers that it removed are recreated nevertheless.
+                let summary = self.mask.hide(&response.summary());
+                self.trouble(format!(
+                    "failed to restore the text of Portainer stack {id}: {summary}"
+                ));
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn create_record(&mut self, contents: &Contents) -> Result<()> {
+        self.touch();
+        let name = &self.snapshot().stack;
+        self.run.step("create", "the Portainer stack");
+        self.run
+            .wait(format!("Portainer is deploying the stack {name}"));
+        let payload = Payload {
+            name,
+            text: &contents.text,
+            env: &contents.env,
+        };
+        match self
+            .run
+            .portainer
+            .create(self.snapshot().endpoint, &payload)
+        {
+            Ok(created) => self.wait_for_deployment(&created.id),
+            Err(Error::Refused { response, .. }) => {
+                let summary = self.mask.hide(&response.summary());
+                self.trouble(format!("failed to recreate the Portainer stack: {summary}"));
+                Ok(())
+            }
+            // Not repeated: the next run sees the outcome.
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until the deployment ends. Its failure does not stop the restore of the containers.
+    fn wait_for_deployment(&mut self, id: &str) -> Result<()> {
+        match self.run.portainer.wait_for_deployment(id)? {
+            Some(Deployment::Failed(reason)) => {
+                let reason = reason
+                    .as_deref()
+                    .unwrap_or("Portainer gives no reason")
+                    .trim();
+                let reason = self.mask.hide(reason);
+                self.trouble(format!(
+                    "the deployment of Portainer stack {id} failed: {reason}"
+                ));
+            }
+            None => self.trouble(format!(
+                "Portainer stack {id} was removed while it was deploying"
+            )),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+}
+
+fn contents(saved: &SavedRecord) -> Contents {
+    Contents {
+        text: saved.text.clone(),
+        env: saved.env.clone(),
+    }
+}

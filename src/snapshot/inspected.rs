@@ -1,0 +1,181 @@
+//! A container as the engine inspects it, and as a snapshot keeps it.
+//!
+//! Invariant: pure; reads inspect JSON.
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// The inspect object of a container.
+#[derive(Clone, Copy)]
+pub struct Inspected<'a>(pub &'a Value);
+
+impl<'a> Inspected<'a> {
+    /// The value at a JSON pointer; `null` counts as missing.
+    pub fn at(self, pointer: &str) -> Option<&'a Value> {
+        self.0.pointer(pointer).filter(|value| !value.is_null())
+    }
+
+    /// The value at a JSON pointer, if it is not empty: engines write `null`, `[]` or nothing for the same thing.
+    pub fn present(self, pointer: &str) -> Option<&'a Value> {
+        self.0.pointer(pointer).filter(|value| !is_empty(value))
+    }
+
+    /// The text at a JSON pointer, or an empty one.
+    pub fn text(self, pointer: &str) -> &'a str {
+        self.at(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The full ID.
+    pub fn id(self) -> &'a str {
+        self.text("/Id")
+    }
+
+    /// The name, without the leading slash.
+    pub fn name(self) -> &'a str {
+        self.text("/Name").trim_start_matches('/')
+    }
+
+    /// The ID of the image: `sha256:…`.
+    pub fn image_id(self) -> &'a str {
+        self.text("/Image")
+    }
+
+    /// The image as it was named when the container was created.
+    pub fn image_name(self) -> &'a str {
+        self.text("/Config/Image")
+    }
+
+    /// The value of a label.
+    pub fn label(self, name: &str) -> Option<&'a str> {
+        self.at("/Config/Labels")?.get(name)?.as_str()
+    }
+
+    /// Whether it is running or paused.
+    pub fn is_running(self) -> bool {
+        let flag = |pointer| self.at(pointer).and_then(Value::as_bool).unwrap_or(false);
+        flag("/State/Running") || flag("/State/Restarting")
+    }
+
+    pub fn is_paused(self) -> bool {
+        self.at("/State/Paused") == Some(&Value::Bool(true))
+    }
+
+    /// Whether it is being removed, or its removal failed.
+    pub fn is_being_removed(self) -> bool {
+        matches!(self.text("/State/Status"), "removing" | "dead")
+    }
+
+    /// The stop timeout in seconds, if it has one.
+    pub fn stop_grace(self) -> Option<u32> {
+        let grace = self.at("/Config/StopTimeout").and_then(Value::as_u64);
+        grace.and_then(|grace| grace.try_into().ok())
+    }
+
+    /// The networks in which it has a fixed address, IPv4 or IPv6.
+    pub fn fixed_networks(self) -> impl Iterator<Item = &'a str> {
+        self.networks().filter_map(|(name, endpoint)| {
+            let is_fixed = |key: &str| {
+                let address = endpoint.pointer(key).and_then(Value::as_str);
+                address.is_some_and(|address| !address.is_empty())
+            };
+            let fixed = is_fixed("/IPAMConfig/IPv4Address") || is_fixed("/IPAMConfig/IPv6Address");
+            fixed.then_some(name.as_str())
+        })
+    }
+
+    /// `running`, `paused` or `stopped`. A restore does not distinguish exited containers from those never started.
+    pub fn state(self) -> &'static str {
+        match (self.is_running(), self.is_paused()) {
+            (true, true) => "paused",
+            (true, false) => "running",
+            (false, _) => "stopped",
+        }
+    }
+
+    /// The IDs of the containers whose network, PID or IPC namespace or volumes it shares.
+    pub fn shares_with(self) -> Vec<&'a str> {
+        let modes = ["NetworkMode", "PidMode", "IpcMode"];
+        let modes = modes.iter().filter_map(|mode| {
+            self.text(&format!("/HostConfig/{mode}"))
+                .strip_prefix("container:")
+        });
+        let volumes = self.at("/HostConfig/VolumesFrom").and_then(Value::as_array);
+        let volumes = volumes
+            .into_iter()
+            .flatten()
+            .filter_map(|from| from.as_str()?.split(':').next());
+        modes.chain(volumes).collect()
+    }
+
+    /// The services that it depends on, from the value of Compose's `depends_on` label.
+    pub fn depends_on(self, label: &str) -> Vec<&'a str> {
+        self.label(label)
+            .unwrap_or_default()
+            .split(',')
+            .filter_map(|entry| entry.split(':').next())
+            .filter(|service| !service.is_empty())
+            .collect()
+    }
+
+    /// The volumes that it mounts, named and anonymous: name and target.
+    pub fn volumes(self) -> Vec<(&'a str, &'a str)> {
+        self.mounts()
+            .filter(|mount| mount["Type"] == "volume")
+            .filter_map(|mount| Some((mount["Name"].as_str()?, mount["Destination"].as_str()?)))
+            .collect()
+    }
+
+    /// Its mounts, as inspect objects.
+    pub fn mounts(self) -> impl Iterator<Item = &'a Value> {
+        let mounts = self.at("/Mounts").and_then(Value::as_array);
+        mounts.into_iter().flatten()
+    }
+
+    /// Its networks: name and endpoint settings.
+    pub fn networks(self) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        let networks = self
+            .at("/NetworkSettings/Networks")
+            .and_then(Value::as_object);
+        networks.into_iter().flatten()
+    }
+
+    /// The aliases in one network, without the short ID that old engines add.
+    pub fn aliases(self, endpoint: &'a Value) -> BTreeSet<&'a str> {
+        let short = self.short_id();
+        let aliases = endpoint.get("Aliases").and_then(Value::as_array);
+        aliases
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .filter(|alias| *alias != short)
+            .collect()
+    }
+
+    /// The hostname, if it was set. By default it is the short ID, or the hostname of the container whose network it
+    /// shares.
+    pub fn hostname(self) -> Option<&'a str> {
+        let name = self.text("/Config/Hostname");
+        let shared = self
+            .text("/HostConfig/NetworkMode")
+            .starts_with("container:");
+        (!shared && !name.is_empty() && name != self.short_id()).then_some(name)
+    }
+
+    fn short_id(self) -> &'a str {
+        let id = self.id();
+        id.get(..12).unwrap_or(id)
+    }
+}
+
+/// Whether a value is `null` or has nothing in it.
+pub fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
