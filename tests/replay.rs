@@ -60,7 +60,7 @@ struct Replay {
 impl Replay {
     fn new(exchanges: &[Value]) -> Self {
         let rehearsal = Rehearsal::start(World::new("ptr_replay"), &Options::default()).unwrap();
-        let client = Client::manager(&rehearsal);
+        let client = Client::portainer(&rehearsal);
         let mut texts = BTreeMap::new();
         for exchange in exchanges
             .iter()

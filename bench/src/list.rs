@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::Result;
-use rehearsal::{Call, Kind};
+use rehearsal::{Call, FaultKind};
 
 use super::{
     place::Place,
@@ -28,7 +28,7 @@ pub fn measure() -> Result<()> {
     place
         .rehearsal
         .faults()
-        .set(Call::List, Kind::Body(200, list));
+        .set(Call::List, FaultKind::Body(200, list));
 
     let mut stacklift = place.stacklift(&[STACK])?;
     let mut curl = place.curl();

@@ -73,7 +73,7 @@ impl Place {
             let here = world.records.values().filter(|record| record.name == stack);
             let ids: Vec<_> = here.map(|record| record.id).collect();
             for id in ids {
-                world.settle(id);
+                world.finish_deployment(id);
                 // Gone is gone.
                 let _ = world.delete(id, 1);
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rehearsal::{Call, Kind};
+use rehearsal::{Call, FaultKind};
 
 use super::{
     bench::{RECORD, Stack},
@@ -201,7 +201,7 @@ fn an_untouched_stack_stays_untouched() {
     stack
         .rehearsal
         .faults()
-        .once(Call::Delete, Kind::CloseBefore);
+        .once(Call::Delete, FaultKind::CloseBefore);
     stack.run(&[name]).code(1).says(&["stacklift restore"]);
     stack
         .restore()

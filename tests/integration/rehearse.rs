@@ -28,7 +28,7 @@ fn each_example_rehearses_in_both_eras() {
                     "the world before",
                     "the world after",
                     "the requests made",
-                    "manager POST /api/stacks/create/standalone/string?endpointId=1",
+                    "Portainer POST /api/stacks/create/standalone/string?endpointId=1",
                 ]);
         }
     }
@@ -56,7 +56,7 @@ fn calls_go_wrong_on_purpose() {
     .code(1)
     .says(&[
         "going on without knowing the stack's containers",
-        "manager POST /api/stacks/create/standalone/string?endpointId=1 → no answer",
+        "Portainer POST /api/stacks/create/standalone/string?endpointId=1 → no response",
         "the manager has record 2",
     ])
     // Its snapshot goes with it.

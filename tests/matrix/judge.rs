@@ -2,7 +2,7 @@
 
 use rehearsal::{
     Call, World,
-    world::{Container, Status},
+    Container, Status,
 };
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use rehearsal::{
     Era, World,
-    world::{Container, Record, Variable},
+    Container, Record, Variable,
 };
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ pub fn set(era: Era, scene: Scene) -> Bench {
             let id = world
                 .create(1, "web", TEXT.to_owned(), Some(variables), "admin")
                 .expect("a record");
-            world.settle(id);
+            world.finish_deployment(id);
         }
     });
     bench

@@ -1,6 +1,6 @@
 //! Containers made again from what was inspected, as a restore does it.
 
-use rehearsal::{Rehearsal, world::Hand};
+use rehearsal::{Rehearsal, LocalCompose};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -139,7 +139,7 @@ const ORDER: [&str; 7] = ["store", "front", "side", "job", "reader", "idle", "ho
 
 #[test]
 fn what_was_inspected_can_be_made_again_and_compose_finds_nothing_to_do() {
-    for hand in [Hand::V2_26, Hand::V5_6] {
+    for hand in [LocalCompose::V2_26, LocalCompose::V5_6] {
         let (rehearsal, mut client) = everything(hand);
         let before = inspect_all(&mut client);
         let contents = |rehearsal: &Rehearsal| rehearsal.world(|world| world.volumes.clone());

@@ -47,7 +47,7 @@ impl Response {
 
 impl Client {
     /// Connects to the manager and checks its certificate.
-    pub fn manager(rehearsal: &Rehearsal) -> Self {
+    pub fn portainer(rehearsal: &Rehearsal) -> Self {
         let mut roots = RootCertStore::empty();
         let pem = rehearsal.certificate_pem().as_bytes();
         roots

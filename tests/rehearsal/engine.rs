@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 
-use rehearsal::{Call, Kind, Options, Rehearsal, World, world::Hand};
+use rehearsal::{Call, FaultKind, Options, Rehearsal, World, LocalCompose};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Response};
@@ -16,9 +16,9 @@ fn start(world: World) -> (Rehearsal, Client) {
 }
 
 /// A world where the stack `everything` runs.
-pub fn everything(hand: Hand) -> (Rehearsal, Client) {
+pub fn everything(hand: LocalCompose) -> (Rehearsal, Client) {
     let mut world = World::new("ptr_test");
-    world.hand = hand;
+    world.local_compose = hand;
     world.add_everything(FOLDER).unwrap();
     start(world)
 }
@@ -47,7 +47,7 @@ pub fn get(client: &mut Client, path: &str) -> Value {
 
 #[test]
 fn the_inspection_says_what_a_real_one_says() {
-    let (_rehearsal, mut client) = everything(Hand::V2_26);
+    let (_rehearsal, mut client) = everything(LocalCompose::V2_26);
     let front = get(&mut client, "/containers/everything-front-1/json");
     let (config, host) = (&front["Config"], &front["HostConfig"]);
     assert_eq!(config["Hostname"], "front-host");
@@ -182,7 +182,7 @@ fn a_run_begins_holds_and_ends() {
 
 #[test]
 fn volumes_are_made_found_and_removed() {
-    let (_rehearsal, mut client) = everything(Hand::V2_26);
+    let (_rehearsal, mut client) = everything(LocalCompose::V2_26);
     let wanted =
         json!({ "Name": "extra", "Labels": { "a": "b" }, "DriverOpts": { "type": "nfs" } });
     let made = send(&mut client, "POST", "/volumes/create", &wanted);
@@ -228,7 +228,7 @@ fn volumes_are_made_found_and_removed() {
 
 #[test]
 fn every_write_can_go_wrong_on_its_own() {
-    let (rehearsal, mut client) = everything(Hand::V2_26);
+    let (rehearsal, mut client) = everything(LocalCompose::V2_26);
     let none = Value::Null;
     let idle = json!({ "Container": "everything-idle-1" });
     let named = json!({ "Name": "x1" });
@@ -282,7 +282,7 @@ fn every_write_can_go_wrong_on_its_own() {
     ] {
         let (method, path) = request.split_once(' ').unwrap();
         let before = rehearsal.world(|world| world.containers.clone());
-        let busy = Kind::Status(503, "busy".to_owned());
+        let busy = FaultKind::Status(503, "busy".to_owned());
         rehearsal.faults().once(call, busy);
         let refused = send(&mut client, method, path, body);
         assert_eq!(refused.status, 503, "{call}");

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use rehearsal::{Call, Era, Kind, Options, Peer, Rehearsal, Rule, World};
+use rehearsal::{Call, Era, FaultKind, Options, Peer, Rehearsal, Rule, World};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Response};
@@ -49,19 +49,19 @@ fn is_there(rehearsal: &Rehearsal) -> bool {
 #[test]
 fn requests_tell_what_came_and_on_which_connection() {
     let rehearsal = empty();
-    let mut client = Client::manager(&rehearsal);
+    let mut client = Client::portainer(&rehearsal);
     let headers = [("X-API-Key", KEY), ("User-Agent", "test/1")];
     client.send("GET", "/api/stacks", &headers, b"").unwrap();
     create(&mut client, &web()).unwrap();
-    get(&mut Client::manager(&rehearsal), "/api/stacks/1");
+    get(&mut Client::portainer(&rehearsal), "/api/stacks/1");
     let requests = rehearsal.requests();
     let shown = requests.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(
         shown,
         [
-            "manager GET /api/stacks → 200",
-            "manager POST /api/stacks/create/standalone/string?endpointId=1 → 200",
-            "manager GET /api/stacks/1 → 200",
+            "Portainer GET /api/stacks → 200",
+            "Portainer POST /api/stacks/create/standalone/string?endpointId=1 → 200",
+            "Portainer GET /api/stacks/1 → 200",
         ]
     );
     assert_eq!(requests[0].header("user-agent"), Some("test/1"));
@@ -78,7 +78,7 @@ fn requests_tell_what_came_and_on_which_connection() {
 #[test]
 fn bodies_come_in_chunks_after_a_hundred_and_large() {
     let rehearsal = empty();
-    let mut client = Client::manager(&rehearsal);
+    let mut client = Client::portainer(&rehearsal);
     let body = String::from_utf8(web()).unwrap();
     let (one, two) = body.split_at(10);
     let chunked = format!(
@@ -111,7 +111,7 @@ fn a_long_list_comes_in_chunks_and_whole() {
             world.add_record(&format!("stack-{number}"), 1 + number % 2, "services: {}");
         }
     });
-    let mut client = Client::manager(&rehearsal);
+    let mut client = Client::portainer(&rehearsal);
     let list = get(&mut client, "/api/stacks");
     assert_eq!(list.header("transfer-encoding"), Some("chunked"));
     let names = |list: &Value| {
@@ -143,7 +143,7 @@ fn a_key_that_is_no_administrators_sees_a_filtered_list() {
         world.records.get_mut(&public).unwrap().control.public = true;
         public
     });
-    let mut client = Client::manager(&rehearsal);
+    let mut client = Client::portainer(&rehearsal);
     let user = [("X-API-Key", "ptr_user")];
     let list = client
         .send("GET", "/api/stacks", &user, b"")
@@ -171,7 +171,7 @@ fn a_key_that_is_no_administrators_sees_a_filtered_list() {
 #[test]
 fn m17_the_manager_passes_on_the_engines_id() {
     let rehearsal = empty();
-    let mut manager = Client::manager(&rehearsal);
+    let mut manager = Client::portainer(&rehearsal);
     let mut engine = Client::over(UnixStream::connect(rehearsal.socket()).unwrap());
     let own = engine.send("GET", "/v1.41/info", &[], b"").unwrap().json()["ID"].clone();
     assert_eq!(
@@ -269,7 +269,7 @@ fn n01_a_create_answers_at_once_and_settles_later() {
         world.deploy_polls = 1;
         world.deploy_millis = None;
     });
-    let mut client = Client::manager(&rehearsal);
+    let mut client = Client::portainer(&rehearsal);
     let created = create(&mut client, &web()).unwrap().json();
     assert_eq!((&created["Id"], &created["Status"]), (&json!(1), &json!(3)));
     let delete = client.send(
@@ -301,7 +301,7 @@ fn n02_remove_volumes_takes_the_data() {
         };
         let rehearsal = Rehearsal::start(world, &options).unwrap();
         let path = format!("/api/stacks/1?endpointId=1{query}");
-        let mut client = Client::manager(&rehearsal);
+        let mut client = Client::portainer(&rehearsal);
         let deleted = client
             .send("DELETE", &path, &[("X-API-Key", KEY)], b"")
             .unwrap();
@@ -315,8 +315,8 @@ fn n03_a_list_can_be_204() {
     let rehearsal = empty();
     rehearsal
         .faults()
-        .once(Call::List, Kind::Body(204, Vec::new()));
-    let list = get(&mut Client::manager(&rehearsal), "/api/stacks");
+        .once(Call::List, FaultKind::Body(204, Vec::new()));
+    let list = get(&mut Client::portainer(&rehearsal), "/api/stacks");
     assert_eq!((list.status, list.header("content-length")), (204, None));
 }
 
@@ -336,21 +336,21 @@ fn the_world_comes_to_the_present_with_its_ages() {
 #[test]
 fn faults_before_the_work_leave_it_undone() {
     for kind in [
-        Kind::Status(503, "<html>busy</html>".to_owned()),
-        Kind::CloseBefore,
+        FaultKind::Status(503, "<html>busy</html>".to_owned()),
+        FaultKind::CloseBefore,
     ] {
         let rehearsal = empty();
         rehearsal.faults().once(Call::Create, kind.clone());
-        let mut client = Client::manager(&rehearsal);
+        let mut client = Client::portainer(&rehearsal);
         match (create(&mut client, &web()), &kind) {
-            (Ok(response), Kind::Status(status, body)) => {
+            (Ok(response), FaultKind::Status(status, body)) => {
                 assert_eq!((response.status, response.text()), (*status, body.as_str()));
                 assert_eq!(
                     response.header("content-type"),
                     Some("text/html; charset=utf-8")
                 );
             }
-            (Err(_), Kind::CloseBefore) => client = Client::manager(&rehearsal),
+            (Err(_), FaultKind::CloseBefore) => client = Client::portainer(&rehearsal),
             (outcome, _) => panic!("{kind:?}: {outcome:?}"),
         }
         assert!(!is_there(&rehearsal), "{kind:?}");
@@ -364,32 +364,32 @@ fn faults_before_the_work_leave_it_undone() {
 
 #[test]
 fn faults_after_the_work_damage_the_answer_only() {
-    let garbled = Kind::Body(200, b"null".to_vec());
+    let garbled = FaultKind::Body(200, b"null".to_vec());
     for kind in [
         garbled,
-        Kind::Garbage,
-        Kind::Empty,
-        Kind::CutOff,
-        Kind::CloseAfter,
-        Kind::SlowDrip,
+        FaultKind::Garbage,
+        FaultKind::Empty,
+        FaultKind::CutOff,
+        FaultKind::CloseAfter,
+        FaultKind::SlowDrip,
     ] {
         let rehearsal = empty();
         rehearsal.faults().set(Call::Create, kind.clone());
-        let outcome = create(&mut Client::manager(&rehearsal), &web());
+        let outcome = create(&mut Client::portainer(&rehearsal), &web());
         match (&outcome, &kind) {
-            (Ok(response), Kind::Body(..)) => assert_eq!(response.text(), "null"),
-            (Ok(response), Kind::Empty) => assert_eq!(response.text(), ""),
-            (Ok(response), Kind::Garbage) => {
+            (Ok(response), FaultKind::Body(..)) => assert_eq!(response.text(), "null"),
+            (Ok(response), FaultKind::Empty) => assert_eq!(response.text(), ""),
+            (Ok(response), FaultKind::Garbage) => {
                 assert!(serde_json::from_slice::<Value>(&response.body).is_err());
             }
-            (Ok(response), Kind::SlowDrip) => assert_eq!(response.json()["Id"], 1),
-            (Err(_), Kind::CutOff | Kind::CloseAfter) => {}
+            (Ok(response), FaultKind::SlowDrip) => assert_eq!(response.json()["Id"], 1),
+            (Err(_), FaultKind::CutOff | FaultKind::CloseAfter) => {}
             _ => panic!("{kind:?}: {outcome:?}"),
         }
         assert!(is_there(&rehearsal), "{kind:?}");
         rehearsal.faults().clear();
         assert_eq!(
-            create(&mut Client::manager(&rehearsal), &web())
+            create(&mut Client::portainer(&rehearsal), &web())
                 .unwrap()
                 .status,
             409
@@ -401,20 +401,20 @@ fn faults_after_the_work_damage_the_answer_only() {
 fn faults_can_wait_for_a_path_and_a_turn() {
     let rehearsal = start(World::with_examples(KEY, "/opt/stacks").unwrap());
     let id = rehearsal.world(|world| world.project("mongo")[0].id.clone());
-    let stays = Kind::Status(500, "driver failed to remove root filesystem".to_owned());
+    let stays = FaultKind::Status(500, "driver failed to remove root filesystem".to_owned());
     rehearsal
         .faults()
         .add(Rule::new(Call::EngineRemove, stays).path(&id));
     rehearsal
         .faults()
-        .add(Rule::new(Call::List, Kind::Empty).after(1).times(1));
+        .add(Rule::new(Call::List, FaultKind::Empty).after(1).times(1));
     let mut engine = Client::over(UnixStream::connect(rehearsal.socket()).unwrap());
     let mut remove = |name: &str| {
         let path = format!("/containers/{name}?force=1");
         engine.send("DELETE", &path, &[], b"").unwrap().status
     };
     assert_eq!((remove(&id), remove("minio")), (500, 204));
-    let mut manager = Client::manager(&rehearsal);
+    let mut manager = Client::portainer(&rehearsal);
     let lengths = (0..3).map(|_| get(&mut manager, "/api/stacks").body.len());
     let lengths = lengths.collect::<Vec<_>>();
     assert!(
@@ -426,10 +426,10 @@ fn faults_can_wait_for_a_path_and_a_turn() {
 #[test]
 fn the_end_frees_hanging_connections_and_leaves_nothing() {
     let rehearsal = empty();
-    rehearsal.faults().set(Call::List, Kind::Hang);
-    rehearsal.faults().set(Call::EngineList, Kind::HangAfter);
+    rehearsal.faults().set(Call::List, FaultKind::Hang);
+    rehearsal.faults().set(Call::EngineList, FaultKind::HangAfter);
     let (socket, url) = (rehearsal.socket().to_owned(), rehearsal.base_url());
-    let mut manager = Client::manager(&rehearsal);
+    let mut manager = Client::portainer(&rehearsal);
     let mut engine = Client::over(UnixStream::connect(&socket).unwrap());
     let waiting = std::thread::spawn(move || {
         let list = manager.send("GET", "/api/stacks", &[("X-API-Key", KEY)], b"");

@@ -152,7 +152,7 @@ impl FromStr for Call {
 
 /// What goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum FaultKind {
     /// The work is not done; this status and body are answered. A redirect points to `/login`.
     Status(u16, String),
     /// The work is done; this status and body are answered instead of the right ones.
@@ -179,7 +179,7 @@ pub enum Kind {
     DieAfter,
 }
 
-impl Kind {
+impl FaultKind {
     /// Every kind but the statuses, with the name that `--fault CALL=KIND` takes.
     pub const NAMES: [(Self, &'static str); 10] = [
         (Self::Garbage, "garbage"),
@@ -195,10 +195,10 @@ impl Kind {
     ];
 }
 
-impl FromStr for Kind {
+impl FromStr for FaultKind {
     type Err = String;
 
-    /// A name of [`Kind::NAMES`], or a status: `503`.
+    /// A name of [`FaultKind::NAMES`], or a status: `503`.
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some((kind, _)) = Self::NAMES.iter().find(|(_, name)| *name == text) {
             return Ok(kind.clone());
@@ -218,7 +218,7 @@ impl FromStr for Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     call: Call,
-    kind: Kind,
+    kind: FaultKind,
     after: usize,
     times: usize,
     path: Option<String>,
@@ -226,7 +226,7 @@ pub struct Rule {
 
 impl Rule {
     /// A rule for every request of the call.
-    pub fn new(call: Call, kind: Kind) -> Self {
+    pub fn new(call: Call, kind: FaultKind) -> Self {
         Self {
             call,
             kind,
@@ -293,12 +293,12 @@ impl Faults {
     }
 
     /// Adds a rule for every request of the call.
-    pub fn set(&self, call: Call, kind: Kind) {
+    pub fn set(&self, call: Call, kind: FaultKind) {
         self.add(Rule::new(call, kind));
     }
 
     /// Adds a rule for the next request of the call.
-    pub fn once(&self, call: Call, kind: Kind) {
+    pub fn once(&self, call: Call, kind: FaultKind) {
         self.add(Rule::new(call, kind).times(1));
     }
 
@@ -308,7 +308,7 @@ impl Faults {
     }
 
     /// The fault for this request, if there is one; uses it up.
-    pub(super) fn take(&self, call: Call, target: &str) -> Option<Kind> {
+    pub(super) fn take(&self, call: Call, target: &str) -> Option<FaultKind> {
         let mut rules = self.rules();
         let fits = |rule: &&mut Rule| {
             rule.call == call
@@ -341,15 +341,15 @@ mod tests {
         let read = |text: &str| text.parse::<Rule>();
         assert_eq!(
             read("create=close-after*1"),
-            Ok(Rule::new(Call::Create, Kind::CloseAfter).times(1))
+            Ok(Rule::new(Call::Create, FaultKind::CloseAfter).times(1))
         );
         assert_eq!(
             read("engine-remove=hang"),
-            Ok(Rule::new(Call::EngineRemove, Kind::Hang))
+            Ok(Rule::new(Call::EngineRemove, FaultKind::Hang))
         );
         assert!(matches!(
             read("list=503").unwrap().kind,
-            Kind::Status(503, _)
+            FaultKind::Status(503, _)
         ));
         for wrong in ["list", "list=", "lists=503", "list=1000", "list=503*x"] {
             assert!(read(wrong).is_err(), "{wrong}");

@@ -135,16 +135,4 @@ impl World {
         }
         Ok(())
     }
-
-    /// Says that a stack's directory and these files in it are there; starts nothing.
-    pub fn add_stack<'f>(
-        &mut self,
-        folder: &str,
-        files: impl IntoIterator<Item = (&'f str, &'f str)>,
-    ) {
-        self.add_directory(folder);
-        for (name, text) in files {
-            self.add_file(&format!("{folder}/{name}"), text);
-        }
-    }
 }

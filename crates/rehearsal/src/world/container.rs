@@ -104,7 +104,7 @@ impl Container {
     }
 
     /// The state in the engine's words: `Up 2 hours`, `Exited (0) 3 days ago`.
-    pub fn status(&self, now: i64) -> String {
+    pub(crate) fn status(&self, now: i64) -> String {
         let up = duration(now - self.started);
         match self.state.as_str() {
             "running" => match self.health() {
@@ -157,7 +157,7 @@ fn duration(seconds: i64) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mount {
     /// What kind of mount it is.
-    pub kind: MountKind,
+    pub kind: MountType,
     /// The volume's name; `None` for other kinds.
     pub name: Option<String>,
     /// Whether the volume has no name of its own, but 64 hexadecimal digits.
@@ -183,7 +183,7 @@ impl Mount {
 /// The kinds of mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum MountKind {
+pub enum MountType {
     /// A path of the host.
     Bind,
     /// A volume of the engine.

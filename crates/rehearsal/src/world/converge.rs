@@ -5,22 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Container, Problem, Volumes, World,
+    container::Container,
+    containers::AnonymousVolumes,
+    context::Shared,
+    create::Run,
     deployment::{Compose, Deployment},
+    errors::EngineError,
     mounts::Source,
-    resolve::{Project, Shared},
+    resolve::Project,
     service::Service,
+    state::World,
     values::{many, pairs, text},
 };
-
-/// One container that a deployment is about.
-#[derive(Clone, Copy)]
-pub(super) struct Run<'r> {
-    pub deployment: &'r Deployment,
-    pub project: &'r Project,
-    pub service: &'r Service,
-    pub number: usize,
-}
 
 impl World {
     /// One `compose up -d`. Where it fails it leaves what it did so far (N06); `down` is the caller's.
@@ -235,22 +231,6 @@ impl World {
         !newer || !old.is_running() || (on_all && has_all)
     }
 
-    pub(super) fn existing(
-        &self,
-        deployment: &Deployment,
-        service: &str,
-        number: usize,
-    ) -> Option<Container> {
-        let (of, at) = (self.label("service"), self.label("container-number"));
-        let number = number.to_string();
-        let is_it = |one: &&&Container| {
-            one.labels.get(&of).is_some_and(|name| name == service)
-                && one.labels.get(&at) == Some(&number)
-        };
-        let project = self.project_on(&deployment.engine, &deployment.project);
-        project.iter().find(is_it).map(|one| (*one).clone())
-    }
-
     fn scale_down(&mut self, deployment: &Deployment, service: &Service) {
         let (of, at) = (self.label("service"), self.label("container-number"));
         let is_over = |one: &&&Container| {
@@ -267,7 +247,7 @@ impl World {
             .map(|one| one.id.clone())
             .collect::<Vec<_>>();
         for id in over {
-            self.remove_container(&id, Volumes::Kept);
+            self.remove_container(&id, AnonymousVolumes::Keep);
         }
     }
 
@@ -279,7 +259,8 @@ impl World {
         if container.is_running() {
             return Ok(());
         }
-        let failed = |problem: Problem| format!("Error response from daemon: {}", problem.message);
+        let failed =
+            |problem: EngineError| format!("Error response from daemon: {}", problem.message);
         self.start_container(id).map(|_| ()).map_err(failed)
     }
 }

@@ -5,13 +5,25 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Container, MountKind, Problem, World,
-    converge::Run,
+    container::{Container, MountType},
+    containers::AnonymousVolumes,
     deployment::{Compose, Deployment},
+    errors::EngineError,
     mounts::Source,
+    resolve::Project,
     service::Service,
+    state::World,
     values::{many, text},
 };
+
+/// One container that a deployment is about.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'r> {
+    pub deployment: &'r Deployment,
+    pub project: &'r Project,
+    pub service: &'r Service,
+    pub number: usize,
+}
 
 impl World {
     /// Makes the container, without starting it, and puts it in the place of the old one.
@@ -39,7 +51,7 @@ impl World {
         } else {
             "Creating"
         };
-        let failed = |problem: Problem| {
+        let failed = |problem: EngineError| {
             let reason = problem.message;
             format!(" Container {name}  {doing}\nError response from daemon: {reason}")
         };
@@ -58,10 +70,26 @@ impl World {
                 .map_err(failed)?;
         }
         if let Some(old) = old {
-            self.remove_container(&old.id, super::Volumes::Kept);
+            self.remove_container(&old.id, AnonymousVolumes::Keep);
             self.rename_container(&id, &name).map_err(failed)?;
         }
         Ok(id)
+    }
+
+    pub(super) fn existing(
+        &self,
+        deployment: &Deployment,
+        service: &str,
+        number: usize,
+    ) -> Option<Container> {
+        let (of, at) = (self.label("service"), self.label("container-number"));
+        let number = number.to_string();
+        let is_it = |one: &&&Container| {
+            one.labels.get(&of).is_some_and(|name| name == service)
+                && one.labels.get(&at) == Some(&number)
+        };
+        let project = self.project_on(&deployment.engine, &deployment.project);
+        project.iter().find(is_it).map(|one| (*one).clone())
     }
 
     /// What a person binds is there.
@@ -190,7 +218,7 @@ impl World {
         let kept = |target: &str| {
             let old = old.filter(|_| run.deployment.compose != Compose::Library)?;
             let mut mounts = old.mounts.iter();
-            let there = mounts.find(|one| one.target == target && one.kind == MountKind::Volume)?;
+            let there = mounts.find(|one| one.target == target && one.kind == MountType::Volume)?;
             there.name.clone()
         };
         let volume = |name: &str, target: &str| json!({ "Type": "volume", "Source": name, "Target": target });

@@ -152,7 +152,7 @@ pub enum SubnetBy {
 
 impl Network {
     /// `bridge`, `host` or `none`, which every engine has.
-    pub fn is_predefined(&self) -> bool {
+    pub(crate) fn is_predefined(&self) -> bool {
         PREDEFINED.contains(&self.name.as_str())
     }
 
@@ -173,28 +173,6 @@ pub(super) fn one_pool(subnet: &str, gateway: &str) -> Value {
         "Options": null,
         "Config": [{ "Subnet": subnet, "Gateway": gateway }],
     })
-}
-
-/// Why an engine does not do a call, as it says it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The HTTP status.
-    pub status: u16,
-    /// `message` in the body.
-    pub message: String,
-}
-
-impl Problem {
-    pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
-        Self {
-            status,
-            message: message.into(),
-        }
-    }
-
-    pub(crate) fn no_container(name: &str) -> Self {
-        Self::new(404, format!("No such container: {name}"))
-    }
 }
 
 /// A path of the host.

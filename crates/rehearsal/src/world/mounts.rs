@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    files,
-    resolve::Context,
-    service::Sections,
+    context::{Context, Sections},
     values::{many, text},
 };
 
@@ -94,7 +92,7 @@ pub(super) fn of(
             let Some(file) = declared.get("file").and_then(text) else {
                 continue;
             };
-            let path = files::absolute(&file, context.folder, context.home);
+            let path = context.absolute(&file);
             let target = item
                 .get("target")
                 .and_then(text)
@@ -129,7 +127,7 @@ fn short_mount(
     let source = match source {
         None => Source::Anonymous,
         Some(path) if path.starts_with(['/', '.', '~']) => Source::Bind {
-            path: files::absolute(path, context.folder, context.home),
+            path: context.absolute(path),
             create: true,
             short: true,
         },
@@ -159,7 +157,7 @@ fn long_mount(
                 .get("bind")
                 .and_then(|bind| bind.get("create_host_path"));
             Source::Bind {
-                path: files::absolute(&path, context.folder, context.home),
+                path: context.absolute(&path),
                 create: option.and_then(Value::as_bool).unwrap_or(false),
                 short: false,
             }

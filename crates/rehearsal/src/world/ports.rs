@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Port,
+    container::Port,
     values::{many, text},
 };
 

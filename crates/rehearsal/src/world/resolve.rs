@@ -5,24 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::{
+    context::{Context, Sections, Shared},
     service::{self, Service},
-    values::{self, many, pairs, text},
+    values::{self, many, pairs, text, unknown},
 };
-
-/// What resolving depends on, apart from the text.
-pub(super) struct Context<'c> {
-    pub project: &'c str,
-    /// What `${…}` sees.
-    pub variables: &'c BTreeMap<String, String>,
-    /// Where relative paths start.
-    pub folder: &'c str,
-    /// What `~` is.
-    pub home: &'c str,
-    /// Where the text lies, for messages.
-    pub file: &'c str,
-    /// Reads a file where compose runs; `None` where there is none.
-    pub read: &'c dyn Fn(&str) -> Option<String>,
-}
 
 /// A resolved project.
 pub(super) struct Project {
@@ -30,18 +16,6 @@ pub(super) struct Project {
     pub services: Vec<Service>,
     pub networks: BTreeMap<String, Shared>,
     pub volumes: BTreeMap<String, Shared>,
-}
-
-/// A network or a volume of the project.
-pub(super) struct Shared {
-    /// The key in the text.
-    pub key: String,
-    /// The name on the engine.
-    pub name: String,
-    pub external: bool,
-    pub labels: BTreeMap<String, String>,
-    /// What else is written below its key.
-    pub written: Value,
 }
 
 const TOP: [&str; 8] = [
@@ -90,7 +64,7 @@ impl Project {
         }
         for name in written.keys() {
             let value = extended(written, name, context, 0)?;
-            let sections = service::Sections {
+            let sections = Sections {
                 networks: &networks,
                 volumes: &volumes,
                 secrets: root.get("secrets").unwrap_or(&Value::Null),
@@ -113,15 +87,9 @@ impl Project {
     }
 }
 
-/// The first key that is neither allowed nor an extension (`x-…`).
-pub(super) fn unknown<'m>(map: &'m Map<String, Value>, allowed: &[&str]) -> Option<&'m String> {
-    map.keys()
-        .find(|key| !key.starts_with("x-") && !allowed.contains(&key.as_str()))
-}
-
 /// Fails where a file that compose itself must read is not there.
 fn absent(context: &Context<'_>, path: &str) -> Result<(), String> {
-    let path = super::files::absolute(path, context.folder, context.home);
+    let path = context.absolute(path);
     match (context.read)(&path) {
         Some(_) => Ok(()),
         None => Err(format!("open {path}: no such file or directory")),

@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Port, files,
+    container::Port,
+    context::{Context, Sections, variables},
     mounts::{self, MountSpec},
     ports,
-    resolve::{Context, Shared, unknown},
-    values::{many, pairs, text},
+    values::{many, pairs, text, unknown},
 };
 
 /// A resolved service.
@@ -50,14 +50,6 @@ pub(super) struct Dependency {
     pub condition: String,
     pub restart: bool,
     pub required: bool,
-}
-
-/// The top-level sections that a service refers to.
-pub(super) struct Sections<'s> {
-    pub networks: &'s BTreeMap<String, Shared>,
-    pub volumes: &'s BTreeMap<String, Shared>,
-    pub secrets: &'s Value,
-    pub configs: &'s Value,
 }
 
 /// Every key of a service that compose knows.
@@ -328,7 +320,7 @@ fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, 
             .get("required")
             .and_then(Value::as_bool)
             .unwrap_or(true);
-        let path = files::absolute(&path, context.folder, context.home);
+        let path = context.absolute(&path);
         let Some(file) = (context.read)(&path) else {
             if required {
                 return Err(format!(
@@ -337,11 +329,7 @@ fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, 
             }
             continue;
         };
-        env.extend(super::deployment::variables(
-            &file,
-            &path,
-            context.variables,
-        )?);
+        env.extend(variables(&file, &path, context.variables)?);
     }
     for (name, value) in pairs(value.get("environment")) {
         match value.or_else(|| context.variables.get(&name).cloned()) {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::{Container, Record, World};
+use super::{container::Container, record::Record, state::World};
 
 /// The heading of containers without a project label; no stack can be called so.
 const NO_STACK: &str = "(no stack)";

@@ -5,7 +5,7 @@ mod networks;
 mod newer;
 mod up;
 
-use super::*;
+use super::{entities::HostPath, *};
 
 const TEXT: &str = "services:
   a:
@@ -39,11 +39,21 @@ fn start(world: &mut World, text: &str, env: &str) {
     world.start_by_hand("app", "/opt/stacks/app").unwrap();
 }
 
-fn create(world: &mut World, text: &str) -> Result<u64, Refusal> {
+/// Moves a name to a newer image, as a pull does, and returns its ID. The older image loses the name.
+fn renew_image(world: &mut World, name: &str) -> String {
+    let mut newer = world.image(name).unwrap().clone();
+    world.images.get_mut(&newer.id).unwrap().tags.clear();
+    newer.id = format!("sha256:{}", "f".repeat(64));
+    let id = newer.id.clone();
+    world.images.insert(id.clone(), newer);
+    id
+}
+
+fn create(world: &mut World, text: &str) -> Result<u64, PortainerError> {
     create_with(world, text, &[])
 }
 
-fn create_with(world: &mut World, text: &str, env: &[(&str, &str)]) -> Result<u64, Refusal> {
+fn create_with(world: &mut World, text: &str, env: &[(&str, &str)]) -> Result<u64, PortainerError> {
     let variable = |(name, value): &(&str, &str)| Variable {
         name: (*name).to_owned(),
         value: (*value).to_owned(),
@@ -52,7 +62,7 @@ fn create_with(world: &mut World, text: &str, env: &[(&str, &str)]) -> Result<u6
     world.create(1, "app", text.to_owned(), Some(env), "admin")
 }
 
-fn update(world: &mut World, id: u64, text: &str) -> Result<(), Refusal> {
+fn update(world: &mut World, id: u64, text: &str) -> Result<(), PortainerError> {
     world.update(
         id,
         Some(1),
@@ -356,10 +366,10 @@ fn m16_a_put_carries_anonymous_volumes_over_and_n04_the_library_does_not() {
         let scratch = anonymous(&world, "app-a-1");
         let content = world.volume(&scratch).unwrap().content.clone();
         let id = create(&mut world, TEXT).unwrap();
-        world.settle(id);
+        world.finish_deployment(id);
         assert_eq!(anonymous(&world, "app-a-1"), scratch, "{era:?}");
         update(&mut world, id, &TEXT.replacen("busybox", "busybox:2", 1)).unwrap();
-        world.settle(id);
+        world.finish_deployment(id);
         let now = anonymous(&world, "app-a-1");
         assert_eq!(now == scratch, kept, "{era:?}");
         assert_eq!(

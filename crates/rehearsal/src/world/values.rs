@@ -136,3 +136,9 @@ pub(super) fn pairs(value: Option<&Value>) -> Vec<(String, Option<String>)> {
             .collect(),
     }
 }
+
+/// The first key that is neither allowed nor an extension (`x-…`).
+pub(super) fn unknown<'m>(map: &'m Map<String, Value>, allowed: &[&str]) -> Option<&'m String> {
+    map.keys()
+        .find(|key| !key.starts_with("x-") && !allowed.contains(&key.as_str()))
+}

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::time;
-use crate::world::{Attachment, Container, Mount, MountKind, Port, World};
+use crate::world::{Attachment, Container, Mount, MountType, Port, World};
 
 /// An entry of `/containers/json`.
 pub(in crate::engine) fn listed(world: &World, container: &Container) -> Value {
@@ -196,7 +196,7 @@ fn mount(mount: &Mount) -> Value {
     }
     shown["Mode"] = json!(mount.mode);
     shown["RW"] = json!(!mount.read_only);
-    let propagation = if mount.kind == MountKind::Bind {
+    let propagation = if mount.kind == MountType::Bind {
         "rprivate"
     } else {
         ""

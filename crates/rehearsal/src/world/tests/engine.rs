@@ -11,7 +11,7 @@ pub(super) fn engine() -> (World, String) {
     (world, engine)
 }
 
-pub(super) fn make(world: &mut World, name: &str, body: &Value) -> Result<String, Problem> {
+pub(super) fn make(world: &mut World, name: &str, body: &Value) -> Result<String, EngineError> {
     let engine = world.engine.id.clone();
     let mut whole = json!({ "Image": "busybox:1.36" });
     for (key, value) in body.as_object().unwrap() {
@@ -20,8 +20,8 @@ pub(super) fn make(world: &mut World, name: &str, body: &Value) -> Result<String
     world.create_container(&engine, Some(name), &whole)
 }
 
-pub(super) fn problem(status: u16, message: &str) -> Problem {
-    Problem::new(status, message)
+pub(super) fn problem(status: u16, message: &str) -> EngineError {
+    EngineError::new(status, message)
 }
 
 /// Asserts that a create of each body is refused in these words and makes nothing.
@@ -185,7 +185,7 @@ fn volumes_are_made_on_demand_and_only_unnamed_ones_go_with_the_container() {
     );
     assert!(world.has_path("/srv/new"));
     assert_eq!(world.volumes.len(), 5);
-    world.remove_container(&id, Volumes::Removed);
+    world.remove_container(&id, AnonymousVolumes::Remove);
     let left = world.volumes.iter().map(|volume| volume.name.as_str());
     assert_eq!(left.collect::<Vec<_>>(), ["named", "long"]);
 }
@@ -201,7 +201,7 @@ fn an_anonymous_volume_given_by_name_stays_with_its_data() {
     let id = make(&mut world, "again", &body).unwrap();
     world.start_container(&id).unwrap();
     assert_eq!(anonymous(&world, "again"), volume);
-    world.remove_container(&id, Volumes::Removed);
+    world.remove_container(&id, AnonymousVolumes::Remove);
     assert_eq!(world.volume(&volume).unwrap().content, content);
 }
 
@@ -223,8 +223,8 @@ fn a_start_says_what_is_in_its_way() {
         json!({ "HostConfig": { "PortBindings": { "80/tcp": [{ "HostPort": "8080" }] } } });
     for (name, body) in [("one1", &on("10.5.0.9")), ("two2", &published)] {
         let id = make(&mut world, name, body).unwrap();
-        assert_eq!(world.start_container(&id), Ok(Effect::Done));
-        assert_eq!(world.start_container(&id), Ok(Effect::Already));
+        assert_eq!(world.start_container(&id), Ok(Effect::Changed));
+        assert_eq!(world.start_container(&id), Ok(Effect::Unchanged));
     }
     let idle = make(&mut world, "idle", &json!({})).unwrap();
     let joins = |mode: &str| json!({ "HostConfig": { "NetworkMode": mode } });
@@ -259,7 +259,7 @@ fn a_start_says_what_is_in_its_way() {
             ("created", 128)
         );
         assert_eq!(container.error, expected.message);
-        world.remove_container(&id, Volumes::Kept);
+        world.remove_container(&id, AnonymousVolumes::Keep);
     }
     let id = make(&mut world, "late", &published).unwrap();
     let refused = world.start_container(&id).unwrap_err();
@@ -274,7 +274,7 @@ fn a_start_says_what_is_in_its_way() {
     world.stop_container(&holder, 0).unwrap();
     assert_eq!(
         world.start_container(&id),
-        Ok(Effect::Done),
+        Ok(Effect::Changed),
         "the port is free now"
     );
     assert_eq!(world.containers[&id].error, "");
@@ -285,7 +285,7 @@ fn an_image_can_vanish_or_lose_its_name_while_containers_remain() {
     let (mut world, _) = engine();
     let id = make(&mut world, "web", &json!({})).unwrap();
     let old = world.containers[&id].image_id.clone();
-    let new = world.renew_image("busybox:1.36");
+    let new = renew_image(&mut world, "busybox:1.36");
     assert_ne!(new, old);
     assert_eq!(world.image("busybox:1.36").unwrap().id, new);
     let by_id = make(&mut world, "by-id", &json!({ "Image": old })).unwrap();
@@ -295,7 +295,7 @@ fn an_image_can_vanish_or_lose_its_name_while_containers_remain() {
     assert_eq!(refused, problem(404, &format!("No such image: {old}")));
     assert_eq!(
         world.start_container(&id),
-        Ok(Effect::Done),
+        Ok(Effect::Changed),
         "the container needs it no more"
     );
 }

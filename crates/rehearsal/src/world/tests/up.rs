@@ -11,7 +11,7 @@ fn what_would_change_says_what_an_up_would_do() {
     let id = world.container("app-b-1").unwrap().id.clone();
     world.stop_container(&id, 0).unwrap();
     assert_eq!(changed(&world), [""; 0], "it is only started");
-    world.remove_container(&id, Volumes::Kept);
+    world.remove_container(&id, AnonymousVolumes::Keep);
     assert_eq!(changed(&world), ["b"]);
     world.add_file(
         &format!("{folder}/docker-compose.yml"),
@@ -20,15 +20,18 @@ fn what_would_change_says_what_an_up_would_do() {
     assert_eq!(changed(&world), ["a", "b"]);
     world.start_by_hand("app", folder).unwrap();
     assert_eq!(changed(&world), [""; 0]);
-    world.renew_image("busybox:2");
+    renew_image(&mut world, "busybox:2");
     assert_eq!(changed(&world), ["a"], "the name means a newer image");
 }
 
 #[test]
 fn a_newer_compose_also_looks_at_networks() {
-    for (hand, changed) in [(Hand::V2_26, vec![]), (Hand::V5_6, vec!["a"])] {
+    for (hand, changed) in [
+        (LocalCompose::V2_26, vec![]),
+        (LocalCompose::V5_6, vec!["a"]),
+    ] {
         let mut world = world();
-        world.hand = hand;
+        world.local_compose = hand;
         start(&mut world, TEXT, "");
         let engine = world.engine.id.clone();
         world.disconnect(&engine, "app_default", "app-a-1").unwrap();

@@ -1,0 +1,73 @@
+//! Stacks that a person starts with `compose up`.
+
+use super::{
+    deployment::{Compose, Deployment},
+    state::{LocalCompose, World},
+};
+
+impl World {
+    /// Starts the stack in `folder` as a person does, with `compose up -d` in that folder.
+    ///
+    /// The compose file, `.env` and what `env_file` names are read from [`World::host`]; every path
+    /// that the text binds is there afterwards.
+    pub fn start_by_hand(&mut self, project: &str, folder: &str) -> Result<(), String> {
+        let file = self.compose_file(folder)?;
+        self.start_file_by_hand(project, folder, &file)
+    }
+
+    /// The same with a compose file of another name.
+    pub fn start_file_by_hand(
+        &mut self,
+        project: &str,
+        folder: &str,
+        file: &str,
+    ) -> Result<(), String> {
+        let deployment = self.deployment_by_hand(project, folder, file)?;
+        self.up(&deployment)
+    }
+
+    /// The services that a `compose up -d` by hand would create or recreate; changes nothing.
+    pub fn up_would_change(&self, project: &str, folder: &str) -> Result<Vec<String>, String> {
+        let file = self.compose_file(folder)?;
+        let deployment = self.deployment_by_hand(project, folder, &file)?;
+        self.changed_by(&deployment)
+    }
+
+    fn compose_file(&self, folder: &str) -> Result<String, String> {
+        let names = [
+            format!("{}-compose.yml", self.tool),
+            "compose.yaml".to_owned(),
+        ];
+        let mut files = names.iter().map(|name| format!("{folder}/{name}"));
+        let file = files.find(|path| self.read_host(path).is_some());
+        file.ok_or_else(|| format!("no configuration file in {folder}"))
+    }
+
+    fn deployment_by_hand(
+        &self,
+        project: &str,
+        folder: &str,
+        file: &str,
+    ) -> Result<Deployment, String> {
+        let text = self
+            .read_host(file)
+            .ok_or_else(|| format!("no such file: {file}"))?
+            .to_owned();
+        let env_path = format!("{folder}/.env");
+        Ok(Deployment {
+            engine: self.engine.id.clone(),
+            project: project.to_owned(),
+            text,
+            env_text: self.read_host(&env_path).map(str::to_owned),
+            env_path,
+            folder: folder.to_owned(),
+            file: file.to_owned(),
+            home: "/home/operator".to_owned(),
+            compose: match self.local_compose {
+                LocalCompose::V2_26 => Compose::V2_26,
+                LocalCompose::V5_6 => Compose::V5_6,
+            },
+            by_hand: true,
+        })
+    }
+}
