@@ -73,7 +73,7 @@ fn calls_go_wrong_on_purpose() {
         ("lists=503", "engine-remove"),
         ("list=503x", "close-before"),
         ("list=", "slow-drip"),
-        ("list=503*x", "number of times"),
+        ("list=503*x", "invalid count"),
         ("list", "CALL=KIND"),
     ] {
         Run::of(&mut bare(&["rehearse", "--fault", wrong]))

@@ -138,7 +138,7 @@ impl States {
 
 /// Listens on a port again.
 ///
-/// A child process that another thread is starting holds a copy of the old listener until its `exec`, hence the retries.
+/// Retries, because a child process that another thread is starting holds a copy of the old listener until its `exec`.
 fn listen_again(port: u16) -> io::Result<TcpListener> {
     let started = Instant::now();
     loop {

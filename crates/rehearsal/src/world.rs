@@ -2,17 +2,16 @@
 //!
 //! Invariant: pure. [`World::advance`] sets the clock. A host path exists only if [`World::host`] lists it.
 //!
-//! The modules form five layers; each imports only from the layers to its right:
-//!
-//! `seed, setup, summary → stacks → compose → engine → state`
+//! The modules form five layers. A module imports only from layers further down, and from modules further right in its own
+//! row.
 //!
 //! | layer | modules |
 //! |---|---|
-//! | setup | `setup`, `clock`, `summary`, and `seed` beside this module |
-//! | stacks | `stacks`: what Portainer does with a stack |
-//! | compose | `by_hand` → `converge` → `create`, `body` → `deployment` → `resolve` → `service` → `mounts`, `ports` → `context`, `values` |
-//! | engine | `containers` → `networks`, `volumes` → `images`, `files`, `settings` |
-//! | state | `state` → `container`, `entities`, `record`, `errors` |
+//! | setup | `seed` (outside of `world`), `setup`, `clock`, `summary` |
+//! | Portainer | `stacks` |
+//! | Compose | `by_hand`, `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `mounts`, `ports`, `context`, `values` |
+//! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
+//! | state | `state`, `container`, `entities`, `record`, `errors` |
 #![deny(clippy::disallowed_methods)]
 
 mod body;

@@ -92,7 +92,7 @@ fn list(world: &World, engine: &str, incoming: &Incoming, filters: &Filters) -> 
         .values()
         .filter(|container| container.engine == engine)
         .filter(|container| all || container.is_running())
-        .filter(|container| filters.take(container))
+        .filter(|container| filters.matches(container))
         .collect::<Vec<_>>();
     // The engine lists the newest first.
     found.sort_by(|one, other| (other.created, &other.id).cmp(&(one.created, &one.id)));

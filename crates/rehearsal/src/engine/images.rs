@@ -16,7 +16,7 @@ pub(super) fn route(
     match (incoming.method.as_str(), parts) {
         ("GET", ["json"]) => Ok(Response::ok(&shapes::images(world, &filters(incoming)?))),
         ("POST", ["create"]) => pull(world, incoming),
-        // A name can have slashes in it.
+        // A name may contain slashes.
         ("GET", [name @ .., "json"]) => {
             let name = name.join("/");
             let missing = || {

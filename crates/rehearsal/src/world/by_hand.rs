@@ -6,16 +6,21 @@ use super::{
 };
 
 impl World {
-    /// Starts the stack in `folder` as a person does, with `compose up -d` in that folder.
+    /// Starts the stack in `folder` as `compose up -d` in that directory does.
     ///
-    /// The compose file, `.env` and what `env_file` names are read from [`World::host`]; every path
-    /// that the text binds is there afterwards.
+    /// Reads the Compose file, `.env` and other env files from [`World::host`], and creates missing bind sources.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
     pub fn start_by_hand(&mut self, project: &str, folder: &str) -> Result<(), String> {
         let file = self.compose_file(folder)?;
         self.start_file_by_hand(project, folder, &file)
     }
 
-    /// The same with a compose file of another name.
+    /// Starts a stack from the given Compose file.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
     pub fn start_file_by_hand(
         &mut self,
         project: &str,
@@ -26,7 +31,10 @@ impl World {
         self.up(&deployment)
     }
 
-    /// The services that a `compose up -d` by hand would create or recreate; changes nothing.
+    /// The services that `compose up -d` would create or recreate. Changes nothing.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
     pub fn up_would_change(&self, project: &str, folder: &str) -> Result<Vec<String>, String> {
         let file = self.compose_file(folder)?;
         let deployment = self.deployment_by_hand(project, folder, &file)?;

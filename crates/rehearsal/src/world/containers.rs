@@ -55,7 +55,7 @@ impl World {
         for key in ["PidMode", "IpcMode"] {
             if let Some(other) = text(&host_config, key).strip_prefix("container:") {
                 self.find_on(engine, other)
-                    .map_err(|problem| EngineError::new(400, problem.message))?;
+                    .map_err(|error| EngineError::new(400, error.message))?;
             }
         }
         let mounts = self.mounts_of(engine, &config, &host_config)?;
@@ -114,14 +114,14 @@ impl World {
         let outcome = self
             .join_all(&mut container)
             .and_then(|()| self.bind_ports(&mut container));
-        if let Err(problem) = outcome {
+        if let Err(error) = outcome {
             if let Some(container) = self.containers.get_mut(id) {
-                container.error.clone_from(&problem.message);
+                container.error.clone_from(&error.message);
                 if container.state == "created" {
                     container.exit_code = 128;
                 }
             }
-            return Err(problem);
+            return Err(error);
         }
         container.start(self.seconds());
         if container.host_config.get("Runtime").is_none() {
@@ -201,11 +201,10 @@ impl World {
             return Err(EngineError::new(400, text));
         }
         let engine = container.engine.clone();
-        self.check_name(&engine, name, Some(id))
-            .map_err(|problem| {
-                let text = format!("Error when allocating new name: {}", problem.message);
-                EngineError::new(problem.status, text)
-            })?;
+        self.check_name(&engine, name, Some(id)).map_err(|error| {
+            let text = format!("Error when allocating new name: {}", error.message);
+            EngineError::new(error.status, text)
+        })?;
         if let Some(container) = self.containers.get_mut(id) {
             name.clone_into(&mut container.name);
         }

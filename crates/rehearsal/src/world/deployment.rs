@@ -1,4 +1,4 @@
-//! What is deployed, by whom, and how that compose works.
+//! A deployment: its inputs, and the version of Compose that runs it.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use super::{
     state::{Era, World},
 };
 
-/// Whose way of hashing a configuration and of recreating a container it is (N04, N05).
+/// The version of Compose. Versions differ in how they hash a service and when they recreate a container (N04, N05).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compose {
     V2_26,
     V5_6,
-    /// The library in the newer manager's process.
+    /// The library in the newer Portainer.
     Library,
 }
 
-/// One run of `compose up`.
+/// The inputs of `compose up`.
 pub(super) struct Deployment {
     pub engine: String,
     pub project: String,
     pub text: String,
-    /// The variables in the file that `--env-file` names, or compose's own `.env`.
+    /// The content of `.env`, or of the file that `--env-file` names.
     pub env_text: Option<String>,
     pub env_path: String,
     pub folder: String,
@@ -39,7 +39,7 @@ pub(super) struct Deployment {
 }
 
 impl Deployment {
-    /// As the manager does it: in its own folder, where only the text and `stack.env` lie (M07, M11).
+    /// A deployment by Portainer: its directory contains only the Compose file and `stack.env` (M07, M11).
     pub fn by_portainer(
         engine: &str,
         project: &str,
@@ -79,7 +79,7 @@ impl Compose {
         }
     }
 
-    /// The hash of a configuration. What is measured to differ between versions differs here (N05).
+    /// The hash of a service. It differs between versions where the real ones were measured to differ (N05).
     pub fn hash(self, service: &Service) -> String {
         let mut config = service.config.clone();
         if self == Self::V2_26 {

@@ -7,7 +7,7 @@ use super::{
     values::{many, text},
 };
 
-/// One mount, as written.
+/// A mount of a service.
 #[derive(Clone)]
 pub(super) struct MountSpec {
     pub source: Source,
@@ -15,21 +15,21 @@ pub(super) struct MountSpec {
     pub read_only: bool,
 }
 
-/// What is mounted.
+/// The source of a mount.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Source {
-    /// A path of the host. In short syntax it is created where it is not there (M13).
+    /// A path on the host. Short syntax creates a missing path (M13).
     Bind {
         path: String,
         create: bool,
         short: bool,
     },
-    /// A volume by its key in the text and its name on the engine.
+    /// A volume, by its name on the engine.
     Volume {
         name: String,
     },
     Anonymous,
-    /// Memory; `tmpfs:` gives options, `volumes:` none.
+    /// A temporary file system. Only the key `tmpfs` takes options.
     Tmpfs {
         options: Option<String>,
     },
@@ -47,7 +47,7 @@ impl MountSpec {
     }
 }
 
-/// Everything that a service mounts.
+/// All mounts of a service.
 pub(super) fn of(
     name: &str,
     value: &Value,

@@ -1,4 +1,4 @@
-//! Networks of an engine, and which container is on which.
+//! Networks, and the containers that are attached to them.
 
 use std::{collections::BTreeSet, net::Ipv4Addr};
 
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::{
     container::{Attachment, Container, Live},
-    entities::{Network, PREDEFINED, SubnetBy, fingerprint, one_pool},
+    entities::{Network, PREDEFINED, SubnetOrigin, fingerprint, one_pool},
     errors::EngineError,
     settings::{pairs, text, texts},
     state::World,
 };
 
 impl World {
-    /// The networks that every engine has.
+    /// Adds the networks that every engine has.
     pub(super) fn add_predefined_networks(&mut self, engine: &str) {
         for name in PREDEFINED {
             let bridge = name == "bridge";
@@ -34,7 +34,7 @@ impl World {
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))
                     .collect(),
                 ipam,
-                subnet_by: SubnetBy::Engine,
+                subnet_origin: SubnetOrigin::Engine,
                 internal: false,
                 attachable: false,
                 ipv6: false,
@@ -44,7 +44,7 @@ impl World {
         }
     }
 
-    /// A network of an engine by its id, its name or the start of its id.
+    /// A network of an engine, by ID, name or ID prefix.
     pub(crate) fn network_on(&self, engine: &str, name: &str) -> Result<&Network, EngineError> {
         let here = || self.networks.iter().filter(|one| one.engine == engine);
         if let Some(network) = here().find(|one| one.id == name) {
@@ -66,7 +66,7 @@ impl World {
         }
     }
 
-    /// Makes a network as `POST /networks/create` wants it; gives its id.
+    /// Creates a network from the body of `POST /networks/create` and returns its ID.
     pub(crate) fn create_network(
         &mut self,
         engine: &str,
@@ -81,7 +81,7 @@ impl World {
             return Err(EngineError::new(403, text));
         }
         let mut here = self.networks.iter().filter(|one| one.engine == engine);
-        // Who does not ask gets a second one of that name.
+        // Without `CheckDuplicate` a second network gets the same name.
         if given["CheckDuplicate"] == true && here.any(|one| one.name == name) {
             let text = format!("network with name {name} already exists");
             return Err(EngineError::new(409, text));
@@ -96,7 +96,7 @@ impl World {
                 format!("plugin \"{driver}\" not found"),
             ));
         }
-        let (ipam, subnet_by) = self.new_ipam(engine, &given["IPAM"])?;
+        let (ipam, subnet_origin) = self.new_ipam(engine, &given["IPAM"])?;
         let id = self.new_id();
         self.networks.push(Network {
             id: id.clone(),
@@ -105,7 +105,7 @@ impl World {
             driver: driver.to_owned(),
             options: pairs(given.get("Options")).collect(),
             ipam,
-            subnet_by,
+            subnet_origin,
             internal: given["Internal"] == true,
             attachable: given["Attachable"] == true,
             ipv6: given["EnableIPv6"] == true,
@@ -115,7 +115,7 @@ impl World {
         Ok(id)
     }
 
-    /// Removes a network that no running container is on.
+    /// Removes a network without running containers.
     pub(crate) fn remove_network(&mut self, engine: &str, name: &str) -> Result<(), EngineError> {
         let network = self.network_on(engine, name)?;
         let (id, name) = (network.id.clone(), network.name.clone());
@@ -133,7 +133,7 @@ impl World {
         Ok(())
     }
 
-    /// The running containers on a network, with their ends of it.
+    /// The running containers on a network, with their endpoints.
     pub(crate) fn on_network(
         &self,
         network: &Network,
@@ -146,7 +146,7 @@ impl World {
         })
     }
 
-    /// Puts a container on one more network.
+    /// Connects a container to a network.
     pub(crate) fn connect(
         &mut self,
         engine: &str,
@@ -188,7 +188,7 @@ impl World {
         Ok(())
     }
 
-    /// Takes a container off a network.
+    /// Disconnects a container from a network.
     pub(crate) fn disconnect(
         &mut self,
         engine: &str,
@@ -207,7 +207,7 @@ impl World {
         }
     }
 
-    /// Gives a container that starts its ends of all its networks.
+    /// Joins a starting container to all its networks.
     pub(super) fn join_all(&self, container: &mut Container) -> Result<(), EngineError> {
         if let Some(other) = container.network_mode.strip_prefix("container:") {
             let other = self.find_on(&container.engine, other)?;
@@ -219,7 +219,7 @@ impl World {
         }
         let mut networks = std::mem::take(&mut container.networks);
         for (name, attachment) in &mut networks {
-            // The id counts where there is one: a network made anew under the name is another one.
+            // By ID if known: a recreated network with the same name is a different network.
             let wanted = match attachment.network_id.as_str() {
                 id if !id.is_empty() && !PREDEFINED.contains(&name.as_str()) => id,
                 _ => name,
@@ -264,7 +264,7 @@ impl World {
         Ok(())
     }
 
-    /// The address that was asked for, where it is free, or the first free one.
+    /// The fixed address if it is free, or the first free one.
     fn address(&self, network: &Network, fixed: &str) -> Result<Option<Ipv4Addr>, EngineError> {
         let Some(subnet) = Subnet::read(network.pool("Subnet")) else {
             return Ok(None);
@@ -301,7 +301,7 @@ impl World {
         }
     }
 
-    fn new_ipam(&self, engine: &str, given: &Value) -> Result<(Value, SubnetBy), EngineError> {
+    fn new_ipam(&self, engine: &str, given: &Value) -> Result<(Value, SubnetOrigin), EngineError> {
         let used = self.networks.iter().filter(|one| one.engine == engine);
         let used = used
             .filter_map(|one| Subnet::read(one.pool("Subnet")))
@@ -317,7 +317,10 @@ impl World {
                 EngineError::new(500, text)
             })?;
             let gateway = Ipv4Addr::from(subnet.base + 1).to_string();
-            return Ok((one_pool(&subnet.to_string(), &gateway), SubnetBy::Engine));
+            return Ok((
+                one_pool(&subnet.to_string(), &gateway),
+                SubnetOrigin::Engine,
+            ));
         }
         let v6 = first.contains(':');
         match Subnet::read(first) {
@@ -336,17 +339,17 @@ impl World {
             driver => driver,
         };
         let ipam = json!({ "Driver": driver, "Options": given["Options"], "Config": pools });
-        Ok((ipam, SubnetBy::Person))
+        Ok((ipam, SubnetOrigin::Request))
     }
 }
 
-/// What an attachment may not ask of a network.
+/// Rejects options that the network does not support.
 fn check(network: &Network, attachment: &Attachment) -> Result<(), EngineError> {
     let text = if network.is_predefined() && !attachment.address().is_empty() {
         "user specified IP address is supported on user defined networks only"
     } else if network.is_predefined() && !attachment.aliases.is_empty() {
         "network-scoped alias is supported only for containers in user defined networks"
-    } else if network.subnet_by == SubnetBy::Engine && !attachment.address().is_empty() {
+    } else if network.subnet_origin == SubnetOrigin::Engine && !attachment.address().is_empty() {
         "user specified IP address is supported only when connecting to networks with user configured \
          subnets"
     } else {
@@ -356,7 +359,7 @@ fn check(network: &Network, attachment: &Attachment) -> Result<(), EngineError> 
 }
 
 impl Attachment {
-    /// As an `EndpointConfig` asks for it.
+    /// Reads an `EndpointConfig`.
     pub(super) fn given(given: &Value) -> Self {
         Self {
             aliases: texts(given.get("Aliases")),
@@ -368,7 +371,7 @@ impl Attachment {
         }
     }
 
-    /// Adds the aliases that the engine adds: the short id and the host's name.
+    /// Adds the aliases of the engine: the short ID and the host name.
     fn complete(&mut self, network: &Network, container: &Container) {
         if network.is_predefined() {
             return;
@@ -402,7 +405,7 @@ impl Subnet {
         })
     }
 
-    /// The pools that an engine takes from where nobody says one, then smaller ones.
+    /// The default address pools of the engine, then smaller ones.
     fn defaults() -> impl Iterator<Item = Self> {
         let large = (18..32).map(|b| (Ipv4Addr::new(172, b, 0, 0), 16));
         let middle = (0..=240)

@@ -1,4 +1,4 @@
-//! A compose text as compose resolves it for one project: services in the order they start.
+//! Resolves a Compose file for a project: validates it and puts the services in start order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::{
 
 /// A resolved project.
 pub(super) struct Project {
-    /// Those that are to run, dependencies first.
+    /// The enabled services, dependencies first.
     pub services: Vec<Service>,
     pub networks: BTreeMap<String, Shared>,
     pub volumes: BTreeMap<String, Shared>,
@@ -23,7 +23,10 @@ const TOP: [&str; 8] = [
 ];
 
 impl Project {
-    /// Reads, validates and resolves; the error is what compose would print.
+    /// Parses, validates and resolves a Compose file.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
     pub fn resolve(source: &str, context: &Context<'_>) -> Result<Self, String> {
         let root = values::read(source, context.variables)?;
         let invalid = |what: &str| format!("validating {}: {what}", context.file);
@@ -49,7 +52,7 @@ impl Project {
             let path = many(include.get("path").or(Some(include)))
                 .into_iter()
                 .find_map(text);
-            absent(context, &path.unwrap_or_default())?;
+            require_file(context, &path.unwrap_or_default())?;
         }
         let networks = shared(root.get("networks"), context.project, true);
         let volumes = shared(root.get("volumes"), context.project, false);
@@ -87,8 +90,8 @@ impl Project {
     }
 }
 
-/// Fails where a file that compose itself must read is not there.
-fn absent(context: &Context<'_>, path: &str) -> Result<(), String> {
+/// Fails if a file that Compose must read does not exist.
+fn require_file(context: &Context<'_>, path: &str) -> Result<(), String> {
     let path = context.absolute(path);
     match (context.read)(&path) {
         Some(_) => Ok(()),
@@ -96,7 +99,7 @@ fn absent(context: &Context<'_>, path: &str) -> Result<(), String> {
     }
 }
 
-/// A service with what it `extends` in the same file below it.
+/// A service merged over the services of the same file that it extends.
 fn extended(
     services: &Map<String, Value>,
     name: &str,
@@ -110,7 +113,7 @@ fn extended(
         return Ok(own.clone());
     };
     if let Some(file) = extends.get("file").and_then(text) {
-        absent(context, &file)?;
+        require_file(context, &file)?;
         return Ok(own.clone());
     }
     let base = text(extends)
@@ -182,7 +185,7 @@ fn active_profiles(variables: &BTreeMap<String, String>) -> BTreeSet<String> {
         .collect()
 }
 
-/// The services that run, each after those it depends on (M14).
+/// The enabled services in start order: dependencies first (M14).
 fn ordered(
     mut all: BTreeMap<String, Service>,
     profiles: &BTreeSet<String>,

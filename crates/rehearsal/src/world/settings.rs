@@ -1,10 +1,10 @@
-//! `Config` and `HostConfig` of a container: what is given, what the image and the engine add.
+//! `Config` and `HostConfig` of a container: the request, and the defaults of image and engine.
 
 use serde_json::{Map, Value, json};
 
 use super::{entities::Image, errors::EngineError};
 
-/// The parts of the body of a create.
+/// The parts of a create request.
 pub(super) struct Given {
     pub config: Value,
     pub host_config: Value,
@@ -13,7 +13,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Takes the body apart; says what the engine says of one that it cannot use.
+    /// Splits and validates the body.
     pub fn read(body: &Value) -> Result<Self, EngineError> {
         let kind = match body {
             Value::Object(_) | Value::Null => None,
@@ -57,7 +57,7 @@ impl Given {
         Ok(given)
     }
 
-    /// What does not go together with another container's network, or the host's names.
+    /// Rejects options that conflict with the network or UTS mode.
     fn check_conflicts(&self) -> Result<(), EngineError> {
         let (config, host) = (&self.config, &self.host_config);
         let mode = text(host, "NetworkMode");
@@ -110,7 +110,7 @@ impl Given {
     }
 }
 
-/// A field as text; empty where there is none.
+/// A string field; empty if it is missing.
 pub(super) fn text<'v>(of: &'v Value, key: &str) -> &'v str {
     of.get(key).and_then(Value::as_str).unwrap_or_default()
 }
@@ -173,9 +173,7 @@ fn check_types(config: &Map<String, Value>, host: &Value) -> Result<(), EngineEr
     Ok(())
 }
 
-/// `Config` as the engine keeps it: every field, and what the image says where nothing else is said.
-///
-/// `Env` and `Labels` are in it, too.
+/// `Config` as the engine stores it: all fields, with the defaults of the image. Includes `Env` and `Labels`.
 pub(super) fn config(given: &Value, image: &Image) -> Result<Value, EngineError> {
     let mut config = json!({
         "Hostname": "", "Domainname": "", "User": "",
@@ -184,7 +182,7 @@ pub(super) fn config(given: &Value, image: &Image) -> Result<Value, EngineError>
         "Env": null, "Cmd": null, "Image": "", "Volumes": null,
         "WorkingDir": "", "Entrypoint": null, "OnBuild": null, "Labels": {},
     });
-    // What the engine leaves out where it is empty.
+    // The engine leaves these out if they are empty.
     let optional = [
         "ExposedPorts",
         "Healthcheck",
@@ -246,7 +244,7 @@ pub(super) fn config(given: &Value, image: &Image) -> Result<Value, EngineError>
     }
 }
 
-/// `HostConfig` as the engine keeps it: every field, with the engine's defaults.
+/// `HostConfig` as the engine stores it: all fields, with the defaults of the engine.
 pub(super) fn host_config(given: &Value) -> Value {
     let mut host: Value =
         serde_json::from_str(include_str!("host_config.json")).unwrap_or_default();
@@ -294,11 +292,11 @@ pub(super) fn host_config(given: &Value) -> Value {
     if memory > 0 && host["MemorySwap"] == 0 {
         host["MemorySwap"] = json!(2 * memory);
     }
-    let unlabelled = host["Privileged"] == true
+    let unlabeled = host["Privileged"] == true
         || text(&host, "IpcMode") == "host"
         || text(&host, "PidMode") == "host";
     let mut security = texts(host.get("SecurityOpt"));
-    if unlabelled && !security.iter().any(|option| option.starts_with("label")) {
+    if unlabeled && !security.iter().any(|option| option.starts_with("label")) {
         security.push("label=disable".to_owned());
         host["SecurityOpt"] = json!(security);
     }

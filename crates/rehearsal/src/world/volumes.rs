@@ -1,4 +1,4 @@
-//! What is mounted into a container, by the rules of the engine; volumes.
+//! Volumes, and the mounts of a container by the rules of the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,13 @@ use super::{
     state::World,
 };
 
-/// Where the engine keeps volumes.
+/// The directory of the engine's volumes.
 const FOLDER: &str = "/var/lib/docker/volumes";
 
 impl World {
-    /// A volume of an engine: the one that is there, else a new one. An empty name is made up.
+    /// Returns the volume with that name, and creates it if it does not exist.
+    ///
+    /// An empty name creates an anonymous volume.
     pub(crate) fn create_volume(
         &mut self,
         engine: &str,
@@ -46,7 +48,7 @@ impl World {
         Ok(&self.volumes[self.volumes.len() - 1])
     }
 
-    /// Removes a volume that no container mounts.
+    /// Removes a volume. Fails if a container mounts it.
     pub(crate) fn remove_volume(&mut self, engine: &str, name: &str) -> Result<(), EngineError> {
         self.volume_on(engine, name)?;
         let here = self.containers.values().filter(|one| one.engine == engine);
@@ -64,14 +66,14 @@ impl World {
         Ok(())
     }
 
-    /// A volume of an engine by its name.
+    /// A volume of an engine, by name.
     pub(crate) fn volume_on(&self, engine: &str, name: &str) -> Result<&Volume, EngineError> {
         let mut here = self.volumes.iter().filter(|one| one.engine == engine);
         here.find(|one| one.name == name)
             .ok_or_else(|| EngineError::new(404, format!("get {name}: no such volume")))
     }
 
-    /// Everything that a container of these settings mounts; the volumes that it needs are made.
+    /// The mounts of a container. Creates missing volumes.
     pub(super) fn mounts_of(
         &mut self,
         engine: &str,
@@ -88,9 +90,9 @@ impl World {
         taken.extend(tmpfs.into_iter().flatten().map(|(path, _)| path.clone()));
         for mut mount in own {
             if mount.kind == MountType::Volume {
-                let (name, driver, labels) = wish(host, &mount);
-                let wish = json!({ "Name": name, "DriverOpts": driver, "Labels": labels });
-                let made = self.create_volume(engine, &wish)?.name.clone();
+                let (name, driver, labels) = volume_request(host, &mount);
+                let request = json!({ "Name": name, "DriverOpts": driver, "Labels": labels });
+                let made = self.create_volume(engine, &request)?.name.clone();
                 mount.own = name.is_empty();
                 mount.named(&made);
             }
@@ -109,7 +111,7 @@ impl World {
         Ok(mounts)
     }
 
-    /// `Binds` and `Mounts`; no two at one place.
+    /// The mounts in `Binds` and `Mounts`. Fails if two have the same target.
     fn own_mounts(&mut self, host: &Value) -> Result<Vec<Mount>, EngineError> {
         let mut found = Vec::<Mount>::new();
         let short = texts(host.get("Binds"));
@@ -125,7 +127,7 @@ impl World {
             found.push(mount);
         }
         for mount in &found {
-            // The engine makes the source of a short one.
+            // The engine creates a missing source in short syntax.
             if mount.kind == MountType::Bind && !self.has_path(&mount.source) {
                 self.add_directory(&mount.source);
             }
@@ -171,14 +173,14 @@ impl World {
         Ok(mount)
     }
 
-    /// The mounts of the containers that `VolumesFrom` names.
+    /// The mounts of the containers in `VolumesFrom`.
     fn mounts_from(&self, engine: &str, host: &Value) -> Result<Vec<Mount>, EngineError> {
         let mut found = BTreeMap::new();
         for from in texts(host.get("VolumesFrom")) {
             let (name, mode) = from.split_once(':').unwrap_or((&from, ""));
             let other = self
                 .find_on(engine, name)
-                .map_err(|problem| EngineError::new(400, problem.message))?;
+                .map_err(|error| EngineError::new(400, error.message))?;
             for mount in &other.mounts {
                 let mut mount = mount.clone();
                 mount.read_only |= mode.split(',').any(|option| option == "ro");
@@ -244,7 +246,7 @@ fn short_mount(bind: &str) -> Result<Mount, EngineError> {
     Ok(mount)
 }
 
-/// The name of a volume, where it can be one.
+/// Checks a volume name.
 fn checked(name: &str) -> Result<&str, EngineError> {
     if is_name(name) {
         return Ok(name);
@@ -268,8 +270,8 @@ pub(super) fn is_name(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
 }
 
-/// The name and the settings that a mount of `HostConfig` gives its volume.
-fn wish<'h>(host: &'h Value, mount: &Mount) -> (String, &'h Value, &'h Value) {
+/// Name, driver options and labels of the volume for a mount.
+fn volume_request<'h>(host: &'h Value, mount: &Mount) -> (String, &'h Value, &'h Value) {
     const NONE: &Value = &Value::Null;
     let mut long = host["Mounts"].as_array().into_iter().flatten();
     let options = long

@@ -1,4 +1,4 @@
-//! What managers from 2.24 on do otherwise.
+//! Where newer versions of Portainer differ from 2.23.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn n05_what_the_library_recreates() {
     let depends =
         "services:\n  a:\n    image: busybox\n    depends_on: [b]\n  b:\n    image: busybox\n";
     let bind = service("    volumes:\n      - /srv:/srv\n");
-    for (hand, text, stays) in [
+    for (version, text, stays) in [
         (LocalCompose::V2_26, plain.as_str(), true),
         (LocalCompose::V2_26, depends, false),
         (LocalCompose::V2_26, &bind, true),
@@ -35,13 +35,13 @@ fn n05_what_the_library_recreates() {
         (LocalCompose::V5_6, &bind, false),
     ] {
         let mut world = world();
-        world.local_compose = hand;
+        world.local_compose = version;
         start(&mut world, text, "");
         world.era = Era::Async;
         let before = ids(&world);
         let id = create(&mut world, text).unwrap();
         world.finish_deployment(id);
-        assert_eq!(ids(&world)[0] == before[0], stays, "{hand:?}: {text}");
+        assert_eq!(ids(&world)[0] == before[0], stays, "{version:?}: {text}");
     }
 }
 

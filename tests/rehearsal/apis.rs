@@ -1,4 +1,4 @@
-//! Both fronts over raw HTTP.
+//! Both APIs, called with raw HTTP.
 
 use std::{
     net::TcpStream,
@@ -42,12 +42,12 @@ fn create(client: &mut Client, body: &[u8]) -> std::io::Result<Response> {
     client.send("POST", CREATE, &[("X-API-Key", KEY)], body)
 }
 
-fn is_there(rehearsal: &Rehearsal) -> bool {
+fn is_deployed(rehearsal: &Rehearsal) -> bool {
     rehearsal.world(|world| !world.project("web").is_empty())
 }
 
 #[test]
-fn requests_tell_what_came_and_on_which_connection() {
+fn requests_are_recorded_with_their_connection() {
     let rehearsal = empty();
     let mut client = Client::portainer(&rehearsal);
     let headers = [("X-API-Key", KEY), ("User-Agent", "test/1")];
@@ -76,7 +76,7 @@ fn requests_tell_what_came_and_on_which_connection() {
 }
 
 #[test]
-fn bodies_come_in_chunks_after_a_hundred_and_large() {
+fn bodies_may_be_chunked_announced_or_large() {
     let rehearsal = empty();
     let mut client = Client::portainer(&rehearsal);
     let body = String::from_utf8(web()).unwrap();
@@ -87,7 +87,7 @@ fn bodies_come_in_chunks_after_a_hundred_and_large() {
         two.len()
     );
     assert_eq!(client.raw(chunked.as_bytes(), false).unwrap().status, 200);
-    assert!(is_there(&rehearsal));
+    assert!(is_deployed(&rehearsal));
     let expecting = format!(
         "POST {CREATE} HTTP/1.1\r\nX-API-Key: {KEY}\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
         body.len()
@@ -103,7 +103,7 @@ fn bodies_come_in_chunks_after_a_hundred_and_large() {
 }
 
 #[test]
-fn a_long_list_comes_in_chunks_and_whole() {
+fn a_long_list_is_sent_completely_in_chunks() {
     let rehearsal = empty();
     rehearsal.world(|world| {
         world.add_endpoint(2, "edge");
@@ -134,7 +134,7 @@ fn a_long_list_comes_in_chunks_and_whole() {
 }
 
 #[test]
-fn a_key_that_is_no_administrators_sees_a_filtered_list() {
+fn a_standard_user_sees_a_filtered_list() {
     let rehearsal = empty();
     let public = rehearsal.world(|world| {
         world.add_user("ptr_user", "user");
@@ -171,26 +171,26 @@ fn a_key_that_is_no_administrators_sees_a_filtered_list() {
 #[test]
 fn m17_the_manager_passes_on_the_engines_id() {
     let rehearsal = empty();
-    let mut manager = Client::portainer(&rehearsal);
+    let mut portainer = Client::portainer(&rehearsal);
     let mut engine = Client::over(UnixStream::connect(rehearsal.socket()).unwrap());
     let own = engine.send("GET", "/v1.41/info", &[], b"").unwrap().json()["ID"].clone();
     assert_eq!(
-        get(&mut manager, "/api/endpoints/1/docker/info").json()["ID"],
+        get(&mut portainer, "/api/endpoints/1/docker/info").json()["ID"],
         own
     );
     rehearsal.world(|world| world.add_endpoint(2, "edge"));
     assert_ne!(
-        get(&mut manager, "/api/endpoints/2/docker/info").json()["ID"],
+        get(&mut portainer, "/api/endpoints/2/docker/info").json()["ID"],
         own
     );
     assert_eq!(
-        get(&mut manager, "/api/endpoints/3/docker/info").status,
+        get(&mut portainer, "/api/endpoints/3/docker/info").status,
         404
     );
 }
 
 #[test]
-fn the_engine_speaks_the_versions_it_speaks() {
+fn the_engine_rejects_unsupported_api_versions() {
     let mut world = World::new(KEY);
     world.engine.min_api = "1.24".to_owned();
     let rehearsal = start(world);
@@ -236,7 +236,7 @@ fn the_engine_speaks_the_versions_it_speaks() {
 }
 
 #[test]
-fn the_engine_removes_anonymous_volumes_when_told() {
+fn the_engine_removes_anonymous_volumes_on_request() {
     for (query, left) in [("force=1&v=1", 1), ("force=1", 2)] {
         let mut world = World::new(KEY);
         let text = "services:\n  a:\n    image: x\n    volumes: [/x, 'd:/d']\nvolumes:\n  d:\n";
@@ -280,11 +280,11 @@ fn n01_a_create_answers_at_once_and_settles_later() {
     );
     assert_eq!(delete.unwrap().status, 409);
     assert_eq!(get(&mut client, "/api/stacks/1").json()["Status"], 3);
-    assert!(!is_there(&rehearsal));
+    assert!(!is_deployed(&rehearsal));
     let settled = get(&mut client, "/api/stacks/1").json();
     assert_eq!(settled["Status"], 1);
     assert_eq!(settled["DeploymentStatus"].as_array().unwrap().len(), 2);
-    assert!(is_there(&rehearsal));
+    assert!(is_deployed(&rehearsal));
 }
 
 #[test]
@@ -321,10 +321,14 @@ fn n03_a_list_can_be_204() {
 }
 
 #[test]
-fn the_world_comes_to_the_present_with_its_ages() {
+fn the_start_moves_the_world_to_the_current_time() {
     let rehearsal = start(World::with_examples(KEY, "/opt/stacks").unwrap());
-    let summary = rehearsal.world(|world| world.summary_of("minio").to_string());
-    assert!(summary.ends_with("Up 2 days (healthy)"), "{summary}");
+    let summary = rehearsal.world(|world| world.summary().to_string());
+    let minio = summary.lines().find(|line| line.contains("  minio  "));
+    assert!(
+        minio.is_some_and(|line| line.ends_with("Up 2 days (healthy)")),
+        "{summary}"
+    );
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap()
@@ -334,7 +338,7 @@ fn the_world_comes_to_the_present_with_its_ages() {
 }
 
 #[test]
-fn faults_before_the_work_leave_it_undone() {
+fn faults_before_a_request_prevent_its_effect() {
     for kind in [
         FaultKind::Status(503, "<html>busy</html>".to_owned()),
         FaultKind::CloseBefore,
@@ -353,7 +357,7 @@ fn faults_before_the_work_leave_it_undone() {
             (Err(_), FaultKind::CloseBefore) => client = Client::portainer(&rehearsal),
             (outcome, _) => panic!("{kind:?}: {outcome:?}"),
         }
-        assert!(!is_there(&rehearsal), "{kind:?}");
+        assert!(!is_deployed(&rehearsal), "{kind:?}");
         assert_eq!(
             create(&mut client, &web()).unwrap().status,
             200,
@@ -363,7 +367,7 @@ fn faults_before_the_work_leave_it_undone() {
 }
 
 #[test]
-fn faults_after_the_work_damage_the_answer_only() {
+fn faults_after_a_request_only_damage_the_response() {
     let garbled = FaultKind::Body(200, b"null".to_vec());
     for kind in [
         garbled,
@@ -386,7 +390,7 @@ fn faults_after_the_work_damage_the_answer_only() {
             (Err(_), FaultKind::CutOff | FaultKind::CloseAfter) => {}
             _ => panic!("{kind:?}: {outcome:?}"),
         }
-        assert!(is_there(&rehearsal), "{kind:?}");
+        assert!(is_deployed(&rehearsal), "{kind:?}");
         rehearsal.faults().clear();
         assert_eq!(
             create(&mut Client::portainer(&rehearsal), &web())
@@ -398,7 +402,7 @@ fn faults_after_the_work_damage_the_answer_only() {
 }
 
 #[test]
-fn faults_can_wait_for_a_path_and_a_turn() {
+fn faults_can_be_limited_by_path_and_count() {
     let rehearsal = start(World::with_examples(KEY, "/opt/stacks").unwrap());
     let id = rehearsal.world(|world| world.project("mongo")[0].id.clone());
     let stays = FaultKind::Status(500, "driver failed to remove root filesystem".to_owned());
@@ -414,8 +418,8 @@ fn faults_can_wait_for_a_path_and_a_turn() {
         engine.send("DELETE", &path, &[], b"").unwrap().status
     };
     assert_eq!((remove(&id), remove("minio")), (500, 204));
-    let mut manager = Client::portainer(&rehearsal);
-    let lengths = (0..3).map(|_| get(&mut manager, "/api/stacks").body.len());
+    let mut portainer = Client::portainer(&rehearsal);
+    let lengths = (0..3).map(|_| get(&mut portainer, "/api/stacks").body.len());
     let lengths = lengths.collect::<Vec<_>>();
     assert!(
         lengths[0] > 2 && lengths[1] == 0 && lengths[2] == lengths[0],
@@ -424,15 +428,17 @@ fn faults_can_wait_for_a_path_and_a_turn() {
 }
 
 #[test]
-fn the_end_frees_hanging_connections_and_leaves_nothing() {
+fn dropping_the_rehearsal_closes_hanging_connections_and_leaves_nothing() {
     let rehearsal = empty();
     rehearsal.faults().set(Call::List, FaultKind::Hang);
-    rehearsal.faults().set(Call::EngineList, FaultKind::HangAfter);
+    rehearsal
+        .faults()
+        .set(Call::EngineList, FaultKind::HangAfter);
     let (socket, url) = (rehearsal.socket().to_owned(), rehearsal.base_url());
-    let mut manager = Client::portainer(&rehearsal);
+    let mut portainer = Client::portainer(&rehearsal);
     let mut engine = Client::over(UnixStream::connect(&socket).unwrap());
     let waiting = std::thread::spawn(move || {
-        let list = manager.send("GET", "/api/stacks", &[("X-API-Key", KEY)], b"");
+        let list = portainer.send("GET", "/api/stacks", &[("X-API-Key", KEY)], b"");
         (
             list.is_err(),
             engine.send("GET", "/containers/json", &[], b"").is_err(),
