@@ -1,7 +1,7 @@
 //! Replays recorded exchanges with a real Portainer against the simulated one.
 //!
-//! `STACKLIFT_EXCHANGES` is the path of a recording; the default is the project's own fixture. Each line is one exchange:
-//! `{step, request, response, containers{before, after}}`.
+//! `STACKLIFT_EXCHANGES` is the path of a recording; the default is the project's own fixture.
+//! Each line is one exchange: `{step, request, response, containers{before, after}}`.
 
 #[path = "rehearsal/client.rs"]
 mod client;

@@ -2,9 +2,9 @@
 //!
 //! # Layers
 //!
-//! Imports point in one direction: `lib → server → portainer → engine → http → world`, and
-//! `server, portainer → shared → listeners, faults, request, world`. The [`World`] is pure and knows nothing of HTTP;
-//! `world.rs` describes its layers.
+//! Imports point in one direction: `lib → server → portainer → engine → world`, and
+//! `server, portainer → shared → listeners → request → faults, http`. The [`World`] is pure and knows
+//! nothing of HTTP; `world.rs` describes its layers.
 //!
 //! Invariant: the JSON is written from recorded exchanges with a real Portainer and a real engine. The crate shares no
 //! type with the client of `stacklift`, so a wrong shape in one of them cannot match a wrong shape in the other.

@@ -2,8 +2,8 @@
 //!
 //! Invariant: pure. [`World::advance`] sets the clock. A host path exists only if [`World::host`] lists it.
 //!
-//! The modules form five layers. A module imports only from layers further down, and from modules further right in its own
-//! row.
+//! The modules form five layers. A module imports only from layers further down, and from modules
+//! further right in its own row.
 //!
 //! | layer | modules |
 //! |---|---|
