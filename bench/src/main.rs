@@ -1,6 +1,7 @@
 //! Compares `stacklift` with other ways to do the same, in alternation within one run. Prints medians and ratios.
 //!
-//! usage: `scripts/bench [PART…]`. The parts are `run`, `list`, `removal`, `rewrite` and `faithful`; the default is all.
+//! usage: `scripts/bench [PART…]`. The parts are `run`, `list`, `removal`, `rewrite` and `faithful`; the default is
+//! all.
 
 mod faithful;
 mod list;
