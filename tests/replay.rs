@@ -1,7 +1,7 @@
-//! Recorded exchanges with a real manager, replayed in their order against the embedded one.
+//! Replays recorded exchanges with a real Portainer against the simulated one.
 //!
-//! `STACKLIFT_EXCHANGES` names the recording: one exchange a line, `{step, request, response,
-//! containers{before, after}}`. Where it is not set, the project's own fixture is replayed.
+//! `STACKLIFT_EXCHANGES` is the path of a recording; the default is the project's own fixture.
+//! Each line is one exchange: `{step, request, response, containers{before, after}}`.
 
 #[path = "rehearsal/client.rs"]
 mod client;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use client::{Client, Response};
 
-/// Values that differ from run to run; only their type is compared.
+/// Values that differ between runs. Only their types are compared.
 const FREE: [&str; 6] = [
     "Id",
     "CreationDate",
@@ -22,11 +22,11 @@ const FREE: [&str; 6] = [
     "ProjectPath",
     "ResourceId",
 ];
-/// After these words the engine or compose speaks.
+/// The text after this phrase comes from the engine or Compose.
 const REASON: &str = "ailed to deploy a stack:";
 
 #[test]
-fn the_embedded_manager_answers_as_recorded() {
+fn the_simulated_portainer_responds_as_recorded() {
     let own = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/fixtures/exchanges.jsonl"
@@ -39,7 +39,7 @@ fn the_embedded_manager_answers_as_recorded() {
         .collect::<Vec<Value>>();
     assert!(
         exchanges.len() >= 12,
-        "{path} holds only {} exchanges",
+        "{path} has only {} exchanges",
         exchanges.len()
     );
     let mut replay = Replay::new(&exchanges);
@@ -51,16 +51,16 @@ fn the_embedded_manager_answers_as_recorded() {
 struct Replay {
     rehearsal: Rehearsal,
     client: Client,
-    /// The text that each project was first created with.
+    /// The Compose file that each project was first created with.
     texts: BTreeMap<String, String>,
-    /// Recorded ids of records and ours.
+    /// The ID of each recorded stack in the rehearsal.
     ids: BTreeMap<u64, u64>,
 }
 
 impl Replay {
     fn new(exchanges: &[Value]) -> Self {
         let rehearsal = Rehearsal::start(World::new("ptr_replay"), &Options::default()).unwrap();
-        let client = Client::manager(&rehearsal);
+        let client = Client::portainer(&rehearsal);
         let mut texts = BTreeMap::new();
         for exchange in exchanges
             .iter()
@@ -154,7 +154,7 @@ impl Replay {
             .unwrap()
     }
 
-    /// A recorded path with our id of the record.
+    /// A recorded path with the stack ID of the rehearsal.
     fn path(&self, recorded: &str) -> String {
         let Some(rest) = recorded.strip_prefix("/api/stacks/") else {
             return recorded.to_owned();
@@ -172,7 +172,7 @@ impl Replay {
         )
     }
 
-    /// Starts by hand the projects that ran before an exchange and that no exchange created.
+    /// Starts by hand the projects that were running before an exchange and that no exchange created.
     fn start_what_ran(&self, before: &Value) {
         self.rehearsal.world(|world| {
             for container in before.as_array().unwrap() {

@@ -1,13 +1,12 @@
-//! The faithful rewrite, its check included: 10 MB against a plain parse, and what larger texts, awkward ones
-//! and a small one take.
+//! The faithful rewrite with its check: 10 MB compared with parsing, then larger, pathological and small files.
 
 mod texts;
 
 use std::{env, hint::black_box, process::Command};
 
 use anyhow::{Result, anyhow};
-use granit_parser::Parser;
 use composefile::document::Document;
+use granit_parser::Parser;
 use stacklift::rewrite::faithful::{Context, EnvFiles, Faithful, env_files_needed, rewrite};
 
 use super::timing::{Times, megabytes, peak, ratio, verdict};
@@ -17,10 +16,10 @@ const DIR: &str = "/opt/stacks/web";
 const ENV: &str = "TZ=Europe/Berlin\nPASSWORD='$ecret # of the stack'\nDB_PASSWORD=x\n";
 const BYTES: usize = 10_000_000;
 const ROUNDS: usize = 15;
-/// How often the largest texts, and the awkward ones, have their turn.
+/// The rounds for the largest and the pathological files.
 const FEW_ROUNDS: usize = 5;
 
-/// Rewrites a text of so many bytes once, for its peak of memory to be read.
+/// Rewrites a file of that size once, to measure peak memory.
 pub fn once(bytes: &str) -> Result<()> {
     let text = plausible(bytes.parse()?);
     black_box(rewritten(&text)?);
@@ -30,8 +29,8 @@ pub fn once(bytes: &str) -> Result<()> {
 pub fn measure() -> Result<()> {
     large()?;
     by_size()?;
-    awkward()?;
-    of_two_kilobytes()
+    pathological()?;
+    two_kilobytes()
 }
 
 fn large() -> Result<()> {
@@ -39,38 +38,38 @@ fn large() -> Result<()> {
     println!("the faithful rewrite of {} MB:", text.len() / 1_000_000);
     let [mut plain, mut documents, mut rewrites, mut asked] = [(); 4].map(|()| Times::default());
     for _ in 0..ROUNDS {
-        plain.time(|| Ok(plain_parse(&text)))?;
+        plain.time(|| Ok(parse_events(&text)))?;
         documents.time(|| Ok(Document::parse(&text)?))?;
         rewrites.time(|| rewritten(&text))?;
         asked.time(|| Ok(needed(&text)))?;
     }
     for (what, times) in [
-        ("a plain parse, the events thrown away", &plain),
-        ("the document alone", &documents),
-        ("the rewrite, which parses the new text again", &rewrites),
-        ("what it asks for first", &asked),
+        ("parsing into events", &plain),
+        ("parsing into a document", &documents),
+        ("the rewrite, which also parses its result", &rewrites),
+        ("the search for env files", &asked),
     ] {
         println!("  {what}: median {:.1?}", times.median());
     }
     let to_plain = |times: &Times| ratio(times.median(), plain.median());
-    println!("  document / plain parse: {:.2}", to_plain(&documents));
-    verdict("rewrite / plain parse", to_plain(&rewrites), 4.0);
+    println!("  document / events: {:.2}", to_plain(&documents));
+    verdict("rewrite / events", to_plain(&rewrites), 4.0);
 
     let text = dense(BYTES);
     let (mut plain, mut rewrites) = (Times::default(), Times::default());
     for _ in 0..FEW_ROUNDS {
-        plain.time(|| Ok(plain_parse(&text)))?;
+        plain.time(|| Ok(parse_events(&text)))?;
         rewrites.time(|| rewritten(&text))?;
     }
     println!(
-        "  the same of a text with four times as many edits: {:.2}",
+        "  the same with four times as many edits: {:.2}",
         ratio(rewrites.median(), plain.median())
     );
     Ok(())
 }
 
 fn by_size() -> Result<()> {
-    println!("by size, the medians of {FEW_ROUNDS}:");
+    println!("by size, medians of {FEW_ROUNDS} rounds:");
     let mut each = Vec::new();
     for bytes in [12_500_000, 25_000_000, 50_000_000] {
         let text = plausible(bytes);
@@ -83,31 +82,31 @@ fn by_size() -> Result<()> {
         let time = nanos_per_byte(&times, &text);
         let memory = megabytes(peak(&command)?) / millions(text.len());
         println!(
-            "  {:.1} MB: {time:.0} ns and {memory:.1} bytes of memory a byte",
+            "  {:.1} MB: {time:.0} ns and {memory:.1} bytes of memory per byte",
             millions(bytes)
         );
         each.push((time, memory));
     }
     let (first, last) = (each[0], each[2]);
-    verdict("time a byte, 50 MB / 12.5 MB", last.0 / first.0, 1.2);
-    verdict("memory a byte, 50 MB / 12.5 MB", last.1 / first.1, 1.2);
+    verdict("time per byte, 50 MB / 12.5 MB", last.0 / first.0, 1.2);
+    verdict("memory per byte, 50 MB / 12.5 MB", last.1 / first.1, 1.2);
     Ok(())
 }
 
-/// What would take its time squared if anything did.
-fn awkward() -> Result<()> {
-    println!("awkward texts, time a byte of one four times as large / of the small one:");
+/// Files that would expose quadratic run time.
+fn pathological() -> Result<()> {
+    println!("pathological files, time per byte of a file four times as large / of the small one:");
     for (name, write, count) in SHAPES {
         let (ratio, per_byte) = growth(write, count)?;
-        let name = format!("{} {name}, {per_byte:.0} ns a byte", count * 4);
+        let name = format!("{} {name}, {per_byte:.0} ns per byte", count * 4);
         verdict(&name, ratio, 1.5);
     }
     let (ratio, _) = growth(chain, 250)?;
-    println!("  1000 services in one chain of extends, each with all that it extends: {ratio:.2}");
+    println!("  1000 services in one chain of extends: {ratio:.2}");
     Ok(())
 }
 
-/// How the nanoseconds a byte grow from a text to one four times as large, and what they become.
+/// The growth of the time per byte when the file is four times as large, and that time in nanoseconds.
 fn growth(write: fn(usize) -> String, count: usize) -> Result<(f64, f64)> {
     let [small, large] = [count, count * 4].map(write);
     let [mut of_small, mut of_large] = [(); 2].map(|()| Times::default());
@@ -119,7 +118,7 @@ fn growth(write: fn(usize) -> String, count: usize) -> Result<(f64, f64)> {
     Ok((per_byte / nanos_per_byte(&of_small, &small), per_byte))
 }
 
-fn of_two_kilobytes() -> Result<()> {
+fn two_kilobytes() -> Result<()> {
     let text = small();
     let mut times = Times::default();
     for _ in 0..1000 {
@@ -130,14 +129,14 @@ fn of_two_kilobytes() -> Result<()> {
     }
     let micros = times.median().as_secs_f64() * 1e6;
     let what = format!(
-        "microseconds for {} bytes, what it asks for included",
+        "microseconds for {} bytes, including the search for env files",
         text.len()
     );
     verdict(&what, micros, 1000.0);
     Ok(())
 }
 
-fn plain_parse(text: &str) -> usize {
+fn parse_events(text: &str) -> usize {
     let options = granit_parser::options! { emit_comments: false, emit_anchor_events: true };
     Parser::new_from_str_with_options(text, options).count()
 }

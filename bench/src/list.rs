@@ -1,9 +1,9 @@
-//! A run with a list of 100,000 records, against a plain `curl` of that list.
+//! A run with 100,000 stacks in Portainer, compared with `curl` of the list alone.
 
 use std::fs;
 
 use anyhow::Result;
-use rehearsal::{Call, Kind};
+use rehearsal::{Call, FaultKind};
 
 use super::{
     place::Place,
@@ -11,24 +11,24 @@ use super::{
 };
 
 const STACK: &str = "books-db";
-const RECORDS: usize = 100_000;
+const STACKS: usize = 100_000;
 const ROUNDS: usize = 15;
 const TEXT: &str = "services:\n  a:\n    image: busybox:1.36\n";
 
 pub fn measure() -> Result<()> {
     let place = Place::new()?;
-    let list = many_records(&place)?;
+    let list = many_stacks(&place)?;
     println!(
-        "the list of {RECORDS} records ({} MB), {ROUNDS} rounds in turn:",
+        "a run with {STACKS} Portainer stacks ({} MB), {ROUNDS} rounds in alternation:",
         list.len() / 1_000_000
     );
     place.reset(STACK);
     time(&mut place.stacklift(&[STACK])?)?;
-    // Written once, so that the time is not that of writing it.
+    // Serialized once, so that serialization is not measured.
     place
         .rehearsal
         .faults()
-        .set(Call::List, Kind::Body(200, list));
+        .set(Call::List, FaultKind::Body(200, list));
 
     let mut stacklift = place.stacklift(&[STACK])?;
     let mut curl = place.curl();
@@ -39,10 +39,7 @@ pub fn measure() -> Result<()> {
         of_stacklift.add(time(&mut stacklift)?);
         of_curl.add(time(&mut curl)?);
     }
-    println!(
-        "  stacklift, the whole run: median {:.1?}",
-        of_stacklift.median()
-    );
+    println!("  stacklift: median {:.1?}", of_stacklift.median());
     println!("  curl, the list alone: median {:.1?}", of_curl.median());
     verdict(
         "stacklift / curl",
@@ -51,21 +48,21 @@ pub fn measure() -> Result<()> {
     );
     place.reset(STACK);
     verdict(
-        "peak memory of stacklift, MB",
+        "peak memory of stacklift in MB",
         megabytes(peak(&stacklift)?),
         12.0,
     );
     Ok(())
 }
 
-/// The list as the rehearsal writes it.
-fn many_records(place: &Place) -> Result<Vec<u8>> {
+/// The response of the rehearsal to a list.
+fn many_stacks(place: &Place) -> Result<Vec<u8>> {
     let added: Vec<u64> = place.rehearsal.world(|world| {
-        (0..RECORDS)
+        (0..STACKS)
             .map(|number| world.add_record(&format!("stack-{number}"), 1, TEXT))
             .collect()
     });
-    let list = place.file("list.json", b"")?;
+    let list = place.path("list.json");
     let mut curl = place.command("curl");
     curl.args(["-sSkf", "-o"]).arg(&list).arg("-H");
     curl.arg(format!("X-API-Key: {}", super::place::KEY));

@@ -1,6 +1,7 @@
-//! Measures `stacklift` against what does the same, in turn in one run, and prints medians and ratios.
+//! Compares `stacklift` with other ways to do the same, in alternation within one run. Prints medians and ratios.
 //!
-//! usage: `scripts/bench [PART…]`, parts being `run`, `list`, `removal`, `rewrite`, `faithful`; all where none is named.
+//! usage: `scripts/bench [PART…]`. The parts are `run`, `list`, `removal`, `rewrite` and `faithful`; the default is
+//! all.
 
 mod faithful;
 mod list;
@@ -12,15 +13,14 @@ mod timing;
 
 use anyhow::{Result, bail};
 
-/// A part's name, and what measures it.
+/// The name of a part, and the function that measures it.
 type Part = (&'static str, fn() -> Result<()>);
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        // Processes of their own, started from below.
-        ["--remove", socket, project] => return removal::remove(socket, project),
+        // Child processes of the parts.
         ["--rewrite-once"] => return rewrite::once(),
         ["--faithful-once", bytes] => return faithful::once(bytes),
         _ => {}
@@ -36,7 +36,10 @@ fn main() -> Result<()> {
         .iter()
         .find(|name| !parts.iter().any(|(part, _)| part == *name))
     {
-        bail!("there is no part {unknown}");
+        bail!(
+            "unknown part {unknown}; expected one of {}",
+            parts.map(|(part, _)| part).join(", ")
+        );
     }
     for (name, measure) in parts {
         if arguments.is_empty() || arguments.contains(&name) {

@@ -1,4 +1,4 @@
-//! A served rehearsal with the example stacks, and commands that are pointed at it.
+//! A rehearsal with the example stacks, and commands that use it.
 
 use std::{
     env, fs,
@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use rehearsal::{Options, Rehearsal, World, seed};
 use tempfile::TempDir;
 
@@ -19,11 +19,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// What `stacklift rehearse --serve` serves.
+    /// Starts the same rehearsal as `stacklift rehearse --serve`.
     pub fn new() -> Result<Self> {
         let root = tempfile::tempdir()?;
         seed::write(root.path())?;
-        let world = World::with_examples(KEY, text(root.path())?).map_err(|why| anyhow!(why))?;
+        let world =
+            World::with_examples(KEY, text(root.path())?).map_err(|error| anyhow!(error))?;
         Ok(Self {
             rehearsal: Rehearsal::start(world, &Options::default())?,
             root,
@@ -33,13 +34,14 @@ impl Place {
 
     /// The measured program.
     pub fn stacklift(&self, arguments: &[&str]) -> Result<Command> {
-        let program = env::var_os("STACKLIFT_BENCH_PROGRAM").context("run scripts/bench")?;
+        let program = env::var_os("STACKLIFT_BENCH_PROGRAM")
+            .context("STACKLIFT_BENCH_PROGRAM is not set: run scripts/bench")?;
         let mut command = self.command(program);
         command.args(arguments);
         Ok(command)
     }
 
-    /// Any program, with the environment that `rehearse --serve` asks for.
+    /// A program with the environment that `rehearse --serve` prints.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         let url = self.rehearsal.base_url();
@@ -59,7 +61,7 @@ impl Place {
         command
     }
 
-    /// One `curl` process with the key, for the arguments of its calls.
+    /// `curl` with the API key. Takes the arguments of the request.
     pub fn curl(&self) -> Command {
         let mut command = self.command("curl");
         command.args(["-sSkf", "-o", "/dev/null", "-H"]);
@@ -67,14 +69,33 @@ impl Place {
         command
     }
 
-    /// Takes the record and the containers of a stack away.
+    /// One `curl` process that sends the two requests of a run: the list of stacks and the create.
+    pub fn two_requests(&self, stack: &str) -> Result<Command> {
+        let rendered = self.stacklift(&["render", "--reveal", stack])?.output()?;
+        ensure!(rendered.status.success(), "render failed: {rendered:?}");
+        let payload = self.home.path().join(format!("{stack}.json"));
+        fs::write(&payload, &rendered.stdout)?;
+        let url = self.rehearsal.base_url();
+        let mut command = self.curl();
+        command.arg(format!("{url}/api/stacks"));
+        command.args(["--next", "-sSkf", "-o", "/dev/null", "-H"]);
+        command.arg(format!("X-API-Key: {KEY}"));
+        command.args(["-H", "Content-Type: application/json", "--data-binary"]);
+        command.arg(format!("@{}", payload.display()));
+        command.arg(format!(
+            "{url}/api/stacks/create/standalone/string?endpointId=1"
+        ));
+        Ok(command)
+    }
+
+    /// Removes the Portainer stack and the containers of a stack.
     pub fn reset(&self, stack: &str) {
         self.rehearsal.world(|world| {
             let here = world.records.values().filter(|record| record.name == stack);
             let ids: Vec<_> = here.map(|record| record.id).collect();
             for id in ids {
-                world.settle(id);
-                // Gone is gone.
+                world.finish_deployment(id);
+                // Fails if the stack does not exist any more.
                 let _ = world.delete(id, 1);
             }
             world.down(stack);
@@ -82,14 +103,12 @@ impl Place {
         self.rehearsal.forget_requests();
     }
 
-    /// A file in the home.
-    pub fn file(&self, name: &str, bytes: &[u8]) -> Result<PathBuf> {
-        let path = self.home.path().join(name);
-        fs::write(&path, bytes)?;
-        Ok(path)
+    /// The path of a file in a temporary directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
     }
 }
 
 pub fn text(path: &Path) -> Result<&str> {
-    path.to_str().context("a path that is not UTF-8")
+    path.to_str().context("the path is not UTF-8")
 }

@@ -1,128 +1,78 @@
-//! Removing thirty containers, against `docker rm -f` of as many.
+//! A whole run that removes 30 containers, compared with `docker rm -f` of as many and `curl` for the two requests to
+//! Portainer.
+//!
+//! The run does more than its reference: it inspects the containers, looks for losses and writes a snapshot.
 
-use std::{env, fmt::Write as _, process::Command};
+use std::fmt::Write as _;
 
-use anyhow::{Context, Result, ensure};
-use stacklift::{
-    engine::{Choice, Engine, Options, Surroundings},
-    trace::Trace,
-};
+use anyhow::{Result, anyhow, ensure};
 
 use super::{
     place::{Place, text},
-    timing::{Times, ratio, time, verdict},
+    timing::{Times, ratio, time},
 };
 
+const STACK: &str = "thirty";
 const COUNT: usize = 30;
-const PROJECT: &str = "stacklift-bench";
-const LABEL: &str = "com.docker.compose.project=stacklift-bench";
-
-/// What the program does to remove a project: lists it and removes what it finds.
-pub fn remove(socket: &str, project: &str) -> Result<()> {
-    let surroundings = Surroundings {
-        docker_host: Some(socket.to_owned()),
-        ..Surroundings::default()
-    };
-    let engine = Engine::open(Options::new(
-        "docker",
-        Choice::Api,
-        surroundings,
-        Trace::off(),
-    ));
-    let containers = engine.list(project)?;
-    ensure!(containers.len() == COUNT, "{} containers", containers.len());
-    engine.remove(&containers)
-}
+const ROUNDS: usize = 40;
 
 pub fn measure() -> Result<()> {
-    match env::var("STACKLIFT_BENCH_ENGINE") {
-        Ok(host) if !host.is_empty() => on_a_real_engine(&host)?,
-        _ => println!(
-            "removing {COUNT} containers: no real engine answers, so only the served one is measured"
-        ),
-    }
-    on_the_served_engine()
-}
-
-fn on_the_served_engine() -> Result<()> {
+    println!("a run that removes {COUNT} running containers, {ROUNDS} rounds in alternation:");
     let place = Place::new()?;
-    let mut compose = "services:\n".to_owned();
-    for number in 0..COUNT {
-        writeln!(compose, "  s{number}:\n    image: busybox:1.36")?;
-    }
-    let folder = place.root.path().join(PROJECT);
+    let folder = place.root.path().join(STACK);
     let folder = text(&folder)?;
+    std::fs::create_dir(folder)?;
+    let compose = compose()?;
+    std::fs::write(format!("{folder}/docker-compose.yml"), &compose)?;
     place
         .rehearsal
         .world(|world| world.add_stack(folder, [("docker-compose.yml", compose.as_str())]));
     let start = || {
-        place.rehearsal.forget_requests();
+        place.reset(STACK);
         let started = place
             .rehearsal
-            .world(|world| world.start_by_hand(PROJECT, folder));
-        started.map_err(|why| anyhow::anyhow!(why))
+            .world(|world| world.start_by_hand(STACK, folder));
+        started.map_err(|error| anyhow!(error))
     };
-    let host = format!("unix://{}", place.rehearsal.socket().display());
-    compare("the served engine", &host, 60, start)
-}
+    // Creates the backup.
+    start()?;
+    time(&mut place.stacklift(&[STACK])?)?;
 
-fn on_a_real_engine(host: &str) -> Result<()> {
-    let image = env::var("STACKLIFT_BENCH_IMAGE").context("STACKLIFT_BENCH_IMAGE is not set")?;
-    let start = || {
-        for _ in 0..COUNT {
-            let mut run = Command::new("docker");
-            run.env("DOCKER_HOST", host);
-            run.args([
-                "run", "-d", "--init", "--label", LABEL, &image, "sleep", "1000",
-            ]);
-            time(&mut run)?;
-        }
-        Ok(())
-    };
-    compare("a real engine", host, 5, start)
-}
-
-fn compare(engine: &str, host: &str, rounds: usize, start: impl Fn() -> Result<()>) -> Result<()> {
-    println!("removing {COUNT} running containers of {engine}, {rounds} rounds in turn:");
-    let mut ours = Command::new(env::current_exe()?);
-    ours.args(["--remove", host, PROJECT]);
-    let (mut of_ours, mut of_docker) = (Times::default(), Times::default());
-    for round in 0..rounds * 2 {
+    let mut stacklift = place.stacklift(&[STACK])?;
+    let mut curl = place.two_requests(STACK)?;
+    let (mut of_stacklift, mut of_docker) = (Times::default(), Times::default());
+    for round in 0..ROUNDS * 2 {
         start()?;
         if (round / 2 + round) % 2 == 0 {
-            of_ours.add(time(&mut ours)?);
+            of_stacklift.add(time(&mut stacklift)?);
         } else {
-            let mut docker = Command::new("docker");
-            docker
-                .env("DOCKER_HOST", host)
-                .args(["rm", "-f"])
-                .args(ids(host)?);
-            of_docker.add(time(&mut docker)?);
+            let ids = place.rehearsal.world(|world| {
+                let containers = world.project(STACK).into_iter();
+                containers.map(|one| one.id.clone()).collect::<Vec<_>>()
+            });
+            ensure!(ids.len() == COUNT, "{} containers are running", ids.len());
+            let mut docker = place.command("docker");
+            docker.args(["rm", "-f"]).args(ids);
+            of_docker.add(time(&mut docker)? + time(&mut curl)?);
         }
     }
+    println!("  stacklift: median {:.2?}", of_stacklift.median());
     println!(
-        "  a process that lists and removes as stacklift does: median {:.2?}",
-        of_ours.median()
+        "  docker rm -f, then curl: median {:.2?}",
+        of_docker.median()
     );
-    println!("  docker rm -f: median {:.2?}", of_docker.median());
-    verdict(
-        "stacklift / docker rm -f",
-        ratio(of_ours.median(), of_docker.median()),
-        0.5,
+    println!(
+        "  stacklift / docker rm -f and curl: {:.2}",
+        ratio(of_stacklift.median(), of_docker.median())
     );
+    place.reset(STACK);
     Ok(())
 }
 
-fn ids(host: &str) -> Result<Vec<String>> {
-    let listed = Command::new("docker")
-        .env("DOCKER_HOST", host)
-        .args(["ps", "-aq", "--no-trunc", "--filter"])
-        .arg(format!("label={LABEL}"))
-        .output()?;
-    let ids: Vec<_> = String::from_utf8(listed.stdout)?
-        .lines()
-        .map(str::to_owned)
-        .collect();
-    ensure!(ids.len() == COUNT, "{} containers", ids.len());
-    Ok(ids)
+fn compose() -> Result<String> {
+    let mut compose = "services:\n".to_owned();
+    for number in 0..COUNT {
+        writeln!(compose, "  s{number}:\n    image: busybox:1.36")?;
+    }
+    Ok(compose)
 }

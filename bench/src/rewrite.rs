@@ -1,10 +1,14 @@
-//! The literal rewrite of 10 MB, and its check against a plain parse of both texts.
+//! The literal rewrite of 10 MB, and its checks compared with parsing.
 
 use std::{env, fmt::Write as _, hint::black_box, process::Command, time::Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use composefile::document::Document;
-use stacklift::rewrite::{damage::{self, Verdict}, literal, loss::{self, Context, EnvFiles}};
+use stacklift::rewrite::{
+    damage::{self, Verdict},
+    literal,
+    loss::{self, Context, EnvFiles},
+};
 
 use super::timing::{Times, ratio, verdict};
 
@@ -12,7 +16,7 @@ const DIR: &str = "/opt/stacks/web";
 const BYTES: usize = 10_000_000;
 const ROUNDS: usize = 15;
 
-/// Prints how many nanoseconds the first rewrite of a process takes.
+/// Prints the nanoseconds of the first rewrite in a process.
 pub fn once() -> Result<()> {
     let text = large()?;
     let started = Instant::now();
@@ -50,7 +54,7 @@ pub fn measure() -> Result<()> {
     };
     println!("  GB/s: {:.2} (at least 1: {reached})", speed(&rewrites));
     println!(
-        "  GB/s, the first of a process, which gets its memory from the system: {:.2}",
+        "  GB/s of the first rewrite in a process, which requests memory from the system: {:.2}",
         speed(&first)
     );
 
@@ -66,23 +70,20 @@ pub fn measure() -> Result<()> {
         checks.add(started.elapsed());
         ensure!(verdict == Verdict::Faithful, "{verdict:?}");
     }
+    println!("  parsing both texts: median {:.0?}", parses.median());
     println!(
-        "  a plain parse of both texts: median {:.0?}",
-        parses.median()
-    );
-    println!(
-        "  the check (B02), which parses both: median {:.0?}",
+        "  the check for damage (B02), which parses both: median {:.0?}",
         checks.median()
     );
     verdict(
-        "check / plain parse",
+        "check / parsing",
         ratio(checks.median(), parses.median()),
         3.0,
     );
     losses(&text)
 }
 
-/// What is lost (B01), of the text and of half of it.
+/// The search for losses (B01) in the text and in its first half.
 fn losses(text: &str) -> Result<()> {
     let env = "TZ=UTC\nPASSWORD=x\n";
     let context = Context {
@@ -108,7 +109,7 @@ fn losses(text: &str) -> Result<()> {
             times.add(started.elapsed());
         }
         println!(
-            "  the losses (B01) of {} MB: median {:.0?}, {:.2} times a plain parse",
+            "  the losses (B01) of {} MB: median {:.0?}, {:.2} times parsing",
             text.len() / 1_000_000,
             times.median(),
             ratio(times.median(), parses.median())
@@ -116,14 +117,14 @@ fn losses(text: &str) -> Result<()> {
         medians.push(times.median());
     }
     verdict(
-        "losses of the text / of half of it",
+        "losses of the text / losses of its first half",
         ratio(medians[1], medians[0]),
         2.5,
     );
     Ok(())
 }
 
-/// A compose file like any other, but large.
+/// A large Compose file with ordinary services.
 fn large() -> Result<String> {
     let mut text = "# ./ at the top\nservices:\n".to_owned();
     let mut number = 0;
@@ -132,7 +133,7 @@ fn large() -> Result<String> {
         writeln!(
             text,
             "  web{number}:
-    image: nginx:1.27-alpine # a comment, as people write them
+    image: nginx:1.27-alpine # a comment
     restart: unless-stopped
     env_file: .env
     environment:

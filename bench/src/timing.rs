@@ -1,4 +1,4 @@
-//! Times and peaks of processes.
+//! Run times and peak memory.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-/// Times of one thing that is measured.
+/// The times of repeated measurements.
 #[derive(Default)]
 pub struct Times(Vec<Duration>);
 
@@ -20,7 +20,7 @@ impl Times {
         self.0.push(time);
     }
 
-    /// Adds what one call takes; what it returns is gone before the next.
+    /// Measures one call. Dropping its result is not measured.
     pub fn time<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<()> {
         let started = Instant::now();
         let result = work();
@@ -36,7 +36,7 @@ impl Times {
     }
 }
 
-/// Runs a command to its end, which must be a good one.
+/// Runs a command, which must succeed.
 pub fn time(command: &mut Command) -> Result<Duration> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let started = Instant::now();
@@ -50,36 +50,39 @@ pub fn time(command: &mut Command) -> Result<Duration> {
     Ok(elapsed)
 }
 
-/// The most memory that a run of a command takes, in KiB.
+/// The peak memory of a command in KiB.
 pub fn peak(command: &Command) -> Result<u64> {
     if Path::new("/usr/bin/time").exists() {
         peak_by_time(command)
     } else {
-        peak_by_looking(command)
+        peak_by_polling(command)
     }
 }
 
 fn peak_by_time(command: &Command) -> Result<u64> {
-    let said = tempfile::NamedTempFile::new()?;
+    let output = tempfile::NamedTempFile::new()?;
     let mut timed = Command::new("/usr/bin/time");
-    timed.args(["-f", "%M", "-o"]).arg(said.path());
+    timed.args(["-f", "%M", "-o"]).arg(output.path());
     timed.arg(command.get_program()).args(command.get_args());
     copy_environment(command, &mut timed);
     time(&mut timed)?;
-    let said = fs::read_to_string(said.path())?;
-    said.trim().parse().context("time says no number")
+    let output = fs::read_to_string(output.path())?;
+    output
+        .trim()
+        .parse()
+        .context("unexpected output of /usr/bin/time: expected a number")
 }
 
-/// Looks at the high-water mark as often as it can; the very end may be missed.
-fn peak_by_looking(command: &Command) -> Result<u64> {
-    let mut looked_at = Command::new(command.get_program());
-    looked_at.args(command.get_args());
-    copy_environment(command, &mut looked_at);
-    looked_at
+/// Polls the high-water mark of the process. May miss its very end.
+fn peak_by_polling(command: &Command) -> Result<u64> {
+    let mut polled = Command::new(command.get_program());
+    polled.args(command.get_args());
+    copy_environment(command, &mut polled);
+    polled
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let mut child = looked_at.spawn()?;
+    let mut child = polled.spawn()?;
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     while child.try_wait()?.is_none() {
@@ -101,10 +104,10 @@ fn copy_environment(from: &Command, to: &mut Command) {
     }
 }
 
-/// `0.42 (at most 0.6)`, and whether that is reached.
-pub fn verdict(what: &str, ratio: f64, most: f64) {
-    let reached = if ratio <= most { "reached" } else { "MISSED" };
-    println!("  {what}: {ratio:.2} (at most {most}: {reached})");
+/// Prints a ratio, its limit and whether it is within the limit.
+pub fn verdict(what: &str, ratio: f64, limit: f64) {
+    let result = if ratio <= limit { "reached" } else { "MISSED" };
+    println!("  {what}: {ratio:.2} (at most {limit}: {result})");
 }
 
 pub fn ratio(of: Duration, to: Duration) -> f64 {

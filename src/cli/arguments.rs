@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use rehearsal::{Call, Era, Kind, Rule};
+use rehearsal::{Call, Era, FaultKind, Rule};
 
 use super::options::{self, Setting};
 use crate::{
@@ -314,7 +314,7 @@ fn describe(flag: Arg, reads_variables: bool) -> Arg {
 
 fn fault_help() -> String {
     let calls = Call::NAMES.map(|(_, name)| name).join(", ");
-    let kinds = Kind::NAMES.map(|(_, name)| name).join(", ");
+    let kinds = FaultKind::NAMES.map(|(_, name)| name).join(", ");
     format!(
         "Simulate failures of an API call; can be repeated\n\n\
          `create=close-after` fails every create, and `list=503*1` only the first list.\n\n\

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rehearsal::{Call, Kind};
+use rehearsal::{Call, FaultKind};
 
 use super::{
     bench::{RECORD, Stack},
@@ -212,7 +212,7 @@ fn an_unchanged_stack_stays_unchanged() {
     stack
         .rehearsal
         .faults()
-        .once(Call::Delete, Kind::CloseBefore);
+        .once(Call::Delete, FaultKind::CloseBefore);
     stack.run(&[name]).code(1).says(&["stacklift restore"]);
     stack.restore().says(&["3 containers match the snapshot"]);
     assert_eq!(ids(&before), ids(&stack.containers()));

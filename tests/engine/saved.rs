@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rehearsal::{Call, Kind};
+use rehearsal::{Call, FaultKind};
 use serde_json::Value;
 
 use super::{
@@ -146,7 +146,7 @@ fn the_command_adapter_takes_the_same_snapshot_and_cannot_restore() {
         stack
             .rehearsal
             .faults()
-            .once(Call::Delete, Kind::CloseBefore);
+            .once(Call::Delete, FaultKind::CloseBefore);
         stack.run(&[name, "--engine", adapter]).code(1);
     }
     assert_eq!(ids(&before), ids(&stack.containers()));

@@ -140,7 +140,7 @@ impl Bench {
         requests
     }
 
-    /// Every request, as `manager GET /api/stacks`, in order; container ids left out.
+    /// Every request, as `Portainer GET /api/stacks`, in order; container ids left out.
     pub fn journal(&self) -> Vec<String> {
         let short = |path: &str| match path.split_once("/containers/") {
             Some((_, rest)) if !rest.starts_with("json") => "/containers/<id>".to_owned(),
@@ -151,7 +151,7 @@ impl Bench {
             .requests()
             .iter()
             .map(|request| match request.peer {
-                Peer::Manager => format!("manager {} {}", request.method, request.path),
+                Peer::Portainer => format!("Portainer {} {}", request.method, request.path),
                 Peer::Engine => format!("engine {} {}", request.method, short(&request.path)),
             })
             .collect()

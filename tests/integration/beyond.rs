@@ -1,6 +1,6 @@
 //! B01–B05: what the contract adds to the seed without breaking it.
 
-use rehearsal::{Call, Era, Kind};
+use rehearsal::{Call, Era, FaultKind};
 use serde_json::json;
 
 use crate::bench::{Bench, PLAIN, Run};
@@ -71,7 +71,7 @@ fn b01_what_the_record_carries() {
             Some(json!({"URL": "https://git.example/stacks.git", "ReferenceName": "main"}));
         record.auto_update = Some(json!({"Interval": "5m", "Webhook": "0d0b5d5e"}));
         record.control.teams = vec![3];
-        record.env = Some(vec![rehearsal::world::Variable {
+        record.env = Some(vec![rehearsal::Variable {
             name: "ONLY_THERE".to_owned(),
             value: "record-secret".to_owned(),
         }]);
@@ -111,7 +111,7 @@ fn b01_is_said_before_the_first_destructive_act() {
     bench
         .rehearsal
         .faults()
-        .set(Call::Delete, Kind::CloseBefore);
+        .set(Call::Delete, FaultKind::CloseBefore);
     bench.run(&["web"]).code(1).says(&[LOSSES, "/cache"]);
 }
 
@@ -207,9 +207,9 @@ fn b03_is_asked_only_when_there_is_something_to_remove() {
 fn b03_not_knowable_goes_on() {
     for call in [Call::Info, Call::EngineInfo] {
         for kind in [
-            Kind::Status(403, "{}".to_owned()),
-            Kind::Garbage,
-            Kind::CloseBefore,
+            FaultKind::Status(403, "{}".to_owned()),
+            FaultKind::Garbage,
+            FaultKind::CloseBefore,
         ] {
             let bench = Bench::new();
             bench.started("web", PLAIN, None);
@@ -252,9 +252,9 @@ fn b04_so_is_one_that_publishes_the_managers_port() {
 fn b05_a_create_is_sent_once() {
     for era in [Era::Sync, Era::Async] {
         for (kind, there) in [
-            (Kind::CloseBefore, false),
-            (Kind::CloseAfter, true),
-            (Kind::CutOff, true),
+            (FaultKind::CloseBefore, false),
+            (FaultKind::CloseAfter, true),
+            (FaultKind::CutOff, true),
         ] {
             let bench = Bench::of(era);
             bench.started("web", PLAIN, None);
@@ -274,7 +274,10 @@ fn b05_a_create_is_sent_once() {
 fn b05_an_answer_that_does_not_come_is_not_asked_for_twice() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    bench.rehearsal.faults().once(Call::Create, Kind::HangAfter);
+    bench
+        .rehearsal
+        .faults()
+        .once(Call::Create, FaultKind::HangAfter);
     let mut command = bench.command(&["web", "--timeout", "1s"]);
     Run::of(&mut command)
         .code(1)

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use rehearsal::{Call, Era, Kind, Rule};
+use rehearsal::{Call, Era, FaultKind, Rule};
 use serde_json::json;
 
 use crate::bench::{Bench, KEY, PLAIN, Run};
 
-const LIST: &str = "manager GET /api/stacks";
-const CREATE: &str = "manager POST /api/stacks/create/standalone/string?endpointId=1";
+const LIST: &str = "Portainer GET /api/stacks";
+const CREATE: &str = "Portainer POST /api/stacks/create/standalone/string?endpointId=1";
 const REMOVE: &str = "engine DELETE /containers/<id>";
 
 #[test]
@@ -40,7 +40,7 @@ fn c50_no_content_and_null_are_empty_lists() {
     for (status, body) in [(204, ""), (200, "null"), (200, " [] ")] {
         let bench = Bench::new();
         bench.stack("web", PLAIN, None);
-        let kind = Kind::Body(status, body.as_bytes().to_vec());
+        let kind = FaultKind::Body(status, body.as_bytes().to_vec());
         bench.rehearsal.faults().set(Call::List, kind);
         bench.run(&["web"]).code(0);
     }
@@ -61,7 +61,7 @@ fn c50_a_list_that_is_none_stops_the_run() {
         let bench = Bench::new();
         bench.started("web", PLAIN, None);
         let before = bench.containers("web");
-        let kind = Kind::Body(status, body.as_bytes().to_vec());
+        let kind = FaultKind::Body(status, body.as_bytes().to_vec());
         bench.rehearsal.faults().set(Call::List, kind);
         bench
             .run(&["web"])
@@ -84,7 +84,7 @@ fn c50_entries_that_lack_fields_are_no_match() {
         {"Id": 5, "Name": 1, "EndpointId": 1},
         {"Id": 6, "Name": "web", "EndpointId": 9}
     ]);
-    let kind = Kind::Body(200, list.to_string().into_bytes());
+    let kind = FaultKind::Body(200, list.to_string().into_bytes());
     bench.rehearsal.faults().set(Call::List, kind);
     bench.run(&["web"]).code(0);
     assert!(bench.calls(Call::Delete).is_empty());
@@ -111,10 +111,10 @@ fn c51_the_record_is_deleted_with_its_own_endpoint() {
 #[test]
 fn c51_the_body_of_the_delete_is_discarded() {
     for kind in [
-        Kind::Garbage,
-        Kind::Empty,
-        Kind::Body(200, b"{\"Id\": \"<html>".to_vec()),
-        Kind::CutOff,
+        FaultKind::Garbage,
+        FaultKind::Empty,
+        FaultKind::Body(200, b"{\"Id\": \"<html>".to_vec()),
+        FaultKind::CutOff,
     ] {
         let bench = Bench::new();
         bench.record("web", 1);
@@ -130,7 +130,7 @@ fn c51_not_found_and_gone_goes_on() {
     let id = bench.record("web", 1);
     bench.started("web", PLAIN, None);
     // The work is done, and 404 is answered: somebody else was faster.
-    let kind = Kind::Body(404, b"{\"message\":\"gone\",\"details\":\"gone\"}".to_vec());
+    let kind = FaultKind::Body(404, b"{\"message\":\"gone\",\"details\":\"gone\"}".to_vec());
     bench.rehearsal.faults().once(Call::Delete, kind);
     bench.run(&["web"]).code(0);
     assert_eq!(bench.calls(Call::List).len(), 2, "listed again");
@@ -147,7 +147,7 @@ fn c51_not_found_and_still_there_stops() {
     let id = bench.record("web", 1);
     bench.started("web", PLAIN, None);
     let before = bench.containers("web");
-    let kind = Kind::Status(404, "{\"message\":\"no such endpoint\"}".to_owned());
+    let kind = FaultKind::Status(404, "{\"message\":\"no such endpoint\"}".to_owned());
     bench.rehearsal.faults().set(Call::Delete, kind);
     bench.run(&["web"]).code(1).says(&[
         "still lists it",
@@ -167,7 +167,7 @@ fn c51_a_record_that_deploys_is_waited_for() {
         let record = world.records.values_mut().next().expect("a record");
         let (id, text) = (record.id, record.text.clone());
         // Somebody updates the stack in Portainer.
-        let update = rehearsal::world::Update { text, env: None };
+        let update = rehearsal::Update { text, env: None };
         world
             .update(id, Some(1), update, "admin")
             .expect("an update that begins");
@@ -193,7 +193,7 @@ fn c51_any_other_status_stops_before_a_container_is_touched() {
         bench.record("web", 1);
         bench.started("web", PLAIN, None);
         let before = bench.containers("web");
-        let kind = Kind::Status(status, "{\"message\":\"no\"}".to_owned());
+        let kind = FaultKind::Status(status, "{\"message\":\"no\"}".to_owned());
         bench.rehearsal.faults().set(Call::Delete, kind);
         bench
             .run(&["web"])
@@ -256,9 +256,9 @@ fn c52_nothing_to_remove() {
 #[test]
 fn c52_a_failing_listing_is_tolerated_and_said() {
     for kind in [
-        Kind::Status(500, "{\"message\":\"no\"}".into()),
-        Kind::CloseBefore,
-        Kind::Garbage,
+        FaultKind::Status(500, "{\"message\":\"no\"}".into()),
+        FaultKind::CloseBefore,
+        FaultKind::Garbage,
     ] {
         let bench = Bench::new();
         bench.started("web", PLAIN, None);
@@ -275,7 +275,7 @@ fn c52_a_failing_listing_is_tolerated_and_said() {
 fn c52_a_failing_removal_stops_the_run() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
-    let kind = Kind::Status(500, "{\"message\":\"device is busy\"}".to_owned());
+    let kind = FaultKind::Status(500, "{\"message\":\"device is busy\"}".to_owned());
     bench.rehearsal.faults().set(Call::EngineRemove, kind);
     bench.run(&["web"]).code(1).says(&[
         "failed to remove the containers",
@@ -290,7 +290,7 @@ fn c52_a_failing_removal_stops_the_run() {
 fn c52_a_container_that_is_gone_already_is_no_failure() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
-    let kind = Kind::Body(404, b"{\"message\":\"No such container\"}".to_vec());
+    let kind = FaultKind::Body(404, b"{\"message\":\"No such container\"}".to_vec());
     bench.rehearsal.faults().set(Call::EngineRemove, kind);
     bench.run(&["web"]).code(0);
 }
@@ -398,7 +398,7 @@ fn c54_what_is_an_id() {
     ] {
         let bench = Bench::new();
         bench.stack("web", PLAIN, None);
-        let kind = Kind::Body(200, body.as_bytes().to_vec());
+        let kind = FaultKind::Body(200, body.as_bytes().to_vec());
         bench.rehearsal.faults().set(Call::Create, kind);
         bench.run(&["web"]).code(0).says(&[&format!("Id {id}")]);
     }
@@ -413,7 +413,7 @@ fn c54_what_is_an_id() {
     ] {
         let bench = Bench::new();
         bench.stack("web", PLAIN, None);
-        let kind = Kind::Body(200, body.as_bytes().to_vec());
+        let kind = FaultKind::Body(200, body.as_bytes().to_vec());
         bench.rehearsal.faults().set(Call::Create, kind);
         bench
             .run(&["web"])
@@ -457,7 +457,7 @@ fn c54_a_deployment_that_ends_in_error_is_a_failure() {
 fn c54_a_table_that_cannot_be_had_does_not_undo_the_success() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    let rule = Rule::new(Call::EngineList, Kind::Status(500, "{}".to_owned())).after(1);
+    let rule = Rule::new(Call::EngineList, FaultKind::Status(500, "{}".to_owned())).after(1);
     bench.rehearsal.faults().add(rule);
     bench.run(&["web"]).code(0).says(&["created", "warning: "]);
 }
@@ -489,7 +489,7 @@ fn c55_a_body_that_is_not_json_is_shown_as_it_came() {
     bench
         .rehearsal
         .faults()
-        .set(Call::Create, Kind::Body(502, body));
+        .set(Call::Create, FaultKind::Body(502, body));
     bench
         .run(&["web"])
         .code(1)
@@ -506,7 +506,7 @@ fn c55_values_of_eight_characters_or_more_are_masked() {
         Some("A=longsecret\nB=\"quoted secret\"\nC=short\nD='multi word'\n"),
     );
     let body = json!({"message": "longsecret and quoted secret and short", "longsecret": ["\"quoted secret\""], "details": "multi word"});
-    let kind = Kind::Body(500, body.to_string().into_bytes());
+    let kind = FaultKind::Body(500, body.to_string().into_bytes());
     bench.rehearsal.faults().set(Call::Create, kind);
     bench
         .run(&["web"])
@@ -528,15 +528,15 @@ fn c56_the_key_is_nowhere_but_in_the_header() {
         assert!(!request.path.contains(KEY));
     }
     let echo = json!({"message": format!("key {KEY} is odd")}).to_string();
-    bench
-        .rehearsal
-        .faults()
-        .set(Call::Create, Kind::Body(500, echo.clone().into_bytes()));
+    bench.rehearsal.faults().set(
+        Call::Create,
+        FaultKind::Body(500, echo.clone().into_bytes()),
+    );
     bench.run(&["web", "-v"]).code(1).says(&["key *** is odd"]);
     bench
         .rehearsal
         .faults()
-        .set(Call::List, Kind::Status(403, echo));
+        .set(Call::List, FaultKind::Status(403, echo));
     bench.run(&["web", "-v"]).code(1).says(&["key *** is odd"]);
     // Nor is it an argument.
     bench.run(&["web", "--api-key", "x"]).code(2);
@@ -572,9 +572,9 @@ fn c57_a_rerun_converges() {
     assert_eq!(state(), first);
     // After a create that failed, and after one whose answer was lost.
     for kind in [
-        Kind::Status(500, "{}".to_owned()),
-        Kind::CloseAfter,
-        Kind::CloseBefore,
+        FaultKind::Status(500, "{}".to_owned()),
+        FaultKind::CloseAfter,
+        FaultKind::CloseBefore,
     ] {
         bench.rehearsal.faults().once(Call::Create, kind);
         bench.run(&["web"]).code(1);
@@ -591,7 +591,7 @@ fn c58_a_failing_step_stops_the_run() {
             bench.record("web", 1);
         }
         bench.started("web", PLAIN, None);
-        bench.rehearsal.faults().set(call, Kind::CloseBefore);
+        bench.rehearsal.faults().set(call, FaultKind::CloseBefore);
         bench
             .run(&["web"])
             .code(1)

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::{Call, Kind};
+use rehearsal::{Call, FaultKind};
 
 use crate::bench::{Bench, PLAIN, Run};
 
@@ -158,7 +158,10 @@ fn the_second_of_two_runs_says_so() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
     // The first waits for an answer.
-    bench.rehearsal.faults().once(Call::Create, Kind::HangAfter);
+    bench
+        .rehearsal
+        .faults()
+        .once(Call::Create, FaultKind::HangAfter);
     let mut first = bench
         .command(&["web", "--timeout", "20s"])
         .stdout(Stdio::null())

@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use rehearsal::{Call, Kind};
+use rehearsal::{Call, FaultKind};
 
 use crate::bench::{Bench, MARKED, PLAIN, Run};
 
@@ -224,11 +224,11 @@ fn text_from_outside_cannot_control_the_terminal() {
     const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\r\u{2066}";
     let json = serde_json::json!({"message": EVIL, "details": EVIL}).to_string();
     let kinds = [
-        Kind::Status(500, json.clone()),
-        Kind::Status(500, EVIL.to_owned()),
-        Kind::Body(200, json.into_bytes()),
-        Kind::Body(200, EVIL.as_bytes().to_vec()),
-        Kind::Body(200, format!("<html>{EVIL}</html>").into_bytes()),
+        FaultKind::Status(500, json.clone()),
+        FaultKind::Status(500, EVIL.to_owned()),
+        FaultKind::Body(200, json.into_bytes()),
+        FaultKind::Body(200, EVIL.as_bytes().to_vec()),
+        FaultKind::Body(200, format!("<html>{EVIL}</html>").into_bytes()),
     ];
     let calls = [
         Call::List,

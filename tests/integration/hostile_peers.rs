@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use rehearsal::{Call, Kind};
+use rehearsal::{Call, FaultKind};
 use serde_json::json;
 
 use crate::bench::{Bench, PLAIN, Run};
@@ -96,11 +96,16 @@ fn lists_that_are_none() {
         bench
             .rehearsal
             .faults()
-            .set(Call::List, Kind::Body(status, body.to_vec()));
+            .set(Call::List, FaultKind::Body(status, body.to_vec()));
         let run = bench.run(&["web"]);
         stopped(&bench, run, &["stacks"]);
     }
-    for kind in [Kind::CutOff, Kind::Garbage, Kind::Empty, Kind::CloseAfter] {
+    for kind in [
+        FaultKind::CutOff,
+        FaultKind::Garbage,
+        FaultKind::Empty,
+        FaultKind::CloseAfter,
+    ] {
         let bench = started();
         bench.record("web", 1);
         bench.rehearsal.faults().set(Call::List, kind);
@@ -113,7 +118,7 @@ fn lists_that_are_none() {
 fn entries_that_are_nested_deeply_are_no_match() {
     let bench = started();
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
-    let kind = Kind::Body(200, deep.into_bytes());
+    let kind = FaultKind::Body(200, deep.into_bytes());
     bench.rehearsal.faults().once(Call::List, kind);
     bench.run(&["web"]).code(0);
 }
@@ -149,7 +154,7 @@ fn records_that_lack_fields_or_have_odd_ones() {
         bench
             .rehearsal
             .faults()
-            .set(Call::List, Kind::Body(200, list.into_bytes()));
+            .set(Call::List, FaultKind::Body(200, list.into_bytes()));
         let run = bench.run(&["web"]);
         drop(run.hides("\u{1b}").hides("panicked"));
         let sent: Vec<String> = bench
@@ -176,7 +181,7 @@ fn a_list_of_100_000_records() {
     bench
         .rehearsal
         .faults()
-        .once(Call::List, Kind::Body(200, list.into_bytes()));
+        .once(Call::List, FaultKind::Body(200, list.into_bytes()));
     drop(bench.run(&["web"]).says(&["record 100000"]));
     assert_eq!(
         bench.calls(Call::Delete)[0].path,

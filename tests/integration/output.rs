@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use rehearsal::{Call, Kind};
+use rehearsal::{Call, FaultKind};
 
 use crate::bench::{Bench, PLAIN, Run};
 
@@ -16,7 +16,7 @@ fn steps_on_standard_output_warnings_and_errors_on_standard_error() {
     bench
         .rehearsal
         .faults()
-        .once(Call::Create, Kind::Status(500, "{}".to_owned()));
+        .once(Call::Create, FaultKind::Status(500, "{}".to_owned()));
     let run = bench.run(&["web"]).code(1);
     for line in run.out.lines() {
         let verb = line.split_whitespace().next();
@@ -121,7 +121,7 @@ fn control_characters_from_outside_are_escaped() {
         container.image = "evil\x1b]0;title\x07".to_owned();
         container.name = "a\rb".to_owned();
     });
-    let kind = Kind::Status(500, "{\"message\":\"\\u001b[2Jgone\"}".to_owned());
+    let kind = FaultKind::Status(500, "{\"message\":\"\\u001b[2Jgone\"}".to_owned());
     bench.rehearsal.faults().set(Call::EngineRemove, kind);
     bench
         .run(&["web"])

@@ -1,6 +1,6 @@
 //! Proxies in front of Portainer, and API keys that do not see every stack: each response has its own hint.
 
-use rehearsal::{Call, Kind};
+use rehearsal::{Call, FaultKind};
 
 use crate::bench::{Bench, PLAIN, Run};
 
@@ -33,7 +33,7 @@ fn each_status_has_its_own_hint() {
             }
             let bench = Bench::new();
             bench.started("web", PLAIN, None);
-            let kind = Kind::Status(status, body.to_owned());
+            let kind = FaultKind::Status(status, body.to_owned());
             bench.rehearsal.faults().set(call, kind);
             let run = bench.run(&["web"]).code(1);
             let hints: Vec<&str> = run
@@ -53,7 +53,7 @@ fn each_status_has_its_own_hint() {
 fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
-    let kind = Kind::Body(504, PAGE.as_bytes().to_vec());
+    let kind = FaultKind::Body(504, PAGE.as_bytes().to_vec());
     bench.rehearsal.faults().once(Call::Create, kind);
     bench
         .run(&["web"])
@@ -63,7 +63,7 @@ fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
             "state: the stack exists as Portainer stack 1 and is deployed; it has 1 container on this host",
         ])
         .hides("is down");
-    let kind = Kind::Status(504, PAGE.to_owned());
+    let kind = FaultKind::Status(504, PAGE.to_owned());
     bench.rehearsal.faults().once(Call::Create, kind);
     bench
         .run(&["web"])
@@ -118,10 +118,10 @@ fn it_is_asked_only_where_something_is_at_stake_and_no_record_is_seen() {
 #[test]
 fn what_cannot_be_known_of_the_key_is_not_warned_of() {
     for kind in [
-        Kind::Status(404, REFUSED.to_owned()),
-        Kind::Garbage,
-        Kind::CloseBefore,
-        Kind::Body(200, b"{}".to_vec()),
+        FaultKind::Status(404, REFUSED.to_owned()),
+        FaultKind::Garbage,
+        FaultKind::CloseBefore,
+        FaultKind::Body(200, b"{}".to_vec()),
     ] {
         let bench = Bench::new();
         bench.started("web", PLAIN, None);

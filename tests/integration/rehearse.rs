@@ -28,7 +28,7 @@ fn each_example_rehearses_in_both_eras() {
                     "State before",
                     "State after",
                     "API requests",
-                    "manager POST /api/stacks/create/standalone/string?endpointId=1",
+                    "Portainer POST /api/stacks/create/standalone/string?endpointId=1",
                 ]);
         }
     }
@@ -56,7 +56,7 @@ fn faults_make_calls_fail() {
     .code(1)
     .says(&[
         "continuing without knowing the stack's containers",
-        "manager POST /api/stacks/create/standalone/string?endpointId=1 → no answer",
+        "Portainer POST /api/stacks/create/standalone/string?endpointId=1 → no response",
         "the stack exists as Portainer stack 2",
     ])
     // The snapshot is deleted with the rehearsal.
@@ -73,7 +73,7 @@ fn faults_make_calls_fail() {
         ("lists=503", "engine-remove"),
         ("list=503x", "close-before"),
         ("list=", "slow-drip"),
-        ("list=503*x", "number of times"),
+        ("list=503*x", "invalid count"),
         ("list", "CALL=KIND"),
     ] {
         Run::of(&mut bare(&["rehearse", "--fault", wrong]))

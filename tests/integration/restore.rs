@@ -8,10 +8,7 @@ use std::{
     process::Stdio,
 };
 
-use rehearsal::{
-    Call, Era, Kind,
-    world::{Status, Update, Variable},
-};
+use rehearsal::{Call, Era, FaultKind, Status, Update, Variable};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, PLAIN, Run};
@@ -173,10 +170,10 @@ fn a_failed_migration_names_the_way_back() {
     for (era, kind) in [
         (
             Era::Sync,
-            Kind::Status(500, "{\"message\":\"no\"}".to_owned()),
+            FaultKind::Status(500, "{\"message\":\"no\"}".to_owned()),
         ),
-        (Era::Sync, Kind::CloseAfter),
-        (Era::Async, Kind::CloseAfter),
+        (Era::Sync, FaultKind::CloseAfter),
+        (Era::Async, FaultKind::CloseAfter),
     ] {
         let bench = Bench::of(era);
         bench.started("web", RICH, Some(ENV));
@@ -198,7 +195,7 @@ fn no_way_back_is_named_where_nothing_was_touched() {
     let bench = Bench::new();
     bench.record("web", 1);
     bench.started("web", PLAIN, None);
-    let refusal = Kind::Status(403, "{}".to_owned());
+    let refusal = FaultKind::Status(403, "{}".to_owned());
     bench.rehearsal.faults().set(Call::Delete, refusal);
     bench.run(&["web"]).code(1).hides("stacklift restore");
 }
@@ -270,7 +267,10 @@ fn the_record_gets_its_text_and_variables_back() {
 fn a_record_that_deploys_is_waited_for() {
     let bench = Bench::of(Era::Async);
     bench.started("web", PLAIN, None);
-    bench.rehearsal.faults().once(Call::Get, Kind::CloseBefore);
+    bench
+        .rehearsal
+        .faults()
+        .once(Call::Get, FaultKind::CloseBefore);
     bench
         .run(&["web"])
         .code(1)
@@ -289,9 +289,9 @@ fn nothing_is_restored_while_the_manager_cannot_be_asked() {
     bench.run(&["web"]).code(0);
     let before = bench.containers("web");
     for kind in [
-        Kind::CloseBefore,
-        Kind::Status(502, String::new()),
-        Kind::Garbage,
+        FaultKind::CloseBefore,
+        FaultKind::Status(502, String::new()),
+        FaultKind::Garbage,
     ] {
         bench.rehearsal.faults().once(Call::List, kind);
         bench
@@ -434,7 +434,7 @@ fn what_cannot_be_read_is_unknown_and_said() {
     bench
         .rehearsal
         .faults()
-        .set(Call::File, Kind::Status(500, "{}".to_owned()));
+        .set(Call::File, FaultKind::Status(500, "{}".to_owned()));
     bench
         .run(&["web"])
         .code(0)

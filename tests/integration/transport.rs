@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use rehearsal::{Call, Kind};
+use rehearsal::{Call, FaultKind};
 
 use crate::bench::{Bench, PLAIN, Run};
 
@@ -77,7 +77,7 @@ fn no_redirect_is_followed() {
         bench
             .rehearsal
             .faults()
-            .once(Call::List, Kind::Status(status, String::new()));
+            .once(Call::List, FaultKind::Status(status, String::new()));
         bench.run(&["web"]).code(1).says(&[
             &format!("status {status}"),
             "redirect to /login",

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use rehearsal::{Call, Era, Kind, Rule};
+use rehearsal::{Call, Era, FaultKind, Rule};
 use serde_json::Value;
 
 use crate::{
@@ -28,7 +28,7 @@ struct Combination {
     era: Era,
     scene: Scene,
     call: Call,
-    kind: Kind,
+    kind: FaultKind,
     /// How many requests of the call go wrong.
     times: usize,
 }
@@ -43,8 +43,8 @@ impl Combination {
             times,
         } = self;
         let kind = match kind {
-            Kind::Status(status, _) => format!("{status}"),
-            Kind::Body(status, _) => format!("{status} after the work"),
+            FaultKind::Status(status, _) => format!("{status}"),
+            FaultKind::Body(status, _) => format!("{status} after the work"),
             kind => format!("{kind:?}"),
         };
         let times = if *times == 1 { " once" } else { "" };
@@ -57,7 +57,7 @@ impl Combination {
         let rule = Rule::new(self.call, self.kind.clone()).times(self.times);
         bench.rehearsal.faults().add(rule);
         let timeout = match self.kind {
-            Kind::Hang | Kind::HangAfter => "1s",
+            FaultKind::Hang | FaultKind::HangAfter => "1s",
             _ => "60s",
         };
         Run::of(&mut bench.command(&["web", "--timeout", timeout]))
@@ -72,7 +72,7 @@ impl Combination {
 
 fn combinations() -> Vec<Combination> {
     let mut all = Vec::new();
-    let mut add = |calls: &[(Call, &[Scene])], kinds: &[Kind], times: usize| {
+    let mut add = |calls: &[(Call, &[Scene])], kinds: &[FaultKind], times: usize| {
         for era in [Era::Sync, Era::Async] {
             for (call, scenes) in calls {
                 for &scene in *scenes {
@@ -146,23 +146,26 @@ const TELLING: [&str; 8] = [
     "500",
 ];
 
-fn every_kind() -> Vec<Kind> {
-    let page = |status| Kind::Status(status, PAGE.to_owned());
-    let mut kinds: Vec<Kind> = Kind::NAMES.iter().map(|(kind, _)| kind.clone()).collect();
+fn every_kind() -> Vec<FaultKind> {
+    let page = |status| FaultKind::Status(status, PAGE.to_owned());
+    let mut kinds: Vec<FaultKind> = FaultKind::NAMES
+        .iter()
+        .map(|(kind, _)| kind.clone())
+        .collect();
     let statuses = ["401", "403", "404", "409", "413", "429", "500", "502"];
     kinds.extend(statuses.map(refusal_or_break));
     kinds.extend([200, 302, 502, 503].map(page));
     // A gateway that timed out while Portainer continued.
-    kinds.push(Kind::Body(504, PAGE.as_bytes().to_vec()));
+    kinds.push(FaultKind::Body(504, PAGE.as_bytes().to_vec()));
     kinds
 }
 
 /// A kind by its name; a status has an error body of Portainer.
-fn refusal_or_break(name: &str) -> Kind {
+fn refusal_or_break(name: &str) -> FaultKind {
     match name.parse().expect("a kind") {
-        Kind::Status(status, _) => {
+        FaultKind::Status(status, _) => {
             let body = "{\"message\":\"no\",\"details\":\"the rehearsal refuses\"}";
-            Kind::Status(status, body.to_owned())
+            FaultKind::Status(status, body.to_owned())
         }
         kind => kind,
     }

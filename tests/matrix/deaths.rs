@@ -1,6 +1,6 @@
 //! Portainer or the engine dies in the middle of a run; containers that cannot be removed.
 
-use rehearsal::{Call, Era, Kind, Peer, Rule};
+use rehearsal::{Call, Era, FaultKind, Peer, Rule};
 use serde_json::json;
 
 use crate::{
@@ -26,9 +26,9 @@ fn the_manager_dies_before_during_and_after_a_deployment() {
     for era in ERAS {
         for scene in SCENES {
             for (kind, half) in [
-                (Kind::Die, false),
-                (Kind::DieAfter, true),
-                (Kind::DieAfter, false),
+                (FaultKind::Die, false),
+                (FaultKind::DieAfter, true),
+                (FaultKind::DieAfter, false),
             ] {
                 let bench = set(era, scene);
                 let before = world(&bench);
@@ -55,7 +55,7 @@ fn the_manager_dies_before_during_and_after_a_deployment() {
                     bench.rehearsal.world(|world| {
                         let ids: Vec<u64> = world.records.keys().copied().collect();
                         for id in ids {
-                            world.settle(id);
+                            world.finish_deployment(id);
                         }
                         world.records.retain(|_, record| record.name != "web");
                     });
@@ -74,7 +74,7 @@ fn the_manager_dies_while_a_deployment_settles() {
         // The first look of a recorded stack is the snapshot's.
         let looks = usize::from(scene == Scene::Recorded) + 1;
         bench.rehearsal.forget_requests();
-        let rule = Rule::new(Call::Get, Kind::Die).after(looks);
+        let rule = Rule::new(Call::Get, FaultKind::Die).after(looks);
         bench.rehearsal.faults().add(rule);
         let run = bench.run(&["web"]).code(1);
         assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
@@ -88,7 +88,7 @@ fn a_manager_that_is_away_before_the_create_was_not_sent_it() {
     let bench = set(Era::Sync, Scene::ByHand);
     let before = world(&bench);
     // Portainer dies after its last response before the create.
-    bench.rehearsal.faults().set(Call::Me, Kind::DieAfter);
+    bench.rehearsal.faults().set(Call::Me, FaultKind::DieAfter);
     let run = bench.run(&["web"]).code(1);
     assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
     drop(run.says(&[
@@ -103,7 +103,7 @@ fn a_manager_that_is_away_before_the_create_was_not_sent_it() {
 
 #[test]
 fn the_engine_dies_while_containers_are_removed() {
-    for kind in [Kind::Die, Kind::DieAfter] {
+    for kind in [FaultKind::Die, FaultKind::DieAfter] {
         let bench = set(Era::Sync, Scene::ByHand);
         let before = world(&bench);
         bench.rehearsal.faults().set(Call::EngineRemove, kind);
@@ -111,7 +111,7 @@ fn the_engine_dies_while_containers_are_removed() {
         assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
         let to_manager = |r: &&_| -> bool {
             let r: &rehearsal::Request = r;
-            r.peer == Peer::Manager && r.method != "GET"
+            r.peer == Peer::Portainer && r.method != "GET"
         };
         assert_eq!(
             bench.rehearsal.requests().iter().filter(to_manager).count(),
@@ -129,7 +129,7 @@ fn a_container_that_refuses_its_removal_stops_the_run() {
         let before = world(&bench);
         let stubborn = bench.containers("web")[0].clone();
         let body = json!({"message": "device or resource busy"}).to_string();
-        let rule = Rule::new(Call::EngineRemove, Kind::Status(500, body)).path(&stubborn);
+        let rule = Rule::new(Call::EngineRemove, FaultKind::Status(500, body)).path(&stubborn);
         bench.rehearsal.faults().add(rule);
         let run = bench.run(&["web"]).code(1);
         assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
@@ -152,9 +152,9 @@ fn containers_that_vanish_meanwhile_are_no_failure() {
             bench
                 .rehearsal
                 .faults()
-                .set(call, Kind::Status(status, body));
+                .set(call, FaultKind::Status(status, body));
             // Gone by the time it is removed.
-            let gone = Kind::Body(404, b"{\"message\":\"No such container\"}".to_vec());
+            let gone = FaultKind::Body(404, b"{\"message\":\"No such container\"}".to_vec());
             bench.rehearsal.faults().set(Call::EngineRemove, gone);
             let before = world(&bench);
             let run = bench.run(&["web"]).code(0);
@@ -167,8 +167,8 @@ fn containers_that_vanish_meanwhile_are_no_failure() {
 fn what_cannot_be_listed_is_not_claimed_to_be_gone() {
     for era in ERAS {
         for kind in [
-            Kind::Status(500, "{\"message\":\"no\"}".to_owned()),
-            Kind::Garbage,
+            FaultKind::Status(500, "{\"message\":\"no\"}".to_owned()),
+            FaultKind::Garbage,
         ] {
             let bench = set(era, Scene::ByHand);
             bench.rehearsal.faults().set(Call::EngineList, kind);
@@ -176,7 +176,7 @@ fn what_cannot_be_listed_is_not_claimed_to_be_gone() {
             bench
                 .rehearsal
                 .faults()
-                .set(Call::Create, Kind::Status(500, no));
+                .set(Call::Create, FaultKind::Status(500, no));
             let before = world(&bench);
             let run = bench.run(&["web"]).code(1);
             assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");

@@ -1,9 +1,6 @@
 //! What the rules allow a run to leave and to say.
 
-use rehearsal::{
-    Call, World,
-    world::{Container, Status},
-};
+use rehearsal::{Call, Container, Status, World};
 
 use crate::{
     bench::{Bench, Run},

@@ -1,9 +1,6 @@
 //! A stack among other ones, and what of it must be the same after a run.
 
-use rehearsal::{
-    Era, World,
-    world::{Container, Record, Variable},
-};
+use rehearsal::{Container, Era, Record, Variable, World};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, MARKED, PLAIN};
@@ -58,7 +55,7 @@ pub fn set(era: Era, scene: Scene) -> Bench {
             let id = world
                 .create(1, "web", TEXT.to_owned(), Some(variables), "admin")
                 .expect("a record");
-            world.settle(id);
+            world.finish_deployment(id);
         }
     });
     bench

@@ -1,6 +1,6 @@
-//! Containers made again from what was inspected, as a restore does it.
+//! Containers that are recreated from their inspection, as a restore does.
 
-use rehearsal::{Rehearsal, world::Hand};
+use rehearsal::{LocalCompose, Rehearsal};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -19,8 +19,7 @@ fn inspect_all(client: &mut Client) -> Vec<Value> {
     all
 }
 
-/// What must be the same after a container was made again: ids, times, addresses and the ports that
-/// nobody named are the engine's.
+/// The inspections without what the engine chooses: IDs, times, addresses and unspecified host ports.
 fn lasting(inspected: &[Value], names: &Map<String, Value>) -> Vec<Value> {
     let lasting = inspected.iter().map(|one| {
         let mut one = one.clone();
@@ -39,7 +38,7 @@ fn lasting(inspected: &[Value], names: &Map<String, Value>) -> Vec<Value> {
         for key in ["EndpointID", "IPAddress", "MacAddress"] {
             one["NetworkSettings"][key] = Value::Null;
         }
-        // Made again by its id, so that it is the same where the name means another by now.
+        // Recreated by image ID, because the name may belong to a newer image.
         one["Config"]["Image"] = Value::Null;
         one["NetworkSettings"]["Ports"]["9090/tcp"] = Value::Null;
         let networks = one["NetworkSettings"]["Networks"].as_object_mut().unwrap();
@@ -52,7 +51,7 @@ fn lasting(inspected: &[Value], names: &Map<String, Value>) -> Vec<Value> {
                 network["MacAddress"] = Value::Null;
             }
         }
-        // A volume that was anonymous is named now, and what came from elsewhere is said.
+        // Recreated containers name their anonymous volumes.
         one["HostConfig"]["Mounts"] = Value::Null;
         for mount in one["Mounts"].as_array_mut().unwrap() {
             mount["Mode"] = Value::Null;
@@ -76,8 +75,8 @@ fn names(inspected: &[Value]) -> Map<String, Value> {
     names.collect()
 }
 
-/// Makes a container again from its inspection, as simply as it goes.
-fn make_again(client: &mut Client, old: &Value, renamed: &Map<String, Value>) -> Value {
+/// Recreates a container from its inspection, in the simplest way.
+fn recreate(client: &mut Client, old: &Value, renamed: &Map<String, Value>) -> Value {
     let short = &old["Id"].as_str().unwrap()[..12];
     let mut body = old["Config"].clone();
     body["Image"] = old["Image"].clone();
@@ -116,14 +115,14 @@ fn make_again(client: &mut Client, old: &Value, renamed: &Map<String, Value>) ->
     let (first, others) = endpoints.partition::<Map<_, _>, _>(|(name, _)| *name == mode);
     body["NetworkingConfig"] = json!({ "EndpointsConfig": first });
     let name = old["Name"].as_str().unwrap().trim_start_matches('/');
-    let answer = send(
+    let response = send(
         client,
         "POST",
         &format!("/containers/create?name={name}"),
         &body,
     );
-    assert_eq!(answer.status, 201, "{name}: {}", answer.text());
-    let id = answer.json()["Id"].clone();
+    assert_eq!(response.status, 201, "{name}: {}", response.text());
+    let id = response.json()["Id"].clone();
     for (network, endpoint) in others {
         let body = json!({ "Container": id, "EndpointConfig": endpoint });
         assert_eq!(
@@ -134,13 +133,13 @@ fn make_again(client: &mut Client, old: &Value, renamed: &Map<String, Value>) ->
     id
 }
 
-/// Dependencies first.
+/// The services, dependencies first.
 const ORDER: [&str; 7] = ["store", "front", "side", "job", "reader", "idle", "host"];
 
 #[test]
-fn what_was_inspected_can_be_made_again_and_compose_finds_nothing_to_do() {
-    for hand in [Hand::V2_26, Hand::V5_6] {
-        let (rehearsal, mut client) = everything(hand);
+fn recreated_containers_match_their_inspections_and_compose_keeps_them() {
+    for version in [LocalCompose::V2_26, LocalCompose::V5_6] {
+        let (rehearsal, mut client) = everything(version);
         let before = inspect_all(&mut client);
         let contents = |rehearsal: &Rehearsal| rehearsal.world(|world| world.volumes.clone());
         let (data, networks) = (contents(&rehearsal), get(&mut client, "/networks"));
@@ -157,7 +156,7 @@ fn what_was_inspected_can_be_made_again_and_compose_finds_nothing_to_do() {
         for service in ORDER {
             let name = format!("/everything-{service}-1");
             let old = before.iter().find(|one| one["Name"] == name).unwrap();
-            let id = make_again(&mut client, old, &renamed);
+            let id = recreate(&mut client, old, &renamed);
             renamed.insert(old["Id"].as_str().unwrap().to_owned(), id.clone());
             let path = format!("/containers/{}", id.as_str().unwrap());
             let start = post(&mut client, &format!("{path}/start"), &Value::Null);
@@ -172,14 +171,10 @@ fn what_was_inspected_can_be_made_again_and_compose_finds_nothing_to_do() {
         let is = lasting(&after, &names(&after));
         assert_eq!((was.len(), is.len()), (ORDER.len(), ORDER.len()));
         for (was, is) in was.iter().zip(&is) {
-            assert_eq!(was, is, "{hand:?}");
+            assert_eq!(was, is, "{version:?}");
         }
-        assert_eq!(
-            contents(&rehearsal),
-            data,
-            "{hand:?}: no volume more, none less"
-        );
+        assert_eq!(contents(&rehearsal), data, "{version:?}: the same volumes");
         let would = rehearsal.world(|world| world.up_would_change("everything", FOLDER));
-        assert_eq!(would, Ok(Vec::new()), "{hand:?}");
+        assert_eq!(would, Ok(Vec::new()), "{version:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! A client that is not the program's: one TLS connection, raw HTTP/1.1.
+//! A raw HTTP/1.1 client that shares no code with the program's client.
 
 use std::{
     io::{self, Read, Write},
@@ -46,8 +46,8 @@ impl Response {
 }
 
 impl Client {
-    /// Connects to the manager and checks its certificate.
-    pub fn manager(rehearsal: &Rehearsal) -> Self {
+    /// Connects to Portainer and verifies its certificate.
+    pub fn portainer(rehearsal: &Rehearsal) -> Self {
         let mut roots = RootCertStore::empty();
         let pem = rehearsal.certificate_pem().as_bytes();
         roots
@@ -73,12 +73,12 @@ impl Client {
         Self::over(StreamOwned::new(connection, stream))
     }
 
-    /// Over a stream that is connected.
+    /// Uses a connected stream.
     pub fn over(stream: impl Stream + 'static) -> Self {
         Self(Box::new(stream))
     }
 
-    /// One request with a content length where there is a body.
+    /// Sends a request and reads the response. A body gets a `Content-Length`.
     pub fn send(
         &mut self,
         method: &str,
@@ -97,7 +97,7 @@ impl Client {
         self.raw(&[head.as_bytes(), body].concat(), method == "HEAD")
     }
 
-    /// Writes bytes as they are and reads one answer.
+    /// Sends bytes unchanged and reads one response.
     pub fn raw(&mut self, bytes: &[u8], head_only: bool) -> io::Result<Response> {
         self.0.write_all(bytes)?;
         self.0.flush()?;

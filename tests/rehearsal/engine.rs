@@ -1,8 +1,8 @@
-//! The engine's writes over raw HTTP, and what it then says of its containers.
+//! The engine's API, called with raw HTTP.
 
 use std::os::unix::net::UnixStream;
 
-use rehearsal::{Call, Kind, Options, Rehearsal, World, world::Hand};
+use rehearsal::{Call, FaultKind, LocalCompose, Options, Rehearsal, World};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Response};
@@ -15,10 +15,10 @@ fn start(world: World) -> (Rehearsal, Client) {
     (rehearsal, client)
 }
 
-/// A world where the stack `everything` runs.
-pub fn everything(hand: Hand) -> (Rehearsal, Client) {
+/// A rehearsal in which the stack `everything` is running.
+pub fn everything(version: LocalCompose) -> (Rehearsal, Client) {
     let mut world = World::new("ptr_test");
-    world.hand = hand;
+    world.local_compose = version;
     world.add_everything(FOLDER).unwrap();
     start(world)
 }
@@ -46,8 +46,8 @@ pub fn get(client: &mut Client, path: &str) -> Value {
 }
 
 #[test]
-fn the_inspection_says_what_a_real_one_says() {
-    let (_rehearsal, mut client) = everything(Hand::V2_26);
+fn an_inspection_contains_what_a_real_engine_shows() {
+    let (_rehearsal, mut client) = everything(LocalCompose::V2_26);
     let front = get(&mut client, "/containers/everything-front-1/json");
     let (config, host) = (&front["Config"], &front["HostConfig"]);
     assert_eq!(config["Hostname"], "front-host");
@@ -142,7 +142,7 @@ fn the_inspection_says_what_a_real_one_says() {
 }
 
 #[test]
-fn a_run_begins_holds_and_ends() {
+fn a_container_starts_pauses_and_stops() {
     let mut world = World::new("ptr_test");
     world.add_image("busybox:1.36");
     let (_rehearsal, mut client) = start(world);
@@ -181,14 +181,14 @@ fn a_run_begins_holds_and_ends() {
 }
 
 #[test]
-fn volumes_are_made_found_and_removed() {
-    let (_rehearsal, mut client) = everything(Hand::V2_26);
+fn volumes_are_created_listed_and_removed() {
+    let (_rehearsal, mut client) = everything(LocalCompose::V2_26);
     let wanted =
         json!({ "Name": "extra", "Labels": { "a": "b" }, "DriverOpts": { "type": "nfs" } });
     let made = send(&mut client, "POST", "/volumes/create", &wanted);
     assert_eq!(made.status, 201);
     assert_eq!(made.json()["Options"], json!({ "type": "nfs" }));
-    // Made again it is the one that is there.
+    // A second create returns the existing volume.
     let again = send(
         &mut client,
         "POST",
@@ -212,13 +212,13 @@ fn volumes_are_made_found_and_removed() {
         ["extra"]
     );
     let mut remove = |name: &str| {
-        let answer = send(
+        let response = send(
             &mut client,
             "DELETE",
             &format!("/volumes/{name}"),
             &Value::Null,
         );
-        answer.status
+        response.status
     };
     assert_eq!(
         (remove("everything_data"), remove("extra"), remove("extra")),
@@ -227,8 +227,8 @@ fn volumes_are_made_found_and_removed() {
 }
 
 #[test]
-fn every_write_can_go_wrong_on_its_own() {
-    let (rehearsal, mut client) = everything(Hand::V2_26);
+fn every_call_has_its_own_fault() {
+    let (rehearsal, mut client) = everything(LocalCompose::V2_26);
     let none = Value::Null;
     let idle = json!({ "Container": "everything-idle-1" });
     let named = json!({ "Name": "x1" });
@@ -282,13 +282,13 @@ fn every_write_can_go_wrong_on_its_own() {
     ] {
         let (method, path) = request.split_once(' ').unwrap();
         let before = rehearsal.world(|world| world.containers.clone());
-        let busy = Kind::Status(503, "busy".to_owned());
+        let busy = FaultKind::Status(503, "busy".to_owned());
         rehearsal.faults().once(call, busy);
         let refused = send(&mut client, method, path, body);
         assert_eq!(refused.status, 503, "{call}");
         let same = rehearsal.world(|world| world.containers == before);
-        assert!(same, "{call}: nothing is done");
-        let answer = send(&mut client, method, path, body);
-        assert!(answer.status < 400, "{call}: used up");
+        assert!(same, "{call}: no effect");
+        let response = send(&mut client, method, path, body);
+        assert!(response.status < 400, "{call}: the fault applies once");
     }
 }

@@ -1,6 +1,6 @@
-//! The texts that are rewritten.
+//! Generated Compose files.
 
-const HEAD: &str = "# What every service has.
+const HEAD: &str = "# The defaults of every service.
 x-base: &base
   restart: unless-stopped
   env_file: .env
@@ -13,22 +13,23 @@ networks:
 volumes:
   cache: {}
   db:
-  uploads: # what people sent
+  uploads: # sent by users
 services:
 ";
 
-/// A compose file like any other, of so many bytes: 774 bytes a service, as in 271 stacks that people publish,
-/// and two and a half edits a kilobyte, where those have one.
+/// An ordinary Compose file of at least that size.
+///
+/// It has 774 bytes per service, like 271 published stacks, and 2.5 edits per kilobyte, where those have one.
 pub fn plausible(bytes: usize) -> String {
     written(bytes, four_services)
 }
 
-/// One with nine edits a kilobyte.
+/// A Compose file with nine edits per kilobyte.
 pub fn dense(bytes: usize) -> String {
     written(bytes, dense_services)
 }
 
-/// Six services with nine edits a kilobyte, together two kilobytes and a half.
+/// A Compose file of 2.5 kilobytes: six services with nine edits per kilobyte.
 pub fn small() -> String {
     dense(1600)
 }
@@ -47,12 +48,12 @@ fn four_services(number: usize) -> String {
     format!(
         "
   # ---------------------------------------------------------------------------
-  # The front of site {number}, which people look at. Its certificates come from
-  # the host; what it serves is in the folder of the stack.
+  # The web server of site {number}. Its certificates are on the host, its files in
+  # the directory of the stack.
   # ---------------------------------------------------------------------------
   web{number}:
     <<: *base
-    image: nginx:1.27-alpine # a comment, as people write them
+    image: nginx:1.27-alpine # a comment
     container_name: site-{number}-web
     hostname: web{number}.example.org
     environment:
@@ -148,10 +149,10 @@ fn four_services(number: usize) -> String {
 fn dense_services(number: usize) -> String {
     format!(
         "
-  # The front, which people look at.
+  # The web server.
   web{number}:
     <<: *base
-    image: nginx:1.27-alpine # a comment, as people write them
+    image: nginx:1.27-alpine # a comment
     environment:
       - TZ=${{TZ:-Europe/Berlin}}
       - \"PASSWORD=${{PASSWORD:?set it in .env}}\"
@@ -198,7 +199,7 @@ fn dense_services(number: usize) -> String {
     )
 }
 
-/// So many services, each of which extends the one before it.
+/// Services in a chain: each extends the one before it.
 pub fn chain(count: usize) -> String {
     each(
         "services:\n  s0:\n    image: x\n    env_file: app.env\n",
@@ -207,7 +208,7 @@ pub fn chain(count: usize) -> String {
     )
 }
 
-/// A name, what writes the text with so many of the thing, and how many are the small text.
+/// A name, a function that writes a file with that many items, and the number of items in the small file.
 type Shape = (&'static str, fn(usize) -> String, usize);
 
 pub const SHAPES: [Shape; 11] = [
@@ -232,7 +233,7 @@ pub const SHAPES: [Shape; 11] = [
         30_000,
     ),
     (
-        "services with an anchor each and a build",
+        "services with an anchor and a build",
         |count| {
             each("services:\n", count, |at| {
                 format!("  s{at}: &s{at}\n    build: .\n")
@@ -241,7 +242,7 @@ pub const SHAPES: [Shape; 11] = [
         30_000,
     ),
     (
-        "services, each with env files of its own",
+        "services with their own env files",
         |count| {
             each("services:\n", count, |at| {
                 format!("  s{at}:\n    image: x\n    env_file: [.env, app.env]\n")
@@ -294,7 +295,7 @@ pub const SHAPES: [Shape; 11] = [
         30_000,
     ),
     (
-        "services that extend one",
+        "services that extend the same one",
         |count| {
             each(
                 "services:\n  base:\n    build: .\n    env_file: app.env\n",
@@ -305,7 +306,7 @@ pub const SHAPES: [Shape; 11] = [
         30_000,
     ),
     (
-        "mappings in one chain of merges",
+        "mappings in a chain of merges",
         |count| {
             let text = each("x-0: &a0 {image: x, env_file: app.env}\n", count, |at| {
                 format!("x-{0}: &a{0} {{<<: *a{at}}}\n", at + 1)

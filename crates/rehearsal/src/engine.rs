@@ -1,25 +1,25 @@
-//! The engine's HTTP front: the part of the Engine API that the program and the `docker` command use.
+//! The Engine API: the part of it that `stacklift` and the `docker` command use.
 
 mod containers;
 mod filters;
 mod images;
+mod input;
 mod networks;
 mod shapes;
 mod volumes;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use self::filters::Filters;
 use super::{
     faults::Call,
-    http::{Answer, Incoming, decode},
-    world::{Problem, World},
+    http::{Incoming, Response, decode, segments},
+    world::{EngineError, World},
 };
 
-/// Which call a request is.
+/// Classifies a request.
 pub(super) fn call(incoming: &Incoming) -> Call {
     let (_, path) = versioned(incoming.path());
-    match (incoming.method.as_str(), parts(path).as_slice()) {
+    match (incoming.method.as_str(), segments(path).as_slice()) {
         (_, ["_ping"]) => Call::EnginePing,
         (_, ["version"]) => Call::EngineVersion,
         (_, ["info"]) => Call::EngineInfo,
@@ -49,10 +49,6 @@ pub(super) fn call(incoming: &Incoming) -> Call {
     }
 }
 
-fn parts(path: &str) -> Vec<&str> {
-    path.split('/').filter(|part| !part.is_empty()).collect()
-}
-
 /// `/v1.41/info` → `1.41`, `/info`
 fn versioned(path: &str) -> (Option<&str>, &str) {
     let split = path
@@ -66,30 +62,28 @@ fn versioned(path: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Does what a request asks this host's engine for.
-pub(super) fn answer(world: &mut World, incoming: &Incoming) -> Answer {
+/// Responds to a request to this host's engine.
+pub(super) fn respond(world: &mut World, incoming: &Incoming) -> Response {
     let engine = world.engine.id.clone();
-    let mut answer = answer_on(world, &engine, incoming);
-    let os = "linux".to_owned();
-    answer.headers.extend([
+    let mut response = respond_on(world, &engine, incoming);
+    response.headers.extend([
         ("Api-Version", world.engine.api.clone()),
         ("Docker-Experimental", "false".to_owned()),
-        ("Ostype", os),
+        ("Ostype", "linux".to_owned()),
         ("Server", format!("Docker/{} (linux)", world.engine.version)),
     ]);
-    answer
+    response
 }
 
-/// Does what a request asks the engine of that id for.
-pub(super) fn answer_on(world: &mut World, engine: &str, incoming: &Incoming) -> Answer {
+/// Responds to a request to the engine with that ID.
+pub(super) fn respond_on(world: &mut World, engine: &str, incoming: &Incoming) -> Response {
     let (version, path) = versioned(incoming.path());
     let outcome = check_version(world, version).and_then(|()| route(world, engine, path, incoming));
-    outcome.unwrap_or_else(|problem| {
-        Answer::json(problem.status, &json!({ "message": problem.message }))
-    })
+    outcome
+        .unwrap_or_else(|error| Response::json(error.status, &json!({ "message": error.message })))
 }
 
-fn check_version(world: &World, version: Option<&str>) -> Result<(), Problem> {
+fn check_version(world: &World, version: Option<&str>) -> Result<(), EngineError> {
     let Some(version) = version else {
         return Ok(());
     };
@@ -99,7 +93,7 @@ fn check_version(world: &World, version: Option<&str>) -> Result<(), Problem> {
     };
     let (min, max) = (&world.engine.min_api, &world.engine.api);
     if number(version) < number(min) {
-        return Err(Problem::new(
+        return Err(EngineError::new(
             400,
             format!(
                 "client version {version} is too old. Minimum supported API version is {min}, please \
@@ -108,7 +102,7 @@ fn check_version(world: &World, version: Option<&str>) -> Result<(), Problem> {
         ));
     }
     if number(version) > number(max) {
-        return Err(Problem::new(
+        return Err(EngineError::new(
             400,
             format!("client version {version} is too new. Maximum supported API version is {max}"),
         ));
@@ -121,51 +115,17 @@ fn route(
     engine: &str,
     path: &str,
     incoming: &Incoming,
-) -> Result<Answer, Problem> {
-    // In a path a plus is itself.
+) -> Result<Response, EngineError> {
+    // `decode` turns `+` into a space, which is wrong in a path.
     let path = decode(&path.replace('+', "%2B"));
-    let parts = parts(&path);
-    match (incoming.method.as_str(), parts.as_slice()) {
-        ("GET" | "HEAD", ["_ping"]) => Ok(Answer::new(200, "text/plain; charset=utf-8", "OK")),
-        ("GET", ["version"]) => Ok(ok(&shapes::version(world))),
-        ("GET", ["info"]) => Ok(ok(&shapes::info(world, engine))),
+    match (incoming.method.as_str(), segments(&path).as_slice()) {
+        ("GET" | "HEAD", ["_ping"]) => Ok(Response::new(200, "text/plain; charset=utf-8", "OK")),
+        ("GET", ["version"]) => Ok(Response::ok(&shapes::version(world))),
+        ("GET", ["info"]) => Ok(Response::ok(&shapes::info(world, engine))),
         (_, ["containers", rest @ ..]) => containers::route(world, engine, rest, incoming),
         (_, ["networks", rest @ ..]) => networks::route(world, engine, rest, incoming),
         (_, ["volumes", rest @ ..]) => volumes::route(world, engine, rest, incoming),
         (_, ["images", rest @ ..]) => images::route(world, rest, incoming),
-        _ => Err(no_page()),
+        _ => Err(EngineError::no_page()),
     }
-}
-
-fn no_page() -> Problem {
-    Problem::new(404, "page not found")
-}
-
-fn filters(incoming: &Incoming) -> Result<Filters, Problem> {
-    Filters::read(incoming.query("filters").as_deref()).map_err(|what| Problem::new(400, what))
-}
-
-/// The body as JSON; one that is none is the engine's own fault, it says.
-fn body(incoming: &Incoming) -> Result<Value, Problem> {
-    serde_json::from_slice(&incoming.body).map_err(|error| {
-        let text = match error.is_eof() {
-            true if incoming.body.is_empty() => "EOF".to_owned(),
-            true => "unexpected EOF".to_owned(),
-            false => error.to_string(),
-        };
-        Problem::new(500, text)
-    })
-}
-
-fn ok(value: &Value) -> Answer {
-    Answer::json(200, value)
-}
-
-/// A query flag as the engine reads it.
-fn flag(incoming: &Incoming, name: &str) -> bool {
-    let value = incoming
-        .query(name)
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    !matches!(value.as_str(), "" | "0" | "no" | "false" | "none")
 }

@@ -1,4 +1,4 @@
-//! What goes wrong on purpose: rules by call, settable while the rehearsal runs.
+//! Fault injection: rules by API call, which can change while the rehearsal runs.
 
 use std::{
     fmt,
@@ -6,28 +6,28 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// The calls that a rule can name.
+/// An API call that a rule can select.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Call {
-    /// Manager: `GET /api/system/status`.
+    /// Portainer: `GET /api/system/status`.
     Status,
-    /// Manager: `GET /api/endpoints`.
+    /// Portainer: `GET /api/endpoints`.
     Endpoints,
-    /// Manager: `GET /api/stacks`.
+    /// Portainer: `GET /api/stacks`.
     List,
-    /// Manager: `GET /api/stacks/<id>`.
+    /// Portainer: `GET /api/stacks/<id>`.
     Get,
-    /// Manager: `GET /api/stacks/<id>/file`.
+    /// Portainer: `GET /api/stacks/<id>/file`.
     File,
-    /// Manager: `POST /api/stacks/create/standalone/string`.
+    /// Portainer: `POST /api/stacks/create/standalone/string`.
     Create,
-    /// Manager: `PUT /api/stacks/<id>`.
+    /// Portainer: `PUT /api/stacks/<id>`.
     Update,
-    /// Manager: `DELETE /api/stacks/<id>`.
+    /// Portainer: `DELETE /api/stacks/<id>`.
     Delete,
-    /// Manager: `GET /api/endpoints/<id>/docker/…`.
+    /// Portainer: `GET /api/endpoints/<id>/docker/…`.
     Info,
-    /// Manager: `GET /api/users/me`.
+    /// Portainer: `GET /api/users/me`.
     Me,
     /// Engine: `/_ping`.
     EnginePing,
@@ -79,12 +79,12 @@ pub enum Call {
     EngineImages,
     /// Engine: `POST /images/create`.
     EnginePull,
-    /// Anything else.
+    /// Any other request.
     Other,
 }
 
 impl Call {
-    /// Every call with the name that `--fault CALL=KIND` takes.
+    /// Every call, with its name in `--fault CALL=KIND`.
     pub const NAMES: [(Self, &'static str); 36] = [
         (Self::Status, "status"),
         (Self::Endpoints, "endpoints"),
@@ -144,43 +144,50 @@ impl FromStr for Call {
             .find(|(_, name)| *name == text)
             .map(|(call, _)| *call);
         found.ok_or_else(|| {
-            let names: Vec<&str> = Self::NAMES.iter().map(|(_, name)| *name).collect();
-            format!("there is no call {text:?}; there are {}", names.join(", "))
+            format!(
+                "unknown call {text:?}; expected one of {}",
+                listed(&Self::NAMES)
+            )
         })
     }
 }
 
-/// What goes wrong.
+fn listed<T>(names: &[(T, &'static str)]) -> String {
+    let names: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
+    names.join(", ")
+}
+
+/// A kind of fault. Unless noted otherwise, the request takes effect and only the response is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
-    /// The work is not done; this status and body are answered. A redirect points to `/login`.
+pub enum FaultKind {
+    /// Responds with this status and body; the request has no effect. A redirect points to `/login`.
     Status(u16, String),
-    /// The work is done; this status and body are answered instead of the right ones.
+    /// Responds with this status and body.
     Body(u16, Vec<u8>),
-    /// The work is done; the body is bytes that mean nothing.
+    /// Responds with a body of invalid bytes.
     Garbage,
-    /// The work is done; the body is empty.
+    /// Responds with an empty body.
     Empty,
-    /// The work is done; the connection ends in the middle of the body.
+    /// Closes the connection in the middle of the body.
     CutOff,
-    /// The connection ends and the work is not done.
+    /// Closes the connection; the request has no effect.
     CloseBefore,
-    /// The work is done and the connection ends without an answer.
+    /// Closes the connection without a response.
     CloseAfter,
-    /// Nothing is done and nothing answered until the rehearsal ends.
+    /// Does not respond until the rehearsal ends; the request has no effect.
     Hang,
-    /// The work is done and nothing answered until the rehearsal ends.
+    /// Does not respond until the rehearsal ends.
     HangAfter,
-    /// The work is done; the answer comes byte by byte.
+    /// Sends the response byte by byte.
     SlowDrip,
-    /// Who is asked is gone from then on, and the work is not done: connections are refused.
+    /// Stops the API, so that connections are refused; the request has no effect.
     Die,
-    /// The work is done, then the same.
+    /// Stops the API after the request, so that connections are refused.
     DieAfter,
 }
 
-impl Kind {
-    /// Every kind but the statuses, with the name that `--fault CALL=KIND` takes.
+impl FaultKind {
+    /// Every kind except statuses, with its name in `--fault CALL=KIND`.
     pub const NAMES: [(Self, &'static str); 10] = [
         (Self::Garbage, "garbage"),
         (Self::Empty, "empty"),
@@ -195,38 +202,37 @@ impl Kind {
     ];
 }
 
-impl FromStr for Kind {
+impl FromStr for FaultKind {
     type Err = String;
 
-    /// A name of [`Kind::NAMES`], or a status: `503`.
+    /// Parses a name of [`FaultKind::NAMES`], or a status such as `503`.
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some((kind, _)) = Self::NAMES.iter().find(|(_, name)| *name == text) {
             return Ok(kind.clone());
         }
         if let Ok(status @ 200..=599) = text.parse() {
-            return Ok(Self::Status(status, "the rehearsal refuses".to_owned()));
+            return Ok(Self::Status(status, "simulated failure".to_owned()));
         }
-        let names: Vec<&str> = Self::NAMES.iter().map(|(_, name)| *name).collect();
         Err(format!(
-            "there is no kind of fault {text:?}; there are a status such as 503, {}",
-            names.join(", ")
+            "unknown fault {text:?}; expected a status such as 503, or one of {}",
+            listed(&Self::NAMES)
         ))
     }
 }
 
-/// One rule: the next `times` requests of `call` go wrong in the way of `kind`.
+/// A rule: injects a fault into requests of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     call: Call,
-    kind: Kind,
+    kind: FaultKind,
     after: usize,
     times: usize,
     path: Option<String>,
 }
 
 impl Rule {
-    /// A rule for every request of the call.
-    pub fn new(call: Call, kind: Kind) -> Self {
+    /// Applies to every request of the call.
+    pub fn new(call: Call, kind: FaultKind) -> Self {
         Self {
             call,
             kind,
@@ -236,13 +242,13 @@ impl Rule {
         }
     }
 
-    /// Only the next `times` requests.
+    /// Limits the rule to the next `times` requests.
     #[must_use]
     pub fn times(self, times: usize) -> Self {
         Self { times, ..self }
     }
 
-    /// Lets the first `count` requests through.
+    /// Skips the first `count` requests.
     #[must_use]
     pub fn after(self, count: usize) -> Self {
         Self {
@@ -251,7 +257,7 @@ impl Rule {
         }
     }
 
-    /// Only requests whose path (with its query) contains `part`.
+    /// Limits the rule to requests whose path and query contain `part`.
     #[must_use]
     pub fn path(self, part: &str) -> Self {
         Self {
@@ -264,17 +270,23 @@ impl Rule {
 impl FromStr for Rule {
     type Err = String;
 
-    /// `CALL=KIND` for every request, `CALL=KIND*TIMES` for the next ones: `create=close-after*1`.
+    /// Parses `CALL=KIND` (every request) and `CALL=KIND*TIMES` (the next ones), such as `create=close-after*1`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let (call, rest) = text
-            .split_once('=')
-            .ok_or("expected CALL=KIND, such as create=close-after or list=503*1")?;
+        let (call, rest) = text.split_once('=').ok_or_else(|| {
+            format!(
+                "expected CALL=KIND[*TIMES], such as create=close-after or list=503*1\n\
+                 calls: {}\n\
+                 kinds: a status such as 503, {}",
+                listed(&Call::NAMES),
+                listed(&FaultKind::NAMES)
+            )
+        })?;
         let (kind, times) = match rest.split_once('*') {
             Some((kind, times)) => (
                 kind,
                 times
                     .parse()
-                    .map_err(|_| format!("{times:?} is no number of times"))?,
+                    .map_err(|_| format!("invalid count {times:?}: expected a number"))?,
             ),
             None => (rest, usize::MAX),
         };
@@ -282,7 +294,7 @@ impl FromStr for Rule {
     }
 }
 
-/// The rules in force. The first that fits a request is the one that counts.
+/// The active rules. The first rule that matches a request applies.
 #[derive(Debug, Default)]
 pub struct Faults(Mutex<Vec<Rule>>);
 
@@ -293,12 +305,12 @@ impl Faults {
     }
 
     /// Adds a rule for every request of the call.
-    pub fn set(&self, call: Call, kind: Kind) {
+    pub fn set(&self, call: Call, kind: FaultKind) {
         self.add(Rule::new(call, kind));
     }
 
     /// Adds a rule for the next request of the call.
-    pub fn once(&self, call: Call, kind: Kind) {
+    pub fn once(&self, call: Call, kind: FaultKind) {
         self.add(Rule::new(call, kind).times(1));
     }
 
@@ -307,10 +319,10 @@ impl Faults {
         self.rules().clear();
     }
 
-    /// The fault for this request, if there is one; uses it up.
-    pub(super) fn take(&self, call: Call, target: &str) -> Option<Kind> {
+    /// The fault for this request. Counts as one use of its rule.
+    pub(super) fn take(&self, call: Call, target: &str) -> Option<FaultKind> {
         let mut rules = self.rules();
-        let fits = |rule: &&mut Rule| {
+        let matches = |rule: &&mut Rule| {
             rule.call == call
                 && rule.times > 0
                 && rule
@@ -318,7 +330,7 @@ impl Faults {
                     .as_ref()
                     .is_none_or(|part| target.contains(part.as_str()))
         };
-        let rule = rules.iter_mut().find(fits)?;
+        let rule = rules.iter_mut().find(matches)?;
         if rule.after > 0 {
             rule.after -= 1;
             return None;
@@ -337,22 +349,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_read_from_the_command_line() {
-        let read = |text: &str| text.parse::<Rule>();
+    fn parses_rules_of_the_command_line() {
+        let parse = |text: &str| text.parse::<Rule>();
         assert_eq!(
-            read("create=close-after*1"),
-            Ok(Rule::new(Call::Create, Kind::CloseAfter).times(1))
+            parse("create=close-after*1"),
+            Ok(Rule::new(Call::Create, FaultKind::CloseAfter).times(1))
         );
         assert_eq!(
-            read("engine-remove=hang"),
-            Ok(Rule::new(Call::EngineRemove, Kind::Hang))
+            parse("engine-remove=hang"),
+            Ok(Rule::new(Call::EngineRemove, FaultKind::Hang))
         );
         assert!(matches!(
-            read("list=503").unwrap().kind,
-            Kind::Status(503, _)
+            parse("list=503").unwrap().kind,
+            FaultKind::Status(503, _)
         ));
         for wrong in ["list", "list=", "lists=503", "list=1000", "list=503*x"] {
-            assert!(read(wrong).is_err(), "{wrong}");
+            assert!(parse(wrong).is_err(), "{wrong}");
         }
         for (call, name) in Call::NAMES {
             assert_eq!((call.to_string().as_str(), name.parse()), (name, Ok(call)));

@@ -1,11 +1,11 @@
-//! HTTP/1.1 as both fronts speak it: requests are read whole, answers written whole or in pieces.
+//! HTTP/1.1 for both APIs: reads whole requests, and writes responses whole or in chunks.
 
 use std::io::{self, Read, Write};
 
-/// The largest head that is read.
+/// The limit for request line and headers, in bytes.
 const MAX_HEAD: usize = 1 << 20;
 
-/// A request as it came in.
+/// A request as it was received.
 #[derive(Debug, Clone)]
 pub(super) struct Incoming {
     pub method: String,
@@ -21,7 +21,7 @@ impl Incoming {
         self.target.split('?').next().unwrap_or_default()
     }
 
-    /// The value of the first query parameter of that name, decoded.
+    /// The decoded value of the first query parameter with that name.
     pub fn query(&self, name: &str) -> Option<String> {
         let (_, query) = self.target.split_once('?')?;
         query.split('&').find_map(|pair| {
@@ -42,7 +42,12 @@ pub(super) fn find_header<'a>(headers: &'a [(String, String)], name: &str) -> Op
     found.map(|(_, value)| value.as_str())
 }
 
-/// Percent-decoding, with `+` read as a blank.
+/// The segments of a path; empty ones are left out.
+pub(super) fn segments(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !part.is_empty()).collect()
+}
+
+/// Percent-decodes `text`. `+` becomes a space.
 pub(super) fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -68,14 +73,14 @@ pub(super) fn decode(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The bytes of one connection that were read but not used yet.
+/// The bytes of a connection that were read but not parsed yet.
 #[derive(Default)]
 pub(super) struct Buffer(Vec<u8>);
 
-/// The next request of a connection; `None` where the peer closed it.
+/// Reads the next request of a connection. `None` if the client closed it.
 ///
 /// # Errors
-/// What the stream says, and [`io::ErrorKind::InvalidData`] for what is not HTTP.
+/// I/O errors of the stream, and [`io::ErrorKind::InvalidData`] if the bytes are not HTTP.
 pub(super) fn read_request(
     stream: &mut (impl Read + Write),
     buffer: &mut Buffer,
@@ -85,7 +90,7 @@ pub(super) fn read_request(
             break found;
         }
         if buffer.0.len() > MAX_HEAD {
-            return Err(invalid("the head is too long"));
+            return Err(invalid("the request headers are too long"));
         }
         if fill(stream, buffer)? == 0 {
             return Ok(None);
@@ -113,7 +118,7 @@ pub(super) fn read_request(
         take(
             stream,
             buffer,
-            length.map_err(|_| invalid("a content length that is no number"))?,
+            length.map_err(|_| invalid("the content length is not a number"))?,
         )?
     };
     Ok(Some(incoming))
@@ -160,17 +165,17 @@ fn read_chunks(stream: &mut impl Read, buffer: &mut Buffer) -> io::Result<Vec<u8
             match httparse::parse_chunk_size(&buffer.0) {
                 Ok(httparse::Status::Complete(found)) => break found,
                 Ok(httparse::Status::Partial) => need(stream, buffer)?,
-                Err(_) => return Err(invalid("a chunk without a size")),
+                Err(_) => return Err(invalid("invalid chunk size")),
             }
         };
         buffer.0.drain(..used);
-        let size = usize::try_from(size).map_err(|_| invalid("a chunk that is too large"))?;
+        let size = usize::try_from(size).map_err(|_| invalid("the chunk is too large"))?;
         body.extend(take(stream, buffer, size)?);
         if size > 0 {
             take(stream, buffer, 2)?;
             continue;
         }
-        // Trailers, up to the blank line.
+        // Trailers end with an empty line.
         loop {
             let end = loop {
                 if let Some(end) = buffer.0.iter().position(|byte| *byte == b'\n') {
@@ -217,24 +222,24 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why.to_owned())
 }
 
-/// An answer to be written.
-pub(super) struct Answer {
+/// A response.
+pub(super) struct Response {
     pub status: u16,
     pub headers: Vec<(&'static str, String)>,
     pub body: Body,
 }
 
-/// The body of an answer.
+/// The body of a response.
 pub(super) enum Body {
-    /// None, and no word about its length: 204.
+    /// No body and no `Content-Length`: 204.
     None,
-    /// All of it, with its length.
+    /// Sent with `Content-Length`.
     Whole(Vec<u8>),
-    /// Made while it is written, in chunks.
-    Pieces(Box<dyn Iterator<Item = Vec<u8>> + Send>),
+    /// Produced while it is sent, in chunks.
+    Chunks(Box<dyn Iterator<Item = Vec<u8>> + Send>),
 }
 
-impl Answer {
+impl Response {
     pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("Content-Type", content_type.to_owned())];
         Self {
@@ -250,6 +255,10 @@ impl Answer {
         Self::new(status, "application/json", body)
     }
 
+    pub fn ok(value: &impl serde::Serialize) -> Self {
+        Self::json(200, value)
+    }
+
     pub fn no_content() -> Self {
         Self {
             status: 204,
@@ -258,21 +267,21 @@ impl Answer {
         }
     }
 
-    /// The bytes of the body, whole.
+    /// The complete body.
     pub fn into_bytes(self) -> Vec<u8> {
         match self.body {
             Body::None => Vec::new(),
             Body::Whole(bytes) => bytes,
-            Body::Pieces(pieces) => pieces.flatten().collect(),
+            Body::Chunks(chunks) => chunks.flatten().collect(),
         }
     }
 
-    /// Writes the answer. `head_only` leaves out the body, as for HEAD.
+    /// Writes the response. `head_only` leaves out the body, as for HEAD.
     pub fn write(self, to: &mut impl Write, head_only: bool, keep_alive: bool) -> io::Result<()> {
         let mut out = self.head(keep_alive);
         match self.body {
             Body::Whole(body) if !head_only => {
-                // One write where it is small: one packet, one TLS record.
+                // A single write keeps a small response in one TLS record.
                 if body.len() <= 16 * 1024 {
                     out.extend_from_slice(&body);
                 } else {
@@ -280,17 +289,17 @@ impl Answer {
                     out = body;
                 }
             }
-            Body::Pieces(pieces) if !head_only => {
-                for piece in pieces.filter(|piece| !piece.is_empty()) {
-                    out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
-                    out.extend_from_slice(&piece);
+            Body::Chunks(chunks) if !head_only => {
+                for chunk in chunks.filter(|chunk| !chunk.is_empty()) {
+                    out.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+                    out.extend_from_slice(&chunk);
                     out.extend_from_slice(b"\r\n");
                     to.write_all(&out)?;
                     out.clear();
                 }
                 out.extend_from_slice(b"0\r\n\r\n");
             }
-            Body::None | Body::Whole(_) | Body::Pieces(_) => {}
+            Body::None | Body::Whole(_) | Body::Chunks(_) => {}
         }
         to.write_all(&out)?;
         to.flush()
@@ -307,7 +316,7 @@ impl Answer {
         match &self.body {
             Body::None => {}
             Body::Whole(body) => lines.push(format!("Content-Length: {}", body.len())),
-            Body::Pieces(_) => lines.push("Transfer-Encoding: chunked".to_owned()),
+            Body::Chunks(_) => lines.push("Transfer-Encoding: chunked".to_owned()),
         }
         if !keep_alive {
             lines.push("Connection: close".to_owned());

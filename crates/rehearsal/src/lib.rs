@@ -1,21 +1,25 @@
-//! The embedded manager and engine over one in-memory world.
+#![doc = include_str!("../README.md")]
 //!
-//! The manager answers HTTPS on a free port of 127.0.0.1, the engine the Engine API on a unix socket in
-//! a private folder; both are fronts of one [`World`]. Nothing here reads the real engine, the real
-//! file system (but for that folder) or the settings of the program.
+//! # Layers
 //!
-//! Invariant: the JSON is written from recorded exchanges with a real manager, never from the
-//! program's own client, so that a wrong shape in one cannot agree with the other.
+//! Imports point in one direction: `lib → server → portainer → engine → world`, and
+//! `server, portainer → shared → listeners → request → faults, http`. The [`World`] is pure and knows
+//! nothing of HTTP; `world.rs` describes its layers.
+//!
+//! Invariant: the JSON is written from recorded exchanges with a real Portainer and a real engine. The crate shares no
+//! type with the client of `stacklift`, so a wrong shape in one of them cannot match a wrong shape in the other.
 
-mod doors;
 mod engine;
-pub mod faults;
+mod faults;
 mod http;
-mod manager;
+mod listeners;
+mod portainer;
+mod request;
 pub mod seed;
 mod server;
+mod shared;
 mod tls;
-pub mod world;
+mod world;
 
 use std::{
     fmt,
@@ -27,95 +31,35 @@ use tempfile::TempDir;
 
 use self::server::Server;
 pub use self::{
-    faults::{Call, Faults, Kind, Rule},
-    world::{Era, World},
+    faults::{Call, FaultKind, Faults, Rule},
+    request::{Peer, Request},
+    world::{Container, Era, LocalCompose, Record, Status, Update, Variable, World},
 };
 
-/// A running rehearsal; dropping it ends its threads and removes its folder.
+/// A running rehearsal. Dropping it ends its threads and removes its directory.
 pub struct Rehearsal {
     server: Server,
     certificate: String,
     key: String,
     socket: PathBuf,
-    // After the server: the socket lies in it.
+    // Declared after the server, so that the socket is removed last.
     _folder: TempDir,
 }
 
-/// How a rehearsal is set up; what is in the world is [`World`]'s affair.
+/// Options of a rehearsal.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Which manager is played.
+    /// The generation of Portainer to simulate.
     pub era: Era,
-    /// Where the engine's socket folder is made; `None` is the system's folder for temporary files.
+    /// Where to create the directory of the engine's socket; the default is the system's temporary directory.
     pub folder: Option<PathBuf>,
 }
 
-/// Who was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
-    /// The embedded manager.
-    Manager,
-    /// The embedded engine.
-    Engine,
-}
-
-/// A request that was made.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Request {
-    /// Who was asked.
-    pub peer: Peer,
-    /// Which call it is.
-    pub call: Call,
-    /// `GET`, `POST`, …
-    pub method: String,
-    /// The path with its query.
-    pub path: String,
-    /// The status that was answered; `None` where no answer was given.
-    pub status: Option<u16>,
-    /// The headers as they came, the key included.
-    pub headers: Vec<(String, String)>,
-    /// The body as it came.
-    pub body: Vec<u8>,
-    /// The client's port: the same for all requests of one connection; 0 for the engine.
-    pub port: u16,
-}
-
-impl Request {
-    /// The value of a header, by its name in any case.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        http::find_header(&self.headers, name)
-    }
-}
-
-impl fmt::Display for Request {
-    /// `manager DELETE /api/stacks/3?endpointId=1 → 204`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let peer = match self.peer {
-            Peer::Manager => "manager",
-            Peer::Engine => "engine",
-        };
-        write!(f, "{peer} {} {} → ", self.method, self.path)?;
-        match self.status {
-            Some(status) => write!(f, "{status}"),
-            None => f.write_str("no answer"),
-        }
-    }
-}
-
-impl fmt::Debug for Request {
-    // Without headers and body: they hold the key and values of `.env`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Request({self}, port {}, {} body bytes)",
-            self.port,
-            self.body.len()
-        )
-    }
-}
-
 impl Rehearsal {
-    /// Starts both fronts over `world`.
+    /// Starts both APIs over `world`.
+    ///
+    /// # Errors
+    /// If the directory, the certificate or a listener cannot be created.
     pub fn start(mut world: World, options: &Options) -> anyhow::Result<Self> {
         world.era = options.era;
         let mut builder = tempfile::Builder::new();
@@ -124,7 +68,7 @@ impl Rehearsal {
             Some(parent) => builder.tempdir_in(parent),
             None => builder.tempdir(),
         }
-        .context("failed to make a folder for the rehearsal")?;
+        .context("failed to create a directory for the rehearsal")?;
         let socket = folder.path().join("engine.sock");
         let (tls, certificate) = tls::self_signed()?;
         let key = world.admin_key().to_owned();
@@ -139,51 +83,54 @@ impl Rehearsal {
         })
     }
 
-    /// The manager's base URL: `https://127.0.0.1:<port>`.
+    /// Portainer's base URL: `https://127.0.0.1:<port>`.
     pub fn base_url(&self) -> String {
         format!("https://127.0.0.1:{}", self.server.port())
     }
 
-    /// The engine's socket.
+    /// The path of the engine's unix socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// The key of the manager's administrator.
+    /// The API key of Portainer's administrator.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The manager's certificate, as PEM.
+    /// Portainer's certificate in PEM.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate
     }
 
-    /// Looks at the world or changes it; the fronts wait meanwhile.
-    pub fn world<R>(&self, look: impl FnOnce(&mut World) -> R) -> R {
-        look(&mut self.server.shared.world())
+    /// Reads or changes the world. Requests wait until `access` returns.
+    pub fn world<R>(&self, access: impl FnOnce(&mut World) -> R) -> R {
+        access(&mut self.server.shared.world())
     }
 
-    /// The requests so far, in the order they were answered.
+    /// The requests so far, in the order of their responses.
     pub fn requests(&self) -> Vec<Request> {
         self.server.shared.log().clone()
     }
 
-    /// Forgets the requests so far.
+    /// Clears the list of requests.
     pub fn forget_requests(&self) {
         self.server.shared.log().clear();
     }
 
-    /// What goes wrong on purpose.
+    /// The faults to inject.
     pub fn faults(&self) -> &Faults {
         &self.server.shared.faults
     }
 
-    /// Brings back who died by [`Kind::Die`] or [`Kind::DieAfter`], on the same address.
+    /// Restarts an API that [`FaultKind::Die`] or [`FaultKind::DieAfter`] ended, on the same address.
+    ///
+    /// # Errors
+    /// If the address cannot be bound again.
     pub fn revive(&self) -> anyhow::Result<()> {
         self.server
             .revive()
-            .context("failed to listen on the addresses of before")
+            .context("failed to listen on the same addresses again")
     }
 }
 

@@ -1,15 +1,15 @@
-//! The six example stacks.
+//! Example stacks.
 
 use std::{fs, io, path::Path};
 
 use super::world::{Change, World};
 
-/// One example stack: its files by their path in the stack's directory.
+/// An example stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Example {
-    /// The stack's name.
+    /// The name of the stack.
     pub name: &'static str,
-    /// Path and text.
+    /// The path in the stack's directory and the content of each file.
     pub files: &'static [(&'static str, &'static str)],
 }
 
@@ -19,7 +19,7 @@ macro_rules! files {
     };
 }
 
-/// The example stacks, lowest impact first.
+/// The six example stacks, ordered by how much a literal rewrite would lose.
 pub fn examples() -> [Example; 6] {
     [
         Example {
@@ -59,7 +59,10 @@ pub fn examples() -> [Example; 6] {
     ]
 }
 
-/// Writes the example stacks below `root`, a directory each.
+/// Writes each example stack to its own directory below `root`.
+///
+/// # Errors
+/// I/O errors.
 pub fn write(root: &Path) -> io::Result<()> {
     for example in examples() {
         for (name, text) in example.files {
@@ -74,11 +77,12 @@ pub fn write(root: &Path) -> io::Result<()> {
 }
 
 impl World {
-    /// All example stacks as if started by hand from below `root`, and what must stay as it is: a
-    /// record of another endpoint and a container of no stack.
+    /// All example stacks, started by hand from directories below `root`.
+    ///
+    /// Also contains what a migration must not touch: a stack in another environment and a container without a project.
     ///
     /// # Errors
-    /// What compose would say about an example that it cannot start.
+    /// The message that Compose prints if it cannot start an example.
     pub fn with_examples(secret: &str, root: &str) -> Result<Self, String> {
         let mut world = Self::new(secret);
         let hour = 3_600_000;
@@ -88,7 +92,7 @@ impl World {
             world.add_stack(&folder, example.files.iter().copied());
             world
                 .start_by_hand(example.name, &folder)
-                .map_err(|what| format!("{}: {what}", example.name))?;
+                .map_err(|error| format!("{}: {error}", example.name))?;
             world.now += hour;
         }
         world.add_container("watchtower", "containrrr/watchtower:1.7.1");
@@ -102,12 +106,13 @@ impl World {
         Ok(world)
     }
 
-    /// The stack `everything` in `folder`, started by hand: two networks with aliases and a fixed address,
-    /// every kind of mount, a container in another's network, a job that has exited and a container
-    /// that was stopped.
+    /// The stack `everything` in `folder`, started by hand.
+    ///
+    /// It has two networks with aliases and a fixed address, every type of mount, a container in the network of another
+    /// one, a job that exited and a stopped container.
     ///
     /// # Errors
-    /// What compose would say that cannot start it.
+    /// The message that Compose prints if it cannot start the stack.
     pub fn add_everything(&mut self, folder: &str) -> Result<(), String> {
         let files = [
             ("docker-compose.yml", include_str!("seed/everything.yml")),
@@ -120,7 +125,7 @@ impl World {
         if let Some(idle) = self.container("everything-idle-1") {
             let id = idle.id.clone();
             self.stop_container(&id, 137)
-                .map_err(|problem| problem.message)?;
+                .map_err(|error| error.message)?;
         }
         let front = self.container("everything-front-1");
         if let Some(id) = front.map(|front| front.id.clone()) {
@@ -134,17 +139,5 @@ impl World {
             }
         }
         Ok(())
-    }
-
-    /// Says that a stack's directory and these files in it are there; starts nothing.
-    pub fn add_stack<'f>(
-        &mut self,
-        folder: &str,
-        files: impl IntoIterator<Item = (&'f str, &'f str)>,
-    ) {
-        self.add_directory(folder);
-        for (name, text) in files {
-            self.add_file(&format!("{folder}/{name}"), text);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The embedded manager's own certificate.
+//! Portainer's certificate.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use rustls::{
     pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
 };
 
-/// A server configuration with a fresh certificate, and that certificate as PEM.
+/// A server configuration with a new certificate, and that certificate in PEM.
 ///
 /// The certificate is self-signed, ECDSA P-256, X.509 v3, with an empty issuer (M18).
 pub(super) fn self_signed() -> anyhow::Result<(Arc<ServerConfig>, String)> {
@@ -19,9 +19,10 @@ pub(super) fn self_signed() -> anyhow::Result<(Arc<ServerConfig>, String)> {
         "127.0.0.1".to_owned(),
         "::1".to_owned(),
     ];
-    let mut params = CertificateParams::new(names).context("failed to name the certificate")?;
+    let mut params =
+        CertificateParams::new(names).context("failed to set the names of the certificate")?;
     params.distinguished_name = DistinguishedName::new();
-    let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).context("failed to make a key")?;
+    let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).context("failed to create a key")?;
     let certificate = params
         .self_signed(&pair)
         .context("failed to sign the certificate")?;

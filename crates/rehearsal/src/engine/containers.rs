@@ -2,14 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::{body, filters, filters::Filters, flag, no_page, ok, shapes::container as shapes};
+use super::{
+    filters::Filters,
+    input::{body, filters, flag},
+    shapes::container as shapes,
+};
 use crate::{
-    http::{Answer, Incoming},
-    world::{Effect, Problem, Volumes, World},
+    http::{Incoming, Response},
+    world::{AnonymousVolumes, Effect, EngineError, World},
 };
 
-/// What a container ends with that is killed, and one that is asked to stop.
+/// The exit code after SIGKILL.
 const KILLED: i64 = 137;
+/// The exit code after SIGTERM.
 const TERMINATED: i64 = 143;
 
 pub(super) fn route(
@@ -17,16 +22,18 @@ pub(super) fn route(
     engine: &str,
     parts: &[&str],
     incoming: &Incoming,
-) -> Result<Answer, Problem> {
+) -> Result<Response, EngineError> {
     let id = |world: &World, name: &str| world.find_on(engine, name).map(|one| one.id.clone());
     Ok(match (incoming.method.as_str(), parts) {
-        ("GET", ["json"]) => ok(&list(world, engine, incoming, &filters(incoming)?)),
+        ("GET", ["json"]) => Response::ok(&list(world, engine, incoming, &filters(incoming)?)),
         ("POST", ["create"]) => {
             let name = incoming.query("name");
             let id = world.create_container(engine, name.as_deref(), &body(incoming)?)?;
-            Answer::json(201, &json!({ "Id": id, "Warnings": [] }))
+            Response::json(201, &json!({ "Id": id, "Warnings": [] }))
         }
-        ("GET", [name, "json"]) => ok(&shapes::inspected(world, world.find_on(engine, name)?)),
+        ("GET", [name, "json"]) => {
+            Response::ok(&shapes::inspected(world, world.find_on(engine, name)?))
+        }
         ("GET", [name, "changes"]) => changes(world, engine, name)?,
         ("POST", [name, "start"]) => {
             let id = id(world, name)?;
@@ -39,43 +46,43 @@ pub(super) fn route(
         ("POST", [name, "restart"]) => {
             let id = id(world, name)?;
             world.stop_container(&id, TERMINATED)?;
-            world.start_container(&id).map_err(|problem| {
-                let text = format!("Cannot restart container {name}: {}", problem.message);
-                Problem::new(500, text)
+            world.start_container(&id).map_err(|error| {
+                let text = format!("Cannot restart container {name}: {}", error.message);
+                EngineError::new(500, text)
             })?;
-            Answer::no_content()
+            Response::no_content()
         }
         ("POST", [name, "kill"]) => kill(world, engine, name, incoming)?,
         ("POST", [name, way @ ("pause" | "unpause")]) => {
             let id = id(world, name)?;
             world.pause_container(&id, *way == "pause")?;
-            Answer::no_content()
+            Response::no_content()
         }
         ("POST", [name, "rename"]) => {
             let id = id(world, name)?;
             world.rename_container(&id, &incoming.query("name").unwrap_or_default())?;
-            Answer::no_content()
+            Response::no_content()
         }
         ("POST", [name, "wait"]) => {
-            // At once: nothing here ends by itself.
+            // Responds immediately: no container exits on its own.
             let container = world.find_on(engine, name)?;
             let mut end = json!({ "Error": null, "StatusCode": container.exit_code });
             if !container.error.is_empty() {
                 end["Error"] = json!({ "Message": container.error });
             }
-            ok(&end)
+            Response::ok(&end)
         }
         ("DELETE", [name]) => remove(world, engine, name, incoming)?,
-        _ => return Err(no_page()),
+        _ => return Err(EngineError::no_page()),
     })
 }
 
-fn done(effect: Effect) -> Answer {
-    let mut answer = Answer::no_content();
-    if effect == Effect::Already {
-        answer.status = 304;
+fn done(effect: Effect) -> Response {
+    let mut response = Response::no_content();
+    if effect == Effect::Unchanged {
+        response.status = 304;
     }
-    answer
+    response
 }
 
 fn list(world: &World, engine: &str, incoming: &Incoming, filters: &Filters) -> Value {
@@ -85,9 +92,9 @@ fn list(world: &World, engine: &str, incoming: &Incoming, filters: &Filters) -> 
         .values()
         .filter(|container| container.engine == engine)
         .filter(|container| all || container.is_running())
-        .filter(|container| filters.take(container))
+        .filter(|container| filters.matches(container))
         .collect::<Vec<_>>();
-    // Newest first, as the engine lists them.
+    // The engine lists the newest first.
     found.sort_by(|one, other| (other.created, &other.id).cmp(&(one.created, &one.id)));
     if let Some(limit) = incoming.query("limit").and_then(|limit| limit.parse().ok()) {
         found.truncate(limit);
@@ -98,13 +105,13 @@ fn list(world: &World, engine: &str, incoming: &Incoming, filters: &Filters) -> 
         .collect()
 }
 
-/// What the engine's diff says; nothing is `null`.
-fn changes(world: &World, engine: &str, name: &str) -> Result<Answer, Problem> {
+/// The changed paths; `null` if there are none.
+fn changes(world: &World, engine: &str, name: &str) -> Result<Response, EngineError> {
     let container = world.find_on(engine, name)?;
     let shown = container.changes.iter();
     let shown = shown.map(|change| json!({ "Path": change.path, "Kind": change.kind }));
     let shown = shown.collect::<Vec<_>>();
-    Ok(ok(&if shown.is_empty() {
+    Ok(Response::ok(&if shown.is_empty() {
         Value::Null
     } else {
         Value::Array(shown)
@@ -116,12 +123,12 @@ fn kill(
     engine: &str,
     name: &str,
     incoming: &Incoming,
-) -> Result<Answer, Problem> {
+) -> Result<Response, EngineError> {
     let cannot = |status: u16, why: &str| {
-        Problem::new(status, format!("Cannot kill container: {name}: {why}"))
+        EngineError::new(status, format!("Cannot kill container: {name}: {why}"))
     };
     let found = world.find_on(engine, name);
-    let container = found.map_err(|problem| cannot(problem.status, &problem.message))?;
+    let container = found.map_err(|error| cannot(error.status, &error.message))?;
     let id = container.id.clone();
     if !container.is_running() {
         return Err(cannot(409, &format!("Container {id} is not running")));
@@ -135,7 +142,7 @@ fn kill(
     if let Some(code) = code {
         world.stop_container(&id, code)?;
     }
-    Ok(Answer::no_content())
+    Ok(Response::no_content())
 }
 
 fn remove(
@@ -143,7 +150,7 @@ fn remove(
     engine: &str,
     name: &str,
     incoming: &Incoming,
-) -> Result<Answer, Problem> {
+) -> Result<Response, EngineError> {
     let container = world.find_on(engine, name)?;
     if container.is_running() && !flag(incoming, "force") {
         let first = if container.state == "paused" {
@@ -151,7 +158,7 @@ fn remove(
         } else {
             "Stop"
         };
-        return Err(Problem::new(
+        return Err(EngineError::new(
             409,
             format!(
                 "You cannot remove a {} container {}. {first} the container before attempting removal or \
@@ -162,10 +169,10 @@ fn remove(
     }
     let id = container.id.clone();
     let volumes = if flag(incoming, "v") {
-        Volumes::Removed
+        AnonymousVolumes::Remove
     } else {
-        Volumes::Kept
+        AnonymousVolumes::Keep
     };
     world.remove_container(&id, volumes);
-    Ok(Answer::no_content())
+    Ok(Response::no_content())
 }

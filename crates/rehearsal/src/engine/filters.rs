@@ -1,4 +1,4 @@
-//! The `filters` of lists: `{"label":{"a=b":true}}`, or the older `{"label":["a=b"]}`.
+//! The query parameter `filters` of lists: `{"label":{"a=b":true}}`, or the older `{"label":["a=b"]}`.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::world::Container;
 
-/// Values by the name of the filter.
+/// The values of each filter.
 #[derive(Default)]
 pub(super) struct Filters(BTreeMap<String, Vec<String>>);
 
 impl Filters {
-    /// Reads the query parameter, decoded.
+    /// Parses the decoded query parameter.
     pub fn read(text: Option<&str>) -> Result<Self, String> {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return Ok(Self::default());
@@ -35,18 +35,18 @@ impl Filters {
         Ok(Self(filters))
     }
 
-    /// Whether there is a filter of that name.
+    /// Whether a filter exists.
     pub fn names(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// Whether one of the filter's values fits; true where there is no such filter.
+    /// Whether one of the filter's values matches, or the filter does not exist.
     pub fn any(&self, name: &str, fits: impl Fn(&str) -> bool) -> bool {
         let values = self.0.get(name).filter(|values| !values.is_empty());
         values.is_none_or(|values| values.iter().any(|value| fits(value)))
     }
 
-    /// Whether every `label` filter fits.
+    /// Whether every `label` filter matches.
     pub fn labels(&self, labels: &BTreeMap<String, String>) -> bool {
         let wanted = self.0.get("label").into_iter().flatten();
         wanted
@@ -61,8 +61,8 @@ impl Filters {
             })
     }
 
-    /// Whether a container is wanted.
-    pub fn take(&self, container: &Container) -> bool {
+    /// Whether a container matches all filters.
+    pub fn matches(&self, container: &Container) -> bool {
         self.labels(&container.labels)
             && self.any("id", |id| container.id.starts_with(id))
             && self.any("name", |name| {

@@ -2,34 +2,36 @@
 
 use serde_json::json;
 
-use super::{filters, no_page, ok, shapes::image as shapes};
+use super::{input::filters, shapes::image as shapes};
 use crate::{
-    http::{Answer, Incoming},
-    world::{Problem, World, tagged},
+    http::{Incoming, Response},
+    world::{EngineError, World, tagged},
 };
 
 pub(super) fn route(
     world: &mut World,
     parts: &[&str],
     incoming: &Incoming,
-) -> Result<Answer, Problem> {
+) -> Result<Response, EngineError> {
     match (incoming.method.as_str(), parts) {
-        ("GET", ["json"]) => Ok(ok(&shapes::images(world, &filters(incoming)?))),
+        ("GET", ["json"]) => Ok(Response::ok(&shapes::images(world, &filters(incoming)?))),
         ("POST", ["create"]) => pull(world, incoming),
-        // A name can have slashes in it.
+        // A name may contain slashes.
         ("GET", [name @ .., "json"]) => {
             let name = name.join("/");
             let missing = || {
                 let text = format!("no such image: {name}: No such image: {}", tagged(&name));
-                Problem::new(404, text)
+                EngineError::new(404, text)
             };
-            Ok(ok(&shapes::image(world.image(&name).ok_or_else(missing)?)))
+            Ok(Response::ok(&shapes::image(
+                world.image(&name).ok_or_else(missing)?,
+            )))
         }
-        _ => Err(no_page()),
+        _ => Err(EngineError::no_page()),
     }
 }
 
-fn pull(world: &mut World, incoming: &Incoming) -> Result<Answer, Problem> {
+fn pull(world: &mut World, incoming: &Incoming) -> Result<Response, EngineError> {
     let name = incoming.query("fromImage").unwrap_or_default();
     let name = match incoming.query("tag").unwrap_or_default().as_str() {
         "" => name,
@@ -41,7 +43,7 @@ fn pull(world: &mut World, incoming: &Incoming) -> Result<Answer, Problem> {
         .iter()
         .any(|one| tagged(one) == tagged(&name))
     {
-        return Err(Problem::new(
+        return Err(EngineError::new(
             404,
             format!(
                 "pull access denied for {name}, repository does not exist or may require 'docker login': \
@@ -51,5 +53,5 @@ fn pull(world: &mut World, incoming: &Incoming) -> Result<Answer, Problem> {
     }
     world.add_image(&name);
     let status = format!("Status: Downloaded newer image for {}", tagged(&name));
-    Ok(Answer::json(200, &json!({ "status": status })))
+    Ok(Response::json(200, &json!({ "status": status })))
 }

@@ -2,10 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{body, filters, no_page, ok, shapes::network as shapes};
+use super::{
+    input::{body, filters},
+    shapes::network as shapes,
+};
 use crate::{
-    http::{Answer, Incoming},
-    world::{Problem, World},
+    http::{Incoming, Response},
+    world::{EngineError, World},
 };
 
 pub(super) fn route(
@@ -13,28 +16,28 @@ pub(super) fn route(
     engine: &str,
     parts: &[&str],
     incoming: &Incoming,
-) -> Result<Answer, Problem> {
+) -> Result<Response, EngineError> {
     let named = |of: &Value| of["Container"].as_str().unwrap_or_default().to_owned();
     Ok(match (incoming.method.as_str(), parts) {
-        ("GET", []) => ok(&shapes::networks(world, engine, &filters(incoming)?)),
-        ("GET", [name]) => ok(&shapes::network(world, world.network_on(engine, name)?)),
+        ("GET", []) => Response::ok(&shapes::networks(world, engine, &filters(incoming)?)),
+        ("GET", [name]) => Response::ok(&shapes::network(world, world.network_on(engine, name)?)),
         ("POST", ["create"]) => {
             let id = world.create_network(engine, &body(incoming)?)?;
-            Answer::json(201, &json!({ "Id": id, "Warning": "" }))
+            Response::json(201, &json!({ "Id": id, "Warning": "" }))
         }
         ("POST", [name, "connect"]) => {
             let body = body(incoming)?;
             world.connect(engine, name, &named(&body), &body["EndpointConfig"])?;
-            Answer::new(200, "text/plain; charset=utf-8", "")
+            Response::new(200, "text/plain; charset=utf-8", "")
         }
         ("POST", [name, "disconnect"]) => {
             world.disconnect(engine, name, &named(&body(incoming)?))?;
-            Answer::new(200, "text/plain; charset=utf-8", "")
+            Response::new(200, "text/plain; charset=utf-8", "")
         }
         ("DELETE", [name]) => {
             world.remove_network(engine, name)?;
-            Answer::no_content()
+            Response::no_content()
         }
-        _ => return Err(no_page()),
+        _ => return Err(EngineError::no_page()),
     })
 }

@@ -1,4 +1,4 @@
-//! The engine's JSON, in the shapes of API 1.41.
+//! The engine's JSON in API version 1.41.
 
 pub(super) mod container;
 pub(super) mod image;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// A time as the engine writes it; the year 1 stands for never.
+/// A time in the engine's format. The year 1 means never.
 fn time(seconds: i64) -> String {
     let time = DateTime::from_timestamp(seconds, 0).filter(|_| seconds > 0);
     time.map_or_else(

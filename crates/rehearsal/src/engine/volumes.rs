@@ -1,9 +1,12 @@
 //! `/volumes`
 
-use super::{body, filters, no_page, ok, shapes::volume as shapes};
+use super::{
+    input::{body, filters},
+    shapes::volume as shapes,
+};
 use crate::{
-    http::{Answer, Incoming},
-    world::{Problem, World},
+    http::{Incoming, Response},
+    world::{EngineError, World},
 };
 
 pub(super) fn route(
@@ -11,18 +14,18 @@ pub(super) fn route(
     engine: &str,
     parts: &[&str],
     incoming: &Incoming,
-) -> Result<Answer, Problem> {
+) -> Result<Response, EngineError> {
     Ok(match (incoming.method.as_str(), parts) {
-        ("GET", []) => ok(&shapes::volumes(world, engine, &filters(incoming)?)),
-        ("GET", [name]) => ok(&shapes::volume(world.volume_on(engine, name)?)),
+        ("GET", []) => Response::ok(&shapes::volumes(world, engine, &filters(incoming)?)),
+        ("GET", [name]) => Response::ok(&shapes::volume(world.volume_on(engine, name)?)),
         ("POST", ["create"]) => {
             let volume = world.create_volume(engine, &body(incoming)?)?;
-            Answer::json(201, &shapes::volume(volume))
+            Response::json(201, &shapes::volume(volume))
         }
         ("DELETE", [name]) => {
             world.remove_volume(engine, name)?;
-            Answer::no_content()
+            Response::no_content()
         }
-        _ => return Err(no_page()),
+        _ => return Err(EngineError::no_page()),
     })
 }

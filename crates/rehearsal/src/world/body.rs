@@ -1,4 +1,4 @@
-//! What compose asks the engine for: a resolved service as the body of a create.
+//! The request body that Compose sends to create the container of a service.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::{
     values::{many, pairs, text},
 };
 
-/// Keys of a service that are the same list in `HostConfig`.
+/// Keys of a service whose lists `HostConfig` takes unchanged.
 const LISTS: [(&str, &str); 9] = [
     ("cap_add", "CapAdd"),
     ("cap_drop", "CapDrop"),
@@ -20,7 +20,7 @@ const LISTS: [(&str, &str); 9] = [
     ("external_links", "Links"),
 ];
 
-/// Keys of a service that are the same value in `HostConfig`.
+/// Keys of a service whose values `HostConfig` takes unchanged.
 const VALUES: [(&str, &str); 12] = [
     ("cgroup_parent", "CgroupParent"),
     ("cpu_shares", "CpuShares"),
@@ -37,7 +37,7 @@ const VALUES: [(&str, &str); 12] = [
 ];
 
 impl Service {
-    /// `Config`; labels are the caller's.
+    /// `Config` without labels.
     pub fn engine_config(&self) -> Value {
         let raw = &self.config;
         let mut config = json!({
@@ -74,7 +74,7 @@ impl Service {
             config["Healthcheck"] = health(check);
         }
         let exposed = self.ports.iter().map(|port| {
-            // As written in `expose`: compose adds no protocol there.
+            // Compose adds no protocol to an `expose` entry that has none.
             let key = match (port.published, port.protocol.as_str()) {
                 (None, "tcp") => port.target.to_string(),
                 (_, protocol) => format!("{}/{protocol}", port.target),
@@ -88,7 +88,7 @@ impl Service {
         config
     }
 
-    /// `HostConfig`, but for mounts and what names other containers.
+    /// `HostConfig` without mounts and without references to other containers.
     pub fn engine_host_config(&self) -> Value {
         let raw = &self.config;
         let mut host = json!({

@@ -1,4 +1,4 @@
-//! A container and what belongs to it.
+//! Containers with their mounts, ports and network attachments.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -10,19 +10,19 @@ use serde_json::Value;
 pub struct Container {
     /// 64 hexadecimal digits.
     pub id: String,
-    /// The id of the engine it is on.
+    /// The ID of its engine.
     pub engine: String,
     /// Without the leading slash.
     pub name: String,
-    /// The image as it was named.
+    /// The image name in the create request.
     pub image: String,
-    /// The image's id; the name can mean another by now.
+    /// The image's ID. The name may belong to a newer image now.
     pub image_id: String,
     /// `created`, `running`, `paused` or `exited`.
     pub state: String,
-    /// Of the last run.
+    /// The exit code of the last run.
     pub exit_code: i64,
-    /// Why the last start failed; empty where it did not.
+    /// The error of the last start; empty if it succeeded.
     pub error: String,
     /// Seconds since 1970.
     pub created: i64,
@@ -32,28 +32,28 @@ pub struct Container {
     pub finished: i64,
     /// All labels.
     pub labels: BTreeMap<String, String>,
-    /// `NAME=VALUE`, in the order they were given.
+    /// `NAME=VALUE`, in the order of the create request.
     pub env: Vec<String>,
-    /// What runs, word by word: entrypoint and command.
+    /// Entrypoint and command.
     pub command: Vec<String>,
-    /// `Config` as it was given, with what the image adds; but for labels and variables.
+    /// `Config` with the defaults of the image, without labels and variables.
     pub config: Value,
-    /// `HostConfig` as it was given, with what the engine adds.
+    /// `HostConfig` with the defaults of the engine.
     pub host_config: Value,
-    /// Everything mounted into it.
+    /// The mounts.
     pub mounts: Vec<Mount>,
-    /// Its ports, published or only exposed.
+    /// The published and exposed ports.
     pub ports: Vec<Port>,
-    /// `default`, `host`, `none`, `container:<id>` or a network's name.
+    /// `default`, `host`, `none`, `container:<id>` or the name of a network.
     pub network_mode: String,
-    /// The networks it is on, by name.
+    /// The attached networks, by name.
     pub networks: BTreeMap<String, Attachment>,
-    /// What its own layer has that the image has not, as the engine's diff says it.
+    /// The differences between its layer and the image, as in `docker diff`.
     pub changes: Vec<Change>,
 }
 
 impl fmt::Debug for Container {
-    // Without variables and configuration: they hold values of `.env`.
+    // Leaves out variables and configuration, which hold values of `.env`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Container")
             .field("id", &self.id)
@@ -68,7 +68,7 @@ impl fmt::Debug for Container {
 }
 
 impl Container {
-    /// Whether it runs; one that is paused does.
+    /// Whether it is running or paused.
     pub fn is_running(&self) -> bool {
         matches!(self.state.as_str(), "running" | "paused")
     }
@@ -80,7 +80,7 @@ impl Container {
         self.started = now;
     }
 
-    /// Ends the run, as a container that stops by itself.
+    /// Ends the run, as when the process in the container exits.
     pub fn exit(&mut self, code: i64, now: i64) {
         "exited".clone_into(&mut self.state);
         self.exit_code = code;
@@ -93,7 +93,7 @@ impl Container {
         }
     }
 
-    /// Whether it says of itself that it is well; `None` without a check.
+    /// The health status; `None` without a health check.
     pub(crate) fn health(&self) -> Option<&'static str> {
         let test = self.config.get("Healthcheck")?.get("Test")?.get(0)?;
         (test != "NONE").then_some(if self.is_running() {
@@ -103,8 +103,8 @@ impl Container {
         })
     }
 
-    /// The state in the engine's words: `Up 2 hours`, `Exited (0) 3 days ago`.
-    pub fn status(&self, now: i64) -> String {
+    /// The status as the engine displays it: `Up 2 hours`, `Exited (0) 3 days ago`.
+    pub(crate) fn status(&self, now: i64) -> String {
         let up = duration(now - self.started);
         match self.state.as_str() {
             "running" => match self.health() {
@@ -122,22 +122,22 @@ impl Container {
         }
     }
 
-    /// The first 12 digits of its id.
+    /// The first 12 digits of its ID.
     pub(crate) fn short_id(&self) -> &str {
         &self.id[..12.min(self.id.len())]
     }
 }
 
-/// One path that differs between a container's layer and its image.
+/// A path that differs between a container's layer and its image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// The path inside.
+    /// The path in the container.
     pub path: String,
     /// 0 modified, 1 added, 2 deleted.
     pub kind: u8,
 }
 
-/// A time span as the engine rounds it.
+/// A time span, rounded as the engine does.
 fn duration(seconds: i64) -> String {
     match seconds {
         ..1 => "Less than a second".to_owned(),
@@ -153,24 +153,24 @@ fn duration(seconds: i64) -> String {
     }
 }
 
-/// One mount of a container.
+/// A mount of a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mount {
-    /// What kind of mount it is.
-    pub kind: MountKind,
-    /// The volume's name; `None` for other kinds.
+    /// The type of the mount.
+    pub kind: MountType,
+    /// The volume's name; `None` for other types.
     pub name: Option<String>,
-    /// Whether the volume has no name of its own, but 64 hexadecimal digits.
+    /// Whether the name of the volume is 64 hexadecimal digits.
     pub anonymous: bool,
-    /// Whether the volume was made for this mount, unnamed: then it can go with the container.
+    /// Whether the volume was created for this mount, and so may be removed with the container.
     pub own: bool,
-    /// Where it lies on the host; empty for tmpfs.
+    /// The path on the host; empty for tmpfs.
     pub source: String,
-    /// Where it appears in the container.
+    /// The path in the container.
     pub target: String,
-    /// Whether the container cannot write to it.
+    /// Whether it is read-only.
     pub read_only: bool,
-    /// `Mode` as the engine shows it.
+    /// `Mode` in the response of the engine.
     pub mode: String,
 }
 
@@ -180,52 +180,52 @@ impl Mount {
     }
 }
 
-/// The kinds of mounts.
+/// The types of mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum MountKind {
-    /// A path of the host.
+pub enum MountType {
+    /// A path on the host.
     Bind,
-    /// A volume of the engine.
+    /// A volume.
     Volume,
-    /// Memory.
+    /// A temporary file system in memory.
     Tmpfs,
 }
 
 /// A port of a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Port {
-    /// The address of the host it is published on; empty is every one.
+    /// The host address; empty for all addresses.
     pub address: String,
-    /// The port of the host; `None` where it is only exposed, 0 where the engine chooses.
+    /// The requested host port; `None` if the port is only exposed, 0 if the engine chooses.
     pub published: Option<u16>,
-    /// The port of the host while the container runs.
+    /// The host port while the container is running.
     pub bound: Option<u16>,
-    /// The port inside.
+    /// The port in the container.
     pub target: u16,
     /// `tcp`, `udp` or `sctp`.
     pub protocol: String,
 }
 
-/// How a container is on a network.
+/// The attachment of a container to a network.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Attachment {
-    /// Its names there: those that were given, then what the engine adds.
+    /// The aliases: first the requested ones, then those that the engine adds.
     pub aliases: Vec<String>,
-    /// `IPAMConfig` as it was given.
+    /// `IPAMConfig` of the request.
     pub ipam: Value,
-    /// `Links` as they were given.
+    /// `Links` of the request.
     pub links: Value,
-    /// `DriverOpts` as they were given.
+    /// `DriverOpts` of the request.
     pub driver_opts: Value,
-    /// The network it was on last; empty before the first start.
+    /// The ID of the network at the last start; empty before the first start.
     pub network_id: String,
-    /// Its end while the container runs.
+    /// The endpoint while the container is running.
     pub live: Option<Live>,
 }
 
 impl Attachment {
-    /// The fixed address; empty where the engine chooses.
+    /// The fixed address; empty if the engine chooses.
     pub fn address(&self) -> &str {
         self.ipam
             .get("IPv4Address")
@@ -234,13 +234,13 @@ impl Attachment {
     }
 }
 
-/// The end of a network in a running container.
+/// The endpoint of a running container on a network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Live {
     /// 64 hexadecimal digits.
     pub endpoint: String,
-    /// The address; empty on a network without any.
+    /// The IPv4 address; empty on a network without addresses.
     pub address: String,
-    /// The MAC address; empty on a network without any.
+    /// The MAC address; empty on a network without addresses.
     pub mac: String,
 }

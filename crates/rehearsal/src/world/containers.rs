@@ -1,56 +1,44 @@
-//! What an engine does with containers when it is asked to: create, start, stop, …
+//! What an engine does with containers: create, start, stop, …
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::{
-    Attachment, Container, Port, Problem, World,
+    container::{Attachment, Container, Port},
+    errors::EngineError,
     settings::{self, Given, pairs, text, texts},
+    state::World,
     volumes::is_name,
 };
 
-/// Whether a call changed anything.
+/// Whether a call changed the state of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// It did.
-    Done,
-    /// It was so before.
-    Already,
+pub(crate) enum Effect {
+    Changed,
+    Unchanged,
 }
 
-/// The name of the host, for containers that share its network.
+/// What happens to the anonymous volumes of a removed container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnonymousVolumes {
+    Keep,
+    Remove,
+}
+
+/// The host name of containers that use the host's network.
 const HOST: &str = "docker-host";
 
 impl World {
-    /// A container of an engine by id, the start of an id that is the only one, or name.
-    pub(crate) fn find_on(&self, engine: &str, name: &str) -> Result<&Container, Problem> {
-        let here = || self.containers.values().filter(|one| one.engine == engine);
-        let plain = name.trim_start_matches('/');
-        let exact = here().find(|one| one.id == plain || one.name == plain);
-        if let Some(container) = exact {
-            return Ok(container);
-        }
-        let mut starting = here().filter(|one| !plain.is_empty() && one.id.starts_with(plain));
-        match (starting.next(), starting.next()) {
-            (Some(container), None) => Ok(container),
-            (Some(_), Some(_)) => Err(Problem::new(
-                400,
-                format!("Multiple IDs found with provided prefix: {name}"),
-            )),
-            (None, _) => Err(Problem::no_container(name)),
-        }
-    }
-
-    /// Makes a container as `POST /containers/create` wants it; gives its id.
+    /// Creates a container from the body of `POST /containers/create` and returns its ID.
     ///
-    /// Nothing changes where it is refused, but that volumes can have been made.
-    pub fn create_container(
+    /// A failed create may leave new volumes behind.
+    pub(crate) fn create_container(
         &mut self,
         engine: &str,
         name: Option<&str>,
         body: &Value,
-    ) -> Result<String, Problem> {
+    ) -> Result<String, EngineError> {
         let given = Given::read(body)?;
         let image = self.wanted_image(text(&given.config, "Image"))?.clone();
         let mut config = settings::config(&given.config, &image)?;
@@ -67,7 +55,7 @@ impl World {
         for key in ["PidMode", "IpcMode"] {
             if let Some(other) = text(&host_config, key).strip_prefix("container:") {
                 self.find_on(engine, other)
-                    .map_err(|problem| Problem::new(400, problem.message))?;
+                    .map_err(|error| EngineError::new(400, error.message))?;
             }
         }
         let mounts = self.mounts_of(engine, &config, &host_config)?;
@@ -111,29 +99,29 @@ impl World {
         Ok(id)
     }
 
-    /// Starts a container; where that fails it stays as it was, with the reason in its state.
-    pub fn start_container(&mut self, id: &str) -> Result<Effect, Problem> {
+    /// Starts a container. A failure changes only the error in its state.
+    pub(crate) fn start_container(&mut self, id: &str) -> Result<Effect, EngineError> {
         let before = self.containers.get(id);
-        let mut container = before.ok_or_else(|| Problem::no_container(id))?.clone();
+        let mut container = before.ok_or_else(|| EngineError::no_container(id))?.clone();
         match container.state.as_str() {
             "paused" => {
                 let text = "cannot start a paused container, try unpause instead";
-                return Err(Problem::new(409, text));
+                return Err(EngineError::new(409, text));
             }
-            "running" => return Ok(Effect::Already),
+            "running" => return Ok(Effect::Unchanged),
             _ => {}
         }
         let outcome = self
             .join_all(&mut container)
             .and_then(|()| self.bind_ports(&mut container));
-        if let Err(problem) = outcome {
+        if let Err(error) = outcome {
             if let Some(container) = self.containers.get_mut(id) {
-                container.error.clone_from(&problem.message);
+                container.error.clone_from(&error.message);
                 if container.state == "created" {
                     container.exit_code = 128;
                 }
             }
-            return Err(problem);
+            return Err(error);
         }
         container.start(self.seconds());
         if container.host_config.get("Runtime").is_none() {
@@ -145,25 +133,44 @@ impl World {
             container.exit(code, self.seconds());
         }
         self.containers.insert(id.to_owned(), container);
-        Ok(Effect::Done)
+        Ok(Effect::Changed)
     }
 
-    /// Ends a run: `stop`, or `kill` with a signal that does.
-    pub fn stop_container(&mut self, id: &str, code: i64) -> Result<Effect, Problem> {
+    /// Removes a container.
+    ///
+    /// An anonymous volume stays if another container mounts it.
+    pub(crate) fn remove_container(
+        &mut self,
+        id: &str,
+        volumes: AnonymousVolumes,
+    ) -> Option<Container> {
+        let container = self.containers.remove(id)?;
+        if volumes == AnonymousVolumes::Remove {
+            for mount in container.mounts.iter().filter(|mount| mount.own) {
+                let name = mount.name.as_deref().unwrap_or_default();
+                // Fails if another container mounts the volume.
+                let _ = self.remove_volume(&container.engine, name);
+            }
+        }
+        Some(container)
+    }
+
+    /// Stops a container with that exit code.
+    pub(crate) fn stop_container(&mut self, id: &str, code: i64) -> Result<Effect, EngineError> {
         let now = self.seconds();
         let container = self.containers.get_mut(id);
-        let container = container.ok_or_else(|| Problem::no_container(id))?;
+        let container = container.ok_or_else(|| EngineError::no_container(id))?;
         if !container.is_running() {
-            return Ok(Effect::Already);
+            return Ok(Effect::Unchanged);
         }
         container.exit(code, now);
-        Ok(Effect::Done)
+        Ok(Effect::Changed)
     }
 
-    /// Holds a container, or lets it go on.
-    pub(crate) fn pause_container(&mut self, id: &str, pause: bool) -> Result<(), Problem> {
+    /// Pauses or unpauses a container.
+    pub(crate) fn pause_container(&mut self, id: &str, pause: bool) -> Result<(), EngineError> {
         let container = self.containers.get_mut(id);
-        let container = container.ok_or_else(|| Problem::no_container(id))?;
+        let container = container.ok_or_else(|| EngineError::no_container(id))?;
         let (status, what) = match (container.state.as_str(), pause) {
             ("running", true) | ("paused", false) => {
                 let state = if pause { "paused" } else { "running" };
@@ -175,43 +182,45 @@ impl World {
             (_, false) => (500, "not paused"),
         };
         let text = format!("Container {} is {what}", container.id);
-        Err(Problem::new(status, text))
+        Err(EngineError::new(status, text))
     }
 
-    /// Gives a container another name.
-    pub(crate) fn rename_container(&mut self, id: &str, name: &str) -> Result<(), Problem> {
+    /// Renames a container.
+    pub(crate) fn rename_container(&mut self, id: &str, name: &str) -> Result<(), EngineError> {
         let container = self.containers.get(id);
-        let container = container.ok_or_else(|| Problem::no_container(id))?;
+        let container = container.ok_or_else(|| EngineError::no_container(id))?;
         let name = name.trim_start_matches('/');
         if name.is_empty() {
-            return Err(Problem::new(400, "Neither old nor new names may be empty"));
+            return Err(EngineError::new(
+                400,
+                "Neither old nor new names may be empty",
+            ));
         }
         if name == container.name {
             let text = "Renaming a container with the same name as its current name";
-            return Err(Problem::new(400, text));
+            return Err(EngineError::new(400, text));
         }
         let engine = container.engine.clone();
-        self.check_name(&engine, name, Some(id))
-            .map_err(|problem| {
-                let text = format!("Error when allocating new name: {}", problem.message);
-                Problem::new(problem.status, text)
-            })?;
+        self.check_name(&engine, name, Some(id)).map_err(|error| {
+            let text = format!("Error when allocating new name: {}", error.message);
+            EngineError::new(error.status, text)
+        })?;
         if let Some(container) = self.containers.get_mut(id) {
             name.clone_into(&mut container.name);
         }
         Ok(())
     }
 
-    fn check_name(&self, engine: &str, name: &str, own: Option<&str>) -> Result<(), Problem> {
+    fn check_name(&self, engine: &str, name: &str, own: Option<&str>) -> Result<(), EngineError> {
         if !is_name(name) {
             let allowed = "only [a-zA-Z0-9][a-zA-Z0-9_.-] are allowed";
             let text = format!("Invalid container name ({name}), {allowed}");
-            return Err(Problem::new(400, text));
+            return Err(EngineError::new(400, text));
         }
         let mut here = self.containers.values().filter(|one| one.engine == engine);
         match here.find(|one| one.name == name && own != Some(&one.id)) {
             None => Ok(()),
-            Some(other) => Err(Problem::new(
+            Some(other) => Err(EngineError::new(
                 409,
                 format!(
                     "Conflict. The container name \"/{name}\" is already in use by container \"{}\". You \
@@ -222,7 +231,7 @@ impl World {
         }
     }
 
-    /// `project/service`, as [`World::exits`] names it.
+    /// `project/service`: the key of [`World::exits`].
     fn service_of(&self, container: &Container) -> String {
         let label = |name: &str| {
             let value = container.labels.get(&self.label(name));
@@ -231,7 +240,7 @@ impl World {
         format!("{}/{}", label("project"), label("service"))
     }
 
-    fn bind_ports(&mut self, container: &mut Container) -> Result<(), Problem> {
+    fn bind_ports(&mut self, container: &mut Container) -> Result<(), EngineError> {
         for port in &mut container.ports {
             port.bound = match port.published {
                 Some(0) => {
@@ -262,7 +271,7 @@ impl World {
         } else {
             &port.address
         };
-        Err(Problem::new(
+        Err(EngineError::new(
             500,
             format!(
                 "driver failed programming external connectivity on endpoint {} ({}): Bind for {address}:{} \
@@ -274,7 +283,7 @@ impl World {
         ))
     }
 
-    /// Lets a container write into its empty volumes.
+    /// Writes to the container's empty volumes, as its first start would.
     fn write_first(&mut self, container: &Container) {
         for name in container.mounts.iter().filter_map(|one| one.name.as_ref()) {
             let mut volumes = self.volumes.iter_mut();
@@ -286,7 +295,7 @@ impl World {
     }
 }
 
-/// The network that a container is made on.
+/// The network that a container is created on.
 fn first_network(mode: &str, given: &Given) -> BTreeMap<String, Attachment> {
     if mode.starts_with("container:") {
         return BTreeMap::new();
@@ -301,7 +310,7 @@ fn first_network(mode: &str, given: &Given) -> BTreeMap<String, Attachment> {
     BTreeMap::from([(name.to_owned(), attachment)])
 }
 
-/// `PortBindings`, and what is only exposed.
+/// `PortBindings`, and the ports that are only exposed.
 fn ports_of(config: &Value, host: &Value) -> Vec<Port> {
     let mut ports = Vec::new();
     let split = |key: &str| {

@@ -1,33 +1,29 @@
-//! `compose up`: makes the containers of a project what a text says.
+//! `compose up`: creates, recreates and removes the containers of a project until they match its file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    Container, Problem, Volumes, World,
+    container::Container,
+    containers::AnonymousVolumes,
+    context::Shared,
+    create::Run,
     deployment::{Compose, Deployment},
+    errors::EngineError,
     mounts::Source,
-    resolve::{Project, Shared},
+    resolve::Project,
     service::Service,
+    state::World,
     values::{many, pairs, text},
 };
 
-/// One container that a deployment is about.
-#[derive(Clone, Copy)]
-pub(super) struct Run<'r> {
-    pub deployment: &'r Deployment,
-    pub project: &'r Project,
-    pub service: &'r Service,
-    pub number: usize,
-}
-
 impl World {
-    /// One `compose up -d`. Where it fails it leaves what it did so far (N06); `down` is the caller's.
+    /// Runs `compose up -d`. A failure leaves everything created so far in place (N06).
     pub(super) fn up(&mut self, deployment: &Deployment) -> Result<(), String> {
         let project = self.resolve(deployment)?;
         self.pull(deployment, &project)?;
-        self.make_shared(deployment, &project)?;
+        self.create_shared(deployment, &project)?;
         let mut recreated = BTreeSet::new();
         let mut wanted = Vec::new();
         for service in &project.services {
@@ -48,12 +44,12 @@ impl World {
         Ok(())
     }
 
-    /// Gets every image that is not there, before anything changes (N06, N10).
+    /// Pulls every missing image, before anything else changes (N06, N10).
     fn pull(&mut self, deployment: &Deployment, project: &Project) -> Result<(), String> {
         for service in &project.services {
             let image = &service.image;
             if service.builds {
-                // The context is read where compose runs (M11).
+                // The build context must exist where Compose runs (M11).
                 if !deployment.by_hand {
                     return Err(format!(
                         "unable to prepare context: path {:?} not found",
@@ -73,7 +69,7 @@ impl World {
         Ok(())
     }
 
-    fn make_shared(&mut self, deployment: &Deployment, project: &Project) -> Result<(), String> {
+    fn create_shared(&mut self, deployment: &Deployment, project: &Project) -> Result<(), String> {
         let engine = &deployment.engine;
         let used = |key: &String| {
             project
@@ -96,10 +92,10 @@ impl World {
                 let mut labels = self.shared_labels(deployment, network);
                 labels.insert(self.label("network"), key.clone());
                 let wanted = wanted_network(network, &labels);
-                self.create_network(engine, &wanted).map_err(|problem| {
+                self.create_network(engine, &wanted).map_err(|error| {
                     format!(
                         "failed to create network {}: Error response from daemon: {}",
-                        network.name, problem.message
+                        network.name, error.message
                     )
                 })?;
             }
@@ -122,9 +118,8 @@ impl World {
                     "DriverOpts": options.into_iter().collect::<BTreeMap<_, _>>(),
                     "Labels": labels,
                 });
-                self.create_volume(engine, &wanted).map_err(|problem| {
-                    format!("Error response from daemon: {}", problem.message)
-                })?;
+                self.create_volume(engine, &wanted)
+                    .map_err(|error| format!("Error response from daemon: {}", error.message))?;
             }
         }
         Ok(())
@@ -140,7 +135,7 @@ impl World {
         labels
     }
 
-    /// Leaves a container that is as it should be, creates or recreates one that is not (M05).
+    /// Creates a container, or recreates it if it changed (M05). Returns its ID.
     fn converge(
         &mut self,
         run: &Run<'_>,
@@ -149,7 +144,7 @@ impl World {
         let hash = run.deployment.compose.hash(run.service);
         let old = self.existing(run.deployment, &run.service.name, run.number);
         if let Some(old) = &old {
-            if self.stays(run, &hash, old, recreated) {
+            if self.is_kept(run, &hash, old, recreated) {
                 return Ok(old.id.clone());
             }
             recreated.insert(run.service.name.clone());
@@ -172,10 +167,10 @@ impl World {
                     number,
                 };
                 let old = self.existing(deployment, &service.name, number);
-                let stays = old
+                let kept = old
                     .as_ref()
-                    .is_some_and(|old| self.stays(&run, &hash, old, &recreated));
-                if stays {
+                    .is_some_and(|old| self.is_kept(&run, &hash, old, &recreated));
+                if kept {
                     continue;
                 }
                 if old.is_some() {
@@ -189,7 +184,7 @@ impl World {
         Ok(changed)
     }
 
-    fn stays(
+    fn is_kept(
         &self,
         run: &Run<'_>,
         hash: &str,
@@ -199,11 +194,11 @@ impl World {
         let mut depends_on = run.service.depends_on.iter();
         let follows =
             depends_on.any(|(name, dependency)| dependency.restart && recreated.contains(name));
-        !follows && self.is_as_wanted(run, hash, old)
+        !follows && self.matches(run, hash, old)
     }
 
-    /// Whether compose leaves a container as it is (M05, N05).
-    fn is_as_wanted(&self, run: &Run<'_>, hash: &str, old: &Container) -> bool {
+    /// Whether the container matches the service, so that Compose keeps it (M05, N05).
+    fn matches(&self, run: &Run<'_>, hash: &str, old: &Container) -> bool {
         let Run {
             deployment,
             project,
@@ -235,22 +230,6 @@ impl World {
         !newer || !old.is_running() || (on_all && has_all)
     }
 
-    pub(super) fn existing(
-        &self,
-        deployment: &Deployment,
-        service: &str,
-        number: usize,
-    ) -> Option<Container> {
-        let (of, at) = (self.label("service"), self.label("container-number"));
-        let number = number.to_string();
-        let is_it = |one: &&&Container| {
-            one.labels.get(&of).is_some_and(|name| name == service)
-                && one.labels.get(&at) == Some(&number)
-        };
-        let project = self.project_on(&deployment.engine, &deployment.project);
-        project.iter().find(is_it).map(|one| (*one).clone())
-    }
-
     fn scale_down(&mut self, deployment: &Deployment, service: &Service) {
         let (of, at) = (self.label("service"), self.label("container-number"));
         let is_over = |one: &&&Container| {
@@ -267,11 +246,11 @@ impl World {
             .map(|one| one.id.clone())
             .collect::<Vec<_>>();
         for id in over {
-            self.remove_container(&id, Volumes::Kept);
+            self.remove_container(&id, AnonymousVolumes::Keep);
         }
     }
 
-    /// Starts a container that does not run (N08).
+    /// Starts a container that is not running (N08).
     fn start(&mut self, id: &str) -> Result<(), String> {
         let Some(container) = self.containers.get(id) else {
             return Ok(());
@@ -279,12 +258,12 @@ impl World {
         if container.is_running() {
             return Ok(());
         }
-        let failed = |problem: Problem| format!("Error response from daemon: {}", problem.message);
+        let failed = |error: EngineError| format!("Error response from daemon: {}", error.message);
         self.start_container(id).map(|_| ()).map_err(failed)
     }
 }
 
-/// The body of the create of a network.
+/// The request body that creates a network.
 fn wanted_network(network: &Shared, labels: &BTreeMap<String, String>) -> Value {
     let written = &network.written;
     let flag = |key: &str| written.get(key) == Some(&json!(true));

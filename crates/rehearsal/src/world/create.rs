@@ -1,20 +1,32 @@
-//! How compose makes one container.
+//! How Compose creates one container.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    Container, MountKind, Problem, World,
-    converge::Run,
+    container::{Container, MountType},
+    containers::AnonymousVolumes,
     deployment::{Compose, Deployment},
+    errors::EngineError,
     mounts::Source,
+    resolve::Project,
     service::Service,
+    state::World,
     values::{many, text},
 };
 
+/// One container of a deployment.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'r> {
+    pub deployment: &'r Deployment,
+    pub project: &'r Project,
+    pub service: &'r Service,
+    pub number: usize,
+}
+
 impl World {
-    /// Makes the container, without starting it, and puts it in the place of the old one.
+    /// Creates the container without starting it, and replaces the old one.
     pub(super) fn create_for_service(
         &mut self,
         run: &Run<'_>,
@@ -28,7 +40,7 @@ impl World {
             ..
         } = *run;
         let plain = || {
-            // What an engine takes in a name; compose lets no project be called otherwise.
+            // Container names are ASCII; Compose restricts project names in the same way.
             let name = format!("{}-{}-{number}", deployment.project, service.name);
             let plain = name.chars().filter(char::is_ascii).collect::<String>();
             plain.trim_start_matches('-').to_owned()
@@ -39,33 +51,49 @@ impl World {
         } else {
             "Creating"
         };
-        let failed = |problem: Problem| {
-            let reason = problem.message;
+        let failed = |error: EngineError| {
+            let reason = error.message;
             format!(" Container {name}  {doing}\nError response from daemon: {reason}")
         };
         if deployment.by_hand {
-            self.make_bind_sources(service);
+            self.create_bind_sources(service);
         }
         let body = self.body(run, hash, &name, old);
-        // Beside the old one first, so that it is still there where this fails.
-        let beside = old.map(|old| format!("{}_{name}", old.short_id()));
+        // A temporary name: if the create fails, the old container is still there.
+        let temporary = old.map(|old| format!("{}_{name}", old.short_id()));
         let engine = &deployment.engine;
         let id = self
-            .create_container(engine, Some(beside.as_ref().unwrap_or(&name)), &body)
+            .create_container(engine, Some(temporary.as_ref().unwrap_or(&name)), &body)
             .map_err(failed)?;
         for (network, endpoint) in endpoints(run, &name).into_iter().skip(1) {
             self.connect(engine, &network, &id, &endpoint)
                 .map_err(failed)?;
         }
         if let Some(old) = old {
-            self.remove_container(&old.id, super::Volumes::Kept);
+            self.remove_container(&old.id, AnonymousVolumes::Keep);
             self.rename_container(&id, &name).map_err(failed)?;
         }
         Ok(id)
     }
 
-    /// What a person binds is there.
-    fn make_bind_sources(&mut self, service: &Service) {
+    pub(super) fn existing(
+        &self,
+        deployment: &Deployment,
+        service: &str,
+        number: usize,
+    ) -> Option<Container> {
+        let (of, at) = (self.label("service"), self.label("container-number"));
+        let number = number.to_string();
+        let is_it = |one: &&&Container| {
+            one.labels.get(&of).is_some_and(|name| name == service)
+                && one.labels.get(&at) == Some(&number)
+        };
+        let project = self.project_on(&deployment.engine, &deployment.project);
+        project.iter().find(is_it).map(|one| (*one).clone())
+    }
+
+    /// Creates the missing sources of bind mounts.
+    fn create_bind_sources(&mut self, service: &Service) {
         for spec in &service.mounts {
             if let Source::Bind { path, .. } = &spec.source
                 && !self.has_path(path)
@@ -116,7 +144,7 @@ impl World {
         body
     }
 
-    /// `service:a` as the engine knows it: `container:<id>`.
+    /// Converts `service:a` to the engine's form, `container:<id>`.
     fn mode(&self, deployment: &Deployment, mode: &str) -> String {
         let of = mode
             .strip_prefix("service:")
@@ -127,7 +155,7 @@ impl World {
         )
     }
 
-    /// `a:ro` as the engine knows it: `<id>`. What comes after the service, compose 2.26 leaves out.
+    /// Converts a service to the engine's form, `<id>`. Compose 2.26 drops a mode such as `:ro`.
     fn volumes_from(&self, deployment: &Deployment, from: &str) -> String {
         if let Some(container) = from.strip_prefix("container:") {
             return container.to_owned();
@@ -173,7 +201,7 @@ impl World {
         labels
     }
 
-    /// The id of the image that a service's name means now; empty where none is there.
+    /// The ID of a service's image; empty if the image is missing.
     pub(super) fn image_of(&self, service: &Service) -> String {
         let image = self.image(&service.image);
         image.map_or_else(String::new, |image| image.id.clone())
@@ -186,11 +214,11 @@ impl World {
         old: Option<&Container>,
     ) -> (Vec<String>, Vec<Value>, Map<String, Value>) {
         let service = run.service;
-        // The programs carry anonymous volumes over, the library does not (N04).
+        // The Compose programs keep anonymous volumes, the library does not (N04).
         let kept = |target: &str| {
             let old = old.filter(|_| run.deployment.compose != Compose::Library)?;
             let mut mounts = old.mounts.iter();
-            let there = mounts.find(|one| one.target == target && one.kind == MountKind::Volume)?;
+            let there = mounts.find(|one| one.target == target && one.kind == MountType::Volume)?;
             there.name.clone()
         };
         let volume = |name: &str, target: &str| json!({ "Type": "volume", "Source": name, "Target": target });
@@ -236,17 +264,17 @@ impl World {
     }
 }
 
-/// The networks of a service by their name on the engine, each with its `EndpointConfig`.
+/// The networks of a service, by their name on the engine, with their `EndpointConfig`.
 fn endpoints(run: &Run<'_>, name: &str) -> Vec<(String, Value)> {
     let Run {
         project, service, ..
     } = *run;
-    let endpoints = service.networks.iter().map(|(key, wish)| {
+    let endpoints = service.networks.iter().map(|(key, options)| {
         let named = project.networks.get(key);
         let network = named.map_or(key, |network| &network.name);
         let mut aliases = vec![name.to_owned(), service.name.clone()];
-        aliases.extend(wish.aliases.iter().cloned());
-        let ipam = match (wish.has_options, wish.address.as_str()) {
+        aliases.extend(options.aliases.iter().cloned());
+        let ipam = match (options.has_options, options.address.as_str()) {
             (false, _) => Value::Null,
             (true, "") => json!({}),
             (true, address) => json!({ "IPv4Address": address }),

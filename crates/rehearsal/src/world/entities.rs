@@ -1,4 +1,4 @@
-//! The things in a world.
+//! Environments, engines, API keys, images, volumes, networks and host paths.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,25 +8,25 @@ use std::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// An environment of the manager: the engine that it reaches there.
+/// A Portainer environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Endpoint {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The id of its engine.
+    /// The ID of its engine.
     pub engine: String,
 }
 
-/// An engine, as it speaks of itself.
+/// A container engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Engine {
-    /// `ID` of `/info`.
+    /// `ID` in `/info`.
     pub id: String,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// The newest version of its API.
+    /// The newest API version.
     pub api: String,
-    /// The oldest version of its API that it still speaks.
+    /// The oldest supported API version.
     pub min_api: String,
 }
 
@@ -41,22 +41,22 @@ impl Default for Engine {
     }
 }
 
-/// A key of the manager and whose it is. The secret shows in no output.
+/// A Portainer API key. Debug output hides the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
     secret: String,
-    /// Whose it is.
+    /// The name of its user.
     pub user: String,
-    /// What the user may do.
+    /// The role of its user.
     pub role: Role,
 }
 
-/// What a user of the manager may do.
+/// The role of a Portainer user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Everything.
+    /// May do everything.
     Administrator,
-    /// What was granted: sees a filtered list of records.
+    /// Sees a filtered list of stacks.
     Standard,
 }
 
@@ -80,14 +80,14 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// An image that lies on the host.
+/// An image on the host.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Image {
     /// `sha256:` and 64 hexadecimal digits.
     pub id: String,
-    /// Its names with their tags.
+    /// The names with their tags.
     pub tags: BTreeSet<String>,
-    /// `Config`: what a container gets that says nothing else.
+    /// `Config`: the defaults for containers.
     pub config: Value,
     /// Seconds since 1970.
     pub created: i64,
@@ -96,9 +96,9 @@ pub struct Image {
 /// A volume of an engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Volume {
-    /// Its name; 64 hexadecimal digits where it is anonymous.
+    /// The name; 64 hexadecimal digits if the volume is anonymous.
     pub name: String,
-    /// The id of the engine it is on.
+    /// The ID of its engine.
     pub engine: String,
     /// `local`, …
     pub driver: String,
@@ -106,7 +106,7 @@ pub struct Volume {
     pub options: BTreeMap<String, String>,
     /// All labels.
     pub labels: BTreeMap<String, String>,
-    /// Stands for the data in it: who wrote first, so that a test sees whether data survived.
+    /// Represents the data: the container that wrote first, so that a test sees whether data survived.
     pub content: String,
     /// Seconds since 1970.
     pub created: i64,
@@ -117,21 +117,21 @@ pub struct Volume {
 pub struct Network {
     /// 64 hexadecimal digits.
     pub id: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The id of the engine it is on.
+    /// The ID of its engine.
     pub engine: String,
     /// `bridge`, …
     pub driver: String,
     /// The driver's options.
     pub options: BTreeMap<String, String>,
-    /// `IPAM`, as it is shown.
+    /// `IPAM` in the response of the engine.
     pub ipam: Value,
-    /// Who chose the subnet.
-    pub subnet_by: SubnetBy,
-    /// Whether nothing outside is reached.
+    /// The origin of the subnet.
+    pub subnet_origin: SubnetOrigin,
+    /// Whether the network has no external access.
     pub internal: bool,
-    /// Whether containers of no service can join.
+    /// `Attachable`
     pub attachable: bool,
     /// `EnableIPv6`
     pub ipv6: bool,
@@ -141,22 +141,22 @@ pub struct Network {
     pub created: i64,
 }
 
-/// Who chose the subnet of a network; only where a person did can addresses be fixed.
+/// The origin of a network's subnet. Fixed addresses require a configured subnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum SubnetBy {
-    /// The engine.
+pub enum SubnetOrigin {
+    /// Chosen by the engine.
     Engine,
-    /// Whoever made the network.
-    Person,
+    /// Given in the create request.
+    Request,
 }
 
 impl Network {
-    /// `bridge`, `host` or `none`, which every engine has.
-    pub fn is_predefined(&self) -> bool {
+    /// Whether this is `bridge`, `host` or `none`.
+    pub(crate) fn is_predefined(&self) -> bool {
         PREDEFINED.contains(&self.name.as_str())
     }
 
-    /// A field of the first `IPAM.Config`.
+    /// A field of the first entry of `IPAM.Config`.
     pub(crate) fn pool(&self, field: &str) -> &str {
         let pool = self.ipam["Config"].get(0).and_then(|pool| pool.get(field));
         pool.and_then(Value::as_str).unwrap_or_default()
@@ -175,39 +175,17 @@ pub(super) fn one_pool(subnet: &str, gateway: &str) -> Value {
     })
 }
 
-/// Why an engine does not do a call, as it says it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The HTTP status.
-    pub status: u16,
-    /// `message` in the body.
-    pub message: String,
-}
-
-impl Problem {
-    pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
-        Self {
-            status,
-            message: message.into(),
-        }
-    }
-
-    pub(crate) fn no_container(name: &str) -> Self {
-        Self::new(404, format!("No such container: {name}"))
-    }
-}
-
-/// A path of the host.
+/// A path on the host.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub enum HostPath {
     /// A directory.
     Directory,
-    /// A file and the text in it.
+    /// A file with its content.
     File(String),
 }
 
 impl fmt::Debug for HostPath {
-    // Without the text: it can be an `.env`.
+    // Leaves out the content, which may be an `.env`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory => f.write_str("Directory"),
@@ -216,7 +194,7 @@ impl fmt::Debug for HostPath {
     }
 }
 
-/// 64 hexadecimal digits that depend on every byte of the text. Not a cryptographic hash.
+/// A 256-bit hash as hexadecimal digits. Not cryptographic.
 pub(crate) fn fingerprint(text: &str) -> String {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let lane = |lane: u64| {
@@ -224,7 +202,7 @@ pub(crate) fn fingerprint(text: &str) -> String {
         for byte in text.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
         }
-        // Spreads the last bytes over the whole word.
+        // Mix the last bytes into the whole word.
         hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         hash ^ (hash >> 31)

@@ -1,8 +1,8 @@
-//! Paths of the host, as text.
+//! Paths on the host.
 
-use super::{HostPath, World};
+use super::{entities::HostPath, state::World};
 
-/// Paths that every host has and containers are often given.
+/// Paths that exist on every host and are often mounted.
 const ALWAYS: [&str; 9] = [
     "/dev",
     "/etc/hosts",
@@ -16,21 +16,21 @@ const ALWAYS: [&str; 9] = [
 ];
 
 impl World {
-    /// Says that a directory is there.
-    pub fn add_directory(&mut self, path: &str) {
+    /// Adds a directory to the host.
+    pub(crate) fn add_directory(&mut self, path: &str) {
         self.host
             .entry(path.to_owned())
             .or_insert(HostPath::Directory);
     }
 
-    /// Says that a file is there.
-    pub fn add_file(&mut self, path: &str, text: &str) {
+    /// Adds a file to the host.
+    pub(crate) fn add_file(&mut self, path: &str, text: &str) {
         self.host
             .insert(path.to_owned(), HostPath::File(text.to_owned()));
     }
 
-    /// Whether a path is there: said so itself, or something below it.
-    pub fn has_path(&self, path: &str) -> bool {
+    /// Whether a path, or anything below it, exists.
+    pub(crate) fn has_path(&self, path: &str) -> bool {
         let below = format!("{}/", path.trim_end_matches('/'));
         let inside = |known: &str| known == path || known.starts_with(&below);
         ALWAYS.into_iter().any(inside)
@@ -48,26 +48,4 @@ impl World {
             HostPath::Directory => None,
         }
     }
-}
-
-/// A path made absolute by the rules of compose: `~` is `home`, everything else lies in `folder`.
-pub(super) fn absolute(path: &str, folder: &str, home: &str) -> String {
-    let joined = if path.starts_with('/') {
-        path.to_owned()
-    } else if path == "~" || path.starts_with("~/") {
-        format!("{home}{}", &path[1..])
-    } else {
-        format!("{folder}/{path}")
-    };
-    let mut parts = Vec::new();
-    for part in joined.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            name => parts.push(name),
-        }
-    }
-    format!("/{}", parts.join("/"))
 }

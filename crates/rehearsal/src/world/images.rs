@@ -4,38 +4,40 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{Image, Problem, World, entities::fingerprint};
+use super::{
+    entities::{Image, fingerprint},
+    errors::EngineError,
+    state::World,
+};
 
-/// What most images set.
+/// The environment of every simulated image.
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 impl World {
-    /// Says that an image is there, as if pulled; gives its id.
+    /// Adds an image to the host, as if it was pulled, and returns its ID.
     pub fn add_image(&mut self, name: &str) -> String {
         if let Some(image) = self.image(name) {
             return image.id.clone();
         }
-        self.new_image(name, 0)
+        let id = format!("sha256:{}", fingerprint(&format!("image {name}")));
+        let image = Image {
+            id: id.clone(),
+            tags: BTreeSet::from([tagged(name)]),
+            config: self.image_config(name),
+            created: self.seconds(),
+        };
+        self.images.insert(id.clone(), image);
+        id
     }
 
-    /// Gives the name to a newer image, as a pull does: the old one stays without it. Gives the new id.
-    pub fn renew_image(&mut self, name: &str) -> String {
-        let tag = tagged(name);
-        let before = self.images.len() + 1;
-        for image in self.images.values_mut() {
-            image.tags.remove(&tag);
-        }
-        self.new_image(name, before)
-    }
-
-    /// Makes an image vanish, with its id and all its names; containers made from it remain.
+    /// Removes an image with all its names. Its containers stay.
     pub fn remove_image(&mut self, name: &str) -> Option<Image> {
         let id = self.image(name)?.id.clone();
         self.images.remove(&id)
     }
 
-    /// An image by its name, its id or the start of its id.
-    pub fn image(&self, name: &str) -> Option<&Image> {
+    /// An image by name, ID or unique ID prefix.
+    pub(crate) fn image(&self, name: &str) -> Option<&Image> {
         let tag = tagged(name);
         let by_name = || self.images.values().find(|image| image.tags.contains(&tag));
         let digits = name.strip_prefix("sha256:").unwrap_or(name);
@@ -52,26 +54,10 @@ impl World {
         })
     }
 
-    /// The image that a container is to be made from.
-    pub(super) fn wanted_image(&self, name: &str) -> Result<&Image, Problem> {
+    /// The image for a new container.
+    pub(super) fn wanted_image(&self, name: &str) -> Result<&Image, EngineError> {
         self.image(name)
-            .ok_or_else(|| Problem::new(404, format!("No such image: {}", tagged(name))))
-    }
-
-    fn new_image(&mut self, name: &str, renewed: usize) -> String {
-        let seed = match renewed {
-            0 => format!("image {name}"),
-            count => format!("image {name} renewed {count}"),
-        };
-        let id = format!("sha256:{}", fingerprint(&seed));
-        let image = Image {
-            id: id.clone(),
-            tags: BTreeSet::from([tagged(name)]),
-            config: self.image_config(name),
-            created: self.seconds(),
-        };
-        self.images.insert(id.clone(), image);
-        id
+            .ok_or_else(|| EngineError::new(404, format!("No such image: {}", tagged(name))))
     }
 
     fn image_config(&self, name: &str) -> Value {
@@ -91,7 +77,7 @@ impl World {
     }
 }
 
-/// A name with its tag: `nginx` is `nginx:latest`. Ids and digests stay as they are.
+/// Adds the default tag to a name: `nginx` → `nginx:latest`. Leaves IDs and digests unchanged.
 pub(crate) fn tagged(name: &str) -> String {
     let name = name.strip_prefix("docker.io/").unwrap_or(name);
     let name = name.strip_prefix("library/").unwrap_or(name);

@@ -3,13 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{
-    files,
-    resolve::Context,
-    service::Sections,
+    context::{Context, Sections},
     values::{many, text},
 };
 
-/// One mount, as written.
+/// A mount of a service.
 #[derive(Clone)]
 pub(super) struct MountSpec {
     pub source: Source,
@@ -17,21 +15,21 @@ pub(super) struct MountSpec {
     pub read_only: bool,
 }
 
-/// What is mounted.
+/// The source of a mount.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Source {
-    /// A path of the host. In short syntax it is created where it is not there (M13).
+    /// A path on the host. Short syntax creates a missing path (M13).
     Bind {
         path: String,
         create: bool,
         short: bool,
     },
-    /// A volume by its key in the text and its name on the engine.
+    /// A volume, by its name on the engine.
     Volume {
         name: String,
     },
     Anonymous,
-    /// Memory; `tmpfs:` gives options, `volumes:` none.
+    /// A temporary file system. Only the key `tmpfs` takes options.
     Tmpfs {
         options: Option<String>,
     },
@@ -49,7 +47,7 @@ impl MountSpec {
     }
 }
 
-/// Everything that a service mounts.
+/// All mounts of a service.
 pub(super) fn of(
     name: &str,
     value: &Value,
@@ -94,7 +92,7 @@ pub(super) fn of(
             let Some(file) = declared.get("file").and_then(text) else {
                 continue;
             };
-            let path = files::absolute(&file, context.folder, context.home);
+            let path = context.absolute(&file);
             let target = item
                 .get("target")
                 .and_then(text)
@@ -129,7 +127,7 @@ fn short_mount(
     let source = match source {
         None => Source::Anonymous,
         Some(path) if path.starts_with(['/', '.', '~']) => Source::Bind {
-            path: files::absolute(path, context.folder, context.home),
+            path: context.absolute(path),
             create: true,
             short: true,
         },
@@ -159,7 +157,7 @@ fn long_mount(
                 .get("bind")
                 .and_then(|bind| bind.get("create_host_path"));
             Source::Bind {
-                path: files::absolute(&path, context.folder, context.home),
+                path: context.absolute(&path),
                 create: option.and_then(Value::as_bool).unwrap_or(false),
                 short: false,
             }

@@ -1,17 +1,19 @@
-//! Networks of an engine, and which container is on which.
+//! Networks, and the containers that are attached to them.
 
 use std::{collections::BTreeSet, net::Ipv4Addr};
 
 use serde_json::{Value, json};
 
 use super::{
-    Attachment, Container, Live, Network, Problem, SubnetBy, World,
-    entities::{PREDEFINED, one_pool},
+    container::{Attachment, Container, Live},
+    entities::{Network, PREDEFINED, SubnetOrigin, fingerprint, one_pool},
+    errors::EngineError,
     settings::{pairs, text, texts},
+    state::World,
 };
 
 impl World {
-    /// The networks that every engine has.
+    /// Adds the networks that every engine has.
     pub(super) fn add_predefined_networks(&mut self, engine: &str) {
         for name in PREDEFINED {
             let bridge = name == "bridge";
@@ -32,7 +34,7 @@ impl World {
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))
                     .collect(),
                 ipam,
-                subnet_by: SubnetBy::Engine,
+                subnet_origin: SubnetOrigin::Engine,
                 internal: false,
                 attachable: false,
                 ipv6: false,
@@ -42,13 +44,8 @@ impl World {
         }
     }
 
-    /// A network of this host's engine by its name.
-    pub fn network(&self, name: &str) -> Option<&Network> {
-        self.network_on(&self.engine.id, name).ok()
-    }
-
-    /// A network of an engine by its id, its name or the start of its id.
-    pub(crate) fn network_on(&self, engine: &str, name: &str) -> Result<&Network, Problem> {
+    /// A network of an engine, by ID, name or ID prefix.
+    pub(crate) fn network_on(&self, engine: &str, name: &str) -> Result<&Network, EngineError> {
         let here = || self.networks.iter().filter(|one| one.engine == engine);
         if let Some(network) = here().find(|one| one.id == name) {
             return Ok(network);
@@ -58,8 +55,8 @@ impl World {
             [network] => Ok(network),
             [] => here()
                 .find(|one| !name.is_empty() && one.id.starts_with(name))
-                .ok_or_else(|| Problem::new(404, format!("network {name} not found"))),
-            more => Err(Problem::new(
+                .ok_or_else(|| EngineError::new(404, format!("network {name} not found"))),
+            more => Err(EngineError::new(
                 400,
                 format!(
                     "network {name} is ambiguous ({} matches found on name)",
@@ -69,34 +66,37 @@ impl World {
         }
     }
 
-    /// Makes a network as `POST /networks/create` wants it; gives its id.
+    /// Creates a network from the body of `POST /networks/create` and returns its ID.
     pub(crate) fn create_network(
         &mut self,
         engine: &str,
         given: &Value,
-    ) -> Result<String, Problem> {
+    ) -> Result<String, EngineError> {
         let name = text(given, "Name");
         if name.trim().is_empty() {
-            return Err(Problem::new(500, format!("invalid name: {name}")));
+            return Err(EngineError::new(500, format!("invalid name: {name}")));
         }
         if PREDEFINED.contains(&name) {
             let text = format!("operation is not permitted on predefined {name} network ");
-            return Err(Problem::new(403, text));
+            return Err(EngineError::new(403, text));
         }
         let mut here = self.networks.iter().filter(|one| one.engine == engine);
-        // Who does not ask gets a second one of that name.
+        // Without `CheckDuplicate` a second network gets the same name.
         if given["CheckDuplicate"] == true && here.any(|one| one.name == name) {
             let text = format!("network with name {name} already exists");
-            return Err(Problem::new(409, text));
+            return Err(EngineError::new(409, text));
         }
         let driver = match text(given, "Driver") {
             "" => "bridge",
             driver => driver,
         };
         if !["bridge", "macvlan", "ipvlan", "overlay"].contains(&driver) {
-            return Err(Problem::new(404, format!("plugin \"{driver}\" not found")));
+            return Err(EngineError::new(
+                404,
+                format!("plugin \"{driver}\" not found"),
+            ));
         }
-        let (ipam, subnet_by) = self.new_ipam(engine, &given["IPAM"])?;
+        let (ipam, subnet_origin) = self.new_ipam(engine, &given["IPAM"])?;
         let id = self.new_id();
         self.networks.push(Network {
             id: id.clone(),
@@ -105,7 +105,7 @@ impl World {
             driver: driver.to_owned(),
             options: pairs(given.get("Options")).collect(),
             ipam,
-            subnet_by,
+            subnet_origin,
             internal: given["Internal"] == true,
             attachable: given["Attachable"] == true,
             ipv6: given["EnableIPv6"] == true,
@@ -115,25 +115,25 @@ impl World {
         Ok(id)
     }
 
-    /// Removes a network that no running container is on.
-    pub(crate) fn remove_network(&mut self, engine: &str, name: &str) -> Result<(), Problem> {
+    /// Removes a network without running containers.
+    pub(crate) fn remove_network(&mut self, engine: &str, name: &str) -> Result<(), EngineError> {
         let network = self.network_on(engine, name)?;
         let (id, name) = (network.id.clone(), network.name.clone());
         if network.is_predefined() {
             let text = format!("{name} is a pre-defined network and cannot be removed");
-            return Err(Problem::new(403, text));
+            return Err(EngineError::new(403, text));
         }
         if self.on_network(network).next().is_some() {
             let text = format!(
                 "error while removing network: network {name} id {id} has active endpoints"
             );
-            return Err(Problem::new(403, text));
+            return Err(EngineError::new(403, text));
         }
         self.networks.retain(|one| one.id != id);
         Ok(())
     }
 
-    /// The running containers on a network, with their ends of it.
+    /// The running containers on a network, with their endpoints.
     pub(crate) fn on_network(
         &self,
         network: &Network,
@@ -146,36 +146,36 @@ impl World {
         })
     }
 
-    /// Puts a container on one more network.
+    /// Connects a container to a network.
     pub(crate) fn connect(
         &mut self,
         engine: &str,
         network: &str,
         container: &str,
         given: &Value,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), EngineError> {
         let network = self.network_on(engine, network)?.clone();
         if container.is_empty() {
-            return Err(Problem::new(400, "invalid name or ID supplied: \"\""));
+            return Err(EngineError::new(400, "invalid name or ID supplied: \"\""));
         }
         let mut container = self.find_on(engine, container)?.clone();
         let mode = &container.network_mode;
         if mode.starts_with("container:") || mode == "host" {
             let text = "container sharing network namespace with another container or host cannot be \
                         connected to any other network";
-            return Err(Problem::new(400, text));
+            return Err(EngineError::new(400, text));
         }
         if container.networks.contains_key("none") && container.is_running() {
             let text = "container cannot be connected to multiple networks with one of the networks in \
                         private (none) mode";
-            return Err(Problem::new(400, text));
+            return Err(EngineError::new(400, text));
         }
         if container.networks.contains_key(&network.name) && container.is_running() {
             let text = format!(
                 "endpoint with name {} already exists in network {}",
                 container.name, network.name
             );
-            return Err(Problem::new(403, text));
+            return Err(EngineError::new(403, text));
         }
         let mut attachment = Attachment::given(given);
         check(&network, &attachment)?;
@@ -188,38 +188,38 @@ impl World {
         Ok(())
     }
 
-    /// Takes a container off a network.
+    /// Disconnects a container from a network.
     pub(crate) fn disconnect(
         &mut self,
         engine: &str,
         network: &str,
         container: &str,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), EngineError> {
         let name = self.network_on(engine, network)?.name.clone();
         let id = self.find_on(engine, container)?.id.clone();
         let there = self.containers.get_mut(&id);
         match there.and_then(|one| one.networks.remove(&name)) {
             Some(_) => Ok(()),
-            None => Err(Problem::new(
+            None => Err(EngineError::new(
                 500,
                 format!("container {id} is not connected to the network {name}"),
             )),
         }
     }
 
-    /// Gives a container that starts its ends of all its networks.
-    pub(super) fn join_all(&self, container: &mut Container) -> Result<(), Problem> {
+    /// Joins a starting container to all its networks.
+    pub(super) fn join_all(&self, container: &mut Container) -> Result<(), EngineError> {
         if let Some(other) = container.network_mode.strip_prefix("container:") {
             let other = self.find_on(&container.engine, other)?;
             if !other.is_running() {
                 let text = "cannot join network of a non running container:";
-                return Err(Problem::new(409, format!("{text} {}", other.id)));
+                return Err(EngineError::new(409, format!("{text} {}", other.id)));
             }
             container.config["Hostname"] = other.config["Hostname"].clone();
         }
         let mut networks = std::mem::take(&mut container.networks);
         for (name, attachment) in &mut networks {
-            // The id counts where there is one: a network made anew under the name is another one.
+            // By ID if known: a recreated network with the same name is a different network.
             let wanted = match attachment.network_id.as_str() {
                 id if !id.is_empty() && !PREDEFINED.contains(&name.as_str()) => id,
                 _ => name,
@@ -238,8 +238,8 @@ impl World {
         container: &Container,
         network: &Network,
         attachment: &mut Attachment,
-    ) -> Result<(), Problem> {
-        let endpoint = super::entities::fingerprint(&format!(
+    ) -> Result<(), EngineError> {
+        let endpoint = fingerprint(&format!(
             "endpoint {} {} {}",
             container.id, network.id, self.now
         ));
@@ -264,8 +264,8 @@ impl World {
         Ok(())
     }
 
-    /// The address that was asked for, where it is free, or the first free one.
-    fn address(&self, network: &Network, fixed: &str) -> Result<Option<Ipv4Addr>, Problem> {
+    /// The fixed address if it is free, or the first free one.
+    fn address(&self, network: &Network, fixed: &str) -> Result<Option<Ipv4Addr>, EngineError> {
         let Some(subnet) = Subnet::read(network.pool("Subnet")) else {
             return Ok(None);
         };
@@ -274,11 +274,11 @@ impl World {
             .filter_map(|(_, live)| live.address.parse().ok())
             .collect::<BTreeSet<Ipv4Addr>>();
         taken.extend(network.pool("Gateway").parse::<Ipv4Addr>());
-        let in_use = || Problem::new(403, "Address already in use");
+        let in_use = || EngineError::new(403, "Address already in use");
         if fixed.is_empty() {
             let free = subnet.hosts().find(|address| !taken.contains(address));
             let none = || {
-                Problem::new(
+                EngineError::new(
                     403,
                     "no available IPv4 addresses on this network's address pools",
                 )
@@ -286,7 +286,7 @@ impl World {
             return free.map(Some).ok_or_else(none);
         }
         match fixed.parse::<Ipv4Addr>() {
-            Ok(address) if !subnet.contains(address) => Err(Problem::new(
+            Ok(address) if !subnet.contains(address) => Err(EngineError::new(
                 500,
                 format!(
                     "Invalid address {fixed}: It does not belong to any of this network's subnets"
@@ -294,11 +294,14 @@ impl World {
             )),
             Ok(address) if taken.contains(&address) => Err(in_use()),
             Ok(address) => Ok(Some(address)),
-            Err(_) => Err(Problem::new(400, format!("invalid IPv4 address: {fixed}"))),
+            Err(_) => Err(EngineError::new(
+                400,
+                format!("invalid IPv4 address: {fixed}"),
+            )),
         }
     }
 
-    fn new_ipam(&self, engine: &str, given: &Value) -> Result<(Value, SubnetBy), Problem> {
+    fn new_ipam(&self, engine: &str, given: &Value) -> Result<(Value, SubnetOrigin), EngineError> {
         let used = self.networks.iter().filter(|one| one.engine == engine);
         let used = used
             .filter_map(|one| Subnet::read(one.pool("Subnet")))
@@ -311,20 +314,23 @@ impl World {
             let subnet = free.ok_or_else(|| {
                 let text = "could not find an available, non-overlapping IPv4 address pool among the \
                             defaults to assign to the network";
-                Problem::new(500, text)
+                EngineError::new(500, text)
             })?;
             let gateway = Ipv4Addr::from(subnet.base + 1).to_string();
-            return Ok((one_pool(&subnet.to_string(), &gateway), SubnetBy::Engine));
+            return Ok((
+                one_pool(&subnet.to_string(), &gateway),
+                SubnetOrigin::Engine,
+            ));
         }
         let v6 = first.contains(':');
         match Subnet::read(first) {
             Some(subnet) if used.iter().any(|other| subnet.overlaps(*other)) => {
                 let text = "Pool overlaps with other one on this address space";
-                return Err(Problem::new(403, text));
+                return Err(EngineError::new(403, text));
             }
             None if !v6 => {
                 let text = format!("Invalid subnet {first} : invalid CIDR address: {first}");
-                return Err(Problem::new(500, text));
+                return Err(EngineError::new(500, text));
             }
             _ => {}
         }
@@ -333,27 +339,27 @@ impl World {
             driver => driver,
         };
         let ipam = json!({ "Driver": driver, "Options": given["Options"], "Config": pools });
-        Ok((ipam, SubnetBy::Person))
+        Ok((ipam, SubnetOrigin::Request))
     }
 }
 
-/// What an attachment may not ask of a network.
-fn check(network: &Network, attachment: &Attachment) -> Result<(), Problem> {
+/// Rejects options that the network does not support.
+fn check(network: &Network, attachment: &Attachment) -> Result<(), EngineError> {
     let text = if network.is_predefined() && !attachment.address().is_empty() {
         "user specified IP address is supported on user defined networks only"
     } else if network.is_predefined() && !attachment.aliases.is_empty() {
         "network-scoped alias is supported only for containers in user defined networks"
-    } else if network.subnet_by == SubnetBy::Engine && !attachment.address().is_empty() {
+    } else if network.subnet_origin == SubnetOrigin::Engine && !attachment.address().is_empty() {
         "user specified IP address is supported only when connecting to networks with user configured \
          subnets"
     } else {
         return Ok(());
     };
-    Err(Problem::new(400, text))
+    Err(EngineError::new(400, text))
 }
 
 impl Attachment {
-    /// As an `EndpointConfig` asks for it.
+    /// Reads an `EndpointConfig`.
     pub(super) fn given(given: &Value) -> Self {
         Self {
             aliases: texts(given.get("Aliases")),
@@ -365,7 +371,7 @@ impl Attachment {
         }
     }
 
-    /// Adds the aliases that the engine adds: the short id and the host's name.
+    /// Adds the aliases of the engine: the short ID and the host name.
     fn complete(&mut self, network: &Network, container: &Container) {
         if network.is_predefined() {
             return;
@@ -399,7 +405,7 @@ impl Subnet {
         })
     }
 
-    /// The pools that an engine takes from where nobody says one, then smaller ones.
+    /// The default address pools of the engine, then smaller ones.
     fn defaults() -> impl Iterator<Item = Self> {
         let large = (18..32).map(|b| (Ipv4Addr::new(172, b, 0, 0), 16));
         let middle = (0..=240)

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::{
-    Port,
+    container::Port,
     values::{many, text},
 };
 
-/// All ports of a service; a published port 0 is one that the engine chooses.
+/// All ports of a service. The engine chooses the host port for a published port 0.
 pub(super) fn of(service: &Value, name: &str) -> Result<Vec<Port>, String> {
     let mut ports = Vec::new();
     for item in many(service.get("ports")) {
@@ -61,7 +61,7 @@ fn long(item: &Value) -> Option<Vec<Port>> {
     }])
 }
 
-/// `[[address:]published:]target[/protocol]`, where the numbers can be ranges.
+/// `[[address:]published:]target[/protocol]`. The numbers may be ranges.
 fn short(item: &str) -> Option<Vec<Port>> {
     let (numbers, protocol) = item.split_once('/').unwrap_or((item, "tcp"));
     let (rest, target) = match numbers.rsplit_once(':') {

@@ -1,47 +1,21 @@
-//! A compose text as compose resolves it for one project: services in the order they start.
+//! Resolves a Compose file for a project: validates it and puts the services in start order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
 use super::{
+    context::{Context, Sections, Shared},
     service::{self, Service},
-    values::{self, many, pairs, text},
+    values::{self, many, pairs, text, unknown},
 };
-
-/// What resolving depends on, apart from the text.
-pub(super) struct Context<'c> {
-    pub project: &'c str,
-    /// What `${…}` sees.
-    pub variables: &'c BTreeMap<String, String>,
-    /// Where relative paths start.
-    pub folder: &'c str,
-    /// What `~` is.
-    pub home: &'c str,
-    /// Where the text lies, for messages.
-    pub file: &'c str,
-    /// Reads a file where compose runs; `None` where there is none.
-    pub read: &'c dyn Fn(&str) -> Option<String>,
-}
 
 /// A resolved project.
 pub(super) struct Project {
-    /// Those that are to run, dependencies first.
+    /// The enabled services, dependencies first.
     pub services: Vec<Service>,
     pub networks: BTreeMap<String, Shared>,
     pub volumes: BTreeMap<String, Shared>,
-}
-
-/// A network or a volume of the project.
-pub(super) struct Shared {
-    /// The key in the text.
-    pub key: String,
-    /// The name on the engine.
-    pub name: String,
-    pub external: bool,
-    pub labels: BTreeMap<String, String>,
-    /// What else is written below its key.
-    pub written: Value,
 }
 
 const TOP: [&str; 8] = [
@@ -49,7 +23,10 @@ const TOP: [&str; 8] = [
 ];
 
 impl Project {
-    /// Reads, validates and resolves; the error is what compose would print.
+    /// Parses, validates and resolves a Compose file.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
     pub fn resolve(source: &str, context: &Context<'_>) -> Result<Self, String> {
         let root = values::read(source, context.variables)?;
         let invalid = |what: &str| format!("validating {}: {what}", context.file);
@@ -75,7 +52,7 @@ impl Project {
             let path = many(include.get("path").or(Some(include)))
                 .into_iter()
                 .find_map(text);
-            absent(context, &path.unwrap_or_default())?;
+            require_file(context, &path.unwrap_or_default())?;
         }
         let networks = shared(root.get("networks"), context.project, true);
         let volumes = shared(root.get("volumes"), context.project, false);
@@ -90,7 +67,7 @@ impl Project {
         }
         for name in written.keys() {
             let value = extended(written, name, context, 0)?;
-            let sections = service::Sections {
+            let sections = Sections {
                 networks: &networks,
                 volumes: &volumes,
                 secrets: root.get("secrets").unwrap_or(&Value::Null),
@@ -113,22 +90,16 @@ impl Project {
     }
 }
 
-/// The first key that is neither allowed nor an extension (`x-…`).
-pub(super) fn unknown<'m>(map: &'m Map<String, Value>, allowed: &[&str]) -> Option<&'m String> {
-    map.keys()
-        .find(|key| !key.starts_with("x-") && !allowed.contains(&key.as_str()))
-}
-
-/// Fails where a file that compose itself must read is not there.
-fn absent(context: &Context<'_>, path: &str) -> Result<(), String> {
-    let path = super::files::absolute(path, context.folder, context.home);
+/// Fails if a file that Compose must read does not exist.
+fn require_file(context: &Context<'_>, path: &str) -> Result<(), String> {
+    let path = context.absolute(path);
     match (context.read)(&path) {
         Some(_) => Ok(()),
         None => Err(format!("open {path}: no such file or directory")),
     }
 }
 
-/// A service with what it `extends` in the same file below it.
+/// A service merged over the services of the same file that it extends.
 fn extended(
     services: &Map<String, Value>,
     name: &str,
@@ -142,7 +113,7 @@ fn extended(
         return Ok(own.clone());
     };
     if let Some(file) = extends.get("file").and_then(text) {
-        absent(context, &file)?;
+        require_file(context, &file)?;
         return Ok(own.clone());
     }
     let base = text(extends)
@@ -214,7 +185,7 @@ fn active_profiles(variables: &BTreeMap<String, String>) -> BTreeSet<String> {
         .collect()
 }
 
-/// The services that run, each after those it depends on (M14).
+/// The enabled services in start order: dependencies first (M14).
 fn ordered(
     mut all: BTreeMap<String, Service>,
     profiles: &BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! One service of a text, resolved: what its container will be.
+//! A resolved service: the specification of its containers.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Port, files,
+    container::Port,
+    context::{Context, Sections, variables},
     mounts::{self, MountSpec},
     ports,
-    resolve::{Context, Shared, unknown},
-    values::{many, pairs, text},
+    values::{many, pairs, text, unknown},
 };
 
 /// A resolved service.
@@ -25,39 +25,31 @@ pub(super) struct Service {
     pub mounts: Vec<MountSpec>,
     pub ports: Vec<Port>,
     pub network_mode: Option<String>,
-    /// By the key of the network.
-    pub networks: BTreeMap<String, Wish>,
+    /// By the key of the network in the file.
+    pub networks: BTreeMap<String, NetworkOptions>,
     pub depends_on: BTreeMap<String, Dependency>,
     pub profiles: Vec<String>,
     pub labels: BTreeMap<String, String>,
     pub restart: String,
-    /// What the hash of the configuration is made of.
+    /// The configuration that is hashed.
     pub config: Value,
 }
 
-/// How a service wants to be on a network.
+/// The options of a service for a network.
 #[derive(Default, Serialize)]
-pub(super) struct Wish {
+pub(super) struct NetworkOptions {
     pub aliases: Vec<String>,
-    /// A fixed address; empty where the engine chooses.
+    /// The fixed address; empty if the engine chooses.
     pub address: String,
-    /// Whether anything is written below the network's key.
+    /// Whether the network's key has a mapping.
     pub has_options: bool,
 }
 
-/// One `depends_on`, written or implied.
+/// A dependency, written in `depends_on` or implied by another key.
 pub(super) struct Dependency {
     pub condition: String,
     pub restart: bool,
     pub required: bool,
-}
-
-/// The top-level sections that a service refers to.
-pub(super) struct Sections<'s> {
-    pub networks: &'s BTreeMap<String, Shared>,
-    pub volumes: &'s BTreeMap<String, Shared>,
-    pub secrets: &'s Value,
-    pub configs: &'s Value,
 }
 
 /// Every key of a service that compose knows.
@@ -162,7 +154,10 @@ const LISTS: [&str; 8] = [
     "cap_add", "cap_drop", "configs", "devices", "ports", "profiles", "secrets", "volumes",
 ];
 
-/// Whether the value has the shape of a service; the error is what the schema says.
+/// Checks the shape of a service.
+///
+/// # Errors
+/// The message of the schema validation.
 pub(super) fn validate(name: &str, value: &Value) -> Result<(), String> {
     let Value::Object(map) = value else {
         return Err(format!("services.{name} must be a mapping"));
@@ -261,8 +256,8 @@ impl Service {
         Ok(service)
     }
 
-    /// The configuration in one form, however it was written. What [`super::deployment`] takes in or
-    /// leaves out by the version of compose is not in it.
+    /// The configuration in canonical form, without the keys that [`super::deployment`] hashes depending on the version
+    /// of Compose.
     fn configuration(&self, value: &Value) -> Value {
         let resolved = [
             "build",
@@ -309,7 +304,7 @@ impl Service {
     }
 }
 
-/// A command, word by word.
+/// The words of a command.
 pub(super) fn words(value: Option<&Value>) -> Vec<String> {
     match value {
         Some(Value::String(line)) => line.split_whitespace().map(str::to_owned).collect(),
@@ -317,7 +312,7 @@ pub(super) fn words(value: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// What the container gets: `env_file`s in their order, then `environment`.
+/// The variables of the container: those of each `env_file`, then those of `environment`.
 fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, String>, String> {
     let mut env = BTreeMap::new();
     for item in many(value.get("env_file")) {
@@ -328,7 +323,7 @@ fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, 
             .get("required")
             .and_then(Value::as_bool)
             .unwrap_or(true);
-        let path = files::absolute(&path, context.folder, context.home);
+        let path = context.absolute(&path);
         let Some(file) = (context.read)(&path) else {
             if required {
                 return Err(format!(
@@ -337,11 +332,7 @@ fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, 
             }
             continue;
         };
-        env.extend(super::deployment::variables(
-            &file,
-            &path,
-            context.variables,
-        )?);
+        env.extend(variables(&file, &path, context.variables)?);
     }
     for (name, value) in pairs(value.get("environment")) {
         match value.or_else(|| context.variables.get(&name).cloned()) {
@@ -356,7 +347,7 @@ fn networks(
     name: &str,
     value: &Value,
     sections: &Sections<'_>,
-) -> Result<BTreeMap<String, Wish>, String> {
+) -> Result<BTreeMap<String, NetworkOptions>, String> {
     let mut found = BTreeMap::new();
     match value.get("networks") {
         Some(Value::Object(map)) => {
@@ -369,22 +360,22 @@ fn networks(
                     .get("ipv4_address")
                     .and_then(text)
                     .unwrap_or_default();
-                let wish = Wish {
+                let options = NetworkOptions {
                     aliases,
                     address,
                     has_options: options.is_object(),
                 };
-                found.insert(key.clone(), wish);
+                found.insert(key.clone(), options);
             }
         }
         other => {
             for key in many(other).into_iter().filter_map(text) {
-                found.insert(key, Wish::default());
+                found.insert(key, NetworkOptions::default());
             }
         }
     }
     if found.is_empty() {
-        found.insert("default".to_owned(), Wish::default());
+        found.insert("default".to_owned(), NetworkOptions::default());
     }
     match found
         .keys()

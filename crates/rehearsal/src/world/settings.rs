@@ -1,10 +1,10 @@
-//! `Config` and `HostConfig` of a container: what is given, what the image and the engine add.
+//! `Config` and `HostConfig` of a container: the request, and the defaults of image and engine.
 
 use serde_json::{Map, Value, json};
 
-use super::{Image, Problem};
+use super::{entities::Image, errors::EngineError};
 
-/// The parts of the body of a create.
+/// The parts of a create request.
 pub(super) struct Given {
     pub config: Value,
     pub host_config: Value,
@@ -13,8 +13,8 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Takes the body apart; says what the engine says of one that it cannot use.
-    pub fn read(body: &Value) -> Result<Self, Problem> {
+    /// Splits and validates the body.
+    pub fn read(body: &Value) -> Result<Self, EngineError> {
         let kind = match body {
             Value::Object(_) | Value::Null => None,
             Value::Array(_) => Some("array"),
@@ -24,7 +24,7 @@ impl Given {
         };
         if let Some(kind) = kind {
             let into = "runconfig.ContainerConfigWrapper";
-            return Err(Problem::new(
+            return Err(EngineError::new(
                 500,
                 format!("json: cannot unmarshal {kind} into Go value of type {into}"),
             ));
@@ -34,7 +34,7 @@ impl Given {
         let networking = config.remove("NetworkingConfig").unwrap_or_default();
         if config.is_empty() {
             let text = "Config cannot be empty in order to create a container";
-            return Err(Problem::new(400, text));
+            return Err(EngineError::new(400, text));
         }
         check_types(&config, &host_config)?;
         let endpoints = networking.get("EndpointsConfig").and_then(Value::as_object);
@@ -43,7 +43,10 @@ impl Given {
             let mut names = endpoints.keys().cloned().collect::<Vec<_>>();
             names.sort();
             let text = "Container cannot be connected to network endpoints:";
-            return Err(Problem::new(400, format!("{text} {}", names.join(", "))));
+            return Err(EngineError::new(
+                400,
+                format!("{text} {}", names.join(", ")),
+            ));
         }
         let given = Self {
             config: Value::Object(config),
@@ -54,14 +57,14 @@ impl Given {
         Ok(given)
     }
 
-    /// What does not go together with another container's network, or the host's names.
-    fn check_conflicts(&self) -> Result<(), Problem> {
+    /// Rejects options that conflict with the network or UTS mode.
+    fn check_conflicts(&self) -> Result<(), EngineError> {
         let (config, host) = (&self.config, &self.host_config);
         let mode = text(host, "NetworkMode");
         let is_container = mode.starts_with("container:");
         if is_container && mode == "container:" {
             let text = "Invalid network mode: invalid container format container:<name|id>";
-            return Err(Problem::new(400, text));
+            return Err(EngineError::new(400, text));
         }
         let host_name = !text(config, "Hostname").is_empty();
         let filled = |of: &Value, key: &str| of.get(key).is_some_and(is_filled);
@@ -98,13 +101,16 @@ impl Given {
             ),
         ];
         match found.into_iter().find(|(found, _)| *found) {
-            Some((_, what)) => Err(Problem::new(400, format!("conflicting options: {what}"))),
+            Some((_, what)) => Err(EngineError::new(
+                400,
+                format!("conflicting options: {what}"),
+            )),
             None => Ok(()),
         }
     }
 }
 
-/// A field as text; empty where there is none.
+/// A string field; empty if it is missing.
 pub(super) fn text<'v>(of: &'v Value, key: &str) -> &'v str {
     of.get(key).and_then(Value::as_str).unwrap_or_default()
 }
@@ -131,7 +137,7 @@ fn is_filled(value: &Value) -> bool {
     }
 }
 
-fn check_types(config: &Map<String, Value>, host: &Value) -> Result<(), Problem> {
+fn check_types(config: &Map<String, Value>, host: &Value) -> Result<(), EngineError> {
     let lists = ["Env"].map(|key| (key, config.get(key), "[]string"));
     let maps = [
         ("Labels", config.get("Labels"), "map[string]string"),
@@ -155,7 +161,7 @@ fn check_types(config: &Map<String, Value>, host: &Value) -> Result<(), Problem>
                 Value::Bool(_) => "bool",
                 _ => "number",
             };
-            return Err(Problem::new(
+            return Err(EngineError::new(
                 500,
                 format!(
                     "json: cannot unmarshal {kind} into Go struct field ContainerConfigWrapper.{key} of \
@@ -167,10 +173,8 @@ fn check_types(config: &Map<String, Value>, host: &Value) -> Result<(), Problem>
     Ok(())
 }
 
-/// `Config` as the engine keeps it: every field, and what the image says where nothing else is said.
-///
-/// `Env` and `Labels` are in it, too.
-pub(super) fn config(given: &Value, image: &Image) -> Result<Value, Problem> {
+/// `Config` as the engine stores it: all fields, with the defaults of the image. Includes `Env` and `Labels`.
+pub(super) fn config(given: &Value, image: &Image) -> Result<Value, EngineError> {
     let mut config = json!({
         "Hostname": "", "Domainname": "", "User": "",
         "AttachStdin": false, "AttachStdout": false, "AttachStderr": false,
@@ -178,7 +182,7 @@ pub(super) fn config(given: &Value, image: &Image) -> Result<Value, Problem> {
         "Env": null, "Cmd": null, "Image": "", "Volumes": null,
         "WorkingDir": "", "Entrypoint": null, "OnBuild": null, "Labels": {},
     });
-    // What the engine leaves out where it is empty.
+    // The engine leaves these out if they are empty.
     let optional = [
         "ExposedPorts",
         "Healthcheck",
@@ -236,11 +240,11 @@ pub(super) fn config(given: &Value, image: &Image) -> Result<Value, Problem> {
     if is_filled(&config["Cmd"]) || is_filled(&config["Entrypoint"]) {
         Ok(config)
     } else {
-        Err(Problem::new(400, "No command specified"))
+        Err(EngineError::new(400, "No command specified"))
     }
 }
 
-/// `HostConfig` as the engine keeps it: every field, with the engine's defaults.
+/// `HostConfig` as the engine stores it: all fields, with the defaults of the engine.
 pub(super) fn host_config(given: &Value) -> Value {
     let mut host: Value =
         serde_json::from_str(include_str!("host_config.json")).unwrap_or_default();
@@ -288,11 +292,11 @@ pub(super) fn host_config(given: &Value) -> Value {
     if memory > 0 && host["MemorySwap"] == 0 {
         host["MemorySwap"] = json!(2 * memory);
     }
-    let unlabelled = host["Privileged"] == true
+    let unlabeled = host["Privileged"] == true
         || text(&host, "IpcMode") == "host"
         || text(&host, "PidMode") == "host";
     let mut security = texts(host.get("SecurityOpt"));
-    if unlabelled && !security.iter().any(|option| option.starts_with("label")) {
+    if unlabeled && !security.iter().any(|option| option.starts_with("label")) {
         security.push("label=disable".to_owned());
         host["SecurityOpt"] = json!(security);
     }

@@ -1,67 +1,51 @@
-//! The world in a few lines, for people.
+//! A readable summary of the world.
 
 use std::{collections::BTreeMap, fmt};
 
-use super::{Container, Record, World};
+use super::{container::Container, record::Record, state::World};
 
-/// The heading of containers without a project label; no stack can be called so.
+/// The heading for containers without a project label. Not a valid stack name.
 const NO_STACK: &str = "(no stack)";
 
-/// Records and containers of this host, by stack; displays as lines.
-pub struct Summary<'w> {
-    world: &'w World,
-    only: Option<String>,
-}
+/// Displays the stacks in Portainer and the containers of this host, grouped by stack.
+pub struct Summary<'w>(&'w World);
 
 impl World {
-    /// All stacks.
+    /// The stacks in Portainer and the containers of this host, as lines of text.
     pub fn summary(&self) -> Summary<'_> {
-        Summary {
-            world: self,
-            only: None,
-        }
-    }
-
-    /// One stack.
-    pub fn summary_of(&self, stack: &str) -> Summary<'_> {
-        Summary {
-            world: self,
-            only: Some(stack.to_owned()),
-        }
+        Summary(self)
     }
 }
 
 impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut stacks = BTreeMap::<&str, (Vec<&Record>, Vec<&Container>)>::new();
-        for record in self.world.records.values() {
+        for record in self.0.records.values() {
             stacks.entry(&record.name).or_default().0.push(record);
         }
-        let label = self.world.label("project");
-        let here = |one: &&Container| one.engine == self.world.engine.id;
-        for container in self.world.containers.values().filter(here) {
+        let label = self.0.label("project");
+        let here = |one: &&Container| one.engine == self.0.engine.id;
+        for container in self.0.containers.values().filter(here) {
             let project = container
                 .labels
                 .get(&label)
-                .map_or("(no stack)", String::as_str);
+                .map_or(NO_STACK, String::as_str);
             stacks.entry(project).or_default().1.push(container);
         }
-        let is_wanted = |stack: &str| self.only.as_ref().is_none_or(|only| only == stack);
-        stacks.retain(|stack, _| is_wanted(stack));
         if stacks.is_empty() {
-            return f.write_str("nothing");
+            return f.write_str("no stacks");
         }
         let mut separator = "";
         for (stack, (records, mut containers)) in stacks {
             write!(f, "{separator}{stack}")?;
             separator = "\n";
             if records.is_empty() && stack != NO_STACK {
-                write!(f, "\n  no record")?;
+                write!(f, "\n  not in Portainer")?;
             }
             for record in records {
                 write!(
                     f,
-                    "\n  record {} on endpoint {}, {}",
+                    "\n  Portainer stack {} in environment {}, {}",
                     record.id,
                     record.endpoint,
                     format!("{:?}", record.status).to_lowercase()
@@ -69,8 +53,8 @@ impl fmt::Display for Summary<'_> {
             }
             containers.sort_by(|one, other| one.name.cmp(&other.name));
             for container in containers {
-                let status = container.status(self.world.seconds());
-                let id = &container.id[..12.min(container.id.len())];
+                let status = container.status(self.0.seconds());
+                let id = container.short_id();
                 write!(
                     f,
                     "\n  {id}  {}  {}  {status}",

@@ -1,11 +1,11 @@
-//! The world's rules, each by the fact it models.
+//! The rules of the world, by the fact that each of them models.
 
 mod engine;
 mod networks;
 mod newer;
 mod up;
 
-use super::*;
+use super::{entities::HostPath, *};
 
 const TEXT: &str = "services:
   a:
@@ -24,7 +24,7 @@ fn world() -> World {
     World::new("secret")
 }
 
-/// A world where `TEXT` runs as `app`, started by hand.
+/// A world in which `text` is running as `app`, started by hand.
 fn running(text: &str) -> World {
     let mut world = world();
     start(&mut world, text, "");
@@ -39,11 +39,21 @@ fn start(world: &mut World, text: &str, env: &str) {
     world.start_by_hand("app", "/opt/stacks/app").unwrap();
 }
 
-fn create(world: &mut World, text: &str) -> Result<u64, Refusal> {
+/// Moves a name to a newer image, as a pull does, and returns its ID. The older image loses the name.
+fn renew_image(world: &mut World, name: &str) -> String {
+    let mut newer = world.image(name).unwrap().clone();
+    world.images.get_mut(&newer.id).unwrap().tags.clear();
+    newer.id = format!("sha256:{}", "f".repeat(64));
+    let id = newer.id.clone();
+    world.images.insert(id.clone(), newer);
+    id
+}
+
+fn create(world: &mut World, text: &str) -> Result<u64, PortainerError> {
     create_with(world, text, &[])
 }
 
-fn create_with(world: &mut World, text: &str, env: &[(&str, &str)]) -> Result<u64, Refusal> {
+fn create_with(world: &mut World, text: &str, env: &[(&str, &str)]) -> Result<u64, PortainerError> {
     let variable = |(name, value): &(&str, &str)| Variable {
         name: (*name).to_owned(),
         value: (*value).to_owned(),
@@ -52,7 +62,7 @@ fn create_with(world: &mut World, text: &str, env: &[(&str, &str)]) -> Result<u6
     world.create(1, "app", text.to_owned(), Some(env), "admin")
 }
 
-fn update(world: &mut World, id: u64, text: &str) -> Result<(), Refusal> {
+fn update(world: &mut World, id: u64, text: &str) -> Result<(), PortainerError> {
     world.update(
         id,
         Some(1),
@@ -83,7 +93,7 @@ fn anonymous(world: &World, name: &str) -> String {
         .unwrap()
 }
 
-/// What compose gives the container; the image adds its `PATH`.
+/// The variables from Compose, without the `PATH` of the image.
 fn env(world: &World) -> Vec<String> {
     let mut env = world.container("app-a-1").unwrap().env.clone();
     assert!(env.pop().unwrap().starts_with("PATH="));
@@ -95,7 +105,7 @@ fn service(lines: &str) -> String {
 }
 
 #[test]
-fn the_examples_run_as_started_by_hand() {
+fn the_examples_are_running() {
     let world = World::with_examples("key", "/opt/stacks").unwrap();
     let summary = world.summary().to_string();
     for example in super::super::seed::examples() {
@@ -110,7 +120,7 @@ fn the_examples_run_as_started_by_hand() {
         "{summary}"
     );
     assert!(
-        summary.contains("record 1 on endpoint 2, active"),
+        summary.contains("Portainer stack 1 in environment 2, active"),
         "{summary}"
     );
     assert!(
@@ -120,7 +130,7 @@ fn the_examples_run_as_started_by_hand() {
 }
 
 #[test]
-fn the_summary_goes_by_stack() {
+fn the_summary_groups_by_stack() {
     let mut world = running(TEXT);
     create(&mut world, TEXT).unwrap();
     world.add_container("lone", "busybox:1");
@@ -128,11 +138,11 @@ fn the_summary_goes_by_stack() {
     let short = |name: &str| world.container(name).unwrap().id[..12].to_owned();
     let (a, b, lone) = (short("app-a-1"), short("app-b-1"), short("lone"));
     let expected = format!(
-        "(no stack)\n  {lone}  lone  busybox:1  Up 2 hours\napp\n  record 1 on endpoint 1, active\n  {a}  \
+        "(no stack)\n  {lone}  lone  busybox:1  Up 2 hours\napp\n  Portainer stack 1 in environment 1, active\n  {a}  \
          app-a-1  busybox  Up 2 hours\n  {b}  app-b-1  busybox  Up 2 hours"
     );
     assert_eq!(world.summary().to_string(), expected);
-    assert_eq!(world.summary_of("none").to_string(), "nothing");
+    assert_eq!(World::new("secret").summary().to_string(), "no stacks");
 }
 
 #[test]
@@ -210,11 +220,11 @@ fn m06_a_failing_create_takes_every_container_of_the_project_and_leaves_no_recor
     let mut world = running(TEXT);
     world.unpullable.insert("private/image".to_owned());
     let other = world.add_container("other", "busybox");
-    let refusal = create(&mut world, &TEXT.replacen("busybox", "private/image", 1)).unwrap_err();
-    assert_eq!(refusal.status, 500);
+    let error = create(&mut world, &TEXT.replacen("busybox", "private/image", 1)).unwrap_err();
+    assert_eq!(error.status, 500);
     assert!(
-        refusal.message.starts_with("failed to deploy a stack: "),
-        "{refusal:?}"
+        error.message.starts_with("failed to deploy a stack: "),
+        "{error:?}"
     );
     assert_eq!(world.containers.keys().collect::<Vec<_>>(), [&other]);
     assert!(world.records.is_empty());
@@ -257,9 +267,9 @@ fn m07_stack_env_can_be_named_and_m08_is_read_by_compose() {
 
 #[test]
 fn m08_a_name_with_a_blank_fails() {
-    let refusal = create_with(&mut world(), TEXT, &[("A B", "1")]).unwrap_err();
+    let error = create_with(&mut world(), TEXT, &[("A B", "1")]).unwrap_err();
     assert_eq!(
-        refusal.message,
+        error.message,
         "failed to deploy a stack: failed to read /data/compose/1/stack.env: line 1: key cannot \
          contain a space\n"
     );
@@ -314,12 +324,12 @@ fn m12_a_relative_bind_becomes_an_empty_directory_of_the_manager() {
 fn m13_a_missing_bind_source_fails_in_long_syntax_only() {
     let long = service("    volumes:\n      - {type: bind, source: /no/such, target: /x}\n");
     let short = service("    volumes:\n      - /no/such:/x\n");
-    let refusal = create(&mut world(), &long).unwrap_err();
+    let error = create(&mut world(), &long).unwrap_err();
     assert!(
-        refusal
+        error
             .message
             .contains("bind source path does not exist: /no/such"),
-        "{refusal:?}"
+        "{error:?}"
     );
     let mut world = world();
     create(&mut world, &short).unwrap();
@@ -356,10 +366,10 @@ fn m16_a_put_carries_anonymous_volumes_over_and_n04_the_library_does_not() {
         let scratch = anonymous(&world, "app-a-1");
         let content = world.volume(&scratch).unwrap().content.clone();
         let id = create(&mut world, TEXT).unwrap();
-        world.settle(id);
+        world.finish_deployment(id);
         assert_eq!(anonymous(&world, "app-a-1"), scratch, "{era:?}");
         update(&mut world, id, &TEXT.replacen("busybox", "busybox:2", 1)).unwrap();
-        world.settle(id);
+        world.finish_deployment(id);
         let now = anonymous(&world, "app-a-1");
         assert_eq!(now == scratch, kept, "{era:?}");
         assert_eq!(
@@ -370,7 +380,7 @@ fn m16_a_put_carries_anonymous_volumes_over_and_n04_the_library_does_not() {
         assert_eq!(
             world.volume(&scratch).unwrap().content,
             content,
-            "it dangles at most"
+            "dangling at most"
         );
     }
 }
@@ -396,7 +406,7 @@ fn m20_a_name_is_taken_on_every_endpoint() {
 }
 
 #[test]
-fn what_is_no_compose_file_fails_in_compose_words() {
+fn an_invalid_compose_file_fails_with_the_message_of_compose() {
     for (text, reason) in [
         ("services:\n  a: [\n", "yaml: line "),
         (
@@ -437,27 +447,27 @@ fn what_is_no_compose_file_fails_in_compose_words() {
             "external",
         ),
     ] {
-        let refusal = create(&mut world(), text).unwrap_err();
-        assert!(refusal.message.contains(reason), "{text}: {refusal:?}");
+        let error = create(&mut world(), text).unwrap_err();
+        assert!(error.message.contains(reason), "{text}: {error:?}");
     }
 }
 
 #[test]
-fn a_name_of_another_projects_container_is_taken() {
+fn the_container_name_of_another_project_is_taken() {
     let mut world = running(&service("    container_name: web\n"));
     let text = service("    container_name: web\n");
-    let refusal = world.create(1, "other", text, None, "admin").unwrap_err();
+    let error = world.create(1, "other", text, None, "admin").unwrap_err();
     assert!(
-        refusal
+        error
             .message
             .contains("The container name \"/web\" is already in use"),
-        "{refusal:?}"
+        "{error:?}"
     );
     assert!(world.container("web").is_some());
 }
 
 #[test]
-fn a_container_follows_the_one_whose_network_it_uses() {
+fn a_container_is_recreated_with_the_container_whose_network_it_uses() {
     let text = "services:\n  a:\n    image: x\n  b:\n    image: x\n    network_mode: service:a\n";
     let mut world = running(text);
     let before = ids(&world);
@@ -471,7 +481,7 @@ fn a_container_follows_the_one_whose_network_it_uses() {
 }
 
 #[test]
-fn secrets_do_not_show_in_debug() {
+fn debug_output_hides_secrets() {
     let mut world = World::new("ptr_secret");
     start(&mut world, TEXT, "TOKEN=hidden\n");
     create_with(&mut world, TEXT, &[("TOKEN", "hidden")]).unwrap();

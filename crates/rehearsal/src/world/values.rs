@@ -1,4 +1,4 @@
-//! A compose text as plain values: aliases and merges resolved, variables replaced.
+//! A Compose file as plain values: aliases and merges are resolved, variables are interpolated.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use composefile::{
     interpolate::interpolate,
 };
 
-/// Aliases make a small text large; no honest compose file comes near.
+/// Limits the expansion of aliases.
 const MOST_VALUES: usize = 1_000_000;
 const DEEPEST: usize = 200;
 
-/// Reads `text`; a variable that is not among `variables` is not set.
+/// Parses `text`. A variable that is missing in `variables` is unset.
 pub(super) fn read(text: &str, variables: &BTreeMap<String, String>) -> Result<Value, String> {
     let document = Document::parse(text)
         .map_err(|error| format!("yaml: line {}: {}", error.position.line, error.message))?;
@@ -86,7 +86,7 @@ impl Reader<'_> {
     }
 }
 
-/// An integer where it is one; what else reads as a number keeps its text.
+/// An integer as a number; other numbers keep their text.
 fn number(text: &str) -> Value {
     text.parse::<i64>()
         .map_or_else(|_| Value::String(text.to_owned()), Value::from)
@@ -110,7 +110,7 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// A list as it is, a single value as a list of one, nothing as none.
+/// The items of a list, or a single value as a list of one.
 pub(super) fn many(value: Option<&Value>) -> Vec<&Value> {
     match value {
         None | Some(Value::Null) => Vec::new(),
@@ -119,7 +119,7 @@ pub(super) fn many(value: Option<&Value>) -> Vec<&Value> {
     }
 }
 
-/// A mapping, or a list of `NAME=value` and bare `NAME`, as pairs; `None` is a bare name.
+/// The pairs of a mapping, or of a list of `NAME=value` and `NAME`. A `NAME` without a value has `None`.
 pub(super) fn pairs(value: Option<&Value>) -> Vec<(String, Option<String>)> {
     match value {
         Some(Value::Object(map)) => map
@@ -135,4 +135,10 @@ pub(super) fn pairs(value: Option<&Value>) -> Vec<(String, Option<String>)> {
             })
             .collect(),
     }
+}
+
+/// The first key that is neither allowed nor an extension (`x-…`).
+pub(super) fn unknown<'m>(map: &'m Map<String, Value>, allowed: &[&str]) -> Option<&'m String> {
+    map.keys()
+        .find(|key| !key.starts_with("x-") && !allowed.contains(&key.as_str()))
 }

@@ -1,24 +1,29 @@
-//! What is mounted into a container, by the rules of the engine; volumes.
+//! Volumes, and the mounts of a container by the rules of the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use super::{
-    Mount, MountKind, Problem, Volume, World,
+    container::{Mount, MountType},
+    entities::Volume,
+    errors::EngineError,
     settings::{pairs, text, texts},
+    state::World,
 };
 
-/// Where the engine keeps volumes.
+/// The directory of the engine's volumes.
 const FOLDER: &str = "/var/lib/docker/volumes";
 
 impl World {
-    /// A volume of an engine: the one that is there, else a new one. An empty name is made up.
+    /// Returns the volume with that name, and creates it if it does not exist.
+    ///
+    /// An empty name creates an anonymous volume.
     pub(crate) fn create_volume(
         &mut self,
         engine: &str,
         given: &Value,
-    ) -> Result<&Volume, Problem> {
+    ) -> Result<&Volume, EngineError> {
         let name = match text(given, "Name") {
             "" => self.new_id(),
             name => checked(name)?.to_owned(),
@@ -43,8 +48,8 @@ impl World {
         Ok(&self.volumes[self.volumes.len() - 1])
     }
 
-    /// Removes a volume that no container mounts.
-    pub(crate) fn remove_volume(&mut self, engine: &str, name: &str) -> Result<(), Problem> {
+    /// Removes a volume. Fails if a container mounts it.
+    pub(crate) fn remove_volume(&mut self, engine: &str, name: &str) -> Result<(), EngineError> {
         self.volume_on(engine, name)?;
         let here = self.containers.values().filter(|one| one.engine == engine);
         let users = here
@@ -54,27 +59,27 @@ impl World {
         if !users.is_empty() {
             let users = users.join(", ");
             let message = format!("remove {name}: volume is in use - [{users}]");
-            return Err(Problem::new(409, message));
+            return Err(EngineError::new(409, message));
         }
         self.volumes
             .retain(|volume| volume.engine != engine || volume.name != name);
         Ok(())
     }
 
-    /// A volume of an engine by its name.
-    pub(crate) fn volume_on(&self, engine: &str, name: &str) -> Result<&Volume, Problem> {
+    /// A volume of an engine, by name.
+    pub(crate) fn volume_on(&self, engine: &str, name: &str) -> Result<&Volume, EngineError> {
         let mut here = self.volumes.iter().filter(|one| one.engine == engine);
         here.find(|one| one.name == name)
-            .ok_or_else(|| Problem::new(404, format!("get {name}: no such volume")))
+            .ok_or_else(|| EngineError::new(404, format!("get {name}: no such volume")))
     }
 
-    /// Everything that a container of these settings mounts; the volumes that it needs are made.
+    /// The mounts of a container. Creates missing volumes.
     pub(super) fn mounts_of(
         &mut self,
         engine: &str,
         config: &Value,
         host: &Value,
-    ) -> Result<Vec<Mount>, Problem> {
+    ) -> Result<Vec<Mount>, EngineError> {
         let own = self.own_mounts(host)?;
         let targets = own.iter().map(|one| one.target.clone());
         let mut taken = targets.collect::<BTreeSet<_>>();
@@ -84,10 +89,10 @@ impl World {
         let tmpfs = host.get("Tmpfs").and_then(Value::as_object);
         taken.extend(tmpfs.into_iter().flatten().map(|(path, _)| path.clone()));
         for mut mount in own {
-            if mount.kind == MountKind::Volume {
-                let (name, driver, labels) = wish(host, &mount);
-                let wish = json!({ "Name": name, "DriverOpts": driver, "Labels": labels });
-                let made = self.create_volume(engine, &wish)?.name.clone();
+            if mount.kind == MountType::Volume {
+                let (name, driver, labels) = volume_request(host, &mount);
+                let request = json!({ "Name": name, "DriverOpts": driver, "Labels": labels });
+                let made = self.create_volume(engine, &request)?.name.clone();
                 mount.own = name.is_empty();
                 mount.named(&made);
             }
@@ -97,7 +102,7 @@ impl World {
         for (target, _) in declared.into_iter().flatten() {
             if !taken.contains(target) {
                 let made = self.create_volume(engine, &json!({}))?.name.clone();
-                let mut mount = Mount::new(MountKind::Volume, target);
+                let mut mount = Mount::new(MountType::Volume, target);
                 mount.own = true;
                 mount.named(&made);
                 mounts.push(mount);
@@ -106,8 +111,8 @@ impl World {
         Ok(mounts)
     }
 
-    /// `Binds` and `Mounts`; no two at one place.
-    fn own_mounts(&mut self, host: &Value) -> Result<Vec<Mount>, Problem> {
+    /// The mounts in `Binds` and `Mounts`. Fails if two have the same target.
+    fn own_mounts(&mut self, host: &Value) -> Result<Vec<Mount>, EngineError> {
         let mut found = Vec::<Mount>::new();
         let short = texts(host.get("Binds"));
         let short = short.iter().map(|bind| short_mount(bind));
@@ -117,60 +122,65 @@ impl World {
             let mount = mount?;
             if found.iter().any(|one| one.target == mount.target) {
                 let message = format!("Duplicate mount point: {}", mount.target);
-                return Err(Problem::new(400, message));
+                return Err(EngineError::new(400, message));
             }
             found.push(mount);
         }
         for mount in &found {
-            // The engine makes the source of a short one.
-            if mount.kind == MountKind::Bind && !self.has_path(&mount.source) {
+            // The engine creates a missing source in short syntax.
+            if mount.kind == MountType::Bind && !self.has_path(&mount.source) {
                 self.add_directory(&mount.source);
             }
         }
         Ok(found)
     }
 
-    fn long_mount(&self, given: &Value) -> Result<Mount, Problem> {
+    fn long_mount(&self, given: &Value) -> Result<Mount, EngineError> {
         let (source, target) = (text(given, "Source"), text(given, "Target"));
         let kind = match text(given, "Type") {
-            "bind" => MountKind::Bind,
-            "volume" => MountKind::Volume,
-            "tmpfs" => MountKind::Tmpfs,
-            other => return Err(Problem::new(400, format!("mount type unknown: {other:?}"))),
+            "bind" => MountType::Bind,
+            "volume" => MountType::Volume,
+            "tmpfs" => MountType::Tmpfs,
+            other => {
+                return Err(EngineError::new(
+                    400,
+                    format!("mount type unknown: {other:?}"),
+                ));
+            }
         };
         if target.is_empty() {
             let message = "invalid mount config for type \"bind\": field Target must not be empty";
-            return Err(Problem::new(400, message));
+            return Err(EngineError::new(400, message));
         }
         let mut mount = Mount::new(kind, target);
         mount.read_only = given["ReadOnly"] == true;
         match kind {
-            MountKind::Bind if !self.has_path(source) => {
-                return Err(Problem::new(
+            MountType::Bind if !self.has_path(source) => {
+                return Err(EngineError::new(
                     400,
                     format!(
                         "invalid mount config for type \"bind\": bind source path does not exist: {source}"
                     ),
                 ));
             }
-            MountKind::Bind => source.clone_into(&mut mount.source),
-            MountKind::Volume if !source.is_empty() => mount.named(checked(source)?),
-            MountKind::Volume | MountKind::Tmpfs => {}
+            MountType::Bind => source.clone_into(&mut mount.source),
+            MountType::Volume if !source.is_empty() => mount.named(checked(source)?),
+            MountType::Volume | MountType::Tmpfs => {}
         }
-        if kind == MountKind::Volume {
+        if kind == MountType::Volume {
             "z".clone_into(&mut mount.mode);
         }
         Ok(mount)
     }
 
-    /// The mounts of the containers that `VolumesFrom` names.
-    fn mounts_from(&self, engine: &str, host: &Value) -> Result<Vec<Mount>, Problem> {
+    /// The mounts of the containers in `VolumesFrom`.
+    fn mounts_from(&self, engine: &str, host: &Value) -> Result<Vec<Mount>, EngineError> {
         let mut found = BTreeMap::new();
         for from in texts(host.get("VolumesFrom")) {
             let (name, mode) = from.split_once(':').unwrap_or((&from, ""));
             let other = self
                 .find_on(engine, name)
-                .map_err(|problem| Problem::new(400, problem.message))?;
+                .map_err(|error| EngineError::new(400, error.message))?;
             for mount in &other.mounts {
                 let mut mount = mount.clone();
                 mount.read_only |= mode.split(',').any(|option| option == "ro");
@@ -186,7 +196,7 @@ impl World {
 }
 
 impl Mount {
-    fn new(kind: MountKind, target: &str) -> Self {
+    fn new(kind: MountType, target: &str) -> Self {
         Self {
             kind,
             name: None,
@@ -207,21 +217,21 @@ impl Mount {
 }
 
 /// `source:target[:options]`
-fn short_mount(bind: &str) -> Result<Mount, Problem> {
+fn short_mount(bind: &str) -> Result<Mount, EngineError> {
     let parts = bind.split(':').collect::<Vec<_>>();
     let (source, target, mode) = match parts.as_slice() {
         [source, target] => (*source, *target, ""),
         [source, target, mode] => (*source, *target, *mode),
         _ => {
             let message = format!("invalid volume specification: '{bind}'");
-            return Err(Problem::new(400, message));
+            return Err(EngineError::new(400, message));
         }
     };
     let is_path = source.starts_with('/');
     let kind = if is_path {
-        MountKind::Bind
+        MountType::Bind
     } else {
-        MountKind::Volume
+        MountType::Volume
     };
     let mut mount = Mount::new(kind, target);
     mount.read_only = mode.split(',').any(|option| option == "ro");
@@ -236,12 +246,12 @@ fn short_mount(bind: &str) -> Result<Mount, Problem> {
     Ok(mount)
 }
 
-/// The name of a volume, where it can be one.
-fn checked(name: &str) -> Result<&str, Problem> {
+/// Checks a volume name.
+fn checked(name: &str) -> Result<&str, EngineError> {
     if is_name(name) {
         return Ok(name);
     }
-    Err(Problem::new(
+    Err(EngineError::new(
         400,
         format!(
             "create {name}: \"{name}\" includes invalid characters for a local volume name, only \
@@ -260,8 +270,8 @@ pub(super) fn is_name(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
 }
 
-/// The name and the settings that a mount of `HostConfig` gives its volume.
-fn wish<'h>(host: &'h Value, mount: &Mount) -> (String, &'h Value, &'h Value) {
+/// Name, driver options and labels of the volume for a mount.
+fn volume_request<'h>(host: &'h Value, mount: &Mount) -> (String, &'h Value, &'h Value) {
     const NONE: &Value = &Value::Null;
     let mut long = host["Mounts"].as_array().into_iter().flatten();
     let options = long

@@ -1,16 +1,16 @@
-//! Containers, listed and inspected.
+//! Containers in lists and inspections.
 
 use serde_json::{Map, Value, json};
 
 use super::time;
-use crate::world::{Attachment, Container, Mount, MountKind, Port, World};
+use crate::world::{Attachment, Container, Mount, MountType, Port, World};
 
 /// An entry of `/containers/json`.
 pub(in crate::engine) fn listed(world: &World, container: &Container) -> Value {
     let mut mounts = container.mounts.iter().collect::<Vec<_>>();
     mounts.sort_by(|one, other| one.target.cmp(&other.target));
-    let still = world.image(&container.image);
-    let still = still.is_some_and(|image| image.id == container.image_id);
+    let named = world.image(&container.image);
+    let is_current = named.is_some_and(|image| image.id == container.image_id);
     let mut networks = attachments(world, container);
     for (_, attachment) in networks.as_object_mut().into_iter().flatten() {
         attachment["Aliases"] = Value::Null;
@@ -18,8 +18,8 @@ pub(in crate::engine) fn listed(world: &World, container: &Container) -> Value {
     json!({
         "Id": container.id,
         "Names": [format!("/{}", container.name)],
-        // A name that means another image by now is not shown.
-        "Image": if still { &container.image } else { &container.image_id },
+        // The engine shows the ID if the name belongs to another image now.
+        "Image": if is_current { &container.image } else { &container.image_id },
         "ImageID": container.image_id,
         "Command": command(&container.command),
         "Created": container.created,
@@ -33,7 +33,7 @@ pub(in crate::engine) fn listed(world: &World, container: &Container) -> Value {
     })
 }
 
-/// The words as the engine shows them: those with blanks in quotes.
+/// The command line as the engine shows it: words with spaces are quoted.
 fn command(words: &[String]) -> String {
     let shown = words.iter().map(|word| {
         if word.contains(char::is_whitespace) {
@@ -66,7 +66,7 @@ fn listed_ports(container: &Container) -> Value {
     entries.collect()
 }
 
-/// Where a port is really published: every address is two.
+/// The addresses of a published port. An empty address means IPv4 and IPv6.
 fn addresses(port: &Port) -> Vec<&str> {
     match port.address.as_str() {
         "" => vec!["0.0.0.0", "::"],
@@ -150,7 +150,7 @@ fn network_settings(world: &World, container: &Container) -> Value {
         "IPv6Gateway": "",
         "MacAddress": "",
     });
-    // Once more, as before there were several networks.
+    // The engine repeats the default bridge at the top level, for old clients.
     if let Some(bridge) = networks.get("bridge") {
         for key in [
             "EndpointID",
@@ -196,7 +196,7 @@ fn mount(mount: &Mount) -> Value {
     }
     shown["Mode"] = json!(mount.mode);
     shown["RW"] = json!(!mount.read_only);
-    let propagation = if mount.kind == MountKind::Bind {
+    let propagation = if mount.kind == MountType::Bind {
         "rprivate"
     } else {
         ""

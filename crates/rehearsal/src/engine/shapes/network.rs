@@ -20,7 +20,7 @@ pub(in crate::engine) fn networks(world: &World, engine: &str, filters: &Filters
     let found = world.networks.iter().filter(is_wanted);
     let shown = found.map(|one| {
         let mut network = network(world, one);
-        // Who is on it, only the inspection says.
+        // Only the inspection lists containers.
         network["Containers"] = json!({});
         network
     });

@@ -1,4 +1,4 @@
-//! The engine's calls, by what a real engine of API 1.41 was seen to answer.
+//! The calls of the engine, as observed on a real engine with API 1.41.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub(super) fn engine() -> (World, String) {
     (world, engine)
 }
 
-pub(super) fn make(world: &mut World, name: &str, body: &Value) -> Result<String, Problem> {
+pub(super) fn make(world: &mut World, name: &str, body: &Value) -> Result<String, EngineError> {
     let engine = world.engine.id.clone();
     let mut whole = json!({ "Image": "busybox:1.36" });
     for (key, value) in body.as_object().unwrap() {
@@ -20,11 +20,11 @@ pub(super) fn make(world: &mut World, name: &str, body: &Value) -> Result<String
     world.create_container(&engine, Some(name), &whole)
 }
 
-pub(super) fn problem(status: u16, message: &str) -> Problem {
-    Problem::new(status, message)
+pub(super) fn error(status: u16, message: &str) -> EngineError {
+    EngineError::new(status, message)
 }
 
-/// Asserts that a create of each body is refused in these words and makes nothing.
+/// Asserts that a create with each body fails with this message and creates nothing.
 #[track_caller]
 fn refused(cases: &[(&str, Value, u16, &str)]) {
     let (mut world, engine) = engine();
@@ -46,7 +46,7 @@ fn with_host(host: &Value) -> Value {
 }
 
 #[test]
-fn a_body_that_is_none_and_a_name_or_image_that_cannot_be_are_refused() {
+fn rejects_invalid_bodies_names_and_images() {
     let wrapper = "ContainerConfigWrapper";
     let not_object =
         format!("json: cannot unmarshal array into Go value of type runconfig.{wrapper}");
@@ -78,7 +78,7 @@ fn a_body_that_is_none_and_a_name_or_image_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn mounts_that_cannot_be_are_refused() {
+fn rejects_invalid_mounts() {
     let bind = json!({ "Type": "bind", "Source": "/none", "Target": "/x" });
     refused(&[
         (
@@ -103,7 +103,7 @@ fn mounts_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn what_goes_not_with_the_network_is_refused() {
+fn rejects_options_that_conflict_with_the_network() {
     let host = json!({ "NetworkMode": "container:r1" });
     let joined = |key: &str, value: Value| {
         let mut body = with_host(&host);
@@ -140,7 +140,7 @@ fn what_goes_not_with_the_network_is_refused() {
 }
 
 #[test]
-fn volumes_are_made_on_demand_and_only_unnamed_ones_go_with_the_container() {
+fn volumes_are_created_on_demand_and_only_anonymous_ones_are_removed_with_the_container() {
     let (mut world, _) = engine();
     world.add_image("redis:7");
     let id = make(
@@ -185,13 +185,13 @@ fn volumes_are_made_on_demand_and_only_unnamed_ones_go_with_the_container() {
     );
     assert!(world.has_path("/srv/new"));
     assert_eq!(world.volumes.len(), 5);
-    world.remove_container(&id, Volumes::Removed);
+    world.remove_container(&id, AnonymousVolumes::Remove);
     let left = world.volumes.iter().map(|volume| volume.name.as_str());
     assert_eq!(left.collect::<Vec<_>>(), ["named", "long"]);
 }
 
 #[test]
-fn an_anonymous_volume_given_by_name_stays_with_its_data() {
+fn an_anonymous_volume_that_is_mounted_by_name_keeps_its_data() {
     let mut world = running(TEXT);
     let volume = anonymous(&world, "app-a-1");
     let content = world.volume(&volume).unwrap().content.clone();
@@ -201,12 +201,12 @@ fn an_anonymous_volume_given_by_name_stays_with_its_data() {
     let id = make(&mut world, "again", &body).unwrap();
     world.start_container(&id).unwrap();
     assert_eq!(anonymous(&world, "again"), volume);
-    world.remove_container(&id, Volumes::Removed);
+    world.remove_container(&id, AnonymousVolumes::Remove);
     assert_eq!(world.volume(&volume).unwrap().content, content);
 }
 
 #[test]
-fn a_start_says_what_is_in_its_way() {
+fn a_failed_start_reports_the_reason() {
     let (mut world, engine) = engine();
     let subnet = json!({ "Config": [{ "Subnet": "10.5.0.0/24", "Gateway": "10.5.0.1" }] });
     let network = json!({ "Name": "inner", "IPAM": subnet });
@@ -223,28 +223,25 @@ fn a_start_says_what_is_in_its_way() {
         json!({ "HostConfig": { "PortBindings": { "80/tcp": [{ "HostPort": "8080" }] } } });
     for (name, body) in [("one1", &on("10.5.0.9")), ("two2", &published)] {
         let id = make(&mut world, name, body).unwrap();
-        assert_eq!(world.start_container(&id), Ok(Effect::Done));
-        assert_eq!(world.start_container(&id), Ok(Effect::Already));
+        assert_eq!(world.start_container(&id), Ok(Effect::Changed));
+        assert_eq!(world.start_container(&id), Ok(Effect::Unchanged));
     }
     let idle = make(&mut world, "idle", &json!({})).unwrap();
     let joins = |mode: &str| json!({ "HostConfig": { "NetworkMode": mode } });
     let cases = [
-        (on("10.5.0.9"), problem(403, "Address already in use")),
+        (on("10.5.0.9"), error(403, "Address already in use")),
         (
             on("10.9.0.9"),
-            problem(
+            error(
                 500,
                 "Invalid address 10.9.0.9: It does not belong to any of this network's subnets",
             ),
         ),
-        (joins("nonet"), problem(404, "network nonet not found")),
-        (
-            joins("container:nix"),
-            problem(404, "No such container: nix"),
-        ),
+        (joins("nonet"), error(404, "network nonet not found")),
+        (joins("container:nix"), error(404, "No such container: nix")),
         (
             joins("container:idle"),
-            problem(
+            error(
                 409,
                 &format!("cannot join network of a non running container: {idle}"),
             ),
@@ -259,7 +256,7 @@ fn a_start_says_what_is_in_its_way() {
             ("created", 128)
         );
         assert_eq!(container.error, expected.message);
-        world.remove_container(&id, Volumes::Kept);
+        world.remove_container(&id, AnonymousVolumes::Keep);
     }
     let id = make(&mut world, "late", &published).unwrap();
     let refused = world.start_container(&id).unwrap_err();
@@ -274,29 +271,29 @@ fn a_start_says_what_is_in_its_way() {
     world.stop_container(&holder, 0).unwrap();
     assert_eq!(
         world.start_container(&id),
-        Ok(Effect::Done),
+        Ok(Effect::Changed),
         "the port is free now"
     );
     assert_eq!(world.containers[&id].error, "");
 }
 
 #[test]
-fn an_image_can_vanish_or_lose_its_name_while_containers_remain() {
+fn a_container_survives_the_removal_of_its_image() {
     let (mut world, _) = engine();
     let id = make(&mut world, "web", &json!({})).unwrap();
     let old = world.containers[&id].image_id.clone();
-    let new = world.renew_image("busybox:1.36");
+    let new = renew_image(&mut world, "busybox:1.36");
     assert_ne!(new, old);
     assert_eq!(world.image("busybox:1.36").unwrap().id, new);
     let by_id = make(&mut world, "by-id", &json!({ "Image": old })).unwrap();
     assert_eq!(world.containers[&by_id].image_id, old);
     assert_eq!(world.remove_image(&old).unwrap().id, old);
     let refused = make(&mut world, "gone", &json!({ "Image": old })).unwrap_err();
-    assert_eq!(refused, problem(404, &format!("No such image: {old}")));
+    assert_eq!(refused, error(404, &format!("No such image: {old}")));
     assert_eq!(
         world.start_container(&id),
-        Ok(Effect::Done),
-        "the container needs it no more"
+        Ok(Effect::Changed),
+        "the container does not need its image to start"
     );
 }
 

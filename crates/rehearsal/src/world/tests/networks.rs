@@ -1,14 +1,18 @@
-//! Networks and who is on them, by what a real engine of API 1.41 was seen to answer.
+//! Networks and attachments, as observed on a real engine with API 1.41.
 
 use serde_json::{Value, json};
 
 use super::{
-    engine::{engine, make, problem},
+    engine::{engine, error, make},
     *,
 };
 
+fn edge_network(world: &World) -> Option<&Network> {
+    world.network_on(&world.engine.id, "edge").ok()
+}
+
 #[test]
-fn a_container_gets_addresses_and_the_aliases_that_the_engine_adds() {
+fn the_engine_adds_addresses_and_aliases() {
     let (mut world, engine) = engine();
     world
         .create_network(&engine, &json!({ "Name": "edge" }))
@@ -31,8 +35,8 @@ fn a_container_gets_addresses_and_the_aliases_that_the_engine_adds() {
     );
     world.stop_container(&id, 0).unwrap();
     assert_eq!(on(&world).live, None);
-    assert_eq!(on(&world).network_id, world.network("edge").unwrap().id);
-    // A network made anew under the same name is another one to a container that knew the old.
+    assert_eq!(on(&world).network_id, edge_network(&world).unwrap().id);
+    // A recreated network with the same name is a different network.
     world.remove_network(&engine, "edge").unwrap();
     let again = world
         .create_network(&engine, &json!({ "Name": "edge" }))
@@ -40,17 +44,17 @@ fn a_container_gets_addresses_and_the_aliases_that_the_engine_adds() {
     let refused = world.start_container(&id).unwrap_err();
     assert_eq!(
         refused,
-        problem(404, &format!("network {} not found", on(&world).network_id))
+        error(404, &format!("network {} not found", on(&world).network_id))
     );
     world.disconnect(&engine, "edge", &id).unwrap();
     world
         .connect(&engine, &again, &id, &json!({ "Aliases": ["www"] }))
         .unwrap();
-    assert_eq!(world.start_container(&id), Ok(Effect::Done));
+    assert_eq!(world.start_container(&id), Ok(Effect::Changed));
 }
 
 #[test]
-fn a_network_is_made_once_where_the_check_is_asked_for() {
+fn a_create_with_check_duplicate_rejects_an_existing_name() {
     let (mut world, engine) = engine();
     let subnet =
         |subnet: &str| json!({ "Name": "x1", "IPAM": { "Config": [{ "Subnet": subnet }] } });
@@ -60,26 +64,26 @@ fn a_network_is_made_once_where_the_check_is_asked_for() {
     for (given, expected) in [
         (
             json!({ "Name": "edge", "CheckDuplicate": true }),
-            problem(409, "network with name edge already exists"),
+            error(409, "network with name edge already exists"),
         ),
         (
             json!({ "Name": "bridge" }),
-            problem(
+            error(
                 403,
                 "operation is not permitted on predefined bridge network ",
             ),
         ),
         (
             subnet("172.18.3.0/24"),
-            problem(403, "Pool overlaps with other one on this address space"),
+            error(403, "Pool overlaps with other one on this address space"),
         ),
         (
             subnet("bad"),
-            problem(500, "Invalid subnet bad : invalid CIDR address: bad"),
+            error(500, "Invalid subnet bad : invalid CIDR address: bad"),
         ),
         (
             json!({ "Name": "x1", "Driver": "nope" }),
-            problem(404, "plugin \"nope\" not found"),
+            error(404, "plugin \"nope\" not found"),
         ),
     ] {
         assert_eq!(
@@ -88,21 +92,21 @@ fn a_network_is_made_once_where_the_check_is_asked_for() {
             "{given}"
         );
     }
-    // Who does not ask for the check gets a second one, and then the name says nothing.
-    let edge = world.network("edge").unwrap().id.clone();
+    // Without the check a second network gets the same name, which is then ambiguous.
+    let edge = edge_network(&world).unwrap().id.clone();
     world
         .create_network(&engine, &json!({ "Name": "edge" }))
         .unwrap();
     assert_eq!(
         world.network_on(&engine, "edge").unwrap_err(),
-        problem(400, "network edge is ambiguous (2 matches found on name)")
+        error(400, "network edge is ambiguous (2 matches found on name)")
     );
     world.remove_network(&engine, &edge).unwrap();
-    assert!(world.network("edge").is_some());
+    assert!(edge_network(&world).is_some());
 }
 
 #[test]
-fn connections_are_refused_in_the_words_of_a_real_engine() {
+fn rejects_connections_with_the_messages_of_a_real_engine() {
     let (mut world, engine) = engine();
     let id = world.add_container("web", "busybox");
     world
@@ -110,23 +114,18 @@ fn connections_are_refused_in_the_words_of_a_real_engine() {
         .unwrap();
     let endpoint = |address: &str| json!({ "IPAMConfig": { "IPv4Address": address } });
     for (network, container, given, expected) in [
-        (
-            "nix",
-            "web",
-            json!({}),
-            problem(404, "network nix not found"),
-        ),
+        ("nix", "web", json!({}), error(404, "network nix not found")),
         (
             "edge",
             "nix",
             json!({}),
-            problem(404, "No such container: nix"),
+            error(404, "No such container: nix"),
         ),
         (
             "edge",
             "web",
             endpoint("172.18.0.9"),
-            problem(
+            error(
                 400,
                 "user specified IP address is supported only when connecting to networks with user \
                  configured subnets",
@@ -136,7 +135,7 @@ fn connections_are_refused_in_the_words_of_a_real_engine() {
             "bridge",
             "web",
             json!({}),
-            problem(
+            error(
                 403,
                 "endpoint with name web already exists in network bridge",
             ),
@@ -146,10 +145,10 @@ fn connections_are_refused_in_the_words_of_a_real_engine() {
         assert_eq!(outcome, Err(expected), "{network} {container}");
     }
     world.connect(&engine, "edge", "web", &Value::Null).unwrap();
-    let edge = world.network("edge").unwrap().id.clone();
+    let edge = edge_network(&world).unwrap().id.clone();
     assert_eq!(
         world.remove_network(&engine, "edge"),
-        Err(problem(
+        Err(error(
             403,
             &format!("error while removing network: network edge id {edge} has active endpoints")
         ))
@@ -157,7 +156,7 @@ fn connections_are_refused_in_the_words_of_a_real_engine() {
     world.disconnect(&engine, "edge", "web").unwrap();
     assert_eq!(
         world.disconnect(&engine, "edge", "web"),
-        Err(problem(
+        Err(error(
             500,
             &format!("container {id} is not connected to the network edge")
         ))

@@ -1,4 +1,4 @@
-//! What managers from 2.24 on do otherwise.
+//! Where newer versions of Portainer differ from 2.23.
 
 use super::*;
 
@@ -26,22 +26,22 @@ fn n05_what_the_library_recreates() {
     let depends =
         "services:\n  a:\n    image: busybox\n    depends_on: [b]\n  b:\n    image: busybox\n";
     let bind = service("    volumes:\n      - /srv:/srv\n");
-    for (hand, text, stays) in [
-        (Hand::V2_26, plain.as_str(), true),
-        (Hand::V2_26, depends, false),
-        (Hand::V2_26, &bind, true),
-        (Hand::V5_6, &plain, true),
-        (Hand::V5_6, depends, true),
-        (Hand::V5_6, &bind, false),
+    for (version, text, stays) in [
+        (LocalCompose::V2_26, plain.as_str(), true),
+        (LocalCompose::V2_26, depends, false),
+        (LocalCompose::V2_26, &bind, true),
+        (LocalCompose::V5_6, &plain, true),
+        (LocalCompose::V5_6, depends, true),
+        (LocalCompose::V5_6, &bind, false),
     ] {
         let mut world = world();
-        world.hand = hand;
+        world.local_compose = version;
         start(&mut world, text, "");
         world.era = Era::Async;
         let before = ids(&world);
         let id = create(&mut world, text).unwrap();
-        world.settle(id);
-        assert_eq!(ids(&world)[0] == before[0], stays, "{hand:?}: {text}");
+        world.finish_deployment(id);
+        assert_eq!(ids(&world)[0] == before[0], stays, "{version:?}: {text}");
     }
 }
 
@@ -57,7 +57,7 @@ fn n05_variables_by_stack_env_and_absolute_paths_keep_the_container() {
             .replace(".env", "stack.env")
             .replace("./", "/opt/stacks/app/");
         let id = create_with(&mut world, &faithful, &[("A", "1"), ("B", "'x # y'")]).unwrap();
-        world.settle(id);
+        world.finish_deployment(id);
         assert_eq!(ids(&world), before, "{era:?}");
     }
 }
@@ -69,7 +69,7 @@ fn n06_a_failing_deployment_undoes_nothing() {
     world.unpullable.insert("private/image".to_owned());
     let before = world.containers.clone();
     let id = create(&mut world, &TEXT.replacen("busybox", "private/image", 1)).unwrap();
-    world.settle(id);
+    world.finish_deployment(id);
     let record = &world.records[&id];
     assert_eq!(record.status, Status::Error);
     let note = record.deployments.last().unwrap();
@@ -90,7 +90,7 @@ fn n06_a_port_in_use_leaves_the_new_container_created() {
     world.era = Era::Async;
     let before = ids(&world);
     let id = create(&mut world, &text).unwrap();
-    world.settle(id);
+    world.finish_deployment(id);
     let container = world.container("app-a-1").unwrap();
     assert_eq!(container.state, "created");
     assert_ne!(container.id, before[0]);
@@ -106,7 +106,7 @@ fn n07_what_a_record_in_error_takes_with_it() {
     let mut world = running(TEXT);
     world.era = Era::Async;
     let id = create(&mut world, &format!("{TEXT}x: 1\n")).unwrap();
-    world.settle(id);
+    world.finish_deployment(id);
     assert_eq!(world.records[&id].status, Status::Error);
     assert_eq!(world.project("app").len(), 2);
     let mut deleted = world.clone();
@@ -114,7 +114,7 @@ fn n07_what_a_record_in_error_takes_with_it() {
     assert!(deleted.project("app").is_empty());
     let before = ids(&world);
     update(&mut world, id, TEXT).unwrap();
-    world.settle(id);
+    world.finish_deployment(id);
     assert_eq!(world.records[&id].status, Status::Active);
     assert!(
         ids(&world).iter().all(|id| !before.contains(id)),

@@ -1,17 +1,21 @@
-//! What a second `up` would do.
+//! The effect of a second `up`.
 
 use super::*;
 
 #[test]
-fn what_would_change_says_what_an_up_would_do() {
+fn predicts_what_up_would_recreate() {
     let folder = "/opt/stacks/app";
     let mut world = running(TEXT);
     let changed = |world: &World| world.up_would_change("app", folder).unwrap();
     assert_eq!(changed(&world), [""; 0]);
     let id = world.container("app-b-1").unwrap().id.clone();
     world.stop_container(&id, 0).unwrap();
-    assert_eq!(changed(&world), [""; 0], "it is only started");
-    world.remove_container(&id, Volumes::Kept);
+    assert_eq!(
+        changed(&world),
+        [""; 0],
+        "a stopped container is only started"
+    );
+    world.remove_container(&id, AnonymousVolumes::Keep);
     assert_eq!(changed(&world), ["b"]);
     world.add_file(
         &format!("{folder}/docker-compose.yml"),
@@ -20,19 +24,22 @@ fn what_would_change_says_what_an_up_would_do() {
     assert_eq!(changed(&world), ["a", "b"]);
     world.start_by_hand("app", folder).unwrap();
     assert_eq!(changed(&world), [""; 0]);
-    world.renew_image("busybox:2");
-    assert_eq!(changed(&world), ["a"], "the name means a newer image");
+    renew_image(&mut world, "busybox:2");
+    assert_eq!(changed(&world), ["a"], "the name belongs to a newer image");
 }
 
 #[test]
 fn a_newer_compose_also_looks_at_networks() {
-    for (hand, changed) in [(Hand::V2_26, vec![]), (Hand::V5_6, vec!["a"])] {
+    for (version, changed) in [
+        (LocalCompose::V2_26, vec![]),
+        (LocalCompose::V5_6, vec!["a"]),
+    ] {
         let mut world = world();
-        world.hand = hand;
+        world.local_compose = version;
         start(&mut world, TEXT, "");
         let engine = world.engine.id.clone();
         world.disconnect(&engine, "app_default", "app-a-1").unwrap();
         let found = world.up_would_change("app", "/opt/stacks/app").unwrap();
-        assert_eq!(found, changed, "{hand:?}");
+        assert_eq!(found, changed, "{version:?}");
     }
 }

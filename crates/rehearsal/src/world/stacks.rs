@@ -1,161 +1,21 @@
-//! The manager's records and what its calls do.
+//! What Portainer does with its stacks.
 
-use std::fmt;
+use super::{
+    containers::AnonymousVolumes,
+    deployment::Deployment,
+    errors::PortainerError,
+    record::{DeploymentNote, Pending, Record, ResourceControl, Status, Update, Variable},
+    state::{Era, World},
+};
 
-use serde::Serialize;
-use serde_json::Value;
-
-use super::{Era, Refusal, Volumes, World, deployment::Deployment};
-
-/// The manager's entry of a stack.
-#[derive(Clone, PartialEq, Serialize)]
-pub struct Record {
-    /// Its id.
-    pub id: u64,
-    /// The normalised name (M02).
-    pub name: String,
-    /// The endpoint it is on.
-    pub endpoint: u64,
-    /// The compose text.
-    pub text: String,
-    /// The variables; `None` where the create left them out.
-    pub env: Option<Vec<Variable>>,
-    /// Active, inactive, deploying, in error.
-    pub status: Status,
-    /// Seconds since 1970.
-    pub created: i64,
-    /// The user's name.
-    pub created_by: String,
-    /// Seconds since 1970; 0 is never.
-    pub updated: i64,
-    /// The user's name; empty for never.
-    pub updated_by: String,
-    /// Who may see it.
-    pub control: ResourceControl,
-    /// `AutoUpdate`, as it is sent.
-    pub auto_update: Option<Value>,
-    /// `GitConfig`, as it is sent.
-    pub git: Option<Value>,
-    /// A webhook of the record's own.
-    pub webhook: Option<String>,
-    /// What the deployments came to, oldest first (N01).
-    pub deployments: Vec<DeploymentNote>,
-    pub(super) pending: Option<Pending>,
-}
-
-impl fmt::Debug for Record {
-    // Without text and env: they hold values.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Record")
-            .field("id", &self.id)
-            .field("name", &self.name)
-            .field("endpoint", &self.endpoint)
-            .field("status", &self.status)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A deployment that goes on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Pending {
-    polls: u32,
-    due: Option<i64>,
-    /// Whether `down` runs before it (N07).
-    down_first: bool,
-}
-
-/// One variable of a record.
-#[derive(Clone, PartialEq, Eq, Serialize)]
-pub struct Variable {
-    /// Its name.
-    pub name: String,
-    /// Its value, as `.env` wrote it.
-    pub value: String,
-}
-
-impl fmt::Debug for Variable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}=…", self.name)
-    }
-}
-
-/// The state of a record, by the number that is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Status {
-    /// 1
-    Active,
-    /// 2
-    Inactive,
-    /// 3
-    Deploying,
-    /// 4
-    Error,
-}
-
-impl Status {
-    /// The number that is sent.
-    pub fn number(self) -> u8 {
-        match self {
-            Self::Active => 1,
-            Self::Inactive => 2,
-            Self::Deploying => 3,
-            Self::Error => 4,
-        }
-    }
-}
-
-/// What a deployment came to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DeploymentNote {
-    /// The state from then on.
-    pub status: Status,
-    /// Seconds since 1970.
-    pub time: i64,
-    /// The reason of an error.
-    pub message: String,
-}
-
-/// Who may see a record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ResourceControl {
-    /// Its id.
-    pub id: u64,
-    /// Ids of users.
-    pub users: Vec<u64>,
-    /// Ids of teams.
-    pub teams: Vec<u64>,
-    /// Whether everyone may.
-    pub public: bool,
-}
-
-impl Record {
-    pub(super) fn shift_due(&mut self, millis: i64) {
-        if let Some(due) = self
-            .pending
-            .as_mut()
-            .and_then(|pending| pending.due.as_mut())
-        {
-            *due += millis;
-        }
-    }
-}
-
-/// What a PUT changes.
-pub struct Update {
-    /// The new text.
-    pub text: String,
-    /// The new variables.
-    pub env: Option<Vec<Variable>>,
-}
-
-/// The name as the manager writes it (M02).
-fn normalise(name: &str) -> String {
+/// The stack name as Portainer normalizes it (M02).
+fn normalize(name: &str) -> String {
     let allowed = |c: &char| matches!(c, '-' | '_' | 'a'..='z' | '0'..='9');
     name.to_lowercase().chars().filter(allowed).collect()
 }
 
 impl World {
-    /// Adds a record as if the manager had made it before; nothing is deployed.
+    /// Adds a stack to Portainer and returns its ID. Deploys nothing.
     pub fn add_record(&mut self, name: &str, endpoint: u64, text: &str) -> u64 {
         let id = self.next_record();
         let record = self.new_record(
@@ -170,17 +30,20 @@ impl World {
         id
     }
 
-    /// Whether a new record may be made on the endpoint (404).
-    pub fn check_endpoint(&self, endpoint: u64) -> Result<(), Refusal> {
+    /// Fails with 404 if the environment does not exist.
+    pub(crate) fn check_endpoint(&self, endpoint: u64) -> Result<(), PortainerError> {
         let message =
             "Unable to find an environment with the specified identifier inside the database";
         match self.endpoints.get(&endpoint) {
             Some(_) => Ok(()),
-            None => Err(Refusal::no_endpoint(message, endpoint)),
+            None => Err(PortainerError::no_endpoint(message, endpoint)),
         }
     }
 
-    /// CREATE: `compose up` for that project, and a record where it succeeds (M05, M06, N01, N06).
+    /// Creates a stack and returns its ID.
+    ///
+    /// The old Portainer runs `compose up` first and keeps the stack only if that succeeds (M05, M06). The newer one
+    /// deploys in the background (N01, N06).
     pub fn create(
         &mut self,
         endpoint: u64,
@@ -188,13 +51,13 @@ impl World {
         text: String,
         env: Option<Vec<Variable>>,
         user: &str,
-    ) -> Result<u64, Refusal> {
+    ) -> Result<u64, PortainerError> {
         self.check_endpoint(endpoint)?;
-        let name = normalise(name);
-        // On any endpoint (M20).
+        let name = normalize(name);
+        // In any environment (M20).
         if self.records.values().any(|record| record.name == name) {
             let text = format!("A stack with the normalized name '{name}' already exists");
-            return Err(Refusal::new(409, &text, &text));
+            return Err(PortainerError::new(409, &text, &text));
         }
         let id = self.next_record();
         match self.era {
@@ -206,7 +69,7 @@ impl World {
                     &text,
                     env.as_deref().unwrap_or_default(),
                 )
-                .map_err(|reason| Refusal::failed(&reason))?;
+                .map_err(|reason| PortainerError::failed(&reason))?;
                 let record = self.new_record(id, &name, endpoint, text, env, user);
                 self.records.insert(id, record);
             }
@@ -220,32 +83,35 @@ impl World {
         Ok(id)
     }
 
-    /// PUT: changes text and env, then `compose up` (M06, M16, N07).
+    /// Replaces text and variables of a stack, and deploys it again (M06, M16, N07).
+    ///
+    /// # Errors
+    /// The error response of Portainer.
     pub fn update(
         &mut self,
         id: u64,
         endpoint: Option<u64>,
         update: Update,
         user: &str,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), PortainerError> {
         let record = self
             .records
             .get(&id)
-            .ok_or_else(|| Refusal::no_record(&id.to_string()))?;
+            .ok_or_else(|| PortainerError::no_record(&id.to_string()))?;
         let endpoint = endpoint.unwrap_or(record.endpoint);
         if !self.endpoints.contains_key(&endpoint) {
             let message =
                 "Unable to find the environment associated to the stack inside the database";
-            return Err(Refusal::no_endpoint(message, endpoint));
+            return Err(PortainerError::no_endpoint(message, endpoint));
         }
         if record.status == Status::Deploying {
-            return Err(Refusal::busy());
+            return Err(PortainerError::busy());
         }
         let (name, in_error) = (record.name.clone(), record.status == Status::Error);
         if self.era == Era::Sync {
             let env = update.env.as_deref().unwrap_or_default();
             self.deploy(endpoint, id, &name, &update.text, env)
-                .map_err(|reason| Refusal::failed(&reason))?;
+                .map_err(|reason| PortainerError::failed(&reason))?;
         }
         let (now, era) = (self.seconds(), self.era);
         if let Some(record) = self.records.get_mut(&id) {
@@ -266,18 +132,21 @@ impl World {
         Ok(())
     }
 
-    /// DELETE: `compose down` on the endpoint that is named, then the record goes (M03, M04, M19, N07).
-    pub fn delete(&mut self, id: u64, endpoint: u64) -> Result<(), Refusal> {
+    /// Runs `compose down` in the given environment, then deletes the stack (M03, M04, M19, N07).
+    ///
+    /// # Errors
+    /// The error response of Portainer.
+    pub fn delete(&mut self, id: u64, endpoint: u64) -> Result<(), PortainerError> {
         let record = self
             .records
             .get(&id)
-            .ok_or_else(|| Refusal::no_record(&id.to_string()))?;
+            .ok_or_else(|| PortainerError::no_record(&id.to_string()))?;
         let Some(there) = self.endpoints.get(&endpoint) else {
             let message = "Unable to find the endpoint associated to the stack inside the database";
-            return Err(Refusal::no_endpoint(message, endpoint));
+            return Err(PortainerError::no_endpoint(message, endpoint));
         };
         if record.status == Status::Deploying {
-            return Err(Refusal::busy());
+            return Err(PortainerError::busy());
         }
         let (engine, name) = (there.engine.clone(), record.name.clone());
         self.down_on(&engine, &name);
@@ -285,12 +154,12 @@ impl World {
         Ok(())
     }
 
-    /// One look at a record: a deployment goes on by one poll (N01).
-    pub fn poll(&mut self, id: u64) -> Option<&Record> {
+    /// Reads a stack. A deployment in progress advances by one poll (N01).
+    pub(crate) fn poll(&mut self, id: u64) -> Option<&Record> {
         let pending = self.records.get_mut(&id)?.pending.as_mut();
         if let Some(pending) = pending {
             if pending.polls == 0 {
-                self.settle(id);
+                self.finish_deployment(id);
             } else if pending.polls != u32::MAX {
                 pending.polls -= 1;
             }
@@ -298,8 +167,8 @@ impl World {
         self.records.get(&id)
     }
 
-    /// Ends every deployment whose time is over.
-    pub(super) fn settle_due(&mut self) {
+    /// Finishes every deployment that is due.
+    pub(super) fn finish_due_deployments(&mut self) {
         let is_due = |id: &&u64| {
             let pending = self
                 .records
@@ -314,12 +183,12 @@ impl World {
             .copied()
             .collect::<Vec<_>>()
         {
-            self.settle(id);
+            self.finish_deployment(id);
         }
     }
 
-    /// Ends a deployment that goes on: now the containers change.
-    pub fn settle(&mut self, id: u64) {
+    /// Finishes a deployment in progress: this is when containers change.
+    pub fn finish_deployment(&mut self, id: u64) {
         self.deploying.remove(&id);
         let Some(record) = self.records.get_mut(&id) else {
             return;
@@ -370,7 +239,7 @@ impl World {
         }
     }
 
-    /// `compose up` as the manager runs it: in its own folder, with what it can read there.
+    /// Runs `compose up` as Portainer does: in its own directory.
     fn deploy(
         &mut self,
         endpoint: u64,
@@ -385,7 +254,7 @@ impl World {
             .map(|there| there.engine.clone());
         let engine = engine.ok_or("no such environment")?;
         let folder = format!("/data/compose/{id}");
-        let deployment = Deployment::by_manager(&engine, name, text, env, &folder, self.era);
+        let deployment = Deployment::by_portainer(&engine, name, text, env, &folder, self.era);
         let outcome = self.up(&deployment);
         if outcome.is_err() && self.era == Era::Sync {
             self.down_on(&engine, name);
@@ -393,13 +262,13 @@ impl World {
         outcome
     }
 
-    /// `compose down` on this host: containers and networks go, volumes stay (M04).
+    /// Runs `compose down` on this host: removes containers and networks, keeps volumes (M04).
     pub fn down(&mut self, project: &str) {
         let engine = self.engine.id.clone();
         self.down_on(&engine, project);
     }
 
-    /// What `removeVolumes` adds to a DELETE: named volumes of the project go, data and all (N02).
+    /// Removes the project's named volumes, as `removeVolumes` in a DELETE does (N02).
     pub(crate) fn remove_volumes(&mut self, endpoint: u64, project: &str) {
         let Some(there) = self.endpoints.get(&endpoint) else {
             return;
@@ -416,7 +285,7 @@ impl World {
             .into_iter()
             .map(|one| one.id.clone());
         for id in ids.collect::<Vec<_>>() {
-            self.remove_container(&id, Volumes::Kept);
+            self.remove_container(&id, AnonymousVolumes::Keep);
         }
         let label = self.label("project");
         self.networks.retain(|network| {

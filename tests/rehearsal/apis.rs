@@ -1,4 +1,4 @@
-//! Both fronts over raw HTTP.
+//! Both APIs, called with raw HTTP.
 
 use std::{
     net::TcpStream,
@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use rehearsal::{Call, Era, Kind, Options, Peer, Rehearsal, Rule, World};
+use rehearsal::{Call, Era, FaultKind, Options, Peer, Rehearsal, Rule, World};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Response};
@@ -42,26 +42,26 @@ fn create(client: &mut Client, body: &[u8]) -> std::io::Result<Response> {
     client.send("POST", CREATE, &[("X-API-Key", KEY)], body)
 }
 
-fn is_there(rehearsal: &Rehearsal) -> bool {
+fn is_deployed(rehearsal: &Rehearsal) -> bool {
     rehearsal.world(|world| !world.project("web").is_empty())
 }
 
 #[test]
-fn requests_tell_what_came_and_on_which_connection() {
+fn requests_are_recorded_with_their_connection() {
     let rehearsal = empty();
-    let mut client = Client::manager(&rehearsal);
+    let mut client = Client::portainer(&rehearsal);
     let headers = [("X-API-Key", KEY), ("User-Agent", "test/1")];
     client.send("GET", "/api/stacks", &headers, b"").unwrap();
     create(&mut client, &web()).unwrap();
-    get(&mut Client::manager(&rehearsal), "/api/stacks/1");
+    get(&mut Client::portainer(&rehearsal), "/api/stacks/1");
     let requests = rehearsal.requests();
     let shown = requests.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(
         shown,
         [
-            "manager GET /api/stacks → 200",
-            "manager POST /api/stacks/create/standalone/string?endpointId=1 → 200",
-            "manager GET /api/stacks/1 → 200",
+            "Portainer GET /api/stacks → 200",
+            "Portainer POST /api/stacks/create/standalone/string?endpointId=1 → 200",
+            "Portainer GET /api/stacks/1 → 200",
         ]
     );
     assert_eq!(requests[0].header("user-agent"), Some("test/1"));
@@ -76,9 +76,9 @@ fn requests_tell_what_came_and_on_which_connection() {
 }
 
 #[test]
-fn bodies_come_in_chunks_after_a_hundred_and_large() {
+fn bodies_may_be_chunked_announced_or_large() {
     let rehearsal = empty();
-    let mut client = Client::manager(&rehearsal);
+    let mut client = Client::portainer(&rehearsal);
     let body = String::from_utf8(web()).unwrap();
     let (one, two) = body.split_at(10);
     let chunked = format!(
@@ -87,7 +87,7 @@ fn bodies_come_in_chunks_after_a_hundred_and_large() {
         two.len()
     );
     assert_eq!(client.raw(chunked.as_bytes(), false).unwrap().status, 200);
-    assert!(is_there(&rehearsal));
+    assert!(is_deployed(&rehearsal));
     let expecting = format!(
         "POST {CREATE} HTTP/1.1\r\nX-API-Key: {KEY}\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
         body.len()
@@ -103,7 +103,7 @@ fn bodies_come_in_chunks_after_a_hundred_and_large() {
 }
 
 #[test]
-fn a_long_list_comes_in_chunks_and_whole() {
+fn a_long_list_is_sent_completely_in_chunks() {
     let rehearsal = empty();
     rehearsal.world(|world| {
         world.add_endpoint(2, "edge");
@@ -111,7 +111,7 @@ fn a_long_list_comes_in_chunks_and_whole() {
             world.add_record(&format!("stack-{number}"), 1 + number % 2, "services: {}");
         }
     });
-    let mut client = Client::manager(&rehearsal);
+    let mut client = Client::portainer(&rehearsal);
     let list = get(&mut client, "/api/stacks");
     assert_eq!(list.header("transfer-encoding"), Some("chunked"));
     let names = |list: &Value| {
@@ -134,7 +134,7 @@ fn a_long_list_comes_in_chunks_and_whole() {
 }
 
 #[test]
-fn a_key_that_is_no_administrators_sees_a_filtered_list() {
+fn a_standard_user_sees_a_filtered_list() {
     let rehearsal = empty();
     let public = rehearsal.world(|world| {
         world.add_user("ptr_user", "user");
@@ -143,7 +143,7 @@ fn a_key_that_is_no_administrators_sees_a_filtered_list() {
         world.records.get_mut(&public).unwrap().control.public = true;
         public
     });
-    let mut client = Client::manager(&rehearsal);
+    let mut client = Client::portainer(&rehearsal);
     let user = [("X-API-Key", "ptr_user")];
     let list = client
         .send("GET", "/api/stacks", &user, b"")
@@ -171,26 +171,26 @@ fn a_key_that_is_no_administrators_sees_a_filtered_list() {
 #[test]
 fn m17_the_manager_passes_on_the_engines_id() {
     let rehearsal = empty();
-    let mut manager = Client::manager(&rehearsal);
+    let mut portainer = Client::portainer(&rehearsal);
     let mut engine = Client::over(UnixStream::connect(rehearsal.socket()).unwrap());
     let own = engine.send("GET", "/v1.41/info", &[], b"").unwrap().json()["ID"].clone();
     assert_eq!(
-        get(&mut manager, "/api/endpoints/1/docker/info").json()["ID"],
+        get(&mut portainer, "/api/endpoints/1/docker/info").json()["ID"],
         own
     );
     rehearsal.world(|world| world.add_endpoint(2, "edge"));
     assert_ne!(
-        get(&mut manager, "/api/endpoints/2/docker/info").json()["ID"],
+        get(&mut portainer, "/api/endpoints/2/docker/info").json()["ID"],
         own
     );
     assert_eq!(
-        get(&mut manager, "/api/endpoints/3/docker/info").status,
+        get(&mut portainer, "/api/endpoints/3/docker/info").status,
         404
     );
 }
 
 #[test]
-fn the_engine_speaks_the_versions_it_speaks() {
+fn the_engine_rejects_unsupported_api_versions() {
     let mut world = World::new(KEY);
     world.engine.min_api = "1.24".to_owned();
     let rehearsal = start(world);
@@ -236,7 +236,7 @@ fn the_engine_speaks_the_versions_it_speaks() {
 }
 
 #[test]
-fn the_engine_removes_anonymous_volumes_when_told() {
+fn the_engine_removes_anonymous_volumes_on_request() {
     for (query, left) in [("force=1&v=1", 1), ("force=1", 2)] {
         let mut world = World::new(KEY);
         let text = "services:\n  a:\n    image: x\n    volumes: [/x, 'd:/d']\nvolumes:\n  d:\n";
@@ -269,7 +269,7 @@ fn n01_a_create_answers_at_once_and_settles_later() {
         world.deploy_polls = 1;
         world.deploy_millis = None;
     });
-    let mut client = Client::manager(&rehearsal);
+    let mut client = Client::portainer(&rehearsal);
     let created = create(&mut client, &web()).unwrap().json();
     assert_eq!((&created["Id"], &created["Status"]), (&json!(1), &json!(3)));
     let delete = client.send(
@@ -280,11 +280,11 @@ fn n01_a_create_answers_at_once_and_settles_later() {
     );
     assert_eq!(delete.unwrap().status, 409);
     assert_eq!(get(&mut client, "/api/stacks/1").json()["Status"], 3);
-    assert!(!is_there(&rehearsal));
+    assert!(!is_deployed(&rehearsal));
     let settled = get(&mut client, "/api/stacks/1").json();
     assert_eq!(settled["Status"], 1);
     assert_eq!(settled["DeploymentStatus"].as_array().unwrap().len(), 2);
-    assert!(is_there(&rehearsal));
+    assert!(is_deployed(&rehearsal));
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn n02_remove_volumes_takes_the_data() {
         };
         let rehearsal = Rehearsal::start(world, &options).unwrap();
         let path = format!("/api/stacks/1?endpointId=1{query}");
-        let mut client = Client::manager(&rehearsal);
+        let mut client = Client::portainer(&rehearsal);
         let deleted = client
             .send("DELETE", &path, &[("X-API-Key", KEY)], b"")
             .unwrap();
@@ -315,16 +315,20 @@ fn n03_a_list_can_be_204() {
     let rehearsal = empty();
     rehearsal
         .faults()
-        .once(Call::List, Kind::Body(204, Vec::new()));
-    let list = get(&mut Client::manager(&rehearsal), "/api/stacks");
+        .once(Call::List, FaultKind::Body(204, Vec::new()));
+    let list = get(&mut Client::portainer(&rehearsal), "/api/stacks");
     assert_eq!((list.status, list.header("content-length")), (204, None));
 }
 
 #[test]
-fn the_world_comes_to_the_present_with_its_ages() {
+fn the_start_moves_the_world_to_the_current_time() {
     let rehearsal = start(World::with_examples(KEY, "/opt/stacks").unwrap());
-    let summary = rehearsal.world(|world| world.summary_of("minio").to_string());
-    assert!(summary.ends_with("Up 2 days (healthy)"), "{summary}");
+    let summary = rehearsal.world(|world| world.summary().to_string());
+    let minio = summary.lines().find(|line| line.contains("  minio  "));
+    assert!(
+        minio.is_some_and(|line| line.ends_with("Up 2 days (healthy)")),
+        "{summary}"
+    );
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap()
@@ -334,26 +338,26 @@ fn the_world_comes_to_the_present_with_its_ages() {
 }
 
 #[test]
-fn faults_before_the_work_leave_it_undone() {
+fn faults_before_a_request_prevent_its_effect() {
     for kind in [
-        Kind::Status(503, "<html>busy</html>".to_owned()),
-        Kind::CloseBefore,
+        FaultKind::Status(503, "<html>busy</html>".to_owned()),
+        FaultKind::CloseBefore,
     ] {
         let rehearsal = empty();
         rehearsal.faults().once(Call::Create, kind.clone());
-        let mut client = Client::manager(&rehearsal);
+        let mut client = Client::portainer(&rehearsal);
         match (create(&mut client, &web()), &kind) {
-            (Ok(response), Kind::Status(status, body)) => {
+            (Ok(response), FaultKind::Status(status, body)) => {
                 assert_eq!((response.status, response.text()), (*status, body.as_str()));
                 assert_eq!(
                     response.header("content-type"),
                     Some("text/html; charset=utf-8")
                 );
             }
-            (Err(_), Kind::CloseBefore) => client = Client::manager(&rehearsal),
+            (Err(_), FaultKind::CloseBefore) => client = Client::portainer(&rehearsal),
             (outcome, _) => panic!("{kind:?}: {outcome:?}"),
         }
-        assert!(!is_there(&rehearsal), "{kind:?}");
+        assert!(!is_deployed(&rehearsal), "{kind:?}");
         assert_eq!(
             create(&mut client, &web()).unwrap().status,
             200,
@@ -363,33 +367,33 @@ fn faults_before_the_work_leave_it_undone() {
 }
 
 #[test]
-fn faults_after_the_work_damage_the_answer_only() {
-    let garbled = Kind::Body(200, b"null".to_vec());
+fn faults_after_a_request_only_damage_the_response() {
+    let garbled = FaultKind::Body(200, b"null".to_vec());
     for kind in [
         garbled,
-        Kind::Garbage,
-        Kind::Empty,
-        Kind::CutOff,
-        Kind::CloseAfter,
-        Kind::SlowDrip,
+        FaultKind::Garbage,
+        FaultKind::Empty,
+        FaultKind::CutOff,
+        FaultKind::CloseAfter,
+        FaultKind::SlowDrip,
     ] {
         let rehearsal = empty();
         rehearsal.faults().set(Call::Create, kind.clone());
-        let outcome = create(&mut Client::manager(&rehearsal), &web());
+        let outcome = create(&mut Client::portainer(&rehearsal), &web());
         match (&outcome, &kind) {
-            (Ok(response), Kind::Body(..)) => assert_eq!(response.text(), "null"),
-            (Ok(response), Kind::Empty) => assert_eq!(response.text(), ""),
-            (Ok(response), Kind::Garbage) => {
+            (Ok(response), FaultKind::Body(..)) => assert_eq!(response.text(), "null"),
+            (Ok(response), FaultKind::Empty) => assert_eq!(response.text(), ""),
+            (Ok(response), FaultKind::Garbage) => {
                 assert!(serde_json::from_slice::<Value>(&response.body).is_err());
             }
-            (Ok(response), Kind::SlowDrip) => assert_eq!(response.json()["Id"], 1),
-            (Err(_), Kind::CutOff | Kind::CloseAfter) => {}
+            (Ok(response), FaultKind::SlowDrip) => assert_eq!(response.json()["Id"], 1),
+            (Err(_), FaultKind::CutOff | FaultKind::CloseAfter) => {}
             _ => panic!("{kind:?}: {outcome:?}"),
         }
-        assert!(is_there(&rehearsal), "{kind:?}");
+        assert!(is_deployed(&rehearsal), "{kind:?}");
         rehearsal.faults().clear();
         assert_eq!(
-            create(&mut Client::manager(&rehearsal), &web())
+            create(&mut Client::portainer(&rehearsal), &web())
                 .unwrap()
                 .status,
             409
@@ -398,24 +402,24 @@ fn faults_after_the_work_damage_the_answer_only() {
 }
 
 #[test]
-fn faults_can_wait_for_a_path_and_a_turn() {
+fn faults_can_be_limited_by_path_and_count() {
     let rehearsal = start(World::with_examples(KEY, "/opt/stacks").unwrap());
     let id = rehearsal.world(|world| world.project("mongo")[0].id.clone());
-    let stays = Kind::Status(500, "driver failed to remove root filesystem".to_owned());
+    let stays = FaultKind::Status(500, "driver failed to remove root filesystem".to_owned());
     rehearsal
         .faults()
         .add(Rule::new(Call::EngineRemove, stays).path(&id));
     rehearsal
         .faults()
-        .add(Rule::new(Call::List, Kind::Empty).after(1).times(1));
+        .add(Rule::new(Call::List, FaultKind::Empty).after(1).times(1));
     let mut engine = Client::over(UnixStream::connect(rehearsal.socket()).unwrap());
     let mut remove = |name: &str| {
         let path = format!("/containers/{name}?force=1");
         engine.send("DELETE", &path, &[], b"").unwrap().status
     };
     assert_eq!((remove(&id), remove("minio")), (500, 204));
-    let mut manager = Client::manager(&rehearsal);
-    let lengths = (0..3).map(|_| get(&mut manager, "/api/stacks").body.len());
+    let mut portainer = Client::portainer(&rehearsal);
+    let lengths = (0..3).map(|_| get(&mut portainer, "/api/stacks").body.len());
     let lengths = lengths.collect::<Vec<_>>();
     assert!(
         lengths[0] > 2 && lengths[1] == 0 && lengths[2] == lengths[0],
@@ -424,15 +428,17 @@ fn faults_can_wait_for_a_path_and_a_turn() {
 }
 
 #[test]
-fn the_end_frees_hanging_connections_and_leaves_nothing() {
+fn dropping_the_rehearsal_closes_hanging_connections_and_leaves_nothing() {
     let rehearsal = empty();
-    rehearsal.faults().set(Call::List, Kind::Hang);
-    rehearsal.faults().set(Call::EngineList, Kind::HangAfter);
+    rehearsal.faults().set(Call::List, FaultKind::Hang);
+    rehearsal
+        .faults()
+        .set(Call::EngineList, FaultKind::HangAfter);
     let (socket, url) = (rehearsal.socket().to_owned(), rehearsal.base_url());
-    let mut manager = Client::manager(&rehearsal);
+    let mut portainer = Client::portainer(&rehearsal);
     let mut engine = Client::over(UnixStream::connect(&socket).unwrap());
     let waiting = std::thread::spawn(move || {
-        let list = manager.send("GET", "/api/stacks", &[("X-API-Key", KEY)], b"");
+        let list = portainer.send("GET", "/api/stacks", &[("X-API-Key", KEY)], b"");
         (
             list.is_err(),
             engine.send("GET", "/containers/json", &[], b"").is_err(),

@@ -1,4 +1,4 @@
-//! The manager's HTTP front, shaped after recorded exchanges with 2.23.0 (M01–M20) and N01–N03.
+//! Portainer's API, written from recorded exchanges with 2.23.0 (M01–M20) and from N01–N03.
 
 mod shapes;
 
@@ -11,20 +11,22 @@ use self::shapes::record_json;
 use super::{
     engine,
     faults::Call,
-    http::{Answer, Body, Incoming},
-    server::Shared,
-    world::{ApiKey, Era, Record, Refusal, Role, Update, Variable, World},
+    http::{Body, Incoming, Response, segments},
+    shared::Shared,
+    world::{ApiKey, Era, PortainerError, Record, Role, Update, Variable, World},
 };
 
-/// How many records of a list are written at once.
-const PIECE: usize = 64;
-/// Longer answers go out in chunks, as the recorded manager does.
-const WHOLE: usize = 2048;
+/// The number of stacks in one chunk of a list.
+const PER_CHUNK: usize = 64;
+/// Portainer sends longer lists in chunks. In bytes.
+const LONGEST_WHOLE: usize = 2048;
 
-/// Which call a request is.
+/// Classifies a request.
 pub(super) fn call(incoming: &Incoming) -> Call {
-    let parts = parts(incoming.path());
-    match (incoming.method.as_str(), parts.as_slice()) {
+    match (
+        incoming.method.as_str(),
+        segments(incoming.path()).as_slice(),
+    ) {
         ("GET", ["api", "system", "status"] | ["api", "status"]) => Call::Status,
         ("GET", ["api", "endpoints"] | ["api", "endpoints", _]) => Call::Endpoints,
         ("GET", ["api", "users", "me"]) => Call::Me,
@@ -39,31 +41,31 @@ pub(super) fn call(incoming: &Incoming) -> Call {
     }
 }
 
-fn parts(path: &str) -> Vec<&str> {
-    path.split('/').filter(|part| !part.is_empty()).collect()
-}
-
-/// Does what a request asks for.
-pub(super) fn answer(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> Answer {
+/// Responds to a request.
+pub(super) fn respond(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> Response {
     let outcome = match call {
         Call::Status => Ok(status(&shared.world())),
-        Call::Other => Ok(Answer::new(
+        Call::Other => Ok(Response::new(
             404,
             "text/plain; charset=utf-8",
             "404 page not found\n",
         )),
         _ => authenticated(shared, call, incoming),
     };
-    outcome.unwrap_or_else(|refusal| {
-        let body = json!({ "message": refusal.message, "details": refusal.details });
-        Answer::json(refusal.status, &body)
+    outcome.unwrap_or_else(|error| {
+        let body = json!({ "message": error.message, "details": error.details });
+        Response::json(error.status, &body)
     })
 }
 
-fn authenticated(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> Result<Answer, Refusal> {
+fn authenticated(
+    shared: &Arc<Shared>,
+    call: Call,
+    incoming: &Incoming,
+) -> Result<Response, PortainerError> {
     let mut world = shared.world();
     let key = key(&world, incoming)?.clone();
-    let id = parts(incoming.path())
+    let id = segments(incoming.path())
         .get(2)
         .copied()
         .unwrap_or_default()
@@ -81,52 +83,54 @@ fn authenticated(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> Resul
         Call::Get => {
             let found = seen(&world, &key, &id)?.id;
             let era = world.era;
-            let record = world.poll(found).ok_or_else(|| Refusal::no_record(&id))?;
-            Ok(Answer::json(
+            let record = world
+                .poll(found)
+                .ok_or_else(|| PortainerError::no_record(&id))?;
+            Ok(Response::json(
                 200,
                 &record_json(record, era, shapes::Control::Shown),
             ))
         }
         Call::File => {
             let text = &seen(&world, &key, &id)?.text;
-            Ok(Answer::json(200, &json!({ "StackFileContent": text })))
+            Ok(Response::json(200, &json!({ "StackFileContent": text })))
         }
         Call::Update => update(&mut world, &key, &id, incoming),
         Call::Delete => {
             let record = seen(&world, &key, &id)?;
             let (id, name) = (record.id, record.name.clone());
-            // Left out it is 0, which no endpoint has (M03).
+            // The default is 0, which no environment has (M03).
             let endpoint = number(incoming, "endpointId")?.unwrap_or(0);
             world.delete(id, endpoint)?;
             if world.era == Era::Async && incoming.query("removeVolumes").as_deref() == Some("true")
             {
                 world.remove_volumes(endpoint, &name);
             }
-            Ok(Answer::no_content())
+            Ok(Response::no_content())
         }
-        _ => Err(Refusal::new(404, "Not found", "Not found")),
+        _ => Err(PortainerError::new(404, "Not found", "Not found")),
     }
 }
 
-fn key<'w>(world: &'w World, incoming: &Incoming) -> Result<&'w ApiKey, Refusal> {
+fn key<'w>(world: &'w World, incoming: &Incoming) -> Result<&'w ApiKey, PortainerError> {
     let Some(given) = incoming
         .header("x-api-key")
         .filter(|given| !given.is_empty())
     else {
-        return Err(Refusal::new(
+        return Err(PortainerError::new(
             401,
             "A valid authorization token is missing",
             "Unauthorized",
         ));
     };
     let known = world.keys.iter().find(|key| key.secret() == given);
-    known.ok_or_else(|| Refusal::new(401, "Invalid JWT token", "Unauthorized"))
+    known.ok_or_else(|| PortainerError::new(401, "Invalid JWT token", "Unauthorized"))
 }
 
-fn status(world: &World) -> Answer {
+fn status(world: &World) -> Response {
     let body =
         json!({ "Version": version(world), "InstanceID": "5a1f7c0e-6f2b-4d0e-9a53-2f6f0c1d7b11" });
-    Answer::json(200, &body)
+    Response::json(200, &body)
 }
 
 fn version(world: &World) -> &'static str {
@@ -136,8 +140,8 @@ fn version(world: &World) -> &'static str {
     }
 }
 
-/// All endpoints, or the one whose id is given.
-fn endpoints(world: &World, id: &str) -> Result<Answer, Refusal> {
+/// All environments, or the one with that ID.
+fn endpoints(world: &World, id: &str) -> Result<Response, PortainerError> {
     let mut all = world
         .endpoints
         .iter()
@@ -150,10 +154,10 @@ fn endpoints(world: &World, id: &str) -> Result<Answer, Refusal> {
         let before = world.endpoints.range(..number).count();
         all.nth(before).unwrap_or_default()
     };
-    Ok(Answer::new(200, "application/json", body))
+    Ok(Response::new(200, "application/json", body))
 }
 
-fn me(world: &World, key: &ApiKey) -> Answer {
+fn me(world: &World, key: &ApiKey) -> Response {
     let id = world
         .keys
         .iter()
@@ -164,11 +168,11 @@ fn me(world: &World, key: &ApiKey) -> Answer {
     } else {
         2
     };
-    Answer::json(200, &shapes::user_json(id, &key.user, role))
+    Response::json(200, &shapes::user_json(id, &key.user, role))
 }
 
-/// The engine behind an endpoint, as the manager passes it on (M17).
-fn proxied(world: &mut World, id: &str, incoming: &Incoming) -> Result<Answer, Refusal> {
+/// Passes a request on to the engine of an environment (M17).
+fn proxied(world: &mut World, id: &str, incoming: &Incoming) -> Result<Response, PortainerError> {
     let number = id.parse::<u64>().unwrap_or(0);
     world.check_endpoint(number)?;
     let there = world
@@ -186,24 +190,24 @@ fn proxied(world: &mut World, id: &str, incoming: &Incoming) -> Result<Answer, R
         target,
         ..incoming.clone()
     };
-    Ok(engine::answer_on(world, &there, &inner))
+    Ok(engine::respond_on(world, &there, &inner))
 }
 
-/// A record that the key may see.
-fn seen<'w>(world: &'w World, key: &ApiKey, id: &str) -> Result<&'w Record, Refusal> {
+/// The stack with that ID, if the API key may see it.
+fn seen<'w>(world: &'w World, key: &ApiKey, id: &str) -> Result<&'w Record, PortainerError> {
     let number = id.parse::<u64>().map_err(|_| {
         let details = "Invalid route variable";
-        Refusal::new(400, "Invalid stack identifier route variable", details)
+        PortainerError::new(400, "Invalid stack identifier route variable", details)
     })?;
     let record = world
         .records
         .get(&number)
-        .ok_or_else(|| Refusal::no_record(id))?;
+        .ok_or_else(|| PortainerError::no_record(id))?;
     if may_see(key, record) {
         Ok(record)
     } else {
         let text = "Access denied to resource";
-        Err(Refusal::new(403, text, text))
+        Err(PortainerError::new(403, text, text))
     }
 }
 
@@ -218,28 +222,28 @@ fn listed_endpoint(incoming: &Incoming) -> Option<u64> {
     filters.get("EndpointID")?.as_u64().filter(|id| *id != 0)
 }
 
-/// The list, written piece by piece: no more than [`PIECE`] records are held as JSON at once.
-fn list(shared: &Arc<Shared>, key: ApiKey, endpoint: Option<u64>) -> Answer {
-    let mut pieces = Listing {
+/// The list, serialized in chunks: no more than [`PER_CHUNK`] stacks are in memory as JSON at a time.
+fn list(shared: &Arc<Shared>, key: ApiKey, endpoint: Option<u64>) -> Response {
+    let mut chunks = Listing {
         shared: Arc::clone(shared),
         key,
         endpoint,
         after: None,
-        state: Written::Nothing,
+        progress: Progress::NotStarted,
     };
     let mut first = Vec::new();
-    while first.len() <= WHOLE {
-        let Some(piece) = pieces.next() else {
-            return Answer::new(200, "application/json", first);
+    while first.len() <= LONGEST_WHOLE {
+        let Some(chunk) = chunks.next() else {
+            return Response::new(200, "application/json", first);
         };
-        first.extend(piece);
+        first.extend(chunk);
     }
     let headers = vec![("Content-Type", "application/json".to_owned())];
-    let pieces = std::iter::once(first).chain(pieces);
-    Answer {
+    let chunks = std::iter::once(first).chain(chunks);
+    Response {
         status: 200,
         headers,
-        body: Body::Pieces(Box::new(pieces)),
+        body: Body::Chunks(Box::new(chunks)),
     }
 }
 
@@ -247,26 +251,26 @@ struct Listing {
     shared: Arc<Shared>,
     key: ApiKey,
     endpoint: Option<u64>,
-    /// The id written last.
+    /// The last ID that was serialized.
     after: Option<u64>,
-    state: Written,
+    progress: Progress,
 }
 
 #[derive(PartialEq, Eq)]
-enum Written {
-    Nothing,
-    Some,
-    All,
+enum Progress {
+    NotStarted,
+    Started,
+    Finished,
 }
 
 impl Iterator for Listing {
     type Item = Vec<u8>;
 
     fn next(&mut self) -> Option<Vec<u8>> {
-        if self.state == Written::All {
+        if self.progress == Progress::Finished {
             return None;
         }
-        let mut out = if self.state == Written::Nothing {
+        let mut out = if self.progress == Progress::NotStarted {
             b"[".to_vec()
         } else {
             Vec::new()
@@ -275,8 +279,8 @@ impl Iterator for Listing {
         let from = self.after.map_or(0, |id| id + 1);
         let mut first = self.after.is_none();
         for (count, (id, record)) in world.records.range(from..).enumerate() {
-            if count == PIECE {
-                self.state = Written::Some;
+            if count == PER_CHUNK {
+                self.progress = Progress::Started;
                 return Some(out);
             }
             self.after = Some(*id);
@@ -293,13 +297,13 @@ impl Iterator for Listing {
             let shown = record_json(record, world.era, shapes::Control::Shown);
             out.extend(serde_json::to_vec(&shown).unwrap_or_default());
         }
-        self.state = Written::All;
+        self.progress = Progress::Finished;
         out.extend_from_slice(b"]\n");
         Some(out)
     }
 }
 
-fn number(incoming: &Incoming, name: &str) -> Result<Option<u64>, Refusal> {
+fn number(incoming: &Incoming, name: &str) -> Result<Option<u64>, PortainerError> {
     let Some(text) = incoming.query(name) else {
         return Ok(None);
     };
@@ -308,7 +312,7 @@ fn number(incoming: &Incoming, name: &str) -> Result<Option<u64>, Refusal> {
         .map(|number| Some(u64::try_from(number).unwrap_or(0)));
     parsed.map_err(|_| {
         let message = format!("Invalid query parameter: {name}");
-        Refusal::new(400, &message, "Invalid query parameter")
+        PortainerError::new(400, &message, "Invalid query parameter")
     })
 }
 
@@ -343,20 +347,24 @@ fn variables(env: Option<Vec<EnvPayload>>) -> Option<Vec<Variable>> {
     env.map(|env| env.into_iter().map(variable).collect())
 }
 
-fn payload<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Refusal> {
+fn payload<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, PortainerError> {
     serde_json::from_slice(body).map_err(|error| {
         let details = if error.is_eof() {
             "Unexpected EOF".to_owned()
         } else {
             error.to_string()
         };
-        Refusal::new(400, "Invalid request payload", &details)
+        PortainerError::new(400, "Invalid request payload", &details)
     })
 }
 
-fn create(world: &mut World, key: &ApiKey, incoming: &Incoming) -> Result<Answer, Refusal> {
+fn create(
+    world: &mut World,
+    key: &ApiKey,
+    incoming: &Incoming,
+) -> Result<Response, PortainerError> {
     let endpoint = number(incoming, "endpointId")?.ok_or_else(|| {
-        Refusal::new(
+        PortainerError::new(
             400,
             "Invalid query parameter: endpointId",
             "Missing query parameter",
@@ -364,7 +372,7 @@ fn create(world: &mut World, key: &ApiKey, incoming: &Incoming) -> Result<Answer
     })?;
     world.check_endpoint(endpoint)?;
     let payload = payload::<CreatePayload>(&incoming.body)?;
-    let invalid = |what: &str| Refusal::new(400, "Invalid request payload", what);
+    let invalid = |what: &str| PortainerError::new(400, "Invalid request payload", what);
     if payload.name.is_empty() {
         return Err(invalid("Invalid stack name"));
     }
@@ -379,7 +387,7 @@ fn create(world: &mut World, key: &ApiKey, incoming: &Incoming) -> Result<Answer
         env,
         &key.user,
     )?;
-    answer_with(world, id, shapes::Control::Shown)
+    respond_with(world, id, shapes::Control::Shown)
 }
 
 fn update(
@@ -387,12 +395,12 @@ fn update(
     key: &ApiKey,
     id: &str,
     incoming: &Incoming,
-) -> Result<Answer, Refusal> {
+) -> Result<Response, PortainerError> {
     let id = seen(world, key, id)?.id;
     let endpoint = number(incoming, "endpointId")?;
     let payload = payload::<UpdatePayload>(&incoming.body)?;
     if payload.stack_file_content.is_empty() {
-        return Err(Refusal::new(
+        return Err(PortainerError::new(
             400,
             "Invalid request payload",
             "Invalid stack file content",
@@ -403,14 +411,21 @@ fn update(
         env: variables(payload.env),
     };
     world.update(id, endpoint, update, &key.user)?;
-    // A PUT answers `null` there, as recorded.
-    answer_with(world, id, shapes::Control::Left)
+    // The recorded response to a PUT has `null` for the resource control.
+    respond_with(world, id, shapes::Control::Null)
 }
 
-fn answer_with(world: &World, id: u64, control: shapes::Control) -> Result<Answer, Refusal> {
+fn respond_with(
+    world: &World,
+    id: u64,
+    control: shapes::Control,
+) -> Result<Response, PortainerError> {
     let record = world
         .records
         .get(&id)
-        .ok_or_else(|| Refusal::no_record(&id.to_string()))?;
-    Ok(Answer::json(200, &record_json(record, world.era, control)))
+        .ok_or_else(|| PortainerError::no_record(&id.to_string()))?;
+    Ok(Response::json(
+        200,
+        &record_json(record, world.era, control),
+    ))
 }

@@ -1,17 +1,16 @@
-//! The manager's JSON, key by key in the recorded order.
+//! Portainer's JSON, with keys in the recorded order.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::world::{Era, Record, ResourceControl, Variable};
 
-/// Whether an answer shows who may see the record.
+/// Whether a response contains the resource control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Control {
-    /// As everywhere.
     Shown,
-    /// `null`, as a PUT answers.
-    Left,
+    /// `null`, as in the response to a PUT.
+    Null,
 }
 
 #[derive(Serialize)]
@@ -81,7 +80,7 @@ struct NoteJson<'r> {
     message: &'r str,
 }
 
-/// A record as the manager writes it.
+/// A stack in Portainer's JSON.
 pub(super) fn record_json(record: &Record, era: Era, control: Control) -> RecordJson<'_> {
     let notes = record.deployments.iter().map(|note| NoteJson {
         status: note.status.number(),
@@ -138,7 +137,7 @@ fn control_json(record: &Record, control: &ResourceControl) -> ControlJson {
     }
 }
 
-/// An endpoint as the manager writes it.
+/// An environment in Portainer's JSON.
 pub(super) fn endpoint_json(id: u64, name: &str) -> String {
     include_str!("endpoint.json")
         .trim_end()
@@ -150,7 +149,7 @@ pub(super) fn endpoint_json(id: u64, name: &str) -> String {
         )
 }
 
-/// A user as the manager writes it.
+/// A user in Portainer's JSON.
 pub(super) fn user_json(id: usize, name: &str, role: u8) -> Value {
     json!({
         "Id": id,

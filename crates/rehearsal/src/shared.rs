@@ -1,0 +1,166 @@
+//! The state that all threads of a rehearsal share.
+
+use std::{
+    collections::BTreeMap,
+    net::{Shutdown, TcpStream},
+    os::unix::net::UnixStream,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use super::{
+    faults::Faults,
+    listeners::Listeners,
+    request::{Peer, Request},
+    world::World,
+};
+
+/// The state that all threads of a rehearsal share.
+pub(super) struct Shared {
+    world: Mutex<World>,
+    pub faults: Faults,
+    pub listeners: Listeners,
+    log: Mutex<Vec<Request>>,
+    stopped: Mutex<bool>,
+    stopping: Condvar,
+    connections: Mutex<BTreeMap<u64, Connection>>,
+    next: AtomicU64,
+    ended: AtomicBool,
+}
+
+/// A client's connection.
+pub(super) enum Connection {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Connection {
+    fn is_to(&self, peer: Peer) -> bool {
+        matches!(
+            (self, peer),
+            (Self::Tcp(_), Peer::Portainer) | (Self::Unix(_), Peer::Engine)
+        )
+    }
+
+    fn shut(&self) {
+        // Fails if the connection is closed already.
+        let _ = match self {
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
+impl Shared {
+    pub fn new(mut world: World, listeners: Listeners) -> Self {
+        world.rebase(clock());
+        Self {
+            world: Mutex::new(world),
+            faults: Faults::default(),
+            listeners,
+            log: Mutex::default(),
+            stopped: Mutex::default(),
+            stopping: Condvar::new(),
+            connections: Mutex::default(),
+            next: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// The world, with its clock set to the current time.
+    pub fn world(&self) -> MutexGuard<'_, World> {
+        let mut world = lock(&self.world);
+        world.advance(clock());
+        world
+    }
+
+    pub fn log(&self) -> MutexGuard<'_, Vec<Request>> {
+        lock(&self.log)
+    }
+
+    /// Blocks until the rehearsal ends.
+    pub fn wait_for_end(&self) {
+        let mut stopped = lock(&self.stopped);
+        while !*stopped {
+            stopped = self
+                .stopping
+                .wait(stopped)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Sleeps. Returns true if the rehearsal ended in the meantime.
+    pub fn pause(&self, time: Duration) -> bool {
+        let waited = self
+            .stopping
+            .wait_timeout_while(lock(&self.stopped), time, |stopped| !*stopped);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Whether the listener of `peer` must end.
+    pub fn is_over(&self, peer: Peer) -> bool {
+        self.ended.load(Ordering::SeqCst) || self.listeners.is_closing(peer)
+    }
+
+    /// Refuses new connections and breaks those that are open.
+    pub fn die(&self, peer: Peer) {
+        self.listeners.close(peer);
+        for connection in lock(&self.connections).values() {
+            if connection.is_to(peer) {
+                connection.shut();
+            }
+        }
+    }
+
+    /// Ends the rehearsal: breaks every connection and tells the listeners to end.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+        *lock(&self.stopped) = true;
+        self.stopping.notify_all();
+        for connection in lock(&self.connections).values() {
+            connection.shut();
+        }
+        self.listeners.wake(Peer::Portainer);
+        self.listeners.wake(Peer::Engine);
+    }
+}
+
+/// A connection that the end of the rehearsal closes.
+pub(super) struct Registered(Arc<Shared>, u64);
+
+impl Registered {
+    pub fn new(shared: &Arc<Shared>, connection: Connection) -> Self {
+        let id = shared.next.fetch_add(1, Ordering::SeqCst);
+        let mut connections = lock(&shared.connections);
+        if shared.ended.load(Ordering::SeqCst) {
+            connection.shut();
+        }
+        connections.insert(id, connection);
+        drop(connections);
+        Self(Arc::clone(shared), id)
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        if let Some(connection) = lock(&self.0.connections).remove(&self.1) {
+            connection.shut();
+        }
+    }
+}
+
+/// Locks a mutex, also after a thread panicked while it held the lock.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Milliseconds since 1970.
+fn clock() -> i64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,81 @@
+//! Stacks that a person starts with `compose up`.
+
+use super::{
+    deployment::{Compose, Deployment},
+    state::{LocalCompose, World},
+};
+
+impl World {
+    /// Starts the stack in `folder` as `compose up -d` in that directory does.
+    ///
+    /// Reads the Compose file, `.env` and other env files from [`World::host`], and creates missing bind sources.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn start_by_hand(&mut self, project: &str, folder: &str) -> Result<(), String> {
+        let file = self.compose_file(folder)?;
+        self.start_file_by_hand(project, folder, &file)
+    }
+
+    /// Starts a stack from the given Compose file.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn start_file_by_hand(
+        &mut self,
+        project: &str,
+        folder: &str,
+        file: &str,
+    ) -> Result<(), String> {
+        let deployment = self.deployment_by_hand(project, folder, file)?;
+        self.up(&deployment)
+    }
+
+    /// The services that `compose up -d` would create or recreate. Changes nothing.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn up_would_change(&self, project: &str, folder: &str) -> Result<Vec<String>, String> {
+        let file = self.compose_file(folder)?;
+        let deployment = self.deployment_by_hand(project, folder, &file)?;
+        self.changed_by(&deployment)
+    }
+
+    fn compose_file(&self, folder: &str) -> Result<String, String> {
+        let names = [
+            format!("{}-compose.yml", self.tool),
+            "compose.yaml".to_owned(),
+        ];
+        let mut files = names.iter().map(|name| format!("{folder}/{name}"));
+        let file = files.find(|path| self.read_host(path).is_some());
+        file.ok_or_else(|| format!("no configuration file in {folder}"))
+    }
+
+    fn deployment_by_hand(
+        &self,
+        project: &str,
+        folder: &str,
+        file: &str,
+    ) -> Result<Deployment, String> {
+        let text = self
+            .read_host(file)
+            .ok_or_else(|| format!("no such file: {file}"))?
+            .to_owned();
+        let env_path = format!("{folder}/.env");
+        Ok(Deployment {
+            engine: self.engine.id.clone(),
+            project: project.to_owned(),
+            text,
+            env_text: self.read_host(&env_path).map(str::to_owned),
+            env_path,
+            folder: folder.to_owned(),
+            file: file.to_owned(),
+            home: "/home/operator".to_owned(),
+            compose: match self.local_compose {
+                LocalCompose::V2_26 => Compose::V2_26,
+                LocalCompose::V5_6 => Compose::V5_6,
+            },
+            by_hand: true,
+        })
+    }
+}

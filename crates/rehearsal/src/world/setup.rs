@@ -1,0 +1,118 @@
+//! A new world, and what a test adds to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    entities::{ApiKey, Endpoint, Engine, Role},
+    state::{Counters, Era, LocalCompose, World},
+};
+
+/// The `VOLUME`s of well-known images.
+const IMAGE_VOLUMES: [(&str, &str); 12] = [
+    ("influxdb", "/var/lib/influxdb"),
+    ("mariadb", "/var/lib/mysql"),
+    ("mongo", "/data/configdb"),
+    ("mongo", "/data/db"),
+    ("mysql", "/var/lib/mysql"),
+    ("nextcloud", "/var/www/html"),
+    ("postgres", "/var/lib/postgresql/data"),
+    ("rabbitmq", "/var/lib/rabbitmq"),
+    ("redis", "/data"),
+    ("registry", "/var/lib/registry"),
+    ("valkey", "/data"),
+    ("wordpress", "/var/www/html"),
+];
+
+impl World {
+    /// An empty Portainer with one environment, `local` (ID 1), which is this host's engine.
+    ///
+    /// `secret` is the API key of Portainer's administrator.
+    pub fn new(secret: &str) -> Self {
+        let engine = Engine::default();
+        let local = Endpoint {
+            name: "local".to_owned(),
+            engine: engine.id.clone(),
+        };
+        let mut image_volumes = BTreeMap::<String, Vec<String>>::new();
+        for (image, target) in IMAGE_VOLUMES {
+            let targets = image_volumes.entry(image.to_owned()).or_default();
+            targets.push(target.to_owned());
+        }
+        let mut world = Self {
+            era: Era::Sync,
+            tool: "docker".to_owned(),
+            endpoints: BTreeMap::from([(1, local)]),
+            keys: vec![ApiKey::new(secret, "admin", Role::Administrator)],
+            records: BTreeMap::new(),
+            engine,
+            containers: BTreeMap::new(),
+            volumes: Vec::new(),
+            networks: Vec::new(),
+            host: BTreeMap::new(),
+            images: BTreeMap::new(),
+            unpullable: BTreeSet::new(),
+            image_volumes,
+            exits: BTreeMap::new(),
+            local_compose: LocalCompose::V2_26,
+            deploy_polls: 2,
+            deploy_millis: Some(3_000),
+            now: 1_795_255_427_000,
+            deploying: BTreeSet::new(),
+            next: Counters {
+                record: 1,
+                control: 1,
+                object: 1,
+                host_port: 32_768,
+            },
+        };
+        let engine = world.engine.id.clone();
+        world.add_predefined_networks(&engine);
+        world
+    }
+
+    /// Adds an environment with its own engine and returns the engine's ID.
+    pub fn add_endpoint(&mut self, id: u64, name: &str) -> String {
+        let engine = format!("REMOTE-ENGINE-{id}");
+        self.endpoints.insert(
+            id,
+            Endpoint {
+                name: name.to_owned(),
+                engine: engine.clone(),
+            },
+        );
+        self.add_predefined_networks(&engine);
+        engine
+    }
+
+    /// Adds the API key of a standard user, who sees only public stacks and their own.
+    pub fn add_user(&mut self, secret: &str, name: &str) {
+        self.keys.push(ApiKey::new(secret, name, Role::Standard));
+    }
+
+    /// Adds a directory and files in it. Starts nothing.
+    pub fn add_stack<'f>(
+        &mut self,
+        folder: &str,
+        files: impl IntoIterator<Item = (&'f str, &'f str)>,
+    ) {
+        self.add_directory(folder);
+        for (name, text) in files {
+            self.add_file(&format!("{folder}/{name}"), text);
+        }
+    }
+
+    /// Starts a container without a project and returns its ID.
+    ///
+    /// # Panics
+    /// If the name is taken.
+    pub fn add_container(&mut self, name: &str, image: &str) -> String {
+        self.add_image(image);
+        let engine = self.engine.id.clone();
+        let id = self
+            .create_container(&engine, Some(name), &serde_json::json!({ "Image": image }))
+            .expect("the name is free and the image exists");
+        self.start_container(&id)
+            .expect("the container has no ports or networks that could conflict");
+        id
+    }
+}
