@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use stacklift::rewrite::faithful::{self, Context, EnvFiles, Faithful, Refusal};
+use stacklift::rewrite::faithful::{self, Blocker, Context, EnvFiles, Faithful};
 
 const DIR: &str = "/opt/stacks/web";
 const HOME: &str = "/home/somebody";
@@ -44,7 +44,7 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    fn rewrite(&self) -> Result<Faithful, Vec<Refusal>> {
+    fn rewrite(&self) -> Result<Faithful, Vec<Blocker>> {
         let more = fs::read_to_string(self.folder.join("shell")).unwrap_or_default();
         let shell = |name: &str| match name {
             "HOME" => Some(HOME.to_owned()),
@@ -85,7 +85,7 @@ impl Case {
 }
 
 /// What a manager does with the payload, rewritten once more where it lies.
-fn again(first: &Faithful) -> Result<Faithful, Vec<Refusal>> {
+fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
     let env = first.stack_env();
     let project = first.project.clone();
     let shell = |name: &str| (name == "COMPOSE_PROJECT_NAME").then(|| project.clone());
@@ -101,7 +101,7 @@ fn again(first: &Faithful) -> Result<Faithful, Vec<Refusal>> {
     faithful::rewrite(&first.text, (!env.is_empty()).then_some(&env), &context)
 }
 
-fn shown(result: &Result<Faithful, Vec<Refusal>>) -> String {
+fn shown(result: &Result<Faithful, Vec<Blocker>>) -> String {
     let mut out = String::new();
     match result {
         Ok(faithful) => {

@@ -11,7 +11,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::faithful::OF_THE_MANAGER;
+use super::faithful::SET_BY_PORTAINER;
 use crate::rewrite::env::{contract_env, stack_env};
 use both::Both;
 pub use composefile::reader::{Context, EnvFiles};
@@ -147,7 +147,7 @@ pub fn losses(
     let variables = compose_dotenv(env_text, context.shell).unwrap_or_default();
     let shell = |name: &str| match name {
         "COMPOSE_PROJECT_NAME" => Some(project.to_owned()),
-        _ => OF_THE_MANAGER.contains(&name).then(|| UNKNOWN.to_owned()),
+        _ => SET_BY_PORTAINER.contains(&name).then(|| UNKNOWN.to_owned()),
     };
     let nothing = EnvFiles::new();
     let manager = Context {

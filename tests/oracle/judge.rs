@@ -305,8 +305,8 @@ pub fn made_one(compose: &Path, files: &[(&str, &str)]) -> Result<(), String> {
 }
 
 /// Kind and message of each refusal.
-fn told(refusals: Vec<faithful::Refusal>) -> Vec<(String, String)> {
-    let one = |refusal: faithful::Refusal| {
+fn told(refusals: Vec<faithful::Blocker>) -> Vec<(String, String)> {
+    let one = |refusal: faithful::Blocker| {
         let line = refusal.position.map_or(0, |place| place.line);
         (
             format!("{:?}", refusal.reason),
@@ -316,7 +316,7 @@ fn told(refusals: Vec<faithful::Refusal>) -> Vec<(String, String)> {
     refusals.into_iter().map(one).collect()
 }
 
-fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Refusal>> {
+fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Blocker>> {
     with_context(host, |context| {
         faithful::rewrite(&host.text, host.env.as_deref(), context)
     })

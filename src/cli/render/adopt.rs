@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{
     failure::Failure,
-    rewrite::faithful::{self, Faithful, Notice, Refusal},
+    rewrite::faithful::{self, Blocker, Faithful, Notice},
     stack::{Source, Stack, Surroundings},
 };
 
@@ -32,7 +32,7 @@ pub(super) fn notice(stack: &Stack, notice: &Notice) -> String {
     }
 }
 
-fn refused(stack: &Stack, text: &str, refusals: &[Refusal]) -> Failure {
+fn refused(stack: &Stack, text: &str, refusals: &[Blocker]) -> Failure {
     let mut details = String::new();
     for refusal in refusals {
         picture(stack.file(), text, refusal, &mut details);
@@ -50,7 +50,7 @@ fn refused(stack: &Stack, text: &str, refusals: &[Refusal]) -> Failure {
 }
 
 /// The place, the line with a mark below it, and what to do.
-fn picture(file: &str, text: &str, refusal: &Refusal, out: &mut String) {
+fn picture(file: &str, text: &str, refusal: &Blocker, out: &mut String) {
     // Writing to a string does not fail.
     let Some(place) = refusal.position else {
         let _ = writeln!(out, "{}\n  = {}", refusal.message, refusal.hint);

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{Context, EnvFiles, Faithful, Reason, Refusal, env_files_needed, rewrite};
+use super::{Blocker, Context, EnvFiles, Faithful, Reason, env_files_needed, rewrite};
 
-fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Refusal>> {
+fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Blocker>> {
     let files = EnvFiles::from([("/s/web/app.env".to_owned(), Some("X=1\nY=$A\n".to_owned()))]);
     let shell = |name: &str| (name == "HOME").then(|| "/home/u".to_owned());
     let context = Context {
@@ -126,7 +126,7 @@ fn stacks() -> impl Strategy<Value = String> {
 }
 
 /// The result, rewritten once more as a manager holds it.
-fn again(first: &Faithful) -> Result<Faithful, Vec<Refusal>> {
+fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
     let env = first.stack_env();
     let context = Context {
         stack_dir: "/data/compose/7",
