@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use libfuzzer_sys::fuzz_target;
 use composefile::{document::Document, dotenv::{DotenvError, compose_dotenv}, interpolate::interpolate, services::services};
-use stacklift::rewrite::{env::{EnvWarning, contract_env}, faithful::{self, Context, EnvFiles, Faithful, Reason, Refusal}};
+use stacklift::rewrite::{env::{EnvWarning, contract_env}, faithful::{self, Context, EnvFiles, Faithful, Reason, Blocker}};
 
 /// A name that may be too long for a key of YAML, with its escapes.
 const LONG: usize = 150;
@@ -85,9 +85,9 @@ fn in_stack_env(text: &str, read: &Result<Vec<(String, String)>, DotenvError>) {
             expected.retain(|(name, _)| !name.is_empty());
             assert_eq!(arrived, Ok(expected));
         }
-        (Err(refusals), Err(_)) => assert_eq!(refusals[0].reason, Reason::BadEnvFile),
+        (Err(blockers), Err(_)) => assert_eq!(blockers[0].reason, Reason::BadEnvFile),
         // `COMPOSE_FILE` names another.
-        (Err(refusals), Ok(_)) => assert_eq!(refusals[0].reason, Reason::SeveralFiles),
+        (Err(blockers), Ok(_)) => assert_eq!(blockers[0].reason, Reason::SeveralFiles),
         (Ok(_), Err(error)) => panic!("{error}"),
     }
 }
@@ -139,7 +139,7 @@ fn raw(text: &str) -> Option<BTreeMap<String, String>> {
     Some(found)
 }
 
-fn rewritten(text: &str, env: Option<&str>, files: &EnvFiles) -> Result<Faithful, Vec<Refusal>> {
+fn rewritten(text: &str, env: Option<&str>, files: &EnvFiles) -> Result<Faithful, Vec<Blocker>> {
     let context = Context {
         stack_dir: "/s",
         file: "docker-compose.yml",

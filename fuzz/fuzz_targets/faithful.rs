@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
 use composefile::{document::{Document, Node, Position, ScalarType}, dotenv::compose_dotenv, interpolate::{Lookup, interpolate}, services::{MountKind, MountSpec, Service, services}};
-use stacklift::rewrite::faithful::{self, Context, EnvFiles, Faithful, Reason, Refusal};
+use stacklift::rewrite::faithful::{self, Context, EnvFiles, Faithful, Reason, Blocker};
 
 const DIRS: [&str; 8] = [
     "/opt/stacks/web",
@@ -84,7 +84,7 @@ impl Stack<'_> {
                 self.means_the_same(faithful);
                 a_second_changes_nothing(faithful);
             }
-            Err(refusals) => are_places(refusals, self.text),
+            Err(blockers) => are_places(blockers, self.text),
         }
         if !self.secret_is_a_name(&result) {
             no_secret_is_seen(&result);
@@ -164,7 +164,7 @@ impl Stack<'_> {
     }
 
     /// Whether the secret is in what is no value: a variable's name, or the project's, or a file's.
-    fn secret_is_a_name(&self, result: &Result<Faithful, Vec<Refusal>>) -> bool {
+    fn secret_is_a_name(&self, result: &Result<Faithful, Vec<Blocker>>) -> bool {
         let files = self.env.iter().chain(self.more.iter().flatten());
         let mut lines = files.flat_map(|text| text.lines());
         let in_text = self.text.contains(SECRET);
@@ -309,18 +309,18 @@ fn a_second_changes_nothing(first: &Faithful) {
     };
     assert!(faithful::env_files_needed(&first.text, env, &context).is_empty());
     let second = faithful::rewrite(&first.text, env, &context);
-    let second = second.unwrap_or_else(|refusals| panic!("{refusals:?}\n{}", first.text));
+    let second = second.unwrap_or_else(|blockers| panic!("{blockers:?}\n{}", first.text));
     assert_eq!(second.text, first.text);
     assert_eq!(second.env, first.env);
     assert!(second.edits.is_empty(), "{:?}", second.edits);
 }
 
-fn are_places(refusals: &[Refusal], text: &str) {
-    assert!(!refusals.is_empty());
-    for refusal in refusals {
-        assert_ne!(refusal.reason, Reason::Internal, "{}", refusal.message);
-        assert!(!refusal.message.is_empty() && !refusal.hint.is_empty());
-        if let Some(place) = refusal.position {
+fn are_places(blockers: &[Blocker], text: &str) {
+    assert!(!blockers.is_empty());
+    for blocker in blockers {
+        assert_ne!(blocker.reason, Reason::Internal, "{}", blocker.message);
+        assert!(!blocker.message.is_empty() && !blocker.hint.is_empty());
+        if let Some(place) = blocker.position {
             let line = text
                 .split('\n')
                 .nth(place.line - 1)
@@ -330,10 +330,10 @@ fn are_places(refusals: &[Refusal], text: &str) {
     }
 }
 
-fn no_secret_is_seen(result: &Result<Faithful, Vec<Refusal>>) {
+fn no_secret_is_seen(result: &Result<Faithful, Vec<Blocker>>) {
     let seen = match result {
         Ok(it) => format!("{}{:?}{:?}{it:?}", it.shown(), it.edits, it.notices),
-        Err(refusals) => format!("{refusals:?}"),
+        Err(blockers) => format!("{blockers:?}"),
     };
     assert!(!seen.contains(SECRET), "{seen}");
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
 use composefile::document::{Document, Entry, Kind, Node, NodeId, ScalarType};
-use stacklift::rewrite::{damage::{self, Damage, MOST, Verdict}, literal::{self, Edit, Edits}};
+use stacklift::rewrite::{damage::{self, Damage, MOST, Verdict}, literal::{self, TextEdit, TextEdits}};
 
 const DIRS: [&str; 6] = [
     "/opt/stacks/web",
@@ -29,19 +29,16 @@ fuzz_target!(|data: &[u8]| {
     let rewritten = literal::rewrite(text, dir);
     assert_eq!(rewritten, by_the_rules(text, dir));
     edits_leave_the_rest_alone(text, dir, &rewritten);
-    let verdict = damage::judge(text, &rewritten, dir);
-    let original = Document::parse(text);
-    match &verdict {
-        Verdict::UnreadableBefore(error) => {
-            assert_eq!(original.as_ref().err(), Some(error));
-            assert!(error.offset <= text.len());
-        }
-        Verdict::Faithful => {
-            let result = Document::parse(&rewritten).expect("a faithful result is YAML");
-            let original = original.as_ref().expect("read before");
+    let original = match Document::parse(text) {
+        Ok(original) => original,
+        Err(error) => return assert!(error.offset <= text.len()),
+    };
+    match damage::judge_document(&original, &rewritten, dir) {
+        Verdict::Undamaged => {
+            let result = Document::parse(&rewritten).expect("an undamaged result is YAML");
             assert_eq!(
                 tree(
-                    original,
+                    &original,
                     |text| text.replace("./", &format!("{dir}/")),
                     true
                 ),
@@ -49,13 +46,12 @@ fuzz_target!(|data: &[u8]| {
             );
         }
         Verdict::Damaged(damages) => {
-            let original = original.as_ref().expect("read before");
-            are_places(damages, text);
+            are_places(&damages, text);
             assert!(rewritten != text || damages.iter().all(|damage| stays(damage)));
             if let Ok(result) = Document::parse(&rewritten) {
                 // The other way round holds where no alias is in the way.
                 let before = tree(
-                    original,
+                    &original,
                     |text| text.replace("./", &format!("{dir}/")),
                     true,
                 );
@@ -88,16 +84,16 @@ fn edits_leave_the_rest_alone(text: &str, dir: &str, rewritten: &str) {
     let pass = |rest: &mut &str, kept: &str| {
         *rest = rest.strip_prefix(kept).expect("an untouched byte differs");
     };
-    for edit in Edits::new(text) {
+    for edit in TextEdits::new(text) {
         match edit {
-            Edit::Delete(line) => {
+            TextEdit::Delete(line) => {
                 assert!(line.start >= done && line.end > line.start);
                 assert!(line.start == 0 || text.as_bytes()[line.start - 1] == b'\n');
                 assert!(line.end == text.len() || text.as_bytes()[line.end - 1] == b'\n');
                 pass(&mut rest, &text[done..line.start]);
                 done = line.end;
             }
-            Edit::Replace { dot } => {
+            TextEdit::Replace { dot } => {
                 assert!(dot >= done && text[dot..].starts_with("./"));
                 pass(&mut rest, &text[done..dot]);
                 pass(&mut rest, dir);

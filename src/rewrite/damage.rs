@@ -24,13 +24,11 @@ use super::env_files::{DeletedLines, env_file_keys};
 use composefile::document::{Document, ParseError};
 use origin::Origin;
 
-/// What became of a text.
+/// The result of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is no YAML document before the rewrite either; it is sent as it is, with a warning.
-    UnreadableBefore(ParseError),
-    /// The result says what the contract wants it to say.
-    Faithful,
+    /// The result means what the rewrite is meant to produce.
+    Undamaged,
     /// It does not, in these places, in the order of the original's lines; at most [`MOST`].
     Damaged(Vec<Damage>),
 }
@@ -119,15 +117,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Judges `rewritten`, which [`super::literal::rewrite`] made of `original` and `stack_dir`.
-pub fn judge(original: &str, rewritten: &str, stack_dir: &str) -> Verdict {
-    match Document::parse(original) {
-        Ok(document) => judge_document(&document, rewritten, stack_dir),
-        Err(error) => Verdict::UnreadableBefore(error),
-    }
-}
-
-/// The same for an original that is parsed already.
+/// Compares `rewritten`, the result of [`super::literal::rewrite`] for `stack_dir`, with the original.
 pub fn judge_document(original: &Document<'_>, rewritten: &str, stack_dir: &str) -> Verdict {
     let result = match Document::parse(rewritten) {
         Ok(result) => result,
@@ -137,7 +127,7 @@ pub fn judge_document(original: &Document<'_>, rewritten: &str, stack_dir: &str)
     damages.sort();
     damages.dedup();
     if damages.is_empty() {
-        Verdict::Faithful
+        Verdict::Undamaged
     } else {
         Verdict::Damaged(damages)
     }

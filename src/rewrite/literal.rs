@@ -24,14 +24,14 @@ const PATH: &str = "./";
 pub fn rewrite(text: &str, stack_dir: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8 + stack_dir.len());
     let mut done = 0;
-    for edit in Edits::new(text) {
+    for edit in TextEdits::new(text) {
         match edit {
-            Edit::Delete(line) => {
+            TextEdit::Delete(line) => {
                 out.push_str(&text[done..line.start]);
                 done = line.end;
             }
             // The slash stays and is copied with what follows.
-            Edit::Replace { dot } => {
+            TextEdit::Replace { dot } => {
                 out.push_str(&text[done..dot]);
                 out.push_str(stack_dir);
                 done = dot + 1;
@@ -44,7 +44,7 @@ pub fn rewrite(text: &str, stack_dir: &str) -> String {
 
 /// One change of the rewrite, in the bytes of the original.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Edit {
+pub enum TextEdit {
     /// A line, its end included (C30, C31).
     Delete(Range<usize>),
     /// The dot of a `./`, in whose place the directory goes (C32).
@@ -58,14 +58,14 @@ pub enum Edit {
 ///
 /// Three searches run side by side and the nearest match is looked at next; lines are only looked for
 /// around a match. No line that is deleted has a `./` before the text that gives it away.
-pub struct Edits<'t> {
+pub struct TextEdits<'t> {
     text: &'t str,
     keys: Search,
     files: Search,
     paths: Search,
 }
 
-impl<'t> Edits<'t> {
+impl<'t> TextEdits<'t> {
     /// The changes that `text` needs.
     pub fn new(text: &'t str) -> Self {
         Self {
@@ -86,10 +86,10 @@ impl<'t> Edits<'t> {
     }
 }
 
-impl Iterator for Edits<'_> {
-    type Item = Edit;
+impl Iterator for TextEdits<'_> {
+    type Item = TextEdit;
 
-    fn next(&mut self) -> Option<Edit> {
+    fn next(&mut self) -> Option<TextEdit> {
         let text = self.text;
         loop {
             let (key, file, path) = (self.keys.next, self.files.next, self.paths.next);
@@ -99,7 +99,7 @@ impl Iterator for Edits<'_> {
             }
             if nearest == path {
                 self.paths.go_on(text, path + PATH.len());
-                return Some(Edit::Replace { dot: path });
+                return Some(TextEdit::Replace { dot: path });
             }
             let line = if nearest == key {
                 self.keys.go_on(text, key + KEY.len());
@@ -110,7 +110,7 @@ impl Iterator for Edits<'_> {
             };
             if let Some(line) = line {
                 self.skip_to(line.end);
-                return Some(Edit::Delete(line));
+                return Some(TextEdit::Delete(line));
             }
         }
     }

@@ -14,8 +14,11 @@ use serde::Serialize;
 use super::faithful::SET_BY_PORTAINER;
 use crate::rewrite::env::{contract_env, stack_env};
 use both::Both;
-pub use composefile::reader::{Context, EnvFiles};
-use composefile::{document::Document, dotenv::compose_dotenv, reader::Reader};
+use composefile::{
+    document::Document,
+    dotenv::compose_dotenv,
+    reader::{Context, EnvFiles, Reader},
+};
 use finder::Finder;
 
 /// Something that holds before the rewrite and not after.

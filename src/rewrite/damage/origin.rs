@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::rewrite::literal::{Edit, Edits};
+use crate::rewrite::literal::{TextEdit, TextEdits};
 
 /// Where each byte of a result comes from.
 pub(super) struct Origin {
@@ -16,13 +16,13 @@ impl Origin {
         let mut pieces = vec![(0, 0)];
         let mut result = 0;
         let mut done = 0;
-        for edit in Edits::new(original) {
+        for edit in TextEdits::new(original) {
             match edit {
-                Edit::Delete(line) => {
+                TextEdit::Delete(line) => {
                     result += line.start - done;
                     done = line.end;
                 }
-                Edit::Replace { dot } => {
+                TextEdit::Replace { dot } => {
                     result += dot - done;
                     pieces.push((result, dot));
                     result += stack_dir.len();

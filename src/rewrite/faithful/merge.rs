@@ -11,8 +11,9 @@ use composefile::document::{Document, Entry, Kind, Node, NodeId, NodeMap, NodeSe
 use super::{
     Blocker, Reason,
     findings::{Edit, NewEntry, Note, Secrecy},
-    splice::{Splices, Unwritable},
+    splice::Splices,
     uses,
+    write::Unwritable,
 };
 
 /// What became of the edits: changes of the text, and the contradictions between them.

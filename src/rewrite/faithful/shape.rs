@@ -134,7 +134,7 @@ pub(super) fn check(document: &Document<'_>) -> Result<Vec<Blocker>, Blocker> {
         document,
         blockers: Vec::new(),
     };
-    shape.check()?;
+    shape.shape()?;
     Ok(shape.blockers)
 }
 
@@ -144,7 +144,7 @@ struct Shape<'d> {
 }
 
 impl<'d> Shape<'d> {
-    fn check(&mut self) -> Result<(), Blocker> {
+    fn shape(&mut self) -> Result<(), Blocker> {
         let Some(root) = self.document.root() else {
             let what = "the compose file is empty";
             let hint = "name the right file with --file";

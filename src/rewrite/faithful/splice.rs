@@ -8,7 +8,7 @@ use composefile::document::{Document, Entry, Kind, Layout, Node, NodeId, NodeMap
 use super::{
     Change, block,
     findings::{NewEntry, Note, Secrecy},
-    write::{HIDDEN, entries_text, hidden, quoted, scalar_text, separator},
+    write::{HIDDEN, Unwritable, entries_text, hidden, quoted, scalar_text, separator},
 };
 
 /// The changes of a text, and the expected result.
@@ -60,10 +60,6 @@ pub(super) struct Written {
     pub(super) redactions: Vec<Redaction>,
     pub(super) expected: Expected,
 }
-
-/// The edit cannot be written in its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unwritable;
 
 /// Two edits change the same bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,10 +5,11 @@ use std::fmt::Write;
 
 use composefile::document::{Document, Kind, Layout, Node, ScalarType, Style};
 
-use super::{
-    findings::{NewEntry, NewValue},
-    splice::Unwritable,
-};
+use super::findings::{NewEntry, NewValue};
+
+/// The new text cannot be written in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unwritable;
 
 /// Shown in place of a value that must not be shown.
 pub(super) const HIDDEN: &str = "***";

@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 
-use super::{Context, EnvFiles, losses};
-use composefile::document::Document;
+use super::losses;
+use composefile::{
+    document::Document,
+    reader::{Context, EnvFiles},
+};
 
 const ENV: &str = "TOKEN=t\nDATA=./data-of-mine\nMODE=m\nABS=/srv\nURL=https://x/y.git\n";
 
