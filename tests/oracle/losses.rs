@@ -129,7 +129,7 @@ fn is_unseen(loss: &TextLoss) -> bool {
             matches!(loss.owner, Owner::Secret(_) | Owner::Config(_))
                 && place.ends_with(".environment")
         }
-        TextLossKind::Beside { file } => file != OVERRIDE,
+        TextLossKind::IgnoredFile { file } => file != OVERRIDE,
         _ => false,
     }
 }
