@@ -66,7 +66,7 @@ fn combine(files: &[String], dir: &str) -> String {
     let files = files.iter().flat_map(|file| [" -f ".into(), word(file)]);
     let files: String = files.collect();
     format!(
-        "combine them into one file and pass --file stacklift.yml. This command writes the values of .env into it: (umask 077 && cd {} && docker compose{files} --profile '*' config --output stacklift.yml). To keep the variables, add --no-interpolate after `config`; that is safe only if no path starts with a variable and no included file has its own .env",
+        "combine them into one file, then pass --file stacklift.yml. The command writes the values of .env into that file; `config --no-interpolate` keeps the variables, but is only safe if no path starts with a variable and no included file has its own .env. Run: (umask 077 && cd {} && docker compose{files} --profile '*' config --output stacklift.yml)",
         word(dir)
     )
 }
