@@ -1,6 +1,6 @@
-//! The literal rewrite and its check (B02) against slow readings of their rules.
+//! The literal rewrite and its check (B02), compared with slow implementations of their rules.
 //!
-//! The first byte chooses the directory, the rest is the text.
+//! The first byte selects the directory, the rest is the text.
 #![no_main]
 
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ fuzz_target!(|data: &[u8]| {
             are_places(&damages, text);
             assert!(rewritten != text || damages.iter().all(|damage| stays(damage)));
             if let Ok(result) = Document::parse(&rewritten) {
-                // The other way round holds where no alias is in the way.
+                // The converse holds without aliases.
                 let before = tree(
                     &original,
                     |text| text.replace("./", &format!("{dir}/")),
@@ -63,7 +63,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// The rules line by line, as they are written.
+/// The rules, applied line by line.
 fn by_the_rules(text: &str, dir: &str) -> String {
     let is_blank = |c: char| matches!(c, ' ' | '\t' | '\u{b}' | '\u{c}' | '\r');
     let kept = text.split_inclusive('\n').filter(|line| {
@@ -77,7 +77,7 @@ fn by_the_rules(text: &str, dir: &str) -> String {
     kept.collect::<String>().replace("./", &format!("{dir}/"))
 }
 
-/// The edits are whole lines and dots, in order, and what lies between them is the result.
+/// The edits are whole lines and dots, in order, and the bytes between them make the result.
 fn edits_leave_the_rest_alone(text: &str, dir: &str, rewritten: &str) {
     let mut done = 0;
     let mut rest = rewritten;
@@ -114,12 +114,12 @@ fn are_places(damages: &[Damage], text: &str) {
     }
 }
 
-/// Whether it is a damage that an untouched text can have.
+/// Whether an unchanged text can have this damage.
 fn stays(damage: &Damage) -> bool {
     matches!(damage.kind, damage::DamageKind::EnvFileStays { .. })
 }
 
-/// What a document says, node by node in its order; without `env_file` where `strip` is set.
+/// The meaning of a document, node by node in order; without `env_file` if `strip` is set.
 fn tree(document: &Document, string: impl Fn(&str) -> String, strip: bool) -> Vec<String> {
     let mut said = Vec::new();
     let mut places: HashMap<NodeId, usize> = HashMap::new();
@@ -184,7 +184,7 @@ enum Step<'d> {
     End,
 }
 
-/// Where `env_file` is a key of compose: written after the rules, not after the code.
+/// Where `env_file` is a key of Compose: implemented from the rules, not from the code.
 #[derive(Clone, Copy)]
 enum Part {
     Root,

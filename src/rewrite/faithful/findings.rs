@@ -54,7 +54,7 @@ pub(super) enum Edit<'d> {
         note: Note,
     },
     /// Removes a key and its value, wherever the mapping with that key is written.
-    RemoveEntry { entry: Entry<'d> },
+    RemoveEntry { entry: Entry<'d>, why: &'static str },
     /// Writes other entries in place of a key and its value. Includes its removal.
     ReplaceEntry {
         entry: Entry<'d>,

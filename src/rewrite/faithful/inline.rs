@@ -39,7 +39,7 @@ pub(super) const VARIABLES: Section = Section {
     values: "environment",
     singular: "variable",
     plural: "variables",
-    why: "Portainer can read no env file except stack.env",
+    why: "stack.env is the only env file that Portainer can read",
 };
 
 pub(super) const LABELS: Section = Section {
@@ -53,7 +53,6 @@ pub(super) const LABELS: Section = Section {
 /// The values that one service is to get.
 pub(super) struct Addition<'d> {
     pub(super) service: Service<'d>,
-    pub(super) section: &'static Section,
     pub(super) values: Rc<[(String, String)]>,
     /// The key that names the service's files.
     pub(super) files: Option<Entry<'d>>,
@@ -61,8 +60,8 @@ pub(super) struct Addition<'d> {
 
 impl<'d> Addition<'d> {
     /// The service's present `environment` or `labels`.
-    fn present(&self) -> Option<Node<'d>> {
-        self.service.node.get(self.section.values)
+    fn present(&self, section: &Section) -> Option<Node<'d>> {
+        self.service.node.get(section.values)
     }
 
     /// The mapping that the values go to: where the files are named, or else the service's own.
@@ -74,14 +73,14 @@ impl<'d> Addition<'d> {
         own.mappings().find(|mapping| is_own(*mapping, entry))
     }
 
-    fn note(&self) -> Note {
+    fn note(&self, section: &Section) -> Note {
         let Section {
             values,
             singular,
             plural,
             why,
             ..
-        } = self.section;
+        } = *section;
         let name = self.service.name;
         let what = match self.values.len() {
             1 => format!("1 {singular} of service {name} is written into `{values}`"),
@@ -113,11 +112,13 @@ pub(super) type AllDropped<'d> = BTreeMap<NodeId, Dropped<'d>>;
 /// Gives every service its values, and removes the keys that name the files.
 pub(super) fn inline<'d>(
     reader: &Reader<'d, '_>,
+    section: &'static Section,
     additions: &[Addition<'d>],
     dropped: &AllDropped<'d>,
 ) -> Findings<'d> {
     let mut inline = Inline {
         reader,
+        section,
         sharing: Sharing::new(reader),
         dropped,
         replaced: NodeSet::default(),
@@ -130,6 +131,7 @@ pub(super) fn inline<'d>(
 
 struct Inline<'r, 'd, 'a> {
     reader: &'r Reader<'d, 'a>,
+    section: &'static Section,
     sharing: Sharing<'r, 'd, 'a>,
     dropped: &'r AllDropped<'d>,
     /// The dropped keys that values took the place of.
@@ -145,7 +147,7 @@ impl<'d> Inline<'_, 'd, '_> {
         let mut reached: NodeMap<Vec<&Addition<'d>>> = NodeMap::default();
         for addition in additions {
             let node = addition.service.node;
-            if let Some(present) = addition.present() {
+            if let Some(present) = addition.present(self.section) {
                 let group = by_present.entry(present.resolved().id());
                 group.or_default().push(addition);
                 continue;
@@ -180,11 +182,12 @@ impl<'d> Inline<'_, 'd, '_> {
                     new: vec![(name.to_owned(), NewValue::EmptyList)],
                     note: Note::new(
                         format!("`{name}` becomes an empty list"),
-                        "without it, the merged one would take effect",
+                        "otherwise a merged key of that name would take effect",
                     ),
                 }
             } else {
-                Edit::RemoveEntry { entry }
+                let why = self.section.why;
+                Edit::RemoveEntry { entry, why }
             });
         }
     }
@@ -192,7 +195,7 @@ impl<'d> Inline<'_, 'd, '_> {
     /// Adds values to an `environment` or `labels` that the services of a group have in common.
     fn extend_present(&mut self, group: &[&Addition<'d>]) {
         let first = group[0];
-        let Some(present) = first.present().map(Node::resolved) else {
+        let Some(present) = first.present(self.section).map(Node::resolved) else {
             return;
         };
         if group.iter().any(|other| other.values != first.values) {
@@ -217,7 +220,7 @@ impl<'d> Inline<'_, 'd, '_> {
         self.found.edits.push(Edit::InsertFront {
             collection: present,
             new,
-            note: first.note(),
+            note: first.note(self.section),
         });
     }
 
@@ -227,7 +230,7 @@ impl<'d> Inline<'_, 'd, '_> {
         let mapping = service.node.resolved();
         let own = mapping
             .own_entries()
-            .find(|entry| entry.name() == Some(addition.section.values));
+            .find(|entry| entry.name() == Some(self.section.values));
         let written_here = own.is_some_and(|own| own.value.id() == present.id());
         let (Some(mut copy), false, false) = (
             self.copy(present),
@@ -239,9 +242,9 @@ impl<'d> Inline<'_, 'd, '_> {
         };
         let mut all = addition.entries();
         all.append(&mut copy);
-        let name = addition.section.values.to_owned();
+        let name = self.section.values.to_owned();
         let new = vec![(name, NewValue::Mapping(all))];
-        let note = addition.note();
+        let note = addition.note(self.section);
         self.found.edits.push(match own {
             Some(entry) => Edit::ReplaceEntry { entry, new, note },
             None => Edit::InsertEntries { mapping, new, note },
@@ -259,12 +262,12 @@ impl<'d> Inline<'_, 'd, '_> {
             self.block(addition);
             return;
         }
-        let section = addition.section;
+        let section = self.section;
         let mut new = vec![(
             section.values.to_owned(),
             NewValue::Mapping(addition.entries()),
         )];
-        let note = addition.note();
+        let note = addition.note(self.section);
         // A key without a value, or reset.
         let unset = mapping
             .own_entries()
@@ -292,7 +295,7 @@ impl<'d> Inline<'_, 'd, '_> {
             values,
             plural,
             ..
-        } = addition.section;
+        } = self.section;
         let name = addition.service.name;
         self.found.blockers.push(Blocker::at(
             addition.service.node,

@@ -35,7 +35,7 @@ pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Mer
     for edit in edits {
         merge.sort(edit, &mut requests);
     }
-    let scalars = merge.scalars(requests.inlined, requests.kept, requests.set);
+    let scalars = merge.scalars(requests.inlined, &requests.kept, requests.set);
     merge.entries(requests.removed, requests.replaced, requests.inserted);
     merge.write_scalars(scalars);
     merge.check_collections();
@@ -75,8 +75,8 @@ struct Requests<'d> {
     inlined: Vec<Scalar<'d>>,
     kept: NodeSet,
     set: Vec<Scalar<'d>>,
-    /// By key.
-    removed: BTreeMap<NodeId, Entry<'d>>,
+    /// By key, with the reason.
+    removed: BTreeMap<NodeId, (Entry<'d>, &'static str)>,
     /// By key.
     replaced: BTreeMap<NodeId, Replacement<'d>>,
     inserted: Vec<Insertion<'d>>,
@@ -122,8 +122,8 @@ impl<'d> Merge<'d> {
                     self.written(filled, entry.key);
                 }
             }
-            Edit::RemoveEntry { entry } => {
-                requests.removed.insert(entry.key.id(), entry);
+            Edit::RemoveEntry { entry, why } => {
+                requests.removed.insert(entry.key.id(), (entry, why));
             }
             Edit::ReplaceEntry { entry, new, note } => {
                 let known = requests.replaced.get(&entry.key.id());
@@ -153,7 +153,7 @@ impl<'d> Merge<'d> {
     fn scalars(
         &mut self,
         inlined: Vec<Scalar<'d>>,
-        kept: NodeSet,
+        kept: &NodeSet,
         set: Vec<Scalar<'d>>,
     ) -> BTreeMap<NodeId, Scalar<'d>> {
         let mut effective: BTreeMap<NodeId, Scalar<'d>> = inlined
@@ -184,7 +184,7 @@ impl<'d> Merge<'d> {
     /// Writes the removals, replacements and insertions of entries.
     fn entries(
         &mut self,
-        mut removed: BTreeMap<NodeId, Entry<'d>>,
+        mut removed: BTreeMap<NodeId, (Entry<'d>, &'static str)>,
         replaced: BTreeMap<NodeId, Replacement<'d>>,
         mut inserted: Vec<Insertion<'d>>,
     ) {
@@ -227,21 +227,22 @@ impl<'d> Merge<'d> {
     fn remove(
         &mut self,
         holders: &NodeMap<Node<'d>>,
-        removed: BTreeMap<NodeId, Entry<'d>>,
+        removed: BTreeMap<NodeId, (Entry<'d>, &'static str)>,
         inserted: &mut Vec<Insertion<'d>>,
     ) {
-        let mut by_holder: BTreeMap<NodeId, (Node<'d>, Vec<Entry<'d>>)> = BTreeMap::new();
-        for (key, entry) in removed {
+        let mut by_holder: BTreeMap<NodeId, (Node<'d>, Vec<_>)> = BTreeMap::new();
+        for (key, removal) in removed {
             if let Some(&holder) = holders.get(&key) {
                 let (_, entries) = by_holder.entry(holder.id()).or_insert((holder, Vec::new()));
-                entries.push(entry);
+                entries.push(removal);
             }
         }
         for (holder, entries) in by_holder.into_values() {
             let nothing_stays = holder.own_entries().count() == entries.len();
-            for (at, entry) in entries.into_iter().enumerate() {
+            for (at, (entry, why)) in entries.into_iter().enumerate() {
                 self.mark_gone(entry);
-                let note = removal_note(entry);
+                let name = entry.name().unwrap_or_default();
+                let note = Note::new(format!("`{name}` is removed"), why);
                 if nothing_stays && at == 0 {
                     self.replace_all(holder, entry, note, inserted);
                 } else {
@@ -365,16 +366,9 @@ impl<'d> Merge<'d> {
             self.blockers.push(Blocker::at(
                 node,
                 Reason::Unwritable,
-                "this cannot be changed in the form it is written in",
-                "write it on separate lines",
+                "this cannot be edited in its present form",
+                "put it on its own line",
             ));
         }
     }
-}
-
-fn removal_note(entry: Entry<'_>) -> Note {
-    Note::new(
-        format!("`{}` is removed", entry.name().unwrap_or_default()),
-        "Portainer cannot read the files that it names",
-    )
 }

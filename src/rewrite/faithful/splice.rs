@@ -82,7 +82,7 @@ impl Splices {
         node: Node<'_>,
         value: &str,
         raw: Option<String>,
-        note: Note,
+        about: Note,
     ) -> Result<(), Unwritable> {
         let node = node.resolved();
         self.expected.scalars.insert(node.id(), value.to_owned());
@@ -91,7 +91,7 @@ impl Splices {
             let span = header.start..trimmed_end(node.document().text(), node.span().end);
             let comment = block::after_header(node, &header);
             let text = quoted(value) + &comment;
-            self.push(span, text, || quoted(HIDDEN) + &comment, note);
+            self.push(span, text, || quoted(HIDDEN) + &comment, about);
             return Ok(());
         }
         let mut text = scalar_text(node, value, raw)?;
@@ -100,7 +100,12 @@ impl Splices {
         let written = &node.document().text()[span.clone()];
         let blanks = written.len() - written.trim_end().len();
         text.truncate(text.len() - blanks);
-        self.push(span.start..span.end - blanks, text, || quoted(HIDDEN), note);
+        self.push(
+            span.start..span.end - blanks,
+            text,
+            || quoted(HIDDEN),
+            about,
+        );
         Ok(())
     }
 

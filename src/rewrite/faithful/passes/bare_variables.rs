@@ -102,11 +102,11 @@ impl<'d> BareVariables<'_, 'd, '_> {
         match shell::substitution(self.reader, name) {
             Substitution::Portainer => None,
             Substitution::Inline(Some(value)) => {
-                let note = Note::new(
+                let about = Note::new(
                     format!("{name} is set to its value on this host"),
                     "Portainer does not have the variables of your shell",
                 );
-                Some((value, note.with(shell::secrecy(self.reader, name))))
+                Some((value, about.with(shell::secrecy(self.reader, name))))
             }
             Substitution::Inline(None) => {
                 self.block(node, name);

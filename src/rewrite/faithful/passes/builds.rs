@@ -160,7 +160,7 @@ impl<'d> Builds<'_, 'd, '_> {
     }
 
     fn remove(&mut self, entry: Entry<'d>) {
-        self.found.edits.push(Edit::RemoveEntry { entry });
+        self.found.edits.push(Edit::RemoveEntry { entry, why: WHY });
     }
 
     fn notice_recreated(&mut self, service: Service<'d>, image: &str) {

@@ -51,7 +51,7 @@ pub(super) fn env_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     pass.decide(&mut found);
     let dropped = pass.drop(&mut found);
     let additions = pass.additions(&mut found);
-    found.append(inline(reader, &additions, &dropped));
+    found.append(inline(reader, &VARIABLES, &additions, &dropped));
     found
 }
 
@@ -107,7 +107,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
                         item: one.item,
                         note: Note::new(
                             "an env file is removed",
-                            "Portainer can read no env file except stack.env",
+                            "stack.env is the only env file that Portainer can read",
                         ),
                     });
                 }
@@ -137,7 +137,6 @@ impl<'d> EnvFiles<'_, 'd, '_> {
         let chain = reader.chain(service);
         let mut addition = Addition {
             service,
-            section: &VARIABLES,
             values: Rc::default(),
             files: self.files.key(service),
         };

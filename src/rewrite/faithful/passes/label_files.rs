@@ -45,7 +45,7 @@ pub(super) fn label_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             Err(blocker) => found.blockers.push(blocker),
         }
     }
-    found.append(inline(reader, &additions, &dropped));
+    found.append(inline(reader, &LABELS, &additions, &dropped));
     found
 }
 
@@ -71,7 +71,6 @@ fn addition<'l, 'd>(
         .or_insert_with(|| reading::labels(&sources));
     Ok(Addition {
         service,
-        section: &LABELS,
         values: reading.for_service(&sources)?,
         files: files.key(service),
     })

@@ -47,16 +47,20 @@ fn place<'d>(
     match absolute(text, role, &reader.base(), &|name| reader.here(name)) {
         Ok(None) => found.edits.push(Edit::KeepScalar { node }),
         Ok(Some(Absolute { text, values })) => {
-            let mut note = Note::new(
+            let mut about = Note::new(
                 "the path becomes absolute",
                 "Portainer resolves relative paths and ~ in other directories",
             );
             if values == Values::Written {
                 let message = "the path contains a variable with a relative value: its current value is written into the text";
                 found.notice(node.line(), message);
-                note = note.with(Secrecy::Secret);
+                about = about.with(Secrecy::Secret);
             }
-            found.edits.push(Edit::SetScalar { node, text, note });
+            found.edits.push(Edit::SetScalar {
+                node,
+                text,
+                note: about,
+            });
         }
         Err(trouble) => found.blockers.push(trouble.at(node)),
     }

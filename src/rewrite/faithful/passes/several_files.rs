@@ -45,11 +45,14 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             format!("to use that file, pass --file {one}"),
         )),
         [file, other] if reader.listed_files().is_empty() => blockers.push(without_place(
-            format!("Compose merges {other} into {file}"),
+            format!("Compose merges {other} into {file}, but Portainer takes a single file"),
             hint,
         )),
         several => blockers.push(without_place(
-            format!("COMPOSE_FILE names {} files", several.len()),
+            format!(
+                "COMPOSE_FILE names {} files, but Portainer takes a single file",
+                several.len()
+            ),
             hint,
         )),
     }

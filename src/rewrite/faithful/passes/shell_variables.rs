@@ -2,7 +2,10 @@
 //! interpolate.
 #![deny(clippy::disallowed_methods)]
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+};
 
 use composefile::{
     document::{Document, Kind, Node, Style},
@@ -70,16 +73,19 @@ fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Edi
     let Cow::Owned(new) = shell::inlined(text, &substitution, &mut names) else {
         return None;
     };
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    let what = match &names[..] {
+        [name] => format!("{name} is replaced by its value"),
+        names => format!("{} are replaced by their values", names.join(", ")),
+    };
     let secrecy = names.iter().map(|name| shell::secrecy(reader, name)).max();
-    let note = Note::new(
-        format!("the value of {} is written into the text", names.join(", ")),
-        "Portainer does not have the variables of your shell",
-    );
+    let about = Note::new(what, "Portainer does not have the variables of your shell");
     Some(Edit::InlineVariables {
         node,
         text: new,
         raw: raw_block(reader, node),
-        note: note.with(secrecy.unwrap_or(Secrecy::Public)),
+        note: about.with(secrecy.unwrap_or(Secrecy::Public)),
     })
 }
 
