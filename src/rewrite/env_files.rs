@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::literal::{Edit, Edits};
+use super::literal::{TextEdit, TextEdits};
 use composefile::document::{Document, Entry, Node};
 
 /// An `env_file` key that compose takes as one.
@@ -91,9 +91,9 @@ pub(super) struct DeletedLines(Vec<Range<usize>>);
 
 impl DeletedLines {
     pub(super) fn of(text: &str) -> Self {
-        let lines = Edits::new(text).filter_map(|edit| match edit {
-            Edit::Delete(line) => Some(line),
-            Edit::Replace { .. } => None,
+        let lines = TextEdits::new(text).filter_map(|edit| match edit {
+            TextEdit::Delete(line) => Some(line),
+            TextEdit::Replace { .. } => None,
         });
         Self(lines.collect())
     }

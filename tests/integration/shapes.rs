@@ -6,9 +6,9 @@ use crate::bench::{Bench, MARKED};
 /// Texts with a `§` before the invalid place, and the message.
 const WRONG: &[(&str, &str)] = &[
     // Not YAML, or nested too deeply.
-    ("services: {a: §{image: x", "not YAML"),
-    ("services:\n\t§a:\n", "not YAML"),
-    ("services: {a: §*x}", "not YAML"),
+    ("services: {a: §{image: x", "cannot parse the Compose file"),
+    ("services:\n\t§a:\n", "cannot parse the Compose file"),
+    ("services: {a: §*x}", "cannot parse the Compose file"),
     ("a: 1\n§---\nb: 2\n", "a second YAML document"),
     ("x-a: &a [1, §*a]", "inside what it points at"),
     (

@@ -1,4 +1,4 @@
-//! One stack before the compose program: as it is here, and as a manager would hold it.
+//! One stack, read by the Compose program: as it is on this host, and as Portainer would store it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -132,7 +132,7 @@ impl<'a> Judge<'a> {
         );
         let held = match held {
             Ok(held) => held,
-            Err(why) => return Verdict::Different(format!("the manager fails: {why}")),
+            Err(why) => return Verdict::Different(format!("Portainer fails: {why}")),
         };
         let expected = compare::expected(original, &rewritten.project, &env);
         match compare::difference(&expected, &held) {
@@ -182,7 +182,7 @@ impl<'a> Judge<'a> {
         original(self.compose, &host.dir, &arguments, &host.shell)
     }
 
-    /// A text as the manager holds it, none of the stack's files there.
+    /// A text as Portainer stores it, without the stack's files.
     pub fn held(
         &self,
         host: Host,
@@ -218,7 +218,7 @@ fn original(
     json(command.current_dir(dir).env_clear().envs(shell))
 }
 
-/// A text as the manager holds it below `folder`: `stack.env` beside it, another home.
+/// A text as Portainer stores it below `folder`: with `stack.env`, and another home.
 fn held(
     compose: &Path,
     folder: &Path,
@@ -242,7 +242,7 @@ fn held(
         .current_dir(&folder)
         .env_clear();
     command
-        .env("HOME", "/root-of-the-manager")
+        .env("HOME", "/root-of-portainer")
         .env("HOSTNAME", "0123456789ab")
         .env("PATH", "/bin");
     let mut held = json(&mut command)?;
@@ -305,8 +305,8 @@ pub fn made_one(compose: &Path, files: &[(&str, &str)]) -> Result<(), String> {
 }
 
 /// Kind and message of each refusal.
-fn told(refusals: Vec<faithful::Refusal>) -> Vec<(String, String)> {
-    let one = |refusal: faithful::Refusal| {
+fn told(refusals: Vec<faithful::Blocker>) -> Vec<(String, String)> {
+    let one = |refusal: faithful::Blocker| {
         let line = refusal.position.map_or(0, |place| place.line);
         (
             format!("{:?}", refusal.reason),
@@ -316,7 +316,7 @@ fn told(refusals: Vec<faithful::Refusal>) -> Vec<(String, String)> {
     refusals.into_iter().map(one).collect()
 }
 
-fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Refusal>> {
+fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Blocker>> {
     with_context(host, |context| {
         faithful::rewrite(&host.text, host.env.as_deref(), context)
     })

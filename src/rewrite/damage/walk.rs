@@ -1,7 +1,7 @@
-//! The original and the result side by side, node by node.
+//! Compares the original and the result node by node.
 //!
-//! Collections are first taken pair by pair, which is all there is to do for a text without damage. Only
-//! where that fails are their members aligned by where they stood in the original.
+//! Collections are first compared pair by pair, which suffices for a text without damage. Only if that fails are their
+//! members aligned by their position in the original.
 
 use std::{iter, ops::Range};
 
@@ -9,7 +9,7 @@ use super::{Damage, DamageKind, MOST, origin::Origin};
 use crate::rewrite::env_files::{DeletedLines, EnvFileKey, Part, env_file_keys};
 use composefile::document::{Document, Entry, Kind, Node};
 
-/// Every place where `result` is not what the contract wants made of `original`; at most [`MOST`].
+/// Every place where `result` is not what the literal rewrite is meant to make of `original`; at most [`MOST`].
 pub(super) fn differences(
     original: &Document<'_>,
     result: &Document<'_>,
@@ -25,7 +25,7 @@ pub(super) fn differences(
     match (original.root(), result.root()) {
         (Some(before), Some(after)) => walk.run(before, after),
         (Some(before), None) => walk.report.gone(before),
-        // Deleting and replacing bring no node to a text that has none.
+        // Deletions and replacements add no node to an empty text.
         (None, _) => {}
     }
     walk.report.damages
@@ -36,7 +36,7 @@ struct Walk<'d> {
     origin: Origin,
     stack_dir: &'d str,
     report: Report<'d>,
-    /// What is still to be compared.
+    /// Pairs still to be compared.
     ahead: Vec<(Node<'d>, Node<'d>, Part)>,
 }
 
@@ -90,7 +90,7 @@ impl<'d> Walk<'d> {
         is_replaced(old, new, self.stack_dir) && before.scalar_type() == after.scalar_type()
     }
 
-    /// Aliases are the same where their targets stood at the same place; the walk compares the targets.
+    /// Aliases are the same if their targets come from the same position. The targets are compared on their own.
     fn same_target(&self, before: Node<'_>, after: Node<'_>) -> bool {
         let target = before.resolved().span();
         let from = self.origin.of(after.resolved().span().start);
@@ -109,7 +109,7 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// Whether the keys are those that should be there, in their order.
+    /// Whether the keys are the expected ones, in order.
     fn entries_agree(&self, before: Node<'_>, after: Node<'_>, part: Part) -> bool {
         let mut kept = kept_entries(before, part);
         let mut found = after.own_entries();
@@ -122,7 +122,7 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// Keys that are collections are taken for different, so that they are aligned and then walked.
+    /// Keys that are collections count as different, so that they are aligned and then compared.
     fn same_key(&self, before: Node<'_>, after: Node<'_>) -> bool {
         match (before.kind(), after.kind()) {
             (Kind::Scalar(_), Kind::Scalar(_)) => {
@@ -175,12 +175,12 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// Where a node of the result stood in the original.
+    /// The position in the original that a node of the result comes from.
     fn start(&self, after: Node<'_>) -> usize {
         self.origin.of(after.span().start)
     }
 
-    /// A member of the result's collection that the original's does not have.
+    /// Reports a member that the collection has only in the result.
     fn extra(&mut self, before: Node<'d>, after: Node<'d>) {
         let from = self.origin.of_range(&after.span());
         self.report
@@ -188,13 +188,13 @@ impl<'d> Walk<'d> {
     }
 }
 
-/// The entries that the contract keeps.
+/// The entries that the literal rewrite keeps.
 fn kept_entries(node: Node<'_>, part: Part) -> impl Iterator<Item = Entry<'_>> {
     node.own_entries()
         .filter(move |entry| !part.is_env_file(entry))
 }
 
-/// Whether `after` is `before` with every `./` replaced, without making the replaced text.
+/// Whether `after` is `before` with every `./` replaced. Does not build the replaced text.
 fn is_replaced(before: &str, after: &str, stack_dir: &str) -> bool {
     let mut after = Some(after);
     let mut done = 0;
@@ -206,11 +206,11 @@ fn is_replaced(before: &str, after: &str, stack_dir: &str) -> bool {
     after == Some(&before[done..])
 }
 
-/// Finds the words for a difference.
+/// Describes the differences.
 struct Report<'d> {
     original: &'d Document<'d>,
     deleted: DeletedLines,
-    /// The `env_file` keys of which something is left over.
+    /// The removed `env_file` keys of which a part remains.
     left_over: Vec<EnvFileKey<'d>>,
     damages: Vec<Damage>,
 }
@@ -240,12 +240,12 @@ impl<'d> Report<'d> {
         self.damages.push(Damage { line, kind });
     }
 
-    /// Whether there is enough to say; finding the words costs time.
+    /// Whether no more damages are listed: describing each costs time.
     fn is_full(&self) -> bool {
         self.damages.len() >= MOST
     }
 
-    /// Nothing of the result stands where `before` stood.
+    /// The result has nothing in the place of `before`.
     fn gone(&mut self, before: Node<'_>) {
         if self.is_full() {
             return;
@@ -262,7 +262,7 @@ impl<'d> Report<'d> {
         self.add(key.line(), DamageKind::EnvFileStays { path });
     }
 
-    /// A mapping became null: because all of it was `env_file`, or because of what else was deleted.
+    /// A mapping became null: because it only held `env_file`, or because other entries were deleted.
     fn emptied(&mut self, before: Node<'_>, part: Part) {
         let path = path_of(before);
         let other = before.own_entries().find(|entry| !part.is_env_file(entry));
@@ -272,7 +272,7 @@ impl<'d> Report<'d> {
         }
     }
 
-    /// `before` reads otherwise now; `from` is what of the original it is read from.
+    /// `before` has another value, which comes from the bytes `from` of the original.
     fn differs(&mut self, before: Node<'_>, from: Range<usize>) {
         if self.is_full() {
             return;
@@ -287,7 +287,7 @@ impl<'d> Report<'d> {
         }
     }
 
-    /// The collection `before` has a member more, read from `from`.
+    /// The collection `before` has an additional member, which comes from the bytes `from`.
     fn extra(&mut self, before: Node<'_>, line: usize, from: Range<usize>) {
         if self.is_full() {
             return;

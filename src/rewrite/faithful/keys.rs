@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 
-use super::{Notice, rewriter::Rewriter};
-use composefile::document::Node;
+use super::findings::Findings;
+use composefile::{document::Node, reader::Reader};
 
 /// The keys of a compose file (5.6).
 const OF_THE_FILE: &str = "configs include models name networks secrets services version volumes";
@@ -23,27 +23,29 @@ const OF_A_SERVICE: &str = "\
     stop_grace_period stop_signal storage_opt sysctls tmpfs tty ulimits use_api_socket user userns_mode uts \
     volumes volumes_from working_dir";
 
-impl<'d> Rewriter<'d, '_> {
-    /// Says which keys of the file and of its services compose does not know.
-    pub(super) fn unknown_keys(&mut self) {
-        let root = self.document.root();
-        self.notice_unknown(root.into_iter(), OF_THE_FILE);
-        let services = self.services.clone().into_iter();
-        self.notice_unknown(services.map(|service| service.node), OF_A_SERVICE);
-    }
+/// Reports the keys of the file and of its services that Compose 5.6 does not have.
+pub(super) fn unknown_keys<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+    let mut found = Findings::default();
+    let root = reader.document.root();
+    report(root.into_iter(), OF_THE_FILE, &mut found);
+    let services = reader.services.iter();
+    report(
+        services.map(|service| service.node),
+        OF_A_SERVICE,
+        &mut found,
+    );
+    found
+}
 
-    fn notice_unknown(&mut self, mappings: impl Iterator<Item = Node<'d>>, known: &str) {
-        let known: HashSet<&str> = known.split(' ').collect();
-        for entry in mappings.flat_map(Node::entries) {
-            let name = entry.name().unwrap_or_default();
-            if !known.contains(name) && !name.starts_with("x-") {
-                self.notices.push(Notice {
-                    line: Some(entry.key.line()),
-                    message: format!(
-                        "compose 5.6 knows no key {name} here, and one that does not know it refuses the stack"
-                    ),
-                });
-            }
+fn report<'d>(mappings: impl Iterator<Item = Node<'d>>, known: &str, found: &mut Findings<'_>) {
+    let known: HashSet<&str> = known.split(' ').collect();
+    for entry in mappings.flat_map(Node::entries) {
+        let name = entry.name().unwrap_or_default();
+        if !known.contains(name) && !name.starts_with("x-") {
+            found.notice(
+                entry.key.line(),
+                format!("unknown key `{name}`: some Compose versions reject it"),
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{Reason, Refusal, rewriter::Rewriter};
+use super::{Blocker, Reason};
 use composefile::document::{Document, Entry, Kind, Node, NodeId, NodeMap, ScalarType};
 
 /// What can stand at a place.
@@ -128,16 +128,30 @@ const MOST_NODES: u64 = 1_000_000;
 
 const HINT: &str = "see https://docs.docker.com/reference/compose-file/";
 
-impl<'d> Rewriter<'d, '_> {
-    /// Refuses what has not the shape of a compose file; the error is a text with nothing to go on with.
-    pub(super) fn shape(&mut self) -> Result<(), Refusal> {
+/// Finds values of a type that Compose rejects. The error is a text that no pass can read.
+pub(super) fn check(document: &Document<'_>) -> Result<Vec<Blocker>, Blocker> {
+    let mut shape = Shape {
+        document,
+        blockers: Vec::new(),
+    };
+    shape.shape()?;
+    Ok(shape.blockers)
+}
+
+struct Shape<'d> {
+    document: &'d Document<'d>,
+    blockers: Vec<Blocker>,
+}
+
+impl<'d> Shape<'d> {
+    fn shape(&mut self) -> Result<(), Blocker> {
         let Some(root) = self.document.root() else {
             let what = "the compose file is empty";
             let hint = "name the right file with --file";
-            return Err(Refusal::of(Reason::WrongType, what, hint));
+            return Err(Blocker::new(Reason::WrongType, what, hint));
         };
-        if let Some(refusal) = endless(self.document) {
-            return Err(refusal);
+        if let Some(blocker) = endless(self.document) {
+            return Err(blocker);
         }
         if !root.is_mapping() {
             return Err(wrong(root, "the compose file is no mapping"));
@@ -147,18 +161,18 @@ impl<'d> Rewriter<'d, '_> {
             let line = twice.first.line();
             let what =
                 format!("the key {name} stands a second time in one mapping, first in line {line}");
-            self.refusals.push(wrong(twice.again, what));
+            self.blockers.push(wrong(twice.again, what));
         }
         for entry in self.document.nodes().flat_map(Node::own_entries) {
             if entry.is_merge() {
                 let target = entry.value;
                 if !target.is_mapping() && !is_list_of_mappings(target) {
                     let what = "`<<` merges mappings, and here is something else";
-                    self.refusals.push(wrong(place_of(entry.key, target), what));
+                    self.blockers.push(wrong(place_of(entry.key, target), what));
                 }
             } else if is(entry.key) != Text {
                 let what = format!("{} is a key: compose takes text", named(is(entry.key)));
-                self.refusals.push(Refusal::at(
+                self.blockers.push(Blocker::at(
                     entry.key,
                     Reason::WrongType,
                     what,
@@ -195,7 +209,7 @@ impl<'d> Rewriter<'d, '_> {
                 named(found),
                 takes.join(" or ")
             );
-            self.refusals.push(wrong(place_of(shown, node), what));
+            self.blockers.push(wrong(place_of(shown, node), what));
             return;
         }
         for Entry { key, value } in node.entries() {
@@ -234,7 +248,7 @@ impl std::fmt::Display for Step<'_> {
 }
 
 /// An alias inside what it points at, or aliases that make too much of the text.
-fn endless(document: &Document) -> Option<Refusal> {
+fn endless(document: &Document) -> Option<Blocker> {
     // How much each anchored collection makes; those that are open, and what was made before them.
     let mut sizes: NodeMap<u64> = NodeMap::default();
     let mut open: Vec<(Node<'_>, u64)> = Vec::new();
@@ -264,8 +278,8 @@ fn endless(document: &Document) -> Option<Refusal> {
     None
 }
 
-fn wrong(node: Node<'_>, what: impl Into<String>) -> Refusal {
-    Refusal::at(node, Reason::WrongType, what, HINT)
+fn wrong(node: Node<'_>, what: impl Into<String>) -> Blocker {
+    Blocker::at(node, Reason::WrongType, what, HINT)
 }
 
 /// The value, or its key where no value is written.
