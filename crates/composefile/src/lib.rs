@@ -11,4 +11,5 @@ pub mod interpolate;
 pub mod path;
 pub mod places;
 pub mod reader;
+pub mod schema;
 pub mod services;
