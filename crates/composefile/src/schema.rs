@@ -60,6 +60,8 @@ pub struct Place {
     /// The value of any other key.
     any_key: Option<&'static Place>,
     item: Option<&'static Place>,
+    /// One bit for each [`Holds`] of the places below.
+    leads_to: u32,
 }
 
 /// A key that the schema names.
@@ -134,6 +136,8 @@ pub enum Holds {
     Build,
     /// A directory or URL that a build reads.
     BuildContext,
+    /// An SSH agent socket or key for a build, `ID=path`.
+    SshKey,
     /// The variables of a container.
     Environment,
     /// The labels of a container.
@@ -204,6 +208,21 @@ impl Place {
     /// The place of the items of a list.
     pub fn item(&self) -> Option<&'static Self> {
         self.item
+    }
+
+    /// Whether Compose accepts any value here and below, as it does in an extension.
+    pub fn is_unchecked(&self) -> bool {
+        self.any_key == Some(self) && self.item == Some(self)
+    }
+
+    /// Whether neither this place nor one below it holds anything but plain values.
+    pub fn is_plain(&self) -> bool {
+        (self.leads_to | self.holds.bit()) & !Holds::Plain.bit() == 0
+    }
+
+    /// Whether a place below this one holds this.
+    pub fn leads_to(&self, holds: Holds) -> bool {
+        self.leads_to & holds.bit() != 0
     }
 
     /// The place of the value of an entry. A merge (`<<`) stays at its place.
@@ -277,6 +296,7 @@ impl Place {
             shared_keys: &[],
             any_key: None,
             item: None,
+            leads_to: 0,
         }
     }
 
@@ -292,6 +312,17 @@ impl Place {
         Self::new(&[Type::List]).listed(item)
     }
 
+    /// Any value, with the same place for all values below it.
+    const fn unchecked(this: &'static Self, holds: Holds) -> Self {
+        use Type::{Bool, Date, List, Mapping, Null, Number, Text};
+        Self {
+            holds,
+            any_key: Some(this),
+            item: Some(this),
+            ..Self::new(&[Null, Text, Bool, Number, Date, List, Mapping])
+        }
+    }
+
     const fn holding(mut self, holds: Holds) -> Self {
         self.holds = holds;
         self
@@ -299,22 +330,47 @@ impl Place {
 
     const fn keyed(mut self, keys: &'static [Key]) -> Self {
         self.keys = keys;
-        self
+        self.above_all(keys)
     }
 
-    const fn sharing(mut self, keys: &'static [&'static [Key]]) -> Self {
-        self.shared_keys = keys;
+    const fn sharing(mut self, groups: &'static [&'static [Key]]) -> Self {
+        self.shared_keys = groups;
+        let mut at = 0;
+        while at < groups.len() {
+            self = self.above_all(groups[at]);
+            at += 1;
+        }
         self
     }
 
     const fn valued(mut self, value: &'static Self) -> Self {
         self.any_key = Some(value);
-        self
+        self.above(value)
     }
 
     const fn listed(mut self, item: &'static Self) -> Self {
         self.item = Some(item);
+        self.above(item)
+    }
+
+    const fn above(mut self, below: &Self) -> Self {
+        self.leads_to |= below.leads_to | below.holds.bit();
         self
+    }
+
+    const fn above_all(mut self, keys: &[Key]) -> Self {
+        let mut at = 0;
+        while at < keys.len() {
+            self = self.above(keys[at].place);
+            at += 1;
+        }
+        self
+    }
+}
+
+impl Holds {
+    const fn bit(self) -> u32 {
+        1 << self as u32
     }
 }
 

@@ -118,8 +118,7 @@ fn collect(place: &'static Place, path: String, version: Since, found: &mut Plac
         collect(key.place, below(key.name), version, found);
     }
     match place.any_key() {
-        // The table has a place for unchecked values, which is below itself.
-        Some(any) if any.any_key() == Some(any) => {
+        Some(any) if any.is_unchecked() => {
             types.insert("open".into());
         }
         Some(any) => collect(any, below("*"), version, found),

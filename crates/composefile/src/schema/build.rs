@@ -34,7 +34,7 @@ pub(super) static BUILD: Place = Place::new(&[Text, Mapping]).holding(Holds::Bui
     Key::newer("sbom", &FLAG),
     Key::new("secrets", &SECRETS),
     Key::new("shm_size", &NUMBER),
-    Key::new("ssh", &PAIRS),
+    Key::new("ssh", &SSH_KEYS),
     Key::new("tags", &TEXTS),
     Key::new("target", &TEXT),
     Key::new("ulimits", &ULIMITS),
@@ -43,6 +43,11 @@ pub(super) static BUILD: Place = Place::new(&[Text, Mapping]).holding(Holds::Bui
 static CONTEXT: Place = Place::new(&[Text]).holding(Holds::BuildContext);
 
 static NAMED_CONTEXT: Place = Place::new(VALUE.types).holding(Holds::BuildContext);
+
+static SSH_KEYS: Place = Place::new(&[List, Mapping])
+    .holding(Holds::SshKey)
+    .listed(&Place::new(&[Text]).holding(Holds::SshKey))
+    .valued(&Place::new(VALUE.types).holding(Holds::SshKey));
 
 pub(super) static SECRETS: Place = Place::list_of(
     &Place::new(&[Text, Mapping]).holding(Holds::Secret).keyed(&[

@@ -31,13 +31,8 @@ pub(super) static EXTRA_HOSTS: Place = Place::new(&[List, Mapping])
     .valued(&TEXT_OR_TEXTS);
 
 /// Values that Compose does not check.
-pub(super) static ANY: Place = Place::new(&[Null, Text, Bool, Number, Date, List, Mapping])
-    .listed(&ANY)
-    .valued(&ANY);
+pub(super) static ANY: Place = Place::unchecked(&ANY, Holds::Plain);
 
-pub(super) static EXTENSION: Place = Place::new(&[Null, Text, Bool, Number, Date, List, Mapping])
-    .holding(Holds::Extension)
-    .listed(&EXTENSION)
-    .valued(&EXTENSION);
+pub(super) static EXTENSION: Place = Place::unchecked(&EXTENSION, Holds::Extension);
 
 pub(super) static ENV_FILE_PATH: Place = Place::new(&[Text]).holding(Holds::EnvFile);
