@@ -2,9 +2,9 @@
 //!
 //! The fixtures are the JSON schemas that are embedded in the programs, printed by `fixtures/flatten.py`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use composefile::schema::{Place, ROOT, Since, Type};
+use composefile::schema::{Place, ROOT, SERVICE, Since, Type};
 
 /// Types by path, in the words of the fixtures.
 type Places = BTreeMap<String, BTreeSet<String>>;
@@ -14,7 +14,7 @@ const NEW: &str = include_str!("fixtures/schema-5.6.1.txt");
 
 /// How the programs differ from their own JSON schemas: the types that they accept besides, or reject although the
 /// schema has them. A path that starts with `.` or `[` stands for every path that ends with it.
-const MEASURED: [(&str, &[Type], &[Type]); 13] = [
+const MEASURED: [(&str, &[Type], &[Type]); 26] = [
     // Read before the JSON schema is applied.
     ("name", &[Type::Date], &[]),
     // Dropped before the JSON schema is applied.
@@ -29,6 +29,19 @@ const MEASURED: [(&str, &[Type], &[Type]); 13] = [
     (".additional_contexts.*", &[Type::Date], &[]),
     (".ssh.*", &[Type::Date], &[]),
     ("[].options.*", &[Type::Date], &[]),
+    (".command", &[Type::Date], &[]),
+    (".entrypoint", &[Type::Date], &[]),
+    (".mem_limit", &[Type::Date], &[]),
+    (".mem_reservation", &[Type::Date], &[]),
+    (".mem_swappiness", &[Type::Date], &[]),
+    (".memswap_limit", &[Type::Date], &[]),
+    ("services.*.shm_size", &[Type::Date], &[]),
+    (".pre_start[].shm_size", &[Type::Date], &[]),
+    ("jobs.*.shm_size", &[Type::Date], &[]),
+    (".limits.memory", &[Type::Date], &[]),
+    (".reservations.memory", &[Type::Date], &[]),
+    (".aux_addresses.*", &[Type::Date], &[]),
+    ("volumes.*.driver_opts.*", &[Type::Date], &[]),
     // Interpolation makes it a boolean.
     (".depends_on.*.required", &[Type::Text], &[]),
     // Both programs crash.
@@ -141,4 +154,107 @@ fn word(of: Type) -> String {
         Type::Mapping => "mapping",
     }
     .to_owned()
+}
+
+/// Neither program accepts a type or a key that the table does not have.
+#[test]
+#[ignore = "needs a compose program: run scripts/test"]
+fn compose_rejects_what_the_table_rejects() {
+    let program = std::env::var_os("STACKLIFT_TEST_COMPOSE")
+        .expect("STACKLIFT_TEST_COMPOSE names a compose program");
+    let folder = tempfile::tempdir().expect("a folder");
+    let accepts = |file: &str| {
+        let path = folder.path().join("compose.yaml");
+        std::fs::write(&path, file).expect("written");
+        let mut command = std::process::Command::new(&program);
+        command.arg("--file").arg(&path).args(["config", "--quiet"]);
+        command.output().expect("compose runs").status.success()
+    };
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    let mut try_all = |path: &str, place: &'static Place| {
+        let rejected = SAMPLES.iter().filter(|(of, _)| !place.accepts(*of));
+        for (_, value) in rejected {
+            tried += 1;
+            if accepts(&file(path, value)) {
+                wrong.push(format!("{path}: {value} is accepted"));
+            }
+        }
+        let is_closed = place.accepts(Type::Mapping) && place.key("stacklift").is_none();
+        if is_closed {
+            tried += 1;
+            if accepts(&file(path, "{stacklift: x}")) {
+                wrong.push(format!("{path}: any key is accepted"));
+            }
+        }
+    };
+    // Services first: hooks and jobs share most of their keys.
+    let mut seen = HashSet::new();
+    visit(&SERVICE, ".services.*", &mut seen, &mut try_all);
+    visit(&ROOT, "", &mut seen, &mut try_all);
+    assert!(wrong.is_empty(), "of {tried}:\n{}", wrong.join("\n"));
+    assert!(tried > 1000, "only {tried} probes");
+}
+
+/// A value of each type.
+const SAMPLES: [(Type, &str); 7] = [
+    (Type::Null, "null"),
+    (Type::Text, "x"),
+    (Type::Bool, "true"),
+    (Type::Number, "1"),
+    (Type::Date, "2024-01-31"),
+    (Type::List, "[]"),
+    (Type::Mapping, "{}"),
+];
+
+/// Calls `probe` for every place at or below one, but once for each place and name.
+fn visit(
+    place: &'static Place,
+    path: &str,
+    seen: &mut HashSet<(String, &'static Place)>,
+    probe: &mut dyn FnMut(&str, &'static Place),
+) {
+    let name = path.rsplit('.').next().unwrap_or_default();
+    if place.is_unchecked() || !seen.insert((name.to_owned(), place)) {
+        return;
+    }
+    if !path.is_empty() {
+        probe(path, place);
+    }
+    for key in place.keys() {
+        visit(key.place, &format!("{path}.{}", key.name), seen, probe);
+    }
+    if let Some(value) = place.any_key() {
+        visit(value, &format!("{path}.*"), seen, probe);
+    }
+    if let Some(item) = place.item() {
+        visit(item, &format!("{path}.-"), seen, probe);
+    }
+}
+
+/// A file that is valid but for the value at a path.
+fn file(path: &str, value: &str) -> String {
+    let mut text = value.to_owned();
+    let mut steps: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+    while let Some(step) = steps.pop() {
+        text = match step {
+            "-" => format!("[{text}]"),
+            "*" => format!("{{s: {text}}}"),
+            key => {
+                let others = match steps[..] {
+                    [.., "services" | "jobs", "*"] => "image: x",
+                    [.., "volumes", "-"] => "type: volume, source: v, target: /t",
+                    [.., "ports", "-"] => "target: 80",
+                    [.., "watch", "-"] => "path: /p, action: rebuild, target: /t",
+                    _ => "",
+                };
+                let others = others
+                    .split(", ")
+                    .filter(|other| !other.is_empty() && !other.starts_with(&format!("{key}:")));
+                let others: String = others.map(|other| format!(", {other}")).collect();
+                format!("{{{key}: {text}{others}}}")
+            }
+        };
+    }
+    text
 }

@@ -70,7 +70,8 @@ impl<'d> Rewriter<'d, '_> {
             return;
         }
         if !place.accepts(found) {
-            let expected: Vec<_> = place.types().iter().map(ToString::to_string).collect();
+            let named = place.types().iter().filter(|&&named| named != Type::Date);
+            let expected: Vec<_> = named.map(ToString::to_string).collect();
             let what = format!("`{path}` must be {}, got {found}", expected.join(" or "));
             self.refusals.push(wrong(place_of(shown, node), what));
             return;

@@ -2,7 +2,7 @@
 
 use super::{
     Key, Place,
-    Type::{List, Mapping, Null, Text},
+    Type::{Date, List, Mapping, Null, Text},
     leaf::{ANY, NUMBER, PAIRS, TEXT, TEXTS},
 };
 
@@ -32,7 +32,7 @@ static RESOURCES: Place = Place::mapping(&[
         "limits",
         &Place::mapping(&[
             Key::new("cpus", &NUMBER),
-            Key::new("memory", &TEXT),
+            Key::new("memory", &MEMORY),
             Key::new("pids", &NUMBER),
         ]),
     ),
@@ -42,10 +42,12 @@ static RESOURCES: Place = Place::mapping(&[
             Key::new("cpus", &NUMBER),
             Key::new("devices", &Place::list_of(&Place::mapping(DEVICE))),
             Key::new("generic_resources", &Place::list_of(&GENERIC_RESOURCE)),
-            Key::new("memory", &TEXT),
+            Key::new("memory", &MEMORY),
         ]),
     ),
 ]);
+
+static MEMORY: Place = Place::new(&[Text, Date]);
 
 static GENERIC_RESOURCE: Place = Place::mapping(&[Key::new(
     "discrete_resource_spec",

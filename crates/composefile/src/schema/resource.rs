@@ -2,22 +2,24 @@
 
 use super::{
     Holds, Key, Place,
-    Type::{Bool, Mapping, Null, Number, Text},
-    leaf::{ANY, FLAG, OPTION, OPTIONS, PAIRS, STRICT_NUMBER, TEXT, TEXTS},
+    Type::{Bool, Date, Mapping, Null, Number, Text},
+    leaf::{ANY, FLAG, OPTIONS, PAIRS, STRICT_NUMBER, TEXT, TEXTS},
 };
 
 pub(super) static VOLUME: Place = Place::new(&[Null, Mapping]).keyed(&[
     Key::new("driver", &TEXT),
     Key::new(
         "driver_opts",
-        &Place::mapping_of(&OPTION).keyed(&[Key::new("device", &DEVICE)]),
+        &Place::mapping_of(&VOLUME_OPTION).keyed(&[Key::new("device", &DEVICE)]),
     ),
     Key::new("external", &EXTERNAL),
     Key::new("labels", &PAIRS),
     Key::new("name", &TEXT),
 ]);
 
-static DEVICE: Place = Place::new(&[Text, Number]).holding(Holds::Device);
+static VOLUME_OPTION: Place = Place::new(&[Text, Number, Date]);
+
+static DEVICE: Place = Place::new(&[Text, Number, Date]).holding(Holds::Device);
 
 pub(super) static NETWORK: Place = Place::new(&[Null, Mapping]).keyed(&[
     Key::new("attachable", &FLAG),
@@ -39,7 +41,10 @@ static IPAM: Place = Place::mapping(&[
 ]);
 
 static SUBNET: Place = Place::mapping(&[
-    Key::new("aux_addresses", &Place::mapping_of(&TEXT)),
+    Key::new(
+        "aux_addresses",
+        &Place::mapping_of(&Place::new(&[Text, Date])),
+    ),
     Key::new("gateway", &TEXT),
     Key::new("ip_range", &TEXT),
     Key::new("subnet", &TEXT),
