@@ -12,7 +12,7 @@ use crate::{
     snapshot::{Saved, Snapshot},
     text::Mask,
 };
-use composefile::dotenv::compose_dotenv;
+use composefile::dotenv;
 
 pub mod container;
 mod objects;
@@ -116,7 +116,7 @@ struct Run<'a, 'say> {
 
 fn mask(snapshot: &Snapshot) -> Mask {
     let env = snapshot.env.as_ref().map(|file| file.text.as_str());
-    let own = compose_dotenv(env.unwrap_or_default(), &|_| None).unwrap_or_default();
+    let own = dotenv::parse(env.unwrap_or_default(), &|_| None).unwrap_or_default();
     let record = snapshot.record.known().and_then(Option::as_ref);
     let values = record.into_iter().flat_map(|record| &record.env);
     let values = values.map(|variable| variable.value.as_str());

@@ -13,7 +13,7 @@ use crate::{
     stack::Source,
     text::{Mask, printable},
 };
-use composefile::dotenv::compose_dotenv;
+use composefile::dotenv;
 
 impl Run<'_, '_> {
     /// C53–C55.
@@ -186,7 +186,7 @@ impl Run<'_, '_> {
 /// Hides the values of `.env`, as the contract reads them and as compose does.
 fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
     let env = source.env.as_deref().unwrap_or_default();
-    let compose = compose_dotenv(env, &|_| None).unwrap_or_default();
+    let compose = dotenv::parse(env, &|_| None).unwrap_or_default();
     let contract = rewrite
         .env
         .variables

@@ -1,4 +1,4 @@
-//! Both readings of `.env`: the contract's (C41–C43) here, compose's own in [`compose_dotenv`].
+//! Both readings of `.env`: the contract's (C41–C43) here, compose's own in [`composefile::dotenv`].
 //!
 //! Invariant: a value is in no error, no warning and no `Debug`.
 #![deny(clippy::disallowed_methods)]

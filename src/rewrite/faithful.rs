@@ -37,7 +37,7 @@ pub(in crate::rewrite) use env_files::read_over;
 pub use refusal::{Reason, Refusal};
 pub(in crate::rewrite) use shell::{OF_THE_MANAGER, names};
 
-pub use composefile::reader::{Context, EnvFiles, FOUND_BY_ITSELF};
+pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
 
 use crate::{model::Variable, rewrite::env::stack_env};
 

@@ -15,7 +15,7 @@ use super::faithful::OF_THE_MANAGER;
 use crate::rewrite::env::{contract_env, stack_env};
 use both::Both;
 pub use composefile::reader::{Context, EnvFiles};
-use composefile::{document::Document, dotenv::compose_dotenv, reader::Reader};
+use composefile::{document::Document, dotenv, reader::Reader};
 use finder::Finder;
 
 /// Something that holds before the rewrite and not after.
@@ -144,7 +144,7 @@ pub fn losses(
     project: &str,
 ) -> Vec<TextLoss> {
     let env_text = env.unwrap_or_default();
-    let variables = compose_dotenv(env_text, context.shell).unwrap_or_default();
+    let variables = dotenv::parse(env_text, context.shell).unwrap_or_default();
     let shell = |name: &str| match name {
         "COMPOSE_PROJECT_NAME" => Some(project.to_owned()),
         _ => OF_THE_MANAGER.contains(&name).then(|| UNKNOWN.to_owned()),
@@ -160,7 +160,7 @@ pub fn losses(
         env_files: &nothing,
     };
     let stack_env = stack_env(&contract_env(env_text).variables);
-    let read = compose_dotenv(&stack_env, &shell);
+    let read = dotenv::parse(&stack_env, &shell);
     let unreadable = read.as_ref().err().map(|error| TextLoss {
         owner: Owner::Env,
         line: line_of_entry(env_text, error.line),

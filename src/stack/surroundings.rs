@@ -3,7 +3,7 @@
 use std::env;
 
 use super::{Source, Stack};
-use crate::rewrite::faithful::{Context, EnvFiles, FOUND_BY_ITSELF, env_files_needed};
+use crate::rewrite::faithful::{Context, DEFAULT_FILES, EnvFiles, env_files_needed};
 
 const OVERRIDES: [&str; 4] = [
     "compose.override.yml",
@@ -30,7 +30,7 @@ pub struct Surroundings {
 impl Surroundings {
     /// Looks around the stack in its directory, and reads the env files that its text names.
     pub fn of(stack: &Stack, source: &Source) -> Self {
-        let is_found = FOUND_BY_ITSELF.contains(&stack.file());
+        let is_found = DEFAULT_FILES.contains(&stack.file());
         let overrides = OVERRIDES
             .into_iter()
             .filter(|name| is_found && stack.dir().join(name).is_file())

@@ -15,7 +15,7 @@ mod scalar;
 use std::{fmt, ops::Range, sync::OnceLock};
 
 pub use ids::{NodeMap, NodeSet};
-pub use node::{Entries, Entry, Items, Kind, Node};
+pub use node::{Entries, Entry, Items, Node, NodeKind};
 pub use scalar::{ScalarType, Style};
 
 /// A parsed text that holds at most one YAML document.

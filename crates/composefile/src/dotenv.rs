@@ -52,16 +52,13 @@ pub enum DotenvProblem {
 /// Reads an env file as compose does; each name once, at the place of its first mention, with its last
 /// value. `lookup` is where compose runs: it goes before the file in `${…}`, and gives a bare `KEY` its
 /// value.
-pub fn compose_dotenv(
-    text: &str,
-    lookup: Lookup<'_>,
-) -> Result<Vec<(String, String)>, DotenvError> {
-    compose_dotenv_over(text, lookup, &|_| None)
+pub fn parse(text: &str, lookup: Lookup<'_>) -> Result<Vec<(String, String)>, DotenvError> {
+    parse_over(text, lookup, &|_| None)
 }
 
 /// The same over variables that are there already: `${…}` sees them where neither `lookup` nor the file
 /// gives anything.
-pub fn compose_dotenv_over(
+pub fn parse_over(
     text: &str,
     lookup: Lookup<'_>,
     there: Lookup<'_>,

@@ -21,7 +21,7 @@ pub type EnvFiles = BTreeMap<String, Option<String>>;
 
 /// The names under which compose finds a file by itself. Only then it looks for an override, and a file of
 /// another name was named.
-pub const FOUND_BY_ITSELF: [&str; 4] = [
+pub const DEFAULT_FILES: [&str; 4] = [
     "compose.yaml",
     "compose.yml",
     "docker-compose.yml",
@@ -126,7 +126,7 @@ impl<'d, 'a> Reader<'d, 'a> {
             .filter(|file| !file.is_empty())
             .collect();
         let file = self.context.file;
-        if FOUND_BY_ITSELF.contains(&file) || files.iter().any(|listed| listed == file) {
+        if DEFAULT_FILES.contains(&file) || files.iter().any(|listed| listed == file) {
             files
         } else {
             Vec::new()
@@ -202,11 +202,11 @@ impl<'d, 'a> Reader<'d, 'a> {
         let written = self.document.get("name").and_then(Node::as_str);
         let named = written
             .and_then(|name| self.read(name).ok())
-            .map(|name| normalised(&name))
+            .map(|name| normalized_project_name(&name))
             .filter(|name| !name.is_empty());
         named.unwrap_or_else(|| {
             let dir = self.context.stack_dir.trim_end_matches('/');
-            normalised(dir.rsplit('/').next().unwrap_or_default())
+            normalized_project_name(dir.rsplit('/').next().unwrap_or_default())
         })
     }
 }
@@ -219,7 +219,7 @@ fn base<'a>(context: &Context<'a>) -> Base<'a> {
 }
 
 /// As compose normalises a name: lower case, nothing but `[a-z0-9_-]`, no `_` or `-` in front.
-fn normalised(name: &str) -> String {
+fn normalized_project_name(name: &str) -> String {
     let kept: String = name
         .to_lowercase()
         .chars()

@@ -8,7 +8,7 @@ mod mount;
 use std::fmt;
 
 pub use mount::split_at_colons;
-pub use mount::{MountKind, MountSpec, is_host_path};
+pub use mount::{MountSpec, MountType, is_host_path};
 
 use super::document::{Document, Entry, Node};
 
@@ -277,7 +277,7 @@ fn mount(item: Node<'_>) -> Option<ServiceMount<'_>> {
     let source = item.get("source");
     Some(ServiceMount {
         spec: MountSpec {
-            kind: MountKind::named(item.get("type")?.as_str()?),
+            kind: MountType::named(item.get("type")?.as_str()?),
             source: source.and_then(Node::as_str),
             target: item.get("target")?.as_str()?,
             options: None,

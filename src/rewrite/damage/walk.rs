@@ -10,7 +10,7 @@ use crate::rewrite::env_files::{
     DeletedLines, EnvFileKey, Where, below, env_file_keys, is_env_file, item,
 };
 use composefile::{
-    document::{Document, Entry, Kind, Node},
+    document::{Document, Entry, Node, NodeKind},
     schema::ROOT,
 };
 
@@ -59,17 +59,17 @@ impl<'d> Walk<'d> {
     fn compare(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
         let same = match (before.kind(), after.kind()) {
             _ if !self.same_tag(before, after) => false,
-            (Kind::Scalar(_), Kind::Scalar(_)) => self.same_scalar(before, after),
-            (Kind::Alias, Kind::Alias) => self.same_target(before, after),
-            (Kind::Mapping(_), Kind::Mapping(_)) => {
+            (NodeKind::Scalar(_), NodeKind::Scalar(_)) => self.same_scalar(before, after),
+            (NodeKind::Alias, NodeKind::Alias) => self.same_target(before, after),
+            (NodeKind::Mapping(_), NodeKind::Mapping(_)) => {
                 self.mappings(before, after, at);
                 true
             }
-            (Kind::Sequence(_), Kind::Sequence(_)) => {
+            (NodeKind::Sequence(_), NodeKind::Sequence(_)) => {
                 self.sequences(before, after, at);
                 true
             }
-            (Kind::Mapping(_), Kind::Scalar(_)) if after.is_null() => {
+            (NodeKind::Mapping(_), NodeKind::Scalar(_)) if after.is_null() => {
                 return self.report.emptied(before, at);
             }
             _ => false,
@@ -130,10 +130,10 @@ impl<'d> Walk<'d> {
     /// Keys that are collections are taken for different, so that they are aligned and then walked.
     fn same_key(&self, before: Node<'_>, after: Node<'_>) -> bool {
         match (before.kind(), after.kind()) {
-            (Kind::Scalar(_), Kind::Scalar(_)) => {
+            (NodeKind::Scalar(_), NodeKind::Scalar(_)) => {
                 self.same_tag(before, after) && self.same_scalar(before, after)
             }
-            (Kind::Alias, Kind::Alias) => self.same_target(before, after),
+            (NodeKind::Alias, NodeKind::Alias) => self.same_target(before, after),
             _ => false,
         }
     }

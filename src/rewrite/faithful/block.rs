@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use composefile::document::{Kind, Node, Style};
+use composefile::document::{Node, NodeKind as Kind, Style};
 
 /// The header's bytes, `|` or `>` with what belongs to it; `None` for any other node.
 pub(super) fn header(node: Node<'_>) -> Option<Range<usize>> {

@@ -8,7 +8,7 @@ use std::{
 
 use super::{Reason, Refusal, rewriter::Rewriter, splice::Value};
 use composefile::{
-    document::{Entry, Kind, Node, NodeId, NodeMap, NodeSet, ScalarType},
+    document::{Entry, Node, NodeId, NodeKind as Kind, NodeMap, NodeSet, ScalarType},
     interpolate::escaped,
     services::Service,
 };

@@ -2,7 +2,7 @@
 #![deny(clippy::disallowed_methods)]
 
 use super::splice::{Expected, Value};
-use composefile::document::{Document, Entries, Kind, Node, NodeId, NodeMap};
+use composefile::document::{Document, Entries, Node, NodeId, NodeKind as Kind, NodeMap};
 
 /// The place in the old text where the two part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 #![deny(clippy::disallowed_methods)]
 
 use crate::rewrite::env::contract_env;
-use composefile::dotenv::compose_dotenv;
+use composefile::dotenv::parse as compose_dotenv;
 
 /// The text behind `NAME=` that compose reads as `value`: as it is where that is safe, else quoted as
 /// N11 says.
@@ -80,7 +80,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{encoded, kept};
-    use composefile::dotenv::compose_dotenv;
+    use composefile::dotenv::parse as compose_dotenv;
 
     #[test]
     fn n11() {

@@ -11,7 +11,7 @@ use std::{
 use super::{Reason, Refusal, splice::quoted};
 use composefile::{
     document::{Entry, Node, NodeMap},
-    dotenv::compose_dotenv_over,
+    dotenv::parse_over as compose_dotenv_over,
     interpolate::{Lookup, interpolate},
     services::{Service, one_or_many},
 };

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::model::Variable;
 use composefile::{
-    document::{Document, Entry, Kind, Node, NodeId, NodeMap, Position, Style},
+    document::{Document, Entry, Node, NodeId, NodeKind as Kind, NodeMap, Position, Style},
     services::services,
 };
 

@@ -5,7 +5,7 @@ use composefile::{
     interpolate::{Lookup, escaped, interpolate},
     path::Base,
     places::Role,
-    services::{MountKind, MountSpec, split_at_colons},
+    services::{MountSpec, MountType as MountKind, split_at_colons},
 };
 
 /// The new text of a path.

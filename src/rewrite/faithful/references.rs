@@ -11,7 +11,7 @@ use super::{Reason, Refusal, rewriter::Rewriter};
 use composefile::{
     document::Node,
     interpolate::interpolate,
-    services::{MountKind, MountSpec, Service},
+    services::{MountSpec, MountType as MountKind, Service},
 };
 
 /// A service's key, and the section that its names are defined in.

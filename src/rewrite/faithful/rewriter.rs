@@ -18,7 +18,7 @@ use super::{
 };
 use composefile::{
     document::{Document, Entry, Node, NodeId, NodeMap, NodeSet, Position},
-    dotenv::compose_dotenv,
+    dotenv::parse as compose_dotenv,
     places::{self, Role},
     reader::Reader,
     services::Service,

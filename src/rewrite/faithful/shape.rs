@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::{Reason, Refusal, rewriter::Rewriter};
 use composefile::{
-    document::{Document, Entry, Kind, Node, NodeId, NodeMap},
+    document::{Document, Entry, Node, NodeId, NodeKind, NodeMap},
     schema::{Holds, Place, ROOT, Type},
 };
 
@@ -124,7 +124,7 @@ fn endless(document: &Document) -> Option<Refusal> {
         while let Some((above, before)) = open.pop_if(|(above, _)| !above.holds(node)) {
             sizes.insert(above.id(), count - before);
         }
-        if node.kind() == Kind::Alias {
+        if node.kind() == NodeKind::Alias {
             let target = node.resolved();
             if target.holds(node) {
                 return Some(wrong(node, "the alias is inside its own anchor"));

@@ -5,7 +5,7 @@ use std::{fmt::Write, ops::Range};
 
 use super::block;
 use composefile::document::{
-    Document, Entry, Kind, Layout, Node, NodeMap, NodeSet, ScalarType, Style,
+    Document, Entry, Layout, Node, NodeKind as Kind, NodeMap, NodeSet, ScalarType, Style,
 };
 
 /// What is to become of a text: the edits, and the nodes that they are to change.

@@ -2,7 +2,7 @@
 #![deny(clippy::disallowed_methods)]
 
 use composefile::{
-    document::{Document, Entry, Kind, Node, NodeSet},
+    document::{Document, Entry, Node, NodeKind, NodeSet},
     schema::{Holds, Place, ROOT, SERVICE},
     services::is_remote_context,
 };
@@ -26,7 +26,7 @@ enum Use {
 /// `labels`.
 pub(super) fn elsewhere(document: &Document) -> NodeSet {
     let mut found = NodeSet::default();
-    if !document.nodes().any(|node| node.kind() == Kind::Alias) {
+    if !document.nodes().any(|node| node.kind() == NodeKind::Alias) {
         return found;
     }
     let mut seen: Vec<Vec<Use>> = vec![Vec::new(); document.nodes().len()];
@@ -41,7 +41,7 @@ pub(super) fn elsewhere(document: &Document) -> NodeSet {
             continue;
         }
         seen.push(used);
-        if node.kind() == Kind::Alias {
+        if node.kind() == NodeKind::Alias {
             ahead.push((node.resolved(), used.through_alias()));
             continue;
         }

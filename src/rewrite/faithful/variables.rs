@@ -9,7 +9,7 @@ use super::{
     shell::{self, OF_THE_MANAGER},
 };
 use composefile::{
-    document::{Kind, Node, NodeSet},
+    document::{Node, NodeKind as Kind, NodeSet},
     interpolate::{InterpolateError, escaped, interpolate},
 };
 

@@ -23,7 +23,7 @@ pub struct Node<'d> {
 
 /// What is written at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// A scalar.
     Scalar(Style),
     /// A list.
@@ -144,12 +144,12 @@ impl<'d> Node<'d> {
     }
 
     /// What is written here.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> NodeKind {
         match self.raw().shape {
-            Shape::Scalar { style, .. } => Kind::Scalar(style),
-            Shape::Sequence { layout, .. } => Kind::Sequence(layout),
-            Shape::Mapping { layout, .. } => Kind::Mapping(layout),
-            Shape::Alias { .. } => Kind::Alias,
+            Shape::Scalar { style, .. } => NodeKind::Scalar(style),
+            Shape::Sequence { layout, .. } => NodeKind::Sequence(layout),
+            Shape::Mapping { layout, .. } => NodeKind::Mapping(layout),
+            Shape::Alias { .. } => NodeKind::Alias,
         }
     }
 
@@ -187,17 +187,17 @@ impl<'d> Node<'d> {
 
     /// Whether it is, or points at, a scalar.
     pub fn is_scalar(self) -> bool {
-        matches!(self.resolved().kind(), Kind::Scalar(_))
+        matches!(self.resolved().kind(), NodeKind::Scalar(_))
     }
 
     /// Whether it is, or points at, a list.
     pub fn is_sequence(self) -> bool {
-        matches!(self.resolved().kind(), Kind::Sequence(_))
+        matches!(self.resolved().kind(), NodeKind::Sequence(_))
     }
 
     /// Whether it is, or points at, a mapping.
     pub fn is_mapping(self) -> bool {
-        matches!(self.resolved().kind(), Kind::Mapping(_))
+        matches!(self.resolved().kind(), NodeKind::Mapping(_))
     }
 
     /// Whether it is nothing: `~`, `null`, or not written at all.
@@ -303,7 +303,7 @@ impl<'d> Node<'d> {
     /// none behind an alias.
     pub fn own_entries(self) -> Entries<'d> {
         match self.kind() {
-            Kind::Mapping(_) => self.pairs(),
+            NodeKind::Mapping(_) => self.pairs(),
             _ => Entries(Children::none(self.document)),
         }
     }

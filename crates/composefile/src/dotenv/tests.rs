@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
-use super::{DotenvError, DotenvProblem, compose_dotenv};
+use super::{DotenvError, DotenvProblem, parse};
 
 fn read(text: &str) -> Result<Vec<(String, String)>, DotenvError> {
-    compose_dotenv(text, &|name| (name == "OUTER").then(|| "outer".to_owned()))
+    parse(text, &|name| (name == "OUTER").then(|| "outer".to_owned()))
 }
 
 fn check(text: &str, expected: &[(&str, &str)]) {

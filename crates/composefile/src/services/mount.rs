@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MountSpec<'t> {
     /// What kind of thing the source is.
-    pub kind: MountKind,
+    pub kind: MountType,
     /// A host path or a volume's name; `None` for an anonymous volume.
     pub source: Option<&'t str>,
     /// The path in the container.
@@ -15,7 +15,7 @@ pub struct MountSpec<'t> {
 
 /// What kind of thing is mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MountKind {
+pub enum MountType {
     /// A path of the host.
     Bind,
     /// A volume, named or anonymous.
@@ -24,7 +24,7 @@ pub enum MountKind {
     Other,
 }
 
-impl MountKind {
+impl MountType {
     /// The kind that the long syntax's `type` names.
     pub fn named(kind: &str) -> Self {
         match kind {
@@ -55,8 +55,8 @@ impl<'t> MountSpec<'t> {
         };
         Some(Self {
             kind: match source {
-                Some(path) if is_host_path(path) => MountKind::Bind,
-                _ => MountKind::Volume,
+                Some(path) if is_host_path(path) => MountType::Bind,
+                _ => MountType::Volume,
             },
             source,
             target,

@@ -1,4 +1,4 @@
-use super::{MountKind, MountSpec, Service, files_of, includes, is_remote_context, services};
+use super::{MountSpec, MountType, Service, files_of, includes, is_remote_context, services};
 use crate::document::Document;
 
 /// Runs `check` on the one service that `body` describes.
@@ -79,11 +79,11 @@ fn volumes_in_both_syntaxes() {
             assert_eq!(
                 read,
                 [
-                    (MountKind::Bind, Some("./a"), "/a"),
-                    (MountKind::Volume, Some("data"), "/d"),
-                    (MountKind::Volume, None, "/anon"),
-                    (MountKind::Bind, Some("dir/f"), "/f"),
-                    (MountKind::Other, None, "/t"),
+                    (MountType::Bind, Some("./a"), "/a"),
+                    (MountType::Volume, Some("data"), "/d"),
+                    (MountType::Volume, None, "/anon"),
+                    (MountType::Bind, Some("dir/f"), "/f"),
+                    (MountType::Other, None, "/t"),
                 ]
             );
         },

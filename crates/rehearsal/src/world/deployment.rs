@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::json;
 
-use composefile::dotenv::compose_dotenv;
+use composefile::dotenv;
 
 use super::{
     Era, World,
@@ -89,7 +89,7 @@ pub(super) fn variables(
     known: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, String>, String> {
     let lookup = |name: &str| known.get(name).cloned();
-    let read = compose_dotenv(text, &lookup);
+    let read = dotenv::parse(text, &lookup);
     let read = read.map_err(|error| {
         format!(
             "failed to read {path}: line {}: {}",
