@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use composefile::schema::{Place, ROOT, SERVICE, Since, Type};
+use composefile::schema::{Place, ROOT, Since, Type};
 
 /// Types by path, in the words of the fixtures.
 type Places = BTreeMap<String, BTreeSet<String>>;
@@ -14,7 +14,7 @@ const NEW: &str = include_str!("fixtures/schema-5.6.1.txt");
 
 /// How the programs differ from their own JSON schemas: the types that they accept besides, or reject although the
 /// schema has them. A path that starts with `.` or `[` stands for every path that ends with it.
-const MEASURED: [(&str, &[Type], &[Type]); 26] = [
+const MEASURED: [(&str, &[Type], &[Type]); 27] = [
     // Read before the JSON schema is applied.
     ("name", &[Type::Date], &[]),
     // Dropped before the JSON schema is applied.
@@ -35,9 +35,10 @@ const MEASURED: [(&str, &[Type], &[Type]); 26] = [
     (".mem_reservation", &[Type::Date], &[]),
     (".mem_swappiness", &[Type::Date], &[]),
     (".memswap_limit", &[Type::Date], &[]),
-    ("services.*.shm_size", &[Type::Date], &[]),
-    (".pre_start[].shm_size", &[Type::Date], &[]),
-    ("jobs.*.shm_size", &[Type::Date], &[]),
+    (".shm_size", &[Type::Date], &[]),
+    (".provenance", &[Type::Date], &[]),
+    (".sbom", &[Type::Date], &[]),
+    (".ipam.options.*", &[Type::Date], &[]),
     (".limits.memory", &[Type::Date], &[]),
     (".reservations.memory", &[Type::Date], &[]),
     (".aux_addresses.*", &[Type::Date], &[]),
@@ -173,7 +174,12 @@ fn compose_rejects_what_the_table_rejects() {
     let mut wrong = Vec::new();
     let mut tried = 0;
     let mut try_all = |path: &str, place: &'static Place| {
-        let rejected = SAMPLES.iter().filter(|(of, _)| !place.accepts(*of));
+        // Compose 5.6.1 accepts dates almost everywhere in a hook, and does not crash there without a `pid`.
+        let is_hook = path.contains(".pre_start.");
+        let is_odd = |of: Type| is_hook && (of == Type::Date || path.ends_with(".pid"));
+        let rejected = SAMPLES
+            .iter()
+            .filter(|(of, _)| !place.accepts(*of) && !is_odd(*of));
         for (_, value) in rejected {
             tried += 1;
             if accepts(&file(path, value)) {
@@ -188,10 +194,7 @@ fn compose_rejects_what_the_table_rejects() {
             }
         }
     };
-    // Services first: hooks and jobs share most of their keys.
-    let mut seen = HashSet::new();
-    visit(&SERVICE, ".services.*", &mut seen, &mut try_all);
-    visit(&ROOT, "", &mut seen, &mut try_all);
+    visit(&ROOT, "", &mut HashSet::new(), &mut try_all);
     assert!(wrong.is_empty(), "of {tried}:\n{}", wrong.join("\n"));
     assert!(tried > 1000, "only {tried} probes");
 }
@@ -221,7 +224,10 @@ fn visit(
     if !path.is_empty() {
         probe(path, place);
     }
-    for key in place.keys() {
+    let mut keys: Vec<_> = place.keys().collect();
+    // Services before the jobs and hooks that share most of their keys.
+    keys.sort_by_key(|key| key.since);
+    for key in keys {
         visit(key.place, &format!("{path}.{}", key.name), seen, probe);
     }
     if let Some(value) = place.any_key() {

@@ -2,8 +2,8 @@
 
 use super::{
     Holds, Key, Place,
-    Type::{List, Mapping, Number, Text},
-    leaf::{EXTRA_HOSTS, FLAG, NUMBER, PAIRS, TEXT, TEXT_OR_TEXTS, TEXTS, VALUE},
+    Type::{Bool, Date, List, Mapping, Number, Text},
+    leaf::{EXTRA_HOSTS, FLAG, MEMORY, NUMBER, PAIRS, TEXT, TEXT_OR_TEXTS, TEXTS, VALUE},
 };
 
 pub(super) static BUILD: Place = Place::new(&[Text, Mapping]).holding(Holds::Build).keyed(&[
@@ -29,16 +29,18 @@ pub(super) static BUILD: Place = Place::new(&[Text, Mapping]).holding(Holds::Bui
     Key::newer("no_cache_filter", &TEXT_OR_TEXTS),
     Key::new("platforms", &TEXTS),
     Key::new("privileged", &FLAG),
-    Key::newer("provenance", &FLAG),
+    Key::newer("provenance", &ATTESTATION),
     Key::new("pull", &FLAG),
-    Key::newer("sbom", &FLAG),
+    Key::newer("sbom", &ATTESTATION),
     Key::new("secrets", &SECRETS),
-    Key::new("shm_size", &NUMBER),
+    Key::new("shm_size", &MEMORY),
     Key::new("ssh", &SSH_KEYS),
     Key::new("tags", &TEXTS),
     Key::new("target", &TEXT),
     Key::new("ulimits", &ULIMITS),
 ]);
+
+static ATTESTATION: Place = Place::new(&[Bool, Text, Date]);
 
 static CONTEXT: Place = Place::new(&[Text]).holding(Holds::BuildContext);
 

@@ -37,14 +37,13 @@ pub(super) static NETWORK: Place = Place::new(&[Null, Mapping]).keyed(&[
 static IPAM: Place = Place::mapping(&[
     Key::new("config", &Place::list_of(&SUBNET)),
     Key::new("driver", &TEXT),
-    Key::new("options", &Place::mapping_of(&TEXT)),
+    Key::new("options", &Place::mapping_of(&TEXT_OR_DATE)),
 ]);
 
+static TEXT_OR_DATE: Place = Place::new(&[Text, Date]);
+
 static SUBNET: Place = Place::mapping(&[
-    Key::new(
-        "aux_addresses",
-        &Place::mapping_of(&Place::new(&[Text, Date])),
-    ),
+    Key::new("aux_addresses", &Place::mapping_of(&TEXT_OR_DATE)),
     Key::new("gateway", &TEXT),
     Key::new("ip_range", &TEXT),
     Key::new("subnet", &TEXT),
