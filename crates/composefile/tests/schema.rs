@@ -13,8 +13,8 @@ const OLD: &str = include_str!("fixtures/schema-2.26.1.txt");
 const NEW: &str = include_str!("fixtures/schema-5.6.1.txt");
 
 /// How the programs differ from their own JSON schemas: the types that they accept besides, or reject although the
-/// schema has them. A path that starts with `.` or `[` stands for every path that ends with it.
-const MEASURED: [(&str, &[Type], &[Type]); 27] = [
+/// schema has them. A path that starts with `.`, `*` or `[` stands for every path that ends with it.
+const MEASURED: [(&str, &[Type], &[Type]); 31] = [
     // Read before the JSON schema is applied.
     ("name", &[Type::Date], &[]),
     // Dropped before the JSON schema is applied.
@@ -42,7 +42,11 @@ const MEASURED: [(&str, &[Type], &[Type]); 27] = [
     (".limits.memory", &[Type::Date], &[]),
     (".reservations.memory", &[Type::Date], &[]),
     (".aux_addresses.*", &[Type::Date], &[]),
-    ("volumes.*.driver_opts.*", &[Type::Date], &[]),
+    (".driver_opts.*", &[Type::Date], &[]),
+    (".logging.options.*", &[Type::Date], &[]),
+    ("[].rate", &[Type::Date], &[]),
+    ("*.env_file[]", &[Type::Date], &[]),
+    (".pre_start[].env_file[]", &[Type::Date], &[]),
     // Interpolation makes it a boolean.
     (".depends_on.*.required", &[Type::Text], &[]),
     // Both programs crash.
@@ -61,7 +65,7 @@ fn the_table_is_the_union_of_the_measured_schemas() {
     }
     for (path, types) in &mut expected {
         for (end, more, less) in MEASURED {
-            if path == end || (end.starts_with(['.', '[']) && path.ends_with(end)) {
+            if path == end || (end.starts_with(['.', '*', '[']) && path.ends_with(end)) {
                 types.extend(more.iter().copied().map(word));
                 types.retain(|name| !less.iter().any(|&one| word(one) == *name));
             }

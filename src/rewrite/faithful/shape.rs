@@ -65,11 +65,12 @@ impl<'d> Rewriter<'d, '_> {
         checked: &mut HashSet<(NodeId, &'static Place)>,
     ) {
         let found = Type::of(node);
-        let is_done = place.accepts(found) && (node.is_scalar() || place.is_unchecked());
+        let is_accepted = place.accepts(found) && !is_misread(place, found);
+        let is_done = is_accepted && (node.is_scalar() || place.is_unchecked());
         if is_done || !checked.insert((node.resolved().id(), place)) {
             return;
         }
-        if !place.accepts(found) {
+        if !is_accepted {
             let named = place.types().iter().filter(|&&named| named != Type::Date);
             let expected: Vec<_> = named.map(ToString::to_string).collect();
             let what = format!("`{path}` must be {}, got {found}", expected.join(" or "));
@@ -107,6 +108,11 @@ impl std::fmt::Display for Step<'_> {
             Self::Item(above, index) => write!(f, "{above}[{index}]"),
         }
     }
+}
+
+/// Whether Compose reads a value as something other than its text: it turns a date into a time.
+fn is_misread(place: &Place, found: Type) -> bool {
+    found == Type::Date && !matches!(place.holds(), Holds::Plain | Holds::Extension)
 }
 
 /// Whether a mistake at a key's place reaches the result: a build on this host is replaced by its image.

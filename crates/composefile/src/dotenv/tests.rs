@@ -84,7 +84,7 @@ fn bare_keys() {
 }
 
 #[test]
-fn what_the_manager_makes_of_raw_values() {
+fn values_end_at_a_comment_or_a_line_end() {
     check("A=x # y\n", &[("A", "x")]);
     check("A=one\ntwo=2\n", &[("A", "one"), ("two", "2")]);
 }

@@ -3,7 +3,7 @@
 use super::{
     Holds, Key, Place,
     Type::{Bool, Date, List, Mapping, Number, Text},
-    leaf::{EXTRA_HOSTS, FLAG, MEMORY, NUMBER, PAIRS, TEXT, TEXT_OR_TEXTS, TEXTS, VALUE},
+    leaf::{EXTRA_HOSTS, FLAG, NUMBER, PAIRS, SIZE, TEXT, TEXT_OR_TEXTS, TEXTS, VALUE},
 };
 
 pub(super) static BUILD: Place = Place::new(&[Text, Mapping]).holding(Holds::Build).keyed(&[
@@ -33,7 +33,7 @@ pub(super) static BUILD: Place = Place::new(&[Text, Mapping]).holding(Holds::Bui
     Key::new("pull", &FLAG),
     Key::newer("sbom", &ATTESTATION),
     Key::new("secrets", &SECRETS),
-    Key::new("shm_size", &MEMORY),
+    Key::new("shm_size", &SIZE),
     Key::new("ssh", &SSH_KEYS),
     Key::new("tags", &TEXTS),
     Key::new("target", &TEXT),

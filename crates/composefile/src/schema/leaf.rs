@@ -14,8 +14,8 @@ pub(super) static STRICT_NUMBER: Place = Place::new(&[Number]);
 pub(super) static TEXTS: Place = Place::list_of(&TEXT);
 pub(super) static TEXT_OR_TEXTS: Place = Place::new(&[Text, List]).listed(&TEXT);
 pub(super) static COMMAND: Place = Place::new(&[Null, Text, Date, List]).listed(&TEXT);
-/// An amount of memory.
-pub(super) static MEMORY: Place = Place::new(&[Number, Text, Date]);
+/// A size, or a rate.
+pub(super) static SIZE: Place = Place::new(&[Number, Text, Date]);
 pub(super) static PORTS: Place = Place::list_of(&EXPOSED).holding(Holds::Port);
 static EXPOSED: Place = Place::new(&[Number, Text]).holding(Holds::Port);
 
@@ -25,7 +25,7 @@ pub(super) static VALUE: Place = Place::new(&[Null, Text, Bool, Number, Date]);
 
 /// Options of a driver.
 pub(super) static OPTIONS: Place = Place::mapping_of(&OPTION);
-static OPTION: Place = Place::new(&[Text, Number]);
+pub(super) static OPTION: Place = Place::new(&[Text, Number, Date]);
 
 /// `HOST=address` items, or a mapping.
 pub(super) static EXTRA_HOSTS: Place = Place::new(&[List, Mapping])

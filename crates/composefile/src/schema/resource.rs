@@ -3,21 +3,19 @@
 use super::{
     Holds, Key, Place,
     Type::{Bool, Date, Mapping, Null, Number, Text},
-    leaf::{ANY, FLAG, OPTIONS, PAIRS, STRICT_NUMBER, TEXT, TEXTS},
+    leaf::{ANY, FLAG, OPTION, OPTIONS, PAIRS, STRICT_NUMBER, TEXT, TEXTS},
 };
 
 pub(super) static VOLUME: Place = Place::new(&[Null, Mapping]).keyed(&[
     Key::new("driver", &TEXT),
     Key::new(
         "driver_opts",
-        &Place::mapping_of(&VOLUME_OPTION).keyed(&[Key::new("device", &DEVICE)]),
+        &Place::mapping_of(&OPTION).keyed(&[Key::new("device", &DEVICE)]),
     ),
     Key::new("external", &EXTERNAL),
     Key::new("labels", &PAIRS),
     Key::new("name", &TEXT),
 ]);
-
-static VOLUME_OPTION: Place = Place::new(&[Text, Number, Date]);
 
 static DEVICE: Place = Place::new(&[Text, Number, Date]).holding(Holds::Device);
 

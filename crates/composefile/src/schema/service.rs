@@ -2,11 +2,11 @@
 
 use super::{
     Holds, Key, Place,
-    Type::{Bool, List, Mapping, Null, Number, Text},
+    Type::{Bool, Date, List, Mapping, Null, Number, Text},
     build::{BUILD, CONFIGS, SECRETS, ULIMITS},
     deploy::{DEPLOY, GPUS},
     leaf::{
-        ANY, COMMAND, ENV_FILE_PATH, EXTRA_HOSTS, FLAG, MEMORY, NUMBER, OPTIONS, PAIRS, PORTS,
+        ANY, COMMAND, ENV_FILE_PATH, EXTRA_HOSTS, FLAG, NUMBER, OPTIONS, PAIRS, PORTS, SIZE,
         STRICT_FLAG, STRICT_NUMBER, TEXT, TEXT_OR_TEXTS, TEXTS, VALUE,
     },
     mount::MOUNTS,
@@ -93,10 +93,10 @@ static CONTAINER: &[Key] = &[
     Key::new("labels", &LABELS),
     Key::new("logging", &LOGGING),
     Key::new("mac_address", &TEXT),
-    Key::new("mem_limit", &MEMORY),
-    Key::new("mem_reservation", &MEMORY),
-    Key::new("mem_swappiness", &MEMORY),
-    Key::new("memswap_limit", &MEMORY),
+    Key::new("mem_limit", &SIZE),
+    Key::new("mem_reservation", &SIZE),
+    Key::new("mem_swappiness", &SIZE),
+    Key::new("memswap_limit", &SIZE),
     Key::newer("models", &MODELS),
     Key::new("network_mode", &NAMESPACE),
     Key::new("networks", &NETWORKS),
@@ -112,7 +112,7 @@ static CONTAINER: &[Key] = &[
     Key::new("runtime", &TEXT),
     Key::new("secrets", &SECRETS),
     Key::new("security_opt", &SECURITY_OPTIONS),
-    Key::new("shm_size", &MEMORY),
+    Key::new("shm_size", &SIZE),
     Key::new("stop_grace_period", &TEXT),
     Key::new("stop_signal", &TEXT),
     Key::new("storage_opt", &ANY_MAPPING),
@@ -146,7 +146,7 @@ static ENV_FILES: Place = Place::new(&[Text, List])
     .holding(Holds::EnvFile)
     .listed(&ENV_FILE);
 
-static ENV_FILE: Place = Place::new(&[Text, Mapping])
+static ENV_FILE: Place = Place::new(&[Text, Date, Mapping])
     .holding(Holds::EnvFile)
     .keyed(&[
         Key::new("format", &TEXT),
@@ -240,7 +240,7 @@ static LOGGING: Place = Place::mapping(&[
     Key::new("driver", &TEXT),
     Key::new(
         "options",
-        &Place::mapping_of(&Place::new(&[Null, Text, Number])),
+        &Place::mapping_of(&Place::new(&[Null, Text, Number, Date])),
     ),
 ]);
 
@@ -273,7 +273,7 @@ static BLKIO_CONFIG: Place = Place::mapping(&[
 
 static DEVICE_RATES: Place = Place::list_of(&Place::mapping(&[
     Key::new("path", &TEXT),
-    Key::new("rate", &NUMBER),
+    Key::new("rate", &SIZE),
 ]));
 
 static DEVELOP: Place =
