@@ -36,3 +36,8 @@ pub mod places;
 pub mod reader;
 pub mod schema;
 pub mod services;
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
