@@ -8,7 +8,7 @@ use std::{
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 use libfuzzer_sys::fuzz_target;
-use composefile::document::{Document, Kind, Layout, Node, ParseError, Position, Style};
+use composefile::document::{Document, NodeKind, Layout, Node, ParseError, Position, Style};
 
 /// The longest text for which quadratic checks run.
 const SHORT: usize = 2048;
@@ -69,16 +69,16 @@ fn said(document: &Document) -> Vec<String> {
             continue;
         };
         match node.kind() {
-            Kind::Scalar(style) => {
+            NodeKind::Scalar(style) => {
                 let value = match node.scalar().expect("a scalar") {
                     ("~", Style::Plain) => "",
                     (value, _) => value,
                 };
                 said.push(scalar(value, style));
             }
-            Kind::Sequence(layout) => said.push(format!("[ {layout:?}")),
-            Kind::Mapping(layout) => said.push(format!("{{ {layout:?}")),
-            Kind::Alias => said.push("*".into()),
+            NodeKind::Sequence(layout) => said.push(format!("[ {layout:?}")),
+            NodeKind::Mapping(layout) => said.push(format!("{{ {layout:?}")),
+            NodeKind::Alias => said.push("*".into()),
         }
         if is_collection(node) {
             ahead.push(None);
@@ -110,7 +110,7 @@ fn layout_of(style: StructureStyle) -> Layout {
 }
 
 fn is_collection(node: Node) -> bool {
-    matches!(node.kind(), Kind::Sequence(_) | Kind::Mapping(_))
+    matches!(node.kind(), NodeKind::Sequence(_) | NodeKind::Mapping(_))
 }
 
 fn children(node: Node) -> Vec<Node> {
@@ -141,20 +141,20 @@ fn nodes_are_written_there(document: &Document) {
             assert!(span.end <= node.span().start, "{node:?}");
         }
         match node.kind() {
-            Kind::Scalar(style) => scalar_is_written_there(node, style, written),
-            Kind::Alias => assert!(written.starts_with('*'), "{node:?}"),
-            Kind::Sequence(Layout::Flow) => {
+            NodeKind::Scalar(style) => scalar_is_written_there(node, style, written),
+            NodeKind::Alias => assert!(written.starts_with('*'), "{node:?}"),
+            NodeKind::Sequence(Layout::Flow) => {
                 assert!(
                     written.starts_with('[') && written.ends_with(']'),
                     "{node:?}"
                 );
             }
             // `[a: b]` holds a mapping without braces.
-            Kind::Mapping(Layout::Flow) if written.starts_with('{') => {
+            NodeKind::Mapping(Layout::Flow) if written.starts_with('{') => {
                 assert!(written.ends_with('}'), "{node:?}");
             }
-            Kind::Sequence(Layout::Block) => assert!(written.starts_with('-'), "{node:?}"),
-            Kind::Mapping(_) => {}
+            NodeKind::Sequence(Layout::Block) => assert!(written.starts_with('-'), "{node:?}"),
+            NodeKind::Mapping(_) => {}
         }
     }
 }
@@ -212,7 +212,7 @@ fn children_are_inside(document: &Document) {
 fn aliases_point_back(document: &Document) {
     let mut named = HashMap::new();
     for node in document.nodes() {
-        if node.kind() == Kind::Alias {
+        if node.kind() == NodeKind::Alias {
             let name = &slice(document.text(), &node.span())[1..];
             assert_eq!(Some(&node.resolved().id()), named.get(name), "{node:?}");
         } else {

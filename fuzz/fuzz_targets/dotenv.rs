@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use libfuzzer_sys::fuzz_target;
-use composefile::{document::Document, dotenv::{DotenvError, compose_dotenv}, interpolate::interpolate, services::services};
+use composefile::{document::Document, dotenv::{self, DotenvError}, interpolate::interpolate, services::services};
 use stacklift::rewrite::{env::{EnvWarning, contract_env}, faithful::{self, Context, EnvFiles, Faithful, Reason, Blocker}};
 
 /// The shortest name that can be too long for a YAML key, with its escapes.
@@ -52,7 +52,7 @@ fn by_the_rules(text: &str) {
 
 fn as_compose(text: &str) -> Result<Vec<(String, String)>, DotenvError> {
     let lines = text.matches('\n').count() + 1;
-    let read = compose_dotenv(text, &shell);
+    let read = dotenv::parse(text, &shell);
     match &read {
         Ok(variables) => {
             let names: HashSet<&String> = variables.iter().map(|(name, _)| name).collect();
@@ -60,7 +60,7 @@ fn as_compose(text: &str) -> Result<Vec<(String, String)>, DotenvError> {
             for (name, value) in variables {
                 assert!(text.contains(name.as_str()));
                 let line = format!("A={}\n", faithful::encoded("A", value));
-                let arrived = compose_dotenv(&line, &|_| Some("expanded".into()));
+                let arrived = dotenv::parse(&line, &|_| Some("expanded".into()));
                 assert_eq!(arrived, Ok(vec![("A".into(), value.clone())]), "{line:?}");
             }
         }
@@ -80,7 +80,7 @@ fn in_stack_env(text: &str, read: &Result<Vec<(String, String)>, DotenvError>) {
         read,
     ) {
         (Ok(faithful), Ok(variables)) => {
-            let arrived = compose_dotenv(&faithful.stack_env(), &|_| Some("expanded".into()));
+            let arrived = dotenv::parse(&faithful.stack_env(), &|_| Some("expanded".into()));
             let mut expected = variables.clone();
             expected.retain(|(name, _)| !name.is_empty());
             assert_eq!(arrived, Ok(expected));

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
-use composefile::{document::{Document, Node, Position, ScalarType}, dotenv::compose_dotenv, interpolate::{Lookup, interpolate}, services::{MountKind, MountSpec, Service, services}};
+use composefile::{document::{Document, Node, Position, ScalarType}, dotenv, interpolate::{Lookup, interpolate}, services::{MountType, MountSpec, Service, services}};
 use stacklift::rewrite::faithful::{self, Context, EnvFiles, Faithful, Reason, Blocker};
 
 const DIRS: [&str; 8] = [
@@ -111,10 +111,10 @@ impl Stack<'_> {
     fn means_the_same(&self, faithful: &Faithful) {
         let shell = |name: &str| self.shell(name);
         let env = self.env.as_deref().unwrap_or_default();
-        let mut env = compose_dotenv(env, &shell).expect("read before");
+        let mut env = dotenv::parse(env, &shell).expect("read before");
         // Nothing can ask for it.
         env.retain(|(name, _)| !name.is_empty());
-        let sent = compose_dotenv(&faithful.stack_env(), &|_| Some("expanded".into()));
+        let sent = dotenv::parse(&faithful.stack_env(), &|_| Some("expanded".into()));
         assert_eq!(sent.as_ref(), Ok(&env));
 
         let env: HashMap<_, _> = env.into_iter().collect();
@@ -228,13 +228,13 @@ fn is_odd_number(node: Node) -> bool {
     node.scalar_type() == Some(ScalarType::Number) && read.as_deref() != Ok(written)
 }
 
-type Mount = (MountKind, Option<String>, String, Option<String>);
+type Mount = (MountType, Option<String>, String, Option<String>);
 
 /// Mounts of a service, with `path` applied to sources of the host.
 fn mounts(service: &Service, find: Lookup, path: &dyn Fn(&str) -> String) -> Vec<Mount> {
     let read = |text: &str| interpolate(text, find).expect("read before").into_owned();
     let source = |kind, source: String| match kind {
-        MountKind::Bind => path(&source),
+        MountType::Bind => path(&source),
         _ => source,
     };
     let items = service
@@ -255,7 +255,7 @@ fn mounts(service: &Service, find: Lookup, path: &dyn Fn(&str) -> String) -> Vec
                 spec.options.map(str::to_owned),
             ));
         }
-        let kind = MountKind::named(&text("type")?);
+        let kind = MountType::named(&text("type")?);
         let from = text("source").map(|from| source(kind, from));
         Some((kind, from, text("target").unwrap_or_default(), None))
     });

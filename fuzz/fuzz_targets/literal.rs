@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
-use composefile::document::{Document, Entry, Kind, Node, NodeId, ScalarType};
+use composefile::document::{Document, Entry, NodeKind, Node, NodeId, ScalarType};
 use stacklift::rewrite::{damage::{self, Damage, MOST, Verdict}, literal::{self, TextEdit, TextEdits}};
 
 const DIRS: [&str; 6] = [
@@ -139,7 +139,7 @@ fn tree(document: &Document, string: impl Fn(&str) -> String, strip: bool) -> Ve
         places.insert(node.id(), said.len());
         let tag = node.tag().map(&string);
         match node.kind() {
-            Kind::Scalar(_) => {
+            NodeKind::Scalar(_) => {
                 let (value, _) = node.scalar().expect("a scalar");
                 said.push(format!(
                     "{tag:?} {:?} {:?}",
@@ -147,11 +147,11 @@ fn tree(document: &Document, string: impl Fn(&str) -> String, strip: bool) -> Ve
                     string(value)
                 ));
             }
-            Kind::Alias => {
+            NodeKind::Alias => {
                 let target = places.get(&node.resolved().id());
                 said.push(format!("*{target:?}"));
             }
-            Kind::Sequence(_) => {
+            NodeKind::Sequence(_) => {
                 said.push(format!("{tag:?} ["));
                 ahead.push(Step::End);
                 let items: Vec<_> = node.own_items().collect();
@@ -162,7 +162,7 @@ fn tree(document: &Document, string: impl Fn(&str) -> String, strip: bool) -> Ve
                         .map(|item| Step::Node(item, part.item())),
                 );
             }
-            Kind::Mapping(_) => {
+            NodeKind::Mapping(_) => {
                 let entries: Vec<_> = node
                     .own_entries()
                     .filter(|entry| !(strip && part.is_env_file(entry)))

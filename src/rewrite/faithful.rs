@@ -35,7 +35,7 @@ pub use encode::encoded;
 pub(in crate::rewrite) use reading::read_over;
 pub(in crate::rewrite) use shell::{SET_BY_PORTAINER, names};
 
-pub use composefile::reader::{Context, EnvFiles, FOUND_BY_ITSELF};
+pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
 use composefile::{document::Document, reader::Reader};
 
 use crate::{model::Variable, rewrite::env::stack_env};

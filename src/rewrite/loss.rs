@@ -16,7 +16,7 @@ use crate::rewrite::env::{contract_env, stack_env};
 use both::Both;
 use composefile::{
     document::Document,
-    dotenv::compose_dotenv,
+    dotenv,
     reader::{Context, EnvFiles, Reader},
 };
 use finder::Finder;
@@ -147,7 +147,7 @@ pub fn losses(
     project: &str,
 ) -> Vec<TextLoss> {
     let env_text = env.unwrap_or_default();
-    let variables = compose_dotenv(env_text, context.shell).unwrap_or_default();
+    let variables = dotenv::parse(env_text, context.shell).unwrap_or_default();
     let shell = |name: &str| match name {
         "COMPOSE_PROJECT_NAME" => Some(project.to_owned()),
         _ => SET_BY_PORTAINER.contains(&name).then(|| UNKNOWN.to_owned()),
@@ -163,7 +163,7 @@ pub fn losses(
         env_files: &nothing,
     };
     let stack_env = stack_env(&contract_env(env_text).variables);
-    let read = compose_dotenv(&stack_env, &shell);
+    let read = dotenv::parse(&stack_env, &shell);
     let unreadable = read.as_ref().err().map(|error| TextLoss {
         owner: Owner::Env,
         line: line_of_entry(env_text, error.line),

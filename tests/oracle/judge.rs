@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use composefile::dotenv::compose_dotenv;
+use composefile::dotenv;
 use serde_json::Value;
 use stacklift::rewrite::faithful::{self, Context, EnvFiles};
 use tempfile::TempDir;
@@ -153,7 +153,7 @@ impl<'a> Judge<'a> {
     /// Gives variables that nothing defines a value in `.env`.
     fn stand_in(&self, dir: &Path, text: &str) {
         let mut env = fs::read_to_string(dir.join(".env")).unwrap_or_default();
-        let known = compose_dotenv(&env, &|_| None).unwrap_or_default();
+        let known = dotenv::parse(&env, &|_| None).unwrap_or_default();
         let mut known: BTreeSet<String> = known.into_iter().map(|(name, _)| name).collect();
         known.extend(["HOME", "USER", "PWD"].map(str::to_owned));
         let mut added = String::new();
@@ -329,7 +329,7 @@ pub fn with_context<T>(host: &Host, then: impl FnOnce(&Context<'_>) -> T) -> T {
     let mut files = EnvFiles::new();
     let none = EnvFiles::new();
     let beside = host.dir.join("docker-compose.override.yml");
-    let is_found = faithful::FOUND_BY_ITSELF.contains(&host.file.as_str());
+    let is_found = faithful::DEFAULT_FILES.contains(&host.file.as_str());
     let overrides: Vec<String> = (is_found && beside.exists())
         .then(|| "docker-compose.override.yml".into())
         .into_iter()

@@ -415,34 +415,37 @@ fn damages_that_break_the_yaml_are_in_the_order_of_the_lines() {
 mod slow {
     use serde_json::{Map, Value, json};
 
-    use crate::rewrite::env_files::Part;
-    use composefile::document::{Document, Node};
+    use crate::rewrite::env_files::{Where, below, is_env_file, item};
+    use composefile::{
+        document::{Document, Node},
+        schema::ROOT,
+    };
 
     pub(super) fn value(document: &Document<'_>, dir: Option<&str>) -> Value {
         document
             .root()
-            .map_or(Value::Null, |root| read(root, Part::Root, dir))
+            .map_or(Value::Null, |root| read(root, Some(&ROOT), dir))
     }
 
-    fn read(node: Node<'_>, part: Part, dir: Option<&str>) -> Value {
+    fn read(node: Node<'_>, at: Where, dir: Option<&str>) -> Value {
         if let Some((text, _)) = node.scalar() {
             return json!([format!("{:?}", node.scalar_type()), replaced(text, dir)]);
         }
         if node.is_sequence() {
             return node
                 .own_items()
-                .map(|item| read(item, part.item(), dir))
+                .map(|node| read(node, item(at), dir))
                 .collect();
         }
         let mut entries = Map::new();
         for entry in node.own_entries() {
-            if dir.is_some() && part.is_env_file(&entry) {
+            if dir.is_some() && is_env_file(at, &entry) {
                 continue;
             }
-            let key = read(entry.key, Part::Other, dir);
+            let key = read(entry.key, None, dir);
             entries.insert(
                 format!("{key} {}", entries.len()),
-                read(entry.value, part.below(&entry), dir),
+                read(entry.value, below(at, &entry), dir),
             );
         }
         json!({ "mapping": entries })

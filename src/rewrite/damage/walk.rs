@@ -6,8 +6,13 @@
 use std::{iter, ops::Range};
 
 use super::{Damage, DamageKind, MOST, origin::Origin};
-use crate::rewrite::env_files::{DeletedLines, EnvFileKey, Part, env_file_keys};
-use composefile::document::{Document, Entry, Kind, Node};
+use crate::rewrite::env_files::{
+    DeletedLines, EnvFileKey, Where, below, env_file_keys, is_env_file, item,
+};
+use composefile::{
+    document::{Document, Entry, Node, NodeKind},
+    schema::ROOT,
+};
 
 /// Every place where `result` is not what the literal rewrite is meant to make of `original`; at most [`MOST`].
 pub(super) fn differences(
@@ -37,35 +42,35 @@ struct Walk<'d> {
     stack_dir: &'d str,
     report: Report<'d>,
     /// Pairs still to be compared.
-    ahead: Vec<(Node<'d>, Node<'d>, Part)>,
+    ahead: Vec<(Node<'d>, Node<'d>, Where)>,
 }
 
 impl<'d> Walk<'d> {
     fn run(&mut self, before: Node<'d>, after: Node<'d>) {
-        self.ahead.push((before, after, Part::Root));
-        while let Some((before, after, part)) = self.ahead.pop() {
+        self.ahead.push((before, after, Some(&ROOT)));
+        while let Some((before, after, at)) = self.ahead.pop() {
             if self.report.is_full() {
                 return;
             }
-            self.compare(before, after, part);
+            self.compare(before, after, at);
         }
     }
 
-    fn compare(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
+    fn compare(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
         let same = match (before.kind(), after.kind()) {
             _ if !self.same_tag(before, after) => false,
-            (Kind::Scalar(_), Kind::Scalar(_)) => self.same_scalar(before, after),
-            (Kind::Alias, Kind::Alias) => self.same_target(before, after),
-            (Kind::Mapping(_), Kind::Mapping(_)) => {
-                self.mappings(before, after, part);
+            (NodeKind::Scalar(_), NodeKind::Scalar(_)) => self.same_scalar(before, after),
+            (NodeKind::Alias, NodeKind::Alias) => self.same_target(before, after),
+            (NodeKind::Mapping(_), NodeKind::Mapping(_)) => {
+                self.mappings(before, after, at);
                 true
             }
-            (Kind::Sequence(_), Kind::Sequence(_)) => {
-                self.sequences(before, after, part);
+            (NodeKind::Sequence(_), NodeKind::Sequence(_)) => {
+                self.sequences(before, after, at);
                 true
             }
-            (Kind::Mapping(_), Kind::Scalar(_)) if after.is_null() => {
-                return self.report.emptied(before, part);
+            (NodeKind::Mapping(_), NodeKind::Scalar(_)) if after.is_null() => {
+                return self.report.emptied(before, at);
             }
             _ => false,
         };
@@ -97,21 +102,21 @@ impl<'d> Walk<'d> {
         target.start <= from && from <= target.end
     }
 
-    fn mappings(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
-        if self.entries_agree(before, after, part) {
-            let kept = kept_entries(before, part);
+    fn mappings(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
+        if self.entries_agree(before, after, at) {
+            let kept = kept_entries(before, at);
             self.ahead.extend(
                 iter::zip(kept, after.own_entries())
-                    .map(|(old, new)| (old.value, new.value, part.below(&old))),
+                    .map(|(old, new)| (old.value, new.value, below(at, &old))),
             );
         } else {
-            self.align_entries(before, after, part);
+            self.align_entries(before, after, at);
         }
     }
 
     /// Whether the keys are the expected ones, in order.
-    fn entries_agree(&self, before: Node<'_>, after: Node<'_>, part: Part) -> bool {
-        let mut kept = kept_entries(before, part);
+    fn entries_agree(&self, before: Node<'_>, after: Node<'_>, at: Where) -> bool {
+        let mut kept = kept_entries(before, at);
         let mut found = after.own_entries();
         loop {
             match (kept.next(), found.next()) {
@@ -125,15 +130,15 @@ impl<'d> Walk<'d> {
     /// Keys that are collections count as different, so that they are aligned and then compared.
     fn same_key(&self, before: Node<'_>, after: Node<'_>) -> bool {
         match (before.kind(), after.kind()) {
-            (Kind::Scalar(_), Kind::Scalar(_)) => {
+            (NodeKind::Scalar(_), NodeKind::Scalar(_)) => {
                 self.same_tag(before, after) && self.same_scalar(before, after)
             }
-            (Kind::Alias, Kind::Alias) => self.same_target(before, after),
+            (NodeKind::Alias, NodeKind::Alias) => self.same_target(before, after),
             _ => false,
         }
     }
 
-    fn align_entries(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
+    fn align_entries(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
         let mut found = after.own_entries().peekable();
         for old in before.own_entries() {
             let place = old.key.span();
@@ -141,13 +146,13 @@ impl<'d> Walk<'d> {
                 self.extra(before, new.key);
             }
             let here = found.next_if(|new| self.start(new.key) <= place.end);
-            match (part.is_env_file(&old), here) {
+            match (is_env_file(at, &old), here) {
                 (true, Some(_)) => self.report.stays(old.key),
                 (true, None) => {}
                 (false, None) => self.report.gone(old.key),
                 (false, Some(new)) => {
-                    self.ahead.push((old.key, new.key, Part::Other));
-                    self.ahead.push((old.value, new.value, part.below(&old)));
+                    self.ahead.push((old.key, new.key, None));
+                    self.ahead.push((old.value, new.value, below(at, &old)));
                 }
             }
         }
@@ -156,7 +161,7 @@ impl<'d> Walk<'d> {
         }
     }
 
-    fn sequences(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
+    fn sequences(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
         let same_count = before.own_items().count() == after.own_items().count();
         let mut found = after.own_items().peekable();
         for old in before.own_items() {
@@ -166,7 +171,7 @@ impl<'d> Walk<'d> {
                 self.extra(before, new);
             }
             match found.next_if(|&new| same_count || self.start(new) <= place.end) {
-                Some(new) => self.ahead.push((old, new, part.item())),
+                Some(new) => self.ahead.push((old, new, item(at))),
                 None => self.report.gone(old),
             }
         }
@@ -189,9 +194,9 @@ impl<'d> Walk<'d> {
 }
 
 /// The entries that the literal rewrite keeps.
-fn kept_entries(node: Node<'_>, part: Part) -> impl Iterator<Item = Entry<'_>> {
+fn kept_entries(node: Node<'_>, at: Where) -> impl Iterator<Item = Entry<'_>> {
     node.own_entries()
-        .filter(move |entry| !part.is_env_file(entry))
+        .filter(move |entry| !is_env_file(at, entry))
 }
 
 /// Whether `after` is `before` with every `./` replaced. Does not build the replaced text.
@@ -263,9 +268,9 @@ impl<'d> Report<'d> {
     }
 
     /// A mapping became null: because it only held `env_file`, or because other entries were deleted.
-    fn emptied(&mut self, before: Node<'_>, part: Part) {
+    fn emptied(&mut self, before: Node<'_>, at: Where) {
         let path = path_of(before);
-        let other = before.own_entries().find(|entry| !part.is_env_file(entry));
+        let other = before.own_entries().find(|entry| !is_env_file(at, entry));
         match other {
             Some(entry) => self.gone(entry.key),
             None => self.add(before.line(), DamageKind::Emptied { path }),

@@ -3,11 +3,14 @@
 
 use std::ops::Range;
 
-use composefile::document::{Kind, Node, Style};
+use composefile::document::{Node, NodeKind, Style};
 
 /// The bytes of the header, `|` or `>` with its indicators; `None` for any other node.
 pub(super) fn header(node: Node<'_>) -> Option<Range<usize>> {
-    if !matches!(node.kind(), Kind::Scalar(Style::Literal | Style::Folded)) {
+    if !matches!(
+        node.kind(),
+        NodeKind::Scalar(Style::Literal | Style::Folded)
+    ) {
         return None;
     }
     let text = node.document().text();

@@ -2,7 +2,7 @@
 #![deny(clippy::disallowed_methods)]
 
 use composefile::{
-    document::{Document, Entries, Kind, Node, NodeId, NodeMap, Position},
+    document::{Document, Entries, Node, NodeId, NodeKind, NodeMap, Position},
     reader::Reader,
     services::services,
 };
@@ -98,18 +98,18 @@ impl<'a> Check<'a> {
         }
         if self.expected.emptied.contains(&old.id()) {
             let is_empty = new.own_entries().next().is_none();
-            return (matches!(new.kind(), Kind::Mapping(_)) && is_empty).then_some(());
+            return (matches!(new.kind(), NodeKind::Mapping(_)) && is_empty).then_some(());
         }
         match (old.kind(), new.kind()) {
-            (Kind::Alias, Kind::Alias) => {
+            (NodeKind::Alias, NodeKind::Alias) => {
                 self.aliases.push((old, new));
                 Some(())
             }
-            (Kind::Scalar(a), Kind::Scalar(b)) => {
+            (NodeKind::Scalar(a), NodeKind::Scalar(b)) => {
                 (a == b && old.scalar()?.0 == new.scalar()?.0).then_some(())
             }
-            (Kind::Sequence(a), Kind::Sequence(b)) if a == b => self.items(old, new),
-            (Kind::Mapping(a), Kind::Mapping(b)) if a == b => self.entries(old, new),
+            (NodeKind::Sequence(a), NodeKind::Sequence(b)) if a == b => self.items(old, new),
+            (NodeKind::Mapping(a), NodeKind::Mapping(b)) if a == b => self.entries(old, new),
             _ => None,
         }
     }

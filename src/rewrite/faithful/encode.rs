@@ -1,7 +1,7 @@
 //! How values are written in `stack.env`, so that Compose reads them back (M08, N11).
 #![deny(clippy::disallowed_methods)]
 
-use composefile::{dotenv::compose_dotenv, reader::Reader};
+use composefile::{dotenv, reader::Reader};
 
 use crate::{model::Variable, rewrite::env::contract_env};
 
@@ -84,7 +84,7 @@ fn quoted(value: &str) -> String {
 fn reads_as(name: &str, raw: &str, value: &str) -> bool {
     let line = format!("{name}={raw}\n");
     // The lookup answers every name, so that an accidental interpolation shows.
-    compose_dotenv(&line, &|_| Some(format!("not {value}")))
+    dotenv::parse(&line, &|_| Some(format!("not {value}")))
         .is_ok_and(|read| matches!(&read[..], [(n, v)] if n == name && v == value))
 }
 
@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{encoded, kept};
-    use composefile::dotenv::compose_dotenv;
+    use composefile::dotenv;
 
     #[test]
     fn n11() {
@@ -116,7 +116,7 @@ mod tests {
     fn safe_values_stay_as_written() {
         let text =
             "A=\"x y\"\nB='$1'\nC=x # c\nexport D=1\nE=1\nE='2'\nF: 3\nG=\"a\nb\"\nH=\"1\"H\n";
-        let values = compose_dotenv(text, &|_| None).expect("read");
+        let values = dotenv::parse(text, &|_| None).expect("read");
         assert_eq!(
             kept(text, &values),
             [
@@ -142,7 +142,7 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join("\n")
                 + "\n";
-            let read = compose_dotenv(&text, &|_| None).expect("read");
+            let read = dotenv::parse(&text, &|_| None).expect("read");
             let read: Vec<_> = read.into_iter().map(|(_, value)| value).collect();
             prop_assert_eq!(read, values);
         }

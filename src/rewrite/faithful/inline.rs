@@ -9,7 +9,7 @@ use std::{
 };
 
 use composefile::{
-    document::{Entry, Kind, Node, NodeId, NodeMap, NodeSet, ScalarType},
+    document::{Entry, Node, NodeId, NodeKind, NodeMap, NodeSet, ScalarType},
     interpolate::escaped,
     reader::Reader,
     services::Service,
@@ -207,7 +207,7 @@ impl<'d> Inline<'_, 'd, '_> {
         if first.values.is_empty() {
             return;
         }
-        let new = if matches!(present.kind(), Kind::Sequence(_)) {
+        let new = if matches!(present.kind(), NodeKind::Sequence(_)) {
             let values = first.values.iter();
             let item =
                 |name: &str, value: &str| NewValue::Item(escaped(&format!("{name}={value}")));

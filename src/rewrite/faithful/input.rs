@@ -3,7 +3,7 @@
 
 use composefile::{
     document::{Document, Position},
-    dotenv::compose_dotenv,
+    dotenv,
     reader::Context,
 };
 
@@ -23,7 +23,7 @@ pub(super) fn variables(
     env: Option<&str>,
     context: &Context<'_>,
 ) -> Result<Vec<(String, String)>, Blocker> {
-    compose_dotenv(env.unwrap_or_default(), context.shell).map_err(|error| {
+    dotenv::parse(env.unwrap_or_default(), context.shell).map_err(|error| {
         Blocker::new(
             Reason::BadEnvFile,
             format!("cannot parse {}: {error}", context.env_file),

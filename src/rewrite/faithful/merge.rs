@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use composefile::document::{Document, Entry, Kind, Node, NodeId, NodeMap, NodeSet};
+use composefile::document::{Document, Entry, Node, NodeId, NodeKind, NodeMap, NodeSet};
 
 use super::{
     Blocker, Reason,
@@ -318,7 +318,7 @@ impl<'d> Merge<'d> {
             return;
         }
         let nodes = self.document.nodes();
-        let aliases = nodes.filter(|node| node.kind() == Kind::Alias);
+        let aliases = nodes.filter(|node| node.kind() == NodeKind::Alias);
         let lost = aliases.filter(|alias| self.is_gone(alias.resolved()) && !self.is_gone(*alias));
         let blockers = lost.map(|alias| {
             Blocker::at(

@@ -7,7 +7,7 @@ use std::{
     rc::Rc,
 };
 
-use composefile::{dotenv::compose_dotenv_over, interpolate::Lookup};
+use composefile::{dotenv, interpolate::Lookup};
 
 use super::{Blocker, Reason, listed::Listed, write::quoted};
 
@@ -209,7 +209,7 @@ pub(in crate::rewrite) fn read_over(
     if is_raw {
         raw(text, lookup)
     } else {
-        compose_dotenv_over(text, lookup, set_already).map_err(|error| error.to_string())
+        dotenv::parse_over(text, lookup, set_already).map_err(|error| error.to_string())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use composefile::document::{Document, Entry, Kind, Layout, Node, NodeId, NodeMap, NodeSet};
+use composefile::document::{Document, Entry, Layout, Node, NodeId, NodeKind, NodeMap, NodeSet};
 
 use super::{
     Change, block,
@@ -117,7 +117,7 @@ impl Splices {
         note: Note,
     ) -> Result<(), Unwritable> {
         // An anchor would give the value to other places too.
-        if entry.value.kind() == Kind::Alias || entry.value.anchor().is_some() {
+        if entry.value.kind() == NodeKind::Alias || entry.value.anchor().is_some() {
             return Err(Unwritable);
         }
         if !entry.value.span().is_empty() {
@@ -154,7 +154,7 @@ impl Splices {
     pub(super) fn empty(&mut self, mapping: Node<'_>, first: Entry<'_>, note: Note) {
         self.changed.insert(mapping.id());
         self.expected.emptied.insert(mapping.id());
-        let is_flow = mapping.kind() == Kind::Mapping(Layout::Flow);
+        let is_flow = mapping.kind() == NodeKind::Mapping(Layout::Flow);
         let text = if is_flow { "" } else { "{}" };
         self.push(entry_span(first), text.to_owned(), String::new, note);
     }
@@ -171,7 +171,7 @@ impl Splices {
         let start = block::start(item);
         let span = start..trimmed_end(text, item.span().end).max(start);
         let span = match list.kind() {
-            Kind::Sequence(Layout::Block) => {
+            NodeKind::Sequence(Layout::Block) => {
                 let hyphen = text[..start].rfind('-').ok_or(Unwritable)?;
                 removal(list, &(hyphen..span.end), hyphen)?
             }
@@ -230,7 +230,7 @@ impl Splices {
         let span = collection.span();
         let is_flow = matches!(
             collection.kind(),
-            Kind::Sequence(Layout::Flow) | Kind::Mapping(Layout::Flow)
+            NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow)
         );
         let first = collection.own_entries().next();
         let at = match first {
@@ -337,7 +337,7 @@ fn removal(
     let text = collection.document().text();
     let is_block = matches!(
         collection.kind(),
-        Kind::Sequence(Layout::Block) | Kind::Mapping(Layout::Block)
+        NodeKind::Sequence(Layout::Block) | NodeKind::Mapping(Layout::Block)
     );
     if is_block {
         let line = collection.document().line_start(start);

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use composefile::document::{Document, Kind, Layout, Node, ScalarType, Style};
+use composefile::document::{Document, Layout, Node, NodeKind, ScalarType, Style};
 
 use super::findings::{NewEntry, NewValue};
 
@@ -34,7 +34,7 @@ pub(super) fn scalar_text(
     value: &str,
     raw: Option<String>,
 ) -> Result<String, Unwritable> {
-    let Kind::Scalar(style) = node.kind() else {
+    let NodeKind::Scalar(style) = node.kind() else {
         return Err(Unwritable);
     };
     if let Some(raw) = raw {
@@ -79,7 +79,7 @@ fn is_plain(value: &str, before: &str) -> bool {
     let is_alone = root.own_items().count() + root.own_entries().count() == 1;
     let is_value = |node: Node<'_>| {
         let is_text = node.scalar_type() == Some(ScalarType::Text);
-        is_text && node.kind() == Kind::Scalar(Style::Plain) && node.as_str() == Some(value)
+        is_text && node.kind() == NodeKind::Scalar(Style::Plain) && node.as_str() == Some(value)
     };
     is_alone && read.is_some_and(is_value)
 }
@@ -122,7 +122,7 @@ pub(super) fn quoted(value: &str) -> String {
 /// The source text between two entries or items of a collection.
 pub(super) fn separator(collection: Node<'_>, at: usize) -> String {
     match collection.kind() {
-        Kind::Sequence(Layout::Flow) | Kind::Mapping(Layout::Flow) => ", ".to_owned(),
+        NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow) => ", ".to_owned(),
         _ => {
             let document = collection.document();
             format!(
@@ -145,7 +145,7 @@ fn column(document: &Document<'_>, at: usize) -> usize {
 pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]) -> Vec<String> {
     let is_flow = matches!(
         collection.kind(),
-        Kind::Sequence(Layout::Flow) | Kind::Mapping(Layout::Flow)
+        NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow)
     );
     let document = collection.document();
     let deeper = || {

@@ -7,7 +7,7 @@ use composefile::{
     path::clean,
     places::Role,
     reader::Reader,
-    services::{MountKind, MountSpec},
+    services::{MountSpec, MountType},
 };
 
 /// The reader of the original, and the reader of the result.
@@ -80,7 +80,7 @@ impl Both<'_, '_> {
     pub(super) fn mount(&self, text: &str) -> (bool, Difference) {
         let source = |reader: &Reader<'_, '_>, read: &str| {
             let spec = MountSpec::parse(read)?;
-            let source = spec.source.filter(|_| spec.kind == MountKind::Bind)?;
+            let source = spec.source.filter(|_| spec.kind == MountType::Bind)?;
             Some(place(reader, Role::Host, source))
         };
         let before = self.here.read(text).ok();

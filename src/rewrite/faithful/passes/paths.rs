@@ -7,7 +7,7 @@ use composefile::{
     path::Base,
     places::{self, Role},
     reader::Reader,
-    services::{MountKind, MountSpec, is_host_path, split_at_colons},
+    services::{MountSpec, MountType, is_host_path, split_at_colons},
 };
 
 use crate::rewrite::faithful::{
@@ -181,8 +181,8 @@ fn mount(
         return Ok(None);
     };
     let expected = match before.kind {
-        MountKind::Bind if base.is_disputed(source) => return Err(Trouble::VersionDependent),
-        MountKind::Bind => base.host(source),
+        MountType::Bind if base.is_disputed(source) => return Err(Trouble::VersionDependent),
+        MountType::Bind => base.host(source),
         _ => source.to_owned(),
     };
     let reads_right = |new: &String| {

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use composefile::{
     document::Node,
     reader::Reader,
-    services::{MountKind, MountSpec, Service},
+    services::{MountSpec, MountType, Service},
 };
 
 use crate::rewrite::faithful::{Blocker, Reason, findings::Findings};
@@ -185,12 +185,12 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
         if item.is_mapping() {
             let kind = self.read(item.get("type")?)?;
             let source = self.read(item.get("source")?)?;
-            let is_named = MountKind::named(&kind) == MountKind::Volume && !source.is_empty();
+            let is_named = MountType::named(&kind) == MountType::Volume && !source.is_empty();
             return is_named.then_some(source);
         }
         let read = self.read(item)?;
         let spec = MountSpec::parse(&read)?;
-        let source = spec.source.filter(|_| spec.kind == MountKind::Volume)?;
+        let source = spec.source.filter(|_| spec.kind == MountType::Volume)?;
         Some(source.to_owned())
     }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use composefile::{
-    document::{Document, Kind, Node, Style},
+    document::{Document, Node, NodeKind, Style},
     interpolate::{InterpolateError, interpolate},
     reader::Reader,
 };
@@ -29,7 +29,7 @@ pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let is_key = keys(document);
     let mut unset: BTreeMap<&str, usize> = BTreeMap::new();
     for node in document.nodes() {
-        if !matches!(node.kind(), Kind::Scalar(_)) || is_key[node.id().index()] {
+        if !matches!(node.kind(), NodeKind::Scalar(_)) || is_key[node.id().index()] {
             continue;
         }
         let Some((text, _)) = node
@@ -91,7 +91,10 @@ fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Edi
 
 /// The source text of a block scalar with the variables replaced, if the structure of its lines stays.
 fn raw_block(reader: &Reader<'_, '_>, node: Node<'_>) -> Option<String> {
-    if !matches!(node.kind(), Kind::Scalar(Style::Literal | Style::Folded)) {
+    if !matches!(
+        node.kind(),
+        NodeKind::Scalar(Style::Literal | Style::Folded)
+    ) {
         return None;
     }
     let raw = &node.document().text()[node.span()];
