@@ -321,7 +321,7 @@ fn engine_sockets_that_are_none() {
         let mut command = bench.command(&["web", "--timeout", "2s"]);
         let path = bench.root().join(name);
         command.env("DOCKER_HOST", format!("unix://{}", path.display()));
-        // The listing is tolerated (C52): the run goes on, and says that it knows no containers.
+        // A failing listing is tolerated (C52): the run continues, and says that the containers are unknown.
         let run = Run::of(&mut command).code(0);
         drop(run.hides("\u{1b}").says(&[
             "warning: ",

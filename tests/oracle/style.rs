@@ -1,4 +1,4 @@
-//! A text written anew: the same nodes, other bytes.
+//! Writes a text in another style: the same nodes, other bytes.
 #![allow(
     clippy::format_push_string,
     reason = "it reads better, and the texts are short"

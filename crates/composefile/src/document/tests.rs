@@ -260,7 +260,7 @@ fn a_line_is_found_by_its_byte() {
 }
 
 proptest! {
-    /// Whatever the text: no panic, spans lie in it in order, and every node reads.
+    /// For any text: no panic, spans are inside the text and in order, and every node can be read.
     #[test]
     fn any_text_is_read_or_refused(text in "([a-c:{}\\[\\],&*!|>'\"#<\\- \n\t\r]|<<: |&a |\\*a|- ){0,60}") {
         if let Ok(document) = Document::parse(&text) {
