@@ -1,4 +1,4 @@
-//! Where a text names env files, and what the literal rewrite does to those places.
+//! The `env_file` keys of a text, and the lines that the literal rewrite deletes.
 #![deny(clippy::disallowed_methods)]
 
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub(super) struct EnvFileKey<'d> {
     pub(super) value: Node<'d>,
 }
 
-/// Where a walk through a text is, as far as `env_file` is concerned; `None` where no `env_file` can follow.
+/// The position of a walk through a text; `None` if no `env_file` can be below it.
 pub(super) type Where = Option<&'static Place>;
 
 /// Whether an entry is an `env_file` of a service or of an included file. One below an extension counts: an alias or a
@@ -27,12 +27,12 @@ pub(super) fn is_env_file(at: Where, entry: &Entry<'_>) -> bool {
     at.is_some_and(has_env_file) && entry.name() == Some("env_file")
 }
 
-/// Where the value of an entry is.
+/// The position of the value of an entry.
 pub(super) fn below(at: Where, entry: &Entry<'_>) -> Where {
     at?.below(entry).filter(|place| can_hold_env_file(place))
 }
 
-/// Where an item of a list is; an item of a `<<` list is where the mapping is that merges it.
+/// The position of an item of a list. An item of a `<<` list is at the position of the mapping that merges it.
 pub(super) fn item(at: Where) -> Where {
     let place = at?;
     let item = place
@@ -97,7 +97,7 @@ impl DeletedLines {
             .cloned()
     }
 
-    /// The first byte of a range that stays and is neither blank nor comment.
+    /// The first byte of a range that is not deleted, blank or part of a comment.
     pub(super) fn first_left(&self, text: &str, range: &Range<usize>) -> Option<usize> {
         let mut at = range.start;
         for line in text.get(range.clone())?.split_inclusive('\n') {

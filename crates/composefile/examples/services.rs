@@ -5,7 +5,7 @@
 use std::{collections::HashMap, error::Error, io::Write};
 
 use composefile::{
-    document::Document,
+    document::{Document, Node},
     dotenv,
     path::Base,
     places::{self, Role},
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(out, "project {}", reader.project)?;
     for service in &reader.services {
         writeln!(out, "service {}", service.name)?;
-        if let Some(image) = service.node.get("image").and_then(|image| image.as_str()) {
+        if let Some(image) = service.node.get("image").and_then(Node::as_str) {
             writeln!(out, "  image {}", reader.read(image)?)?;
         }
         for (node, role) in places::of_service(*service, &|name| reader.here(name)) {
