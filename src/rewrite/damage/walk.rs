@@ -9,7 +9,7 @@ use super::{Damage, DamageKind, MOST, origin::Origin};
 use crate::rewrite::env_files::{DeletedLines, EnvFileKey, Part, env_file_keys};
 use composefile::document::{Document, Entry, Kind, Node};
 
-/// Every place where `result` is not what the literal rewrite is meant to make of `original`; at most [`MOST`].
+/// Every place where `result` differs from the expected rewrite of `original`; at most [`MOST`].
 pub(super) fn differences(
     original: &Document<'_>,
     result: &Document<'_>,
