@@ -25,7 +25,7 @@ use origin::Origin;
 /// The result of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The result means what the rewrite is meant to produce.
+    /// The result has the expected meaning.
     Undamaged,
     /// It does not, in these places, in the order of the original's lines; at most [`MOST`].
     Damaged(Vec<Damage>),

@@ -14,7 +14,7 @@ use composefile::{
     schema::ROOT,
 };
 
-/// Every place where `result` is not what the literal rewrite is meant to make of `original`; at most [`MOST`].
+/// Every place where `result` differs from the expected rewrite of `original`; at most [`MOST`].
 pub(super) fn differences(
     original: &Document<'_>,
     result: &Document<'_>,

@@ -31,8 +31,8 @@ pub(super) fn header(node: Node<'_>) -> Option<Range<usize>> {
             .take_while(|byte| matches!(byte, b'+' | b'-' | b'1'..=b'9'))
             .count();
         let after = rest[length..].trim_start();
-        let stands_alone = written[..at].is_empty() || written[..at].ends_with([' ', '\t']);
-        let is_header = stands_alone && (after.is_empty() || after.starts_with('#'));
+        let is_separate = written[..at].is_empty() || written[..at].ends_with([' ', '\t']);
+        let is_header = is_separate && (after.is_empty() || after.starts_with('#'));
         is_header.then(|| line + at..line + at + 1 + length)
     })
 }

@@ -148,7 +148,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Skips the entries that are new; `None` if they are not there.
+/// Skips the expected new entries; `None` if one is missing.
 fn take(written: &mut Entries<'_>, new: Option<&Vec<NewEntry>>) -> Option<()> {
     for (name, value) in new.into_iter().flatten() {
         let entry = written.next()?;

@@ -143,7 +143,7 @@ impl<'d> Inline<'_, 'd, '_> {
     fn add(&mut self, additions: &[Addition<'d>]) {
         let mut by_present: BTreeMap<NodeId, Vec<&Addition<'d>>> = BTreeMap::new();
         let mut without: BTreeMap<NodeId, &Addition<'d>> = BTreeMap::new();
-        // A service that has no such key gets what is written into any mapping that it merges.
+        // A service without the key gets the values written into any mapping that it merges.
         let mut reached: NodeMap<Vec<&Addition<'d>>> = NodeMap::default();
         for addition in additions {
             let node = addition.service.node;

@@ -84,7 +84,7 @@ struct Requests<'d> {
 
 struct Merge<'d> {
     document: &'d Document<'d>,
-    /// Nodes that an alias brings to a place where they must not change.
+    /// Nodes that an alias also uses in a place where they must not change.
     fixed: NodeSet,
     splices: Splices,
     /// The nodes that are removed or replaced with all that they hold. None holds another.
@@ -93,7 +93,7 @@ struct Merge<'d> {
 }
 
 impl<'d> Merge<'d> {
-    /// Writes an edit that stands alone, or keeps it for the comparison with others.
+    /// Writes an edit that no other can contradict, or keeps it for the comparison.
     fn sort(&mut self, edit: Edit<'d>, requests: &mut Requests<'d>) {
         match edit {
             Edit::InlineVariables {
@@ -253,7 +253,7 @@ impl<'d> Merge<'d> {
         }
     }
 
-    /// Of a mapping that loses all its entries, the first is replaced by what is inserted into the mapping.
+    /// Replaces the first entry of a mapping that loses all of them by the entries that are inserted into it.
     fn replace_all(
         &mut self,
         holder: Node<'d>,

@@ -1,4 +1,4 @@
-//! The env files or label files of every service, and what a service sets itself beside them.
+//! The env files or label files of every service, and the values that a service sets itself.
 #![deny(clippy::disallowed_methods)]
 
 use std::{borrow::Cow, collections::HashMap};

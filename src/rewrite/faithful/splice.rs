@@ -1,4 +1,4 @@
-//! Edits on byte ranges, and what the nodes of the new text must be.
+//! Edits on byte ranges, and the expected nodes of the new text.
 #![deny(clippy::disallowed_methods)]
 
 use std::ops::Range;

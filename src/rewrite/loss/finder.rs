@@ -160,10 +160,10 @@ impl<'d, 'a> Finder<'d, 'a> {
         let (mut lost, mut left) = (Vec::new(), Vec::new());
         for service in chain {
             let entry = service.node.entry("env_file");
-            let key_goes = entry.is_some_and(|entry| self.deleted.hold(entry.key.span().start));
+            let removes_key = entry.is_some_and(|entry| self.deleted.hold(entry.key.span().start));
             for file in service.env_files() {
-                let goes = key_goes || self.deleted.hold(file.node.span().start);
-                if goes || !file.required {
+                let is_removed = removes_key || self.deleted.hold(file.node.span().start);
+                if is_removed || !file.required {
                     lost.push(file);
                 } else {
                     left.push(file);

@@ -7,7 +7,7 @@ use composefile::reader::Reader;
 
 use crate::rewrite::faithful::{Blocker, Reason, findings::Findings};
 
-/// Finds the files besides the Compose file that Compose reads for the stack.
+/// Finds the other files that Compose reads for the stack.
 pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let (document, context) = (reader.document, reader.context);
     let files = reader.files();
