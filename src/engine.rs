@@ -203,15 +203,15 @@ impl Engine {
             "this needs the Engine API, but the engine is reached by the `{tool}` command: {reason}"
         ))
         .hint(format!(
-            "if the engine of `{tool}` has a unix socket on this host, use `--engine api`; set DOCKER_HOST=unix:///… \
-             if it is not the default socket"
+            "if the engine of `{tool}` has a Unix socket on this host, use `--engine api`; if it is not the default \
+             socket, set DOCKER_HOST=unix:///…"
         ))
         .into()
     }
 
     fn unavailable(&self) -> anyhow::Error {
         Failure::new(format!(
-            "no unix socket for the Engine API: {}",
+            "no Unix socket for the Engine API: {}",
             self.adapter.reason
         ))
         .hint("set DOCKER_HOST to the engine's socket (unix:///…), or use `--engine command`")

@@ -176,7 +176,7 @@ pub fn lock_dir(name: &StackName, path: &Path) -> Result<Lock> {
         Err(fs::TryLockError::WouldBlock) => Err(Failure::new(format!(
             "another run of stacklift is working on the stack {name}"
         ))
-        .hint("wait until it ends, then run the command again")
+        .hint("wait for that run to finish, then run the command again")
         .into()),
         Err(fs::TryLockError::Error(error)) => Err(error).with_context(what),
     }
@@ -265,6 +265,6 @@ fn missing_file(name: &StackName, dir: &Path, file: &str) -> Failure {
             "found {}; to use it, pass --file {other}",
             found.join(" and ")
         )),
-        None => failure.hint("if it has another name, pass that with --file"),
+        None => failure.hint("if the compose file has another name, pass that name with --file"),
     }
 }

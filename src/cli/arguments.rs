@@ -31,7 +31,7 @@ Examples:
 const ENVIRONMENT: &str = "\
 Environment variables:
   STACKMGR_API_KEY       Portainer API key; there is no flag for it
-  STACKMGR_API_KEY_FILE  File whose first line is the API key, if STACKMGR_API_KEY is not set
+  STACKMGR_API_KEY_FILE  File whose first line is the API key; used if STACKMGR_API_KEY is not set
   STACKLIFT_STATE_DIR    Directory for snapshots [default: /var/lib/stacklift for root, otherwise
                          ~/.local/state/stacklift]
   NO_COLOR               Disable colored output";
@@ -47,9 +47,9 @@ Settings files:
 const EXIT_CODES: &str = "\
 Exit codes:
   0    Success; after a migration, the stack is deployed in Portainer
-  1    The run was refused or failed; the error message reports the state of the stack
+  1    The run was refused or failed; the output reports the state of the stack
   2    Wrong usage
-  130  The run was interrupted; the message reports the state of the stack";
+  130  The run was interrupted; the output reports the state of the stack";
 
 /// The flags that a command accepts and ignores. Its help does not list them.
 const IGNORED: [(&str, &[&str]); 3] = [
@@ -65,8 +65,8 @@ const IGNORED: [(&str, &[&str]); 3] = [
 
 /// Moves a running Compose stack into Portainer
 ///
-/// Reads the stack's Compose file and .env, deletes the Portainer stack of the same name, removes the
-/// stack's containers, and creates the stack in Portainer.
+/// Reads the stack's Compose file and .env, deletes any existing Portainer stack of the same name,
+/// removes the stack's containers, and creates the stack in Portainer.
 ///
 /// Before anything is deleted or removed, stacklift reports what the stack will lose and takes a
 /// snapshot that `stacklift restore` can roll back to. It backs up the Compose file and never changes
@@ -87,12 +87,12 @@ pub(super) struct Arguments {
 pub(super) enum Command {
     /// Migrate a stack to Portainer (the default command)
     ///
-    /// `stacklift migrate <STACK>` and `stacklift <STACK>` are the same.
+    /// `stacklift migrate <STACK>` and `stacklift <STACK>` do the same.
     Migrate(MigrateArguments),
     /// Show the request that would create the stack in Portainer
     ///
-    /// Prints the JSON body of the request, with the values of .env masked. Reads the stack's files, and
-    /// connects neither to Portainer nor to the container engine.
+    /// Prints the JSON body of the request, with the values of .env masked. Reads only the stack's files,
+    /// and does not connect to Portainer or the container engine.
     Render(RenderArguments),
     /// Roll back a stack to a snapshot
     ///
@@ -101,9 +101,9 @@ pub(super) enum Command {
     Restore(RestoreArguments),
     /// Try a migration against an embedded Portainer and container engine
     ///
-    /// Runs the same code as a migration and connects to nothing outside this process. The stack's
-    /// Compose file and env files are copied to a temporary directory first. STACKLIFT_* variables and
-    /// settings files are ignored.
+    /// Runs the same code as a migration, but does not connect to a real Portainer or engine. Works on
+    /// copies of the stack's Compose file and env files in a temporary directory. Ignores STACKLIFT_*
+    /// variables and settings files.
     Rehearse(RehearseArguments),
 }
 
@@ -125,7 +125,7 @@ pub(super) struct RenderArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
-    /// Rewrite of the Compose file to show
+    /// Which rewrite of the Compose file to show
     #[arg(long = "as", value_name = "REWRITE", value_enum, default_value_t = Way::Literal)]
     pub way: Way,
     /// Print the exact request body, including the values of .env
@@ -166,10 +166,10 @@ pub(super) struct RehearseArguments {
     /// Example stack, or one of your stacks with --stacks-root or --dir [default: books-db]
     #[arg(value_name = "STACK")]
     pub stack: Option<OsString>,
-    /// Keep Portainer and the engine running until Ctrl-C, and print how to connect to them
+    /// Do not migrate; keep Portainer and the engine running until Ctrl-C, and print how to connect
     #[arg(long)]
     pub serve: bool,
-    /// API of the embedded Portainer
+    /// API version of the embedded Portainer
     #[arg(long, value_name = "ERA", value_enum, default_value_t = EraArgument::Sync)]
     pub era: EraArgument,
     /// Override the safety checks
@@ -219,8 +219,8 @@ pub(super) struct Common {
     pub endpoint: Option<i64>,
     /// Container command
     ///
-    /// A command other than docker changes the name of the Compose file (TOOL-compose.yml) and of the
-    /// container labels (com.TOOL.compose.project) as well.
+    /// Also determines the names of the Compose file (TOOL-compose.yml) and of the container labels
+    /// (com.TOOL.compose.project).
     #[arg(long, global = true, value_name = "TOOL", value_parser = options::tool_name)]
     pub tool: Option<String>,
     /// How to connect to the container engine
@@ -228,13 +228,13 @@ pub(super) struct Common {
     pub engine: Option<engine::Choice>,
     /// Verification of Portainer's certificate: off, system or a PEM file
     ///
-    /// `off` accepts any certificate, `system` requires one that the system's certificate store trusts,
-    /// and a path requires one that a certificate in the PEM file trusts.
+    /// `off` accepts any certificate. `system` accepts certificates that the system trusts. A path
+    /// accepts the certificates in the PEM file, and those that they signed.
     #[arg(long, global = true, value_name = "MODE")]
     pub tls: Option<Tls>,
-    /// Time limit for a create or delete, including waiting for the deployment
+    /// Time limit for each create, each delete, and each wait for a deployment
     ///
-    /// A number of seconds, or a number with s, m or h: 90s, 20m.
+    /// In seconds, or with the unit s, m or h: 90, 90s, 20m, 2h. At most 168h.
     #[arg(long, global = true, value_name = "DURATION", value_parser = options::duration)]
     pub timeout: Option<Duration>,
     /// Print each request: method, path, status and time
@@ -317,7 +317,7 @@ fn fault_help() -> String {
     let kinds = FaultKind::NAMES.map(|(_, name)| name).join(", ");
     format!(
         "Simulate failures of an API call; can be repeated\n\n\
-         `create=close-after` fails every create, and `list=503*1` only the first list.\n\n\
+         For example, `create=close-after` makes every create fail, and `list=503*1` only the first list.\n\n\
          Calls: {calls}\n\n\
          Kinds: an HTTP status such as 503, {kinds}"
     )

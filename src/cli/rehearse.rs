@@ -64,7 +64,7 @@ pub(super) fn run(
         rehearsal.faults().add(rule.clone());
     }
     if arguments.serve {
-        serve(&rehearsal, &stage.location.root, console)?;
+        serve(&rehearsal, &stage.location.root, &name, console)?;
         return Ok(());
     }
     if !own && !EXAMPLES.contains(&name.as_str()) {
@@ -250,7 +250,7 @@ fn show_requests(rehearsal: &Rehearsal, console: &Console) {
 }
 
 /// Keeps Portainer and the engine running until the process is interrupted.
-fn serve(rehearsal: &Rehearsal, root: &Path, console: &Console) -> Result<()> {
+fn serve(rehearsal: &Rehearsal, root: &Path, name: &StackName, console: &Console) -> Result<()> {
     let certificate = root.join("certificate.pem");
     fs::write(&certificate, rehearsal.certificate_pem())
         .with_context(|| format!("failed to write {}", certificate.display()))?;
@@ -270,7 +270,9 @@ fn serve(rehearsal: &Rehearsal, root: &Path, console: &Console) -> Result<()> {
     ] {
         console.line(&format!("export {name}={value}"));
     }
-    console.line("# Running until Ctrl-C. Paste these lines into another shell, then run: stacklift books-db");
+    console.line(&format!(
+        "# Running until Ctrl-C. Paste these lines into another shell, then run: stacklift {name}"
+    ));
     let (interrupted, wait) = std::sync::mpsc::channel();
     ctrlc::set_handler(move || {
         // It fails only if nothing is waiting any more.

@@ -22,10 +22,10 @@ use crate::text::excerpt;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
-    /// The Engine API if it reaches the same engine as the container command, otherwise the command
+    /// The Engine API if it is certain to reach the same engine as the container command, otherwise the command
     #[default]
     Auto,
-    /// The Engine API on a unix socket
+    /// The Engine API on a Unix socket
     Api,
     /// The container command
     Command,

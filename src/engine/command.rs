@@ -249,7 +249,7 @@ impl Command {
     fn run(&self, arguments: &[&str], limit: Duration) -> Result<Output> {
         let Some(program) = &self.program else {
             return Err(Failure::new(format!("`{}` not found on PATH", self.tool))
-                .hint("install it, name another command with `--tool`, or use `--engine api` if the engine has a unix socket")
+                .hint("install it, pass another command with `--tool`, or use `--engine api` if the engine has a Unix socket")
                 .into());
         };
         let started = Instant::now();

@@ -206,7 +206,7 @@ impl fmt::Display for TextLoss {
             TextLossKind::UnreadableEnv { problem } => {
                 write!(
                     f,
-                    "Portainer cannot parse it as it is sent, and will deploy nothing: line {}: {problem}",
+                    "Portainer cannot parse the variables as they are sent, so the deployment will fail: line {}: {problem}",
                     self.line
                 )
             }

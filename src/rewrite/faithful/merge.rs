@@ -324,7 +324,7 @@ impl<'d> Merge<'d> {
             Blocker::at(
                 alias,
                 Reason::Shared,
-                "this alias uses an anchor in a part that is removed, because Portainer cannot read it",
+                "the anchor of this alias is removed, because Portainer cannot read the part that contains it",
                 "write out the value instead of the alias",
             )
         });
@@ -366,7 +366,7 @@ impl<'d> Merge<'d> {
             self.blockers.push(Blocker::at(
                 node,
                 Reason::Unwritable,
-                "this cannot be edited in its present form",
+                "cannot rewrite this value in its current form",
                 "put it on its own line",
             ));
         }

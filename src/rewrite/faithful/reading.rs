@@ -175,7 +175,7 @@ fn read_in(
         if given.iter().any(|(name, _)| name.is_empty()) {
             return Err(unreadable(
                 format!(
-                    "{} sets a variable without a name (Compose also reads a last line that is a bare name without a line break as one)",
+                    "{} contains a variable without a name (Compose also reads a bare name at the very end of the file, without a line break, this way)",
                     listed.shown()
                 ),
                 "add the name, or a line break at the end of the file",
@@ -187,7 +187,7 @@ fn read_in(
         {
             return Err(unreadable(
                 format!(
-                    "{} sets a variable whose name is too long for a YAML key",
+                    "{} contains a variable whose name is too long for a YAML key",
                     listed.shown()
                 ),
                 "use a shorter name",

@@ -284,7 +284,7 @@ fn an_env_that_portainer_cannot_parse() {
     assert_eq!(
         shown_with(text, "# c\nB=1\n\nA=\"l1\nl2\"\n"),
         [
-            ".env: Portainer cannot parse it as it is sent, and will deploy nothing: line 4: unterminated quoted value"
+            ".env: Portainer cannot parse the variables as they are sent, so the deployment will fail: line 4: unterminated quoted value"
         ]
     );
 }

@@ -49,7 +49,7 @@ impl<'d> Builds<'_, 'd, '_> {
                 build.key,
                 Reason::Shared,
                 format!(
-                    "the build of service {} overrides one with a remote context",
+                    "the build of service {} overrides a build with a remote context",
                     service.name
                 ),
                 "remove the overridden build",

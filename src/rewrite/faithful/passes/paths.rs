@@ -115,7 +115,7 @@ impl Trouble {
                 node,
                 Reason::VersionDependent,
                 "the meaning of this path depends on the Compose version",
-                "avoid Windows shares, drives that are not a letter, and colons inside braces",
+                "avoid Windows shares, drive names that are not a single letter, and colons inside braces",
             ),
         }
     }

@@ -31,14 +31,14 @@ pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         blockers.push(Blocker::new(
             Reason::ShellVariable,
             "COMPOSE_ENV_FILES names env files other than .env",
-            "move their variables into .env and unset it: Portainer has only one such file",
+            "move their variables into .env, and unset COMPOSE_ENV_FILES: Portainer has only one env file",
         ));
     }
     if shell(NO_ENV_FILE).as_deref().is_some_and(is_true) && reader.env_text.is_some() {
         blockers.push(Blocker::new(
             Reason::ShellVariable,
             format!("{NO_ENV_FILE} is set in the shell: Compose ignores .env"),
-            "unset it, or move .env away",
+            "unset it, or remove .env",
         ));
     } else if reader
         .variables
@@ -47,7 +47,7 @@ pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     {
         blockers.push(Blocker::new(
             Reason::VersionDependent,
-            format!(".env sets {NO_ENV_FILE}: whether Compose reads it depends on the version"),
+            format!(".env sets {NO_ENV_FILE}: whether Compose reads .env depends on its version"),
             format!("remove {NO_ENV_FILE} from .env"),
         ));
     }
