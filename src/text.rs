@@ -2,6 +2,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod count;
+mod encodings;
 mod escape;
 mod mask;
 

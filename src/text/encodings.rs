@@ -1,0 +1,55 @@
+//! The ways in which programs escape a character.
+#![deny(clippy::disallowed_methods)]
+
+/// `c` as itself and as JSON, YAML, Go, a shell, Compose, URLs and HTML escape it. None is empty.
+pub(super) fn encodings(c: char) -> Vec<String> {
+    let mut all = vec![c.to_string()];
+    if c.is_ascii_alphanumeric() {
+        return all;
+    }
+    let mut units = [0; 2];
+    let unicode: String = c
+        .encode_utf16(&mut units)
+        .iter()
+        .map(|unit| format!("\\u{unit:04x}"))
+        .collect();
+    let mut bytes = [0; 4];
+    let percent: String = c
+        .encode_utf8(&mut bytes)
+        .bytes()
+        .map(|byte| format!("%{byte:02X}"))
+        .collect();
+    all.extend([upper(&unicode, "\\u"), unicode]);
+    all.extend([percent.to_lowercase(), percent]);
+    if c.is_ascii() {
+        let code = u32::from(c);
+        all.extend([format!("\\x{code:02x}"), format!("\\x{code:02X}")]);
+        all.extend([
+            format!("\\{c}"),
+            format!("&#{code};"),
+            format!("&#x{code:x};"),
+        ]);
+    }
+    let more: &[&str] = match c {
+        '\n' => &["\\n", "\r\n"],
+        '\r' => &["\\r"],
+        '\t' => &["\\t"],
+        ' ' => &["+"],
+        '$' => &["$$"],
+        '\'' => &["''", "'\\''", "'\"'\"'", "&apos;"],
+        '"' => &["\"\"", "&quot;"],
+        '<' => &["&lt;"],
+        '>' => &["&gt;"],
+        '&' => &["&amp;"],
+        // Escaped once and several times.
+        '\\' => &["\\\\", "\\\\\\\\", "\\\\\\\\\\\\\\\\"],
+        _ => &[],
+    };
+    all.extend(more.iter().map(|&text| text.to_owned()));
+    all
+}
+
+/// `text` in upper case, except for its prefix `marker` wherever it occurs.
+fn upper(text: &str, marker: &str) -> String {
+    text.to_uppercase().replace(&marker.to_uppercase(), marker)
+}
