@@ -102,8 +102,8 @@ pub(super) enum Command {
     /// Try a migration against an embedded Portainer and container engine
     ///
     /// Runs the same code as a migration and connects to nothing outside this process. The stack's
-    /// Compose file and env files are copied to a temporary directory first. STACKLIFT_* variables and
-    /// settings files are ignored.
+    /// Compose files and env files are copied to a temporary directory first. Settings files and all
+    /// STACKLIFT_* variables except STACKLIFT_STACKS_ROOT are ignored.
     Rehearse(RehearseArguments),
 }
 
@@ -163,7 +163,8 @@ pub(super) struct RestoreArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct RehearseArguments {
-    /// Example stack, or one of your stacks with --stacks-root or --dir [default: books-db]
+    /// Example stack, or one of your stacks with --stacks-root, --dir or STACKLIFT_STACKS_ROOT
+    /// [default: books-db]
     #[arg(value_name = "STACK")]
     pub stack: Option<OsString>,
     /// Keep Portainer and the engine running until Ctrl-C, and print how to connect to them

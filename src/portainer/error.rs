@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::{failure::Failure, text::printable};
+use crate::{
+    failure::Failure,
+    text::{printable, without_credentials},
+};
 
 /// The hint for an HTML page in place of JSON.
 pub(super) const HINT_FOR_HTML: &str = "an HTML page is not a response of the Portainer API: it comes from a proxy, a login page or another program; set --base-url to Portainer's own address";
@@ -104,7 +107,8 @@ impl Response {
         if self.location.is_some() {
             status
         } else if let Some(message) = self.message() {
-            format!("{status}: {}", printable(message.trim()))
+            let message = without_credentials(message.trim());
+            format!("{status}: {}", printable(&message))
         } else if self.is_html() {
             format!("{status}, an HTML page")
         } else if self.body.is_empty() {

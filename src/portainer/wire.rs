@@ -22,7 +22,7 @@ use super::{
 use crate::{
     failure::Failure,
     model::{Carried, Deployment, Record, Variable},
-    text::{excerpt, printable},
+    text::{excerpt, printable, without_credentials},
 };
 
 /// The body of call C (C53).
@@ -275,7 +275,8 @@ fn carries(json: &Value) -> Vec<Carried> {
     let mut carried = Vec::new();
     if set(json.get("GitConfig")) {
         let url = json.pointer("/GitConfig/URL").and_then(Value::as_str);
-        carried.push(Carried::Git(url.unwrap_or_default().to_owned()));
+        let url = without_credentials(url.unwrap_or_default());
+        carried.push(Carried::Git(url.into_owned()));
     }
     if set(in_update("Interval")) {
         carried.push(Carried::AutoUpdate);

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::encodings::encodings;
+use super::{encodings::encodings, without_credentials};
 
 /// Replaces a hidden value.
 const MASK: &str = "***";
@@ -44,7 +44,7 @@ impl Mask {
         }
     }
 
-    /// `text` with every value hidden, also where it is escaped.
+    /// `text` with every value hidden, also where it is escaped, and without the credentials of URLs.
     pub fn hide(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.secrets {
@@ -52,7 +52,7 @@ impl Mask {
                 text = hidden;
             }
         }
-        text
+        without_credentials(&text).into_owned()
     }
 
     /// A response body for display, with every value hidden: formatted if it is JSON, otherwise unchanged.

@@ -346,3 +346,26 @@ fn b13_pieces_and_escaped_forms_of_values_are_masked() {
         }
     }
 }
+
+#[test]
+fn the_credentials_of_a_git_url_are_not_printed() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let git = json!({"URL": "https://me:gh-t0ken@git.example/web.git"});
+    let list = json!([{"Id": 7, "Name": "web", "EndpointId": 1, "GitConfig": git}]).to_string();
+    bench
+        .rehearsal
+        .faults()
+        .once(Call::List, FaultKind::Body(200, list.into_bytes()));
+    let message = "{\"message\":\"cannot clone https://me:gh-t0ken@git.example/web.git\"}";
+    for call in [Call::Get, Call::Create] {
+        let kind = FaultKind::Status(500, message.to_owned());
+        bench.rehearsal.faults().set(call, kind);
+    }
+    drop(
+        bench
+            .run(&["web"])
+            .says(&["git.example/web.git"])
+            .hides("gh-t0ken"),
+    );
+}
