@@ -103,7 +103,7 @@ pub(super) enum Command {
     ///
     /// Runs the same code as a migration and connects to nothing outside this process. The stack's
     /// Compose files and env files are copied to a temporary directory first. Settings files and all
-    /// STACKLIFT_* variables except STACKLIFT_STACKS_ROOT are ignored.
+    /// `STACKLIFT_*` variables except `STACKLIFT_STACKS_ROOT` are ignored.
     Rehearse(RehearseArguments),
 }
 
@@ -163,7 +163,7 @@ pub(super) struct RestoreArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct RehearseArguments {
-    /// Example stack, or one of your stacks with --stacks-root, --dir or STACKLIFT_STACKS_ROOT
+    /// Example stack, or one of your stacks with --stacks-root, --dir or `STACKLIFT_STACKS_ROOT`
     /// [default: books-db]
     #[arg(value_name = "STACK")]
     pub stack: Option<OsString>,

@@ -85,13 +85,13 @@ pub(super) fn run(
         return Ok(());
     }
     let stack = Stack::find(name, &stage.location)?;
-    let state = folder.path().join("state");
+    let snapshots = folder.path().join("state");
     let ended = migrate_on(
         &rehearsal,
         &stack,
         &settings,
         arguments.force,
-        &state,
+        &snapshots,
         console,
     );
     if common.verbose {
@@ -240,7 +240,7 @@ fn migrate_on(
     stack: &Stack,
     settings: &Settings,
     force: bool,
-    state: &Path,
+    snapshots: &Path,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     let key = rehearsal.key().into();
@@ -262,7 +262,7 @@ fn migrate_on(
     let engine = engine::Options::new(tool, engine::Choice::Api, client, trace);
     let engine = Engine::open(engine.within(settings.timeout));
     let store = store_at(
-        state,
+        snapshots,
         stack.name(),
         stack.dir(),
         &base_url,

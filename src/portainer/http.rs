@@ -124,7 +124,7 @@ impl Client {
     pub(super) fn get(&self, path: &str, action: &str) -> Result<Unread, Error> {
         let request = Request::get(self.options.base_url.join(path)).body(());
         let response = self.send(request, path, action, self.timeouts.read)?;
-        self.successful(response, action)
+        successful(response, action)
     }
 
     /// A DELETE whose response must be 2xx. The body is discarded (C51).
@@ -132,7 +132,7 @@ impl Client {
         let request = Request::delete(self.options.base_url.join(path)).body(());
         let response = self.send(request, path, action, self.timeouts.change)?;
         // The body is not read: it may be slow, and Portainer sends none.
-        self.successful(response, action).map(drop)
+        successful(response, action).map(drop)
     }
 
     /// POSTs JSON and reads the response, whatever its status.
@@ -222,15 +222,16 @@ impl Client {
         });
         result.map_err(failed)
     }
+}
 
-    fn successful(&self, mut unread: Unread, action: &str) -> Result<Unread, Error> {
-        if unread.status().is_success() {
-            return Ok(unread);
-        }
-        // The status matters more than a body that ends early.
-        let (response, _) = read(&mut unread, LARGEST_ERROR);
-        Err(Error::refused(action, response))
+/// The response, if its status is 2xx.
+fn successful(mut unread: Unread, action: &str) -> Result<Unread, Error> {
+    if unread.status().is_success() {
+        return Ok(unread);
     }
+    // The status matters more than a body that ends early.
+    let (response, _) = read(&mut unread, LARGEST_ERROR);
+    Err(Error::refused(action, response))
 }
 
 /// Reads at most `limit` bytes of the body. If that fails, the response holds the bytes read before.

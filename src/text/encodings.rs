@@ -1,24 +1,22 @@
 //! The ways in which programs escape a character.
 #![deny(clippy::disallowed_methods)]
 
+use std::fmt::Write as _;
+
 /// `c` as itself and as JSON, YAML, Go, a shell, Compose, URLs and HTML escape it. None is empty.
 pub(super) fn encodings(c: char) -> Vec<String> {
     let mut all = vec![c.to_string()];
     if c.is_ascii_alphanumeric() {
         return all;
     }
-    let mut units = [0; 2];
-    let unicode: String = c
-        .encode_utf16(&mut units)
-        .iter()
-        .map(|unit| format!("\\u{unit:04x}"))
-        .collect();
-    let mut bytes = [0; 4];
-    let percent: String = c
-        .encode_utf8(&mut bytes)
-        .bytes()
-        .map(|byte| format!("%{byte:02X}"))
-        .collect();
+    let (mut unicode, mut percent) = (String::new(), String::new());
+    // Writing to a String does not fail.
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        let _ = write!(unicode, "\\u{unit:04x}");
+    }
+    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+        let _ = write!(percent, "%{byte:02X}");
+    }
     all.extend([upper(&unicode, "\\u"), unicode]);
     all.extend([percent.to_lowercase(), percent]);
     if c.is_ascii() {

@@ -369,3 +369,29 @@ fn the_credentials_of_a_git_url_are_not_printed() {
             .hides("gh-t0ken"),
     );
 }
+
+#[test]
+fn hints_do_not_blame_the_version_of_portainer() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    // As Go's TLS server responds to plain HTTP.
+    let url = portainer(|_| {
+        Reply::Whole(
+            "HTTP/1.0 400 Bad Request\r\nContent-Length: 48\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+        )
+    });
+    bench
+        .run(&["web", "--base-url", &url])
+        .code(1)
+        .says(&["the port expects HTTPS: use https:// in --base-url"])
+        .hides("2.19");
+    bench.stack("empty", "", None);
+    bench
+        .run(&["empty", "--force"])
+        .code(1)
+        .says(&[
+            "Invalid stack file content",
+            "fix the error that Portainer reports",
+        ])
+        .hides("2.19");
+}
