@@ -45,6 +45,9 @@ use rehearsal::{Options, Rehearsal, World, seed};
 /// The default example. It shows each kind of loss.
 const DEFAULT: &str = "books-db";
 
+/// The home directory of the user who starts stacks in a [`World`].
+const HOME: &str = "/home/operator";
+
 /// The world of a rehearsal, and where its stacks are on disk.
 struct Stage {
     world: World,
@@ -173,8 +176,14 @@ fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<Stage> {
             Err(_) => mirrored(folder, path),
         };
         write_copy(&to, text)?;
-        // A text can also name the file by its absolute path.
-        for path in [&to, path] {
+        // A text can also name the file by its absolute path, or by `~`.
+        let home = std::env::home_dir();
+        let below_home =
+            home.and_then(|home| Some(Path::new(HOME).join(path.strip_prefix(home).ok()?)));
+        for path in [Some(&to), Some(path), below_home.as_ref()]
+            .into_iter()
+            .flatten()
+        {
             let folder = path_text(path.parent().unwrap_or(Path::new("/")))?;
             let name = path.file_name().and_then(OsStr::to_str);
             world.add_stack(folder, [(name.unwrap_or_default(), text.as_str())]);

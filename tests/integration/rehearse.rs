@@ -139,7 +139,7 @@ fn env_files_outside_the_directory_and_override_files_are_copied() {
     let bench = Bench::new();
     let outside = bench.root().join("elsewhere.env");
     let text = format!(
-        "services:\n  a:\n    image: x\n    env_file: [./app.env, ../shared/more.env, {}]\n",
+        "services:\n  a:\n    image: x\n    env_file: [./app.env, ../shared/more.env, {}, ~/home.env]\n",
         outside.display()
     );
     let dir = bench.stack("mine", &text, None);
@@ -147,9 +147,16 @@ fn env_files_outside_the_directory_and_override_files_are_copied() {
     fs::write(dir.join("app.env"), "INSIDE=1\n").expect("a file");
     fs::write(bench.root().join("shared/more.env"), "SHARED=1\n").expect("a file");
     fs::write(&outside, "OUTSIDE=1\n").expect("a file");
+    fs::write(bench.root().join("home.env"), "AT_HOME=1\n").expect("a file");
     let over = "services:\n  a:\n    ports: ['80:80']\n";
     fs::write(dir.join("docker-compose.override.yml"), over).expect("a file");
-    let losses = ["INSIDE", "SHARED", "OUTSIDE", "docker-compose.override.yml"];
+    let losses = [
+        "INSIDE",
+        "SHARED",
+        "OUTSIDE",
+        "AT_HOME",
+        "docker-compose.override.yml",
+    ];
     let root = bench.root();
     let mut flag = bare(&["rehearse", "mine", "--stacks-root"]);
     flag.arg(root);
@@ -158,6 +165,7 @@ fn env_files_outside_the_directory_and_override_files_are_copied() {
     let mut variable = bare(&["rehearse", "mine"]);
     variable.env("STACKLIFT_STACKS_ROOT", root);
     for mut command in [flag, dir_flag, variable] {
+        command.env("HOME", root);
         Run::of(&mut command)
             .code(0)
             .says(&losses)
