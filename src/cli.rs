@@ -6,6 +6,7 @@ use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 
 mod arguments;
 mod console;
+mod diff;
 mod events;
 mod interrupt;
 mod migrate;

@@ -35,6 +35,9 @@ use crate::{
 /// How long the engine may take to kill a container. It reports `removing` only after that.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The size limit of a response, and of each output stream of the command (B12).
+const MAX_OUTPUT: u64 = 256 << 20;
+
 /// The settings of the host's container command that decide which engine it reaches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientConfig {

@@ -187,7 +187,7 @@ impl fmt::Debug for Variable {
 /// A setting of a Portainer stack that a new stack of the same name will not have (B01).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Carried {
-    /// The link to a Git repository, with its URL.
+    /// The link to a Git repository, with its URL without credentials.
     Git(String),
     /// Automatic updates at an interval.
     AutoUpdate,

@@ -64,12 +64,13 @@ impl Portainer {
         })
     }
 
-    /// Call A: the records whose name is `name` or `normalized`, in Portainer's order (C50, C59). The list may
-    /// be of any length.
-    pub fn records(&self, name: &str, normalized: &str) -> Result<Vec<Record>> {
+    /// Call A: the records whose name is `name` or `normalized`, in Portainer's order (C50, C59).
+    ///
+    /// Fails if an entry may be such a record in the environment `endpoint` but cannot be parsed (B07).
+    pub fn records(&self, endpoint: i64, name: &str, normalized: &str) -> Result<Vec<Record>> {
         let action = "list Portainer's stacks";
         let list = self.client.get("/api/stacks", action)?;
-        wire::records(list, &[name, normalized]).map_err(failed_to(action))
+        wire::records(list, endpoint, &[name, normalized]).map_err(failed_to(action))
     }
 
     /// The id of the engine behind an environment (M17); `None` where the response has none.
@@ -121,7 +122,7 @@ impl Portainer {
         let response = self.client.put(&path_of(record), &update, &action)?;
         match response.status {
             200..=299 => Ok(()),
-            _ => Err(Error::refused(&action, response, None)),
+            _ => Err(Error::refused(&action, response)),
         }
     }
 
@@ -130,7 +131,7 @@ impl Portainer {
         let action = "create the stack";
         let path = format!("/api/stacks/create/standalone/string?endpointId={endpoint}");
         let response = self.client.post(&path, payload, action)?;
-        wire::created(&response.body).ok_or_else(|| Error::refused(action, response, None))
+        wire::created(&response.body).ok_or_else(|| Error::refused(action, response))
     }
 
     /// Waits while the record `id` is deploying (N01) and returns its state then, or `None` where Portainer
@@ -160,8 +161,8 @@ impl Portainer {
         let action = format!("read Portainer stack {id}");
         match self.client.get(&format!("/api/stacks/{id}"), &action) {
             Ok(record) => {
-                let record = wire::record(record).map_err(failed_to(&action))?;
-                Ok(Some(record.deployment))
+                let status = wire::status(record).map_err(failed_to(&action))?;
+                Ok(Some(status))
             }
             Err(error) if error.status() == Some(404) => Ok(None),
             Err(error) => Err(error.into()),

@@ -1,10 +1,13 @@
-//! Text for people: escaping for terminals, masking of secrets, counted nouns.
+//! Text for people: escaping for terminals, masking of secrets and credentials, counted nouns.
 #![deny(clippy::disallowed_methods)]
 
 mod count;
+mod credentials;
+mod encodings;
 mod escape;
 mod mask;
 
 pub use count::counted;
+pub use credentials::without_credentials;
 pub use escape::{excerpt, needs_escaping, printable};
 pub use mask::Mask;

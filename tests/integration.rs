@@ -18,6 +18,8 @@ mod environment;
 mod hostile;
 #[path = "integration/hostile_peers.rs"]
 mod hostile_peers;
+#[path = "integration/limits.rs"]
+mod limits;
 #[path = "integration/listing.rs"]
 mod listing;
 #[path = "integration/output.rs"]

@@ -102,8 +102,8 @@ pub(super) enum Command {
     /// Try a migration against an embedded Portainer and container engine
     ///
     /// Runs the same code as a migration, but does not connect to a real Portainer or engine. Works on
-    /// copies of the stack's Compose file and env files in a temporary directory. Ignores STACKLIFT_*
-    /// variables and settings files.
+    /// copies of the stack's Compose file and env files in a temporary directory. Ignores settings
+    /// files and all STACKLIFT_* variables except STACKLIFT_STACKS_ROOT.
     Rehearse(RehearseArguments),
 }
 
@@ -163,7 +163,8 @@ pub(super) struct RestoreArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct RehearseArguments {
-    /// Example stack, or one of your stacks with --stacks-root or --dir [default: books-db]
+    /// Example stack, or one of your stacks with --stacks-root, --dir or `STACKLIFT_STACKS_ROOT`
+    /// [default: books-db]
     #[arg(value_name = "STACK")]
     pub stack: Option<OsString>,
     /// Do not migrate; keep Portainer and the engine running until Ctrl-C, and print how to connect

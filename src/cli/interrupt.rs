@@ -9,7 +9,7 @@ use super::{
 use crate::run::{Event, State};
 
 /// The exit code of an interrupted run: 128 + SIGINT, as in shells.
-const INTERRUPTED: i32 = 130;
+pub(super) const INTERRUPTED: i32 = 130;
 
 /// The console of a run that can be interrupted.
 pub(super) struct Interrupt {
@@ -24,7 +24,7 @@ impl Interrupt {
         let state = Arc::new(Mutex::new(State::untouched()));
         let (shown, noted) = (Arc::clone(console), Arc::clone(&state));
         let _ = ctrlc::set_handler(move || {
-            // Held until the exit: the run waits here before its next change.
+            // Held until the exit: the run waits before its next event, and with it before its next change.
             let state = noted.lock().unwrap_or_else(PoisonError::into_inner);
             shown.done();
             shown.warning("interrupted");
@@ -40,11 +40,9 @@ impl Interrupt {
 
     /// Shows an event, and keeps the state that it reports.
     pub(super) fn show(&self, event: &Event) {
+        let mut noted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Event::State(state) = event {
-            self.state
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone_from(state);
+            noted.clone_from(state);
         }
         show(&self.console, event);
     }

@@ -1,11 +1,19 @@
 //! `stacklift rehearse [STACK]`: a migration against the embedded Portainer and engine.
 //!
 //! Connects to nothing outside this process, and writes only to a temporary directory: copies of Compose
-//! files and env files, never data.
+//! files and env files, never data. A signal removes the directory.
 
 use std::{
-    collections::BTreeMap, ffi::OsStr, fs, os::unix::fs::PermissionsExt, path::Path, str::FromStr,
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process,
+    str::FromStr,
     sync::Arc,
+    thread,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, anyhow};
@@ -15,7 +23,9 @@ use super::{
     Ended,
     arguments::{Common, RehearseArguments},
     console::Console,
-    events, migrate as migrate_command,
+    diff, events,
+    interrupt::INTERRUPTED,
+    migrate as migrate_command,
     restore::store_at,
     settings::Settings,
 };
@@ -24,18 +34,22 @@ use crate::{
     failure::Failure,
     migrate::{self, Migration},
     portainer::{self, BaseUrl, Portainer},
-    run::{Peers, Stopped},
-    stack::{EXAMPLES, Location, Stack, StackName},
+    rewrite::faithful::env_files_needed,
+    run::{Event, Peers, Stopped},
+    stack::{EXAMPLES, Location, Shell, Source, Stack, StackName, stack_dir},
+    text::counted,
 };
-use composefile::{document::Document, services};
+use composefile::{document::Document, path, services};
 use rehearsal::{Options, Rehearsal, World, seed};
 
 /// The default example. It shows each kind of loss.
 const DEFAULT: &str = "books-db";
 
-/// The world of a rehearsal, and its stacks on disk.
+/// The home directory of the user who starts stacks in a [`World`].
+const HOME: &str = "/home/operator";
+
+/// The world of a rehearsal, and where its stacks are on disk.
 struct Stage {
-    folder: TempDir,
     world: World,
     location: Location,
 }
@@ -45,19 +59,25 @@ pub(super) fn run(
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
-    let settings = Settings::of_flags(common)?;
+    let settings = Settings::of_rehearsal(common)?;
     let named = arguments.stack.as_deref().unwrap_or(OsStr::new(DEFAULT));
     let name = StackName::new(named)?;
     name.refuse_management_plane()?;
-    let own = common.stacks_root.is_some() || common.dir.is_some();
-    let stage = if own {
-        of_user(&name, &settings.location)?
+    // Holds every file of the rehearsal.
+    let folder = folder()?;
+    let code = if arguments.serve { 0 } else { INTERRUPTED };
+    remove_on_signal(folder.path(), code, console)?;
+    let stage = if is_own(&name, arguments, common, &settings.location) {
+        of_user(&name, &settings.location, folder.path())?
     } else {
-        of_examples(&settings.location)?
+        if !arguments.serve && !EXAMPLES.contains(&name.as_str()) {
+            return Err(unknown_example(&name).into());
+        }
+        of_examples(&settings.location, folder.path())?
     };
     let options = Options {
         era: arguments.era.into(),
-        ..Options::default()
+        folder: Some(folder.path().to_owned()),
     };
     let rehearsal = Rehearsal::start(stage.world, &options)?;
     for rule in &arguments.faults {
@@ -67,115 +87,161 @@ pub(super) fn run(
         serve(&rehearsal, &stage.location.root, &name, console)?;
         return Ok(());
     }
-    if !own && !EXAMPLES.contains(&name.as_str()) {
-        return Err(unknown_example(&name).into());
-    }
     let stack = Stack::find(name, &stage.location)?;
-    let ended = migrate_on(&rehearsal, &stack, &settings, arguments.force, console);
-    show_requests(&rehearsal, console);
-    // The run reads the copies in this directory.
-    drop(stage.folder);
+    let snapshots = folder.path().join("state");
+    let ended = migrate_on(
+        &rehearsal,
+        &stack,
+        &settings,
+        arguments.force,
+        &snapshots,
+        console,
+    );
+    if common.verbose {
+        show_requests(&rehearsal, console);
+    }
     ended
+}
+
+/// Whether the stack is one of the user's: a flag says where it is, or `STACKLIFT_STACKS_ROOT` names a directory that
+/// contains it.
+fn is_own(name: &StackName, arguments: &RehearseArguments, common: &Common, at: &Location) -> bool {
+    let has_directory = || {
+        let is_set = Settings::stacks_root_variable().is_some();
+        is_set && stack_dir(name, at).is_ok_and(|dir| dir.is_dir())
+    };
+    common.stacks_root.is_some()
+        || common.dir.is_some()
+        || (arguments.stack.is_some() && has_directory())
+}
+
+/// Removes `folder` and exits with `code` on SIGINT, SIGTERM and SIGHUP.
+fn remove_on_signal(folder: &Path, code: i32, console: &Arc<Console>) -> Result<()> {
+    let (folder, console) = (folder.to_owned(), Arc::clone(console));
+    ctrlc::set_handler(move || {
+        console.done();
+        // The rehearsal may be writing a file at the same time.
+        for _ in 0..100 {
+            match fs::remove_dir_all(&folder) {
+                Err(_) if folder.exists() => thread::sleep(Duration::from_millis(5)),
+                _ => break,
+            }
+        }
+        if folder.exists() {
+            let folder = folder.display();
+            console.warning(&format!("could not delete the copies in {folder}"));
+        }
+        console.done();
+        process::exit(code);
+    })
+    .context("failed to handle signals")
 }
 
 fn unknown_example(name: &StackName) -> anyhow::Error {
     Failure::new(format!("unknown example stack {name}"))
         .hint(format!(
-            "examples: {}; use --stacks-root or --dir for your own stacks",
+            "examples: {}; for your own stacks, use --stacks-root, --dir or STACKLIFT_STACKS_ROOT",
             EXAMPLES.join(", ")
         ))
         .into()
 }
 
 /// The example stacks, started without Portainer.
-fn of_examples(at: &Location) -> Result<Stage> {
-    let folder = folder()?;
-    seed::write(folder.path()).context("failed to write the example stacks")?;
-    let world = World::with_examples(&key()?, path_text(folder.path())?)
+fn of_examples(at: &Location, folder: &Path) -> Result<Stage> {
+    let root = folder.join("stacks");
+    seed::write(&root).context("failed to write the example stacks")?;
+    let world = World::with_examples(&key()?, path_text(&root)?)
         .map_err(|reason| anyhow!("failed to start the example stacks: {reason}"))?;
-    let location = Location {
-        root: folder.path().to_owned(),
-        ..at.clone()
-    };
-    Ok(Stage {
-        folder,
-        world,
-        location,
-    })
+    let location = Location { root, ..at.clone() };
+    Ok(Stage { world, location })
 }
 
 /// A copy of the user's stack, started without Portainer.
-fn of_user(name: &StackName, at: &Location) -> Result<Stage> {
+fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<Stage> {
     let stack = Stack::find(name.clone(), at)?;
     let source = stack.read()?;
-    let folder = folder()?;
-    let copy = folder.path().join(name.as_str());
-    fs::create_dir(&copy).with_context(|| format!("failed to create {}", copy.display()))?;
+    let root = mirrored(folder, stack.dir().parent().unwrap_or(Path::new("/")));
+    let copy = root.join(name.as_str());
     let file = stack.file().to_owned();
-    let mut files = BTreeMap::from([(file.clone(), source.compose.clone())]);
-    for path in env_files(&source.compose) {
-        if let Some(text) = stack.read_env(&path)? {
-            files.insert(path, text);
-        }
-    }
+    let mut files = other_files(&stack, &source)?;
+    files.insert(stack.compose_path(), source.compose);
     if let Some(env) = source.env {
-        files.insert(".env".to_owned(), env);
-    }
-    for (path, text) in &files {
-        copy_file(&copy, path, text)?;
+        files.insert(stack.dir().join(".env"), env);
     }
     let mut world = World::new(&key()?);
     world.tool.clone_from(&at.tool);
-    let root = path_text(&copy)?.to_owned();
-    world.add_stack(
-        &root,
-        files
-            .iter()
-            .map(|(path, text)| (path.as_str(), text.as_str())),
-    );
+    for (path, text) in &files {
+        let to = match path.strip_prefix(stack.dir()) {
+            Ok(inside) => copy.join(inside),
+            Err(_) => mirrored(folder, path),
+        };
+        write_copy(&to, text)?;
+        // A text can also name the file by its absolute path, or by `~`.
+        let home = std::env::home_dir();
+        let below_home =
+            home.and_then(|home| Some(Path::new(HOME).join(path.strip_prefix(home).ok()?)));
+        for path in [Some(&to), Some(path), below_home.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            let folder = path_text(path.parent().unwrap_or(Path::new("/")))?;
+            let name = path.file_name().and_then(OsStr::to_str);
+            world.add_stack(folder, [(name.unwrap_or_default(), text.as_str())]);
+        }
+    }
+    let copy = path_text(&copy)?;
     world
-        .start_file_by_hand(name.as_str(), &root, &format!("{root}/{file}"))
+        .start_file_by_hand(name.as_str(), copy, &format!("{copy}/{file}"))
         .map_err(|reason| {
-            Failure::new(format!(
-                "cannot rehearse the stack {name}: `docker compose` would reject it too"
-            ))
-            .source(reason)
+            Failure::new(format!("cannot rehearse the stack {name}: it does not start"))
+                .source(reason)
+                .hint("check it with `docker compose config`; the rehearsal knows only the stack's Compose files and env files")
         })?;
     let location = Location {
-        root: folder.path().to_owned(),
+        root,
         dir: None,
         ..at.clone()
     };
-    Ok(Stage {
-        folder,
-        world,
-        location,
-    })
+    Ok(Stage { world, location })
 }
 
-/// The env files of a Compose file that are in its directory.
-fn env_files(compose: &str) -> Vec<String> {
-    let Ok(document) = Document::parse(compose) else {
-        return Vec::new();
-    };
-    services::services(&document)
-        .iter()
-        .flat_map(services::Service::env_files)
-        .map(|file| file.path.to_owned())
-        .filter(|path| is_inside(path))
-        .collect()
-}
-
-fn is_inside(path: &str) -> bool {
-    !path.starts_with(['/', '~']) && !path.split('/').any(|part| part == "..")
-}
-
-fn copy_file(to: &Path, path: &str, text: &str) -> Result<()> {
-    let path = to.join(path);
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
+/// The files that Compose reads besides the compose file and `.env`, by their absolute paths: env files, label files,
+/// override files, and files of `extends` and `include`.
+fn other_files(stack: &Stack, source: &Source) -> Result<BTreeMap<PathBuf, String>> {
+    let mut paths = Vec::new();
+    let shell = Shell::of(stack, |context| {
+        paths = env_files_needed(&source.compose, source.env.as_deref(), context);
+        Vec::new()
+    });
+    paths.extend_from_slice(shell.context().overrides);
+    if let Ok(document) = Document::parse(&source.compose) {
+        let services = services::services(&document);
+        let extended = services.iter().filter_map(services::Service::extends_file);
+        let named = extended.chain(services::includes(&document));
+        paths.extend(named.map(|named| named.path.to_owned()));
     }
-    fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))
+    let mut files = BTreeMap::new();
+    for path in paths {
+        if let Some(text) = stack.read_env(&path)? {
+            let path = path_text(&stack.dir().join(path))?.to_owned();
+            files.insert(PathBuf::from(path::clean(&path)), text);
+        }
+    }
+    Ok(files)
+}
+
+/// The absolute `path` below `folder`, so that `..` in it leads to the copies of the same files.
+fn mirrored(folder: &Path, path: &Path) -> PathBuf {
+    let mirror = folder.join("stacks");
+    mirror.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn write_copy(path: &Path, text: &str) -> Result<()> {
+    let what = || format!("failed to write {}", path.display());
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).with_context(what)?;
+    }
+    fs::write(path, text).with_context(what)
 }
 
 fn migrate_on(
@@ -183,6 +249,7 @@ fn migrate_on(
     stack: &Stack,
     settings: &Settings,
     force: bool,
+    snapshots: &Path,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     let key = rehearsal.key().into();
@@ -203,9 +270,8 @@ fn migrate_on(
     let tool = &settings.location.tool;
     let engine = engine::Options::new(tool, engine::Choice::Api, client, trace);
     let engine = Engine::open(engine.within(settings.timeout));
-    let state = folder()?;
     let store = store_at(
-        state.path(),
+        snapshots,
         stack.name(),
         stack.dir(),
         &base_url,
@@ -224,11 +290,19 @@ fn migrate_on(
     };
     console.heading("Migration with an embedded Portainer and engine");
     let before = summary(rehearsal);
-    let ended = migrate::run(&migration, &mut |event| events::show(console, &event));
-    console.heading("State before");
-    console.line(&before);
-    console.heading("State after");
-    console.line(&summary(rehearsal));
+    let mut warnings = 0;
+    let ended = migrate::run(&migration, &mut |event| {
+        warnings += usize::from(matches!(event, Event::Warning(_)));
+        events::show(console, &event);
+    });
+    console.done();
+    console.heading("Changes");
+    match diff::lines(&before, &summary(rehearsal)) {
+        changes if changes.is_empty() => console.line("none"),
+        changes => console.line(&changes),
+    }
+    console.heading("Verdict");
+    console.line(&verdict(stack, ended.is_ok(), warnings));
     // Its snapshot is deleted with the rehearsal.
     ended.map_err(|stopped| {
         Ended::Stopped(Stopped {
@@ -236,6 +310,18 @@ fn migrate_on(
             ..stopped
         })
     })
+}
+
+fn verdict(stack: &Stack, succeeded: bool, warnings: usize) -> String {
+    let name = stack.name();
+    match (succeeded, warnings) {
+        (false, _) => format!("the rehearsed migration of {name} failed"),
+        (true, 0) => format!("the rehearsed migration of {name} succeeded"),
+        (true, warnings) => format!(
+            "the rehearsed migration of {name} succeeded, with {} above",
+            counted(warnings, "warning")
+        ),
+    }
 }
 
 fn summary(rehearsal: &Rehearsal) -> String {
@@ -273,20 +359,15 @@ fn serve(rehearsal: &Rehearsal, root: &Path, name: &StackName, console: &Console
     console.line(&format!(
         "# Running until Ctrl-C. Paste these lines into another shell, then run: stacklift {name}"
     ));
-    let (interrupted, wait) = std::sync::mpsc::channel();
-    ctrlc::set_handler(move || {
-        // It fails only if nothing is waiting any more.
-        let _ = interrupted.send(());
-    })
-    .context("failed to wait for Ctrl-C")?;
-    // An error means that the handler is gone: the rehearsal ends as well.
-    let _ = wait.recv();
-    Ok(())
+    // The handler of the signal ends the process.
+    loop {
+        thread::park();
+    }
 }
 
 fn folder() -> Result<TempDir> {
     let folder = tempfile::Builder::new()
-        .prefix("stacklift-stacks-")
+        .prefix("stacklift-")
         .permissions(fs::Permissions::from_mode(0o700))
         .tempdir()
         .context("failed to create a temporary directory for the rehearsal")?;

@@ -6,12 +6,12 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 use serde_json::Value;
 
 use super::{
     arguments::{Common, RenderArguments, Way},
     console::Console,
+    diff,
     settings::Settings,
 };
 use crate::{
@@ -47,7 +47,7 @@ fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Res
         console.warning(&format!("{}/.env: {warning}", stack.dir().display()));
     }
     if arguments.diff {
-        diff(stack, &source.compose, &rewrite.text);
+        print_diff(stack, &source.compose, &rewrite.text);
         return Ok(());
     }
     let payload = rewrite.payload(stack.name().as_str());
@@ -70,7 +70,7 @@ fn faithful(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Re
         ));
     }
     if arguments.diff {
-        diff(stack, &source.compose, &rewrite.shown());
+        print_diff(stack, &source.compose, &rewrite.shown());
     }
     if arguments.explain {
         explain(stack, &rewrite, console);
@@ -127,19 +127,33 @@ fn mask_values(payload: &mut Value) {
     }
 }
 
-/// Prints the changes as a patch, or nothing if there are none.
-fn diff(stack: &Stack, before: &str, after: &str) {
-    let input = InternedInput::new(before, after);
-    let mut diff = Diff::compute(Algorithm::Histogram, &input);
-    diff.postprocess_lines(&input);
-    let printer = BasicLineDiffPrinter(&input.interner);
-    let hunks = diff
-        .unified_diff(&printer, UnifiedDiffConfig::default(), &input)
-        .to_string();
-    if !hunks.is_empty() {
-        let file = stack.file();
-        write(format!("--- {file}\n+++ {file}\t(in Portainer)\n{hunks}").as_bytes());
+/// Prints the changes as a patch, or nothing if there are none. Control characters are escaped on a terminal only: a
+/// patch in a file must be exact.
+fn print_diff(stack: &Stack, before: &str, after: &str) {
+    let hunks = diff::hunks(before, after);
+    if hunks.is_empty() {
+        return;
     }
+    let file = stack.file();
+    let patch = format!("--- {file}\n+++ {file}\t(in Portainer)\n{hunks}");
+    if stdout().is_terminal() {
+        write(harmless(&patch).as_bytes());
+    } else {
+        write(patch.as_bytes());
+    }
+}
+
+/// A text without characters that could control a terminal, except line feeds and tabs.
+fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '\n' | '\t') || !needs_escaping(c) {
+            shown.push(c);
+        } else {
+            shown.extend(c.escape_default());
+        }
+    }
+    shown
 }
 
 fn explain(stack: &Stack, rewrite: &Faithful, console: &Console) {

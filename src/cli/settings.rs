@@ -72,9 +72,19 @@ impl Settings {
         Self::from_sources(flags, &|name| env::var(name).ok(), &files)
     }
 
-    /// The flags and the defaults alone, for the rehearsal.
-    pub(super) fn of_flags(flags: &Common) -> Result<Self> {
-        Self::from_sources(flags, &|_| None, &[])
+    /// The flags, `STACKLIFT_STACKS_ROOT` and the defaults, for the rehearsal.
+    pub(super) fn of_rehearsal(flags: &Common) -> Result<Self> {
+        let root = |name: &str| {
+            let is_root = name == options::STACKS_ROOT.variable;
+            is_root.then(Self::stacks_root_variable).flatten()
+        };
+        Self::from_sources(flags, &root, &[])
+    }
+
+    /// `STACKLIFT_STACKS_ROOT`, unless it is empty.
+    pub(super) fn stacks_root_variable() -> Option<String> {
+        let root = env::var(options::STACKS_ROOT.variable).ok();
+        root.filter(|root| !root.is_empty())
     }
 
     fn from_sources(

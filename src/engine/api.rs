@@ -28,7 +28,9 @@ use ureq::{
 
 pub use self::restoring::Restoring;
 use self::socket::{NoResolver, UnixConnector};
-use super::{Options, Remaining, left_until, project_label, removal_result, wait_until};
+use super::{
+    MAX_OUTPUT, Options, Remaining, left_until, project_label, removal_result, wait_until,
+};
 use crate::{
     backoff::Backoff,
     failure::Failure,
@@ -43,9 +45,6 @@ const NEWEST: Version = Version(1, 51);
 /// The most concurrent requests. A removal takes the engine a while: thirty of them took 1.3 s with 32 concurrent
 /// requests, 1.7 s with 16 and 2.0 s with 4.
 const MAX_CONCURRENT: usize = 32;
-
-/// The longest response body that is read.
-const MAX_BODY: u64 = 256 << 20;
 
 /// The characters to encode in a path or a query: all but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -303,7 +302,7 @@ impl Api {
         let body = response
             .body_mut()
             .with_config()
-            .limit(MAX_BODY)
+            .limit(MAX_OUTPUT)
             .read_to_vec();
         Ok(ApiResponse {
             request: format!("{method} {path}"),
@@ -347,6 +346,11 @@ impl Api {
                 }
                 .source(error)
             }
+            ureq::Error::BodyExceedsLimit(limit) => Failure::new(format!(
+                "the response of the engine on {socket} is larger than {} MiB",
+                limit >> 20
+            ))
+            .hint("is this the socket of a container engine?"),
             error => Failure::new(format!("invalid HTTP response from the engine on {socket}"))
                 .source(error),
         }

@@ -19,7 +19,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use self::process::{Output, RunError};
 use super::{
-    ClientConfig, Options, Remaining, left_until, objects::ObjectKind, project_label,
+    ClientConfig, MAX_OUTPUT, Options, Remaining, left_until, objects::ObjectKind, project_label,
     removal_result, wait_until,
 };
 use crate::{
@@ -260,6 +260,7 @@ impl Command {
                 None => output.status.to_string(),
             },
             Err(RunError::TimedOut) => format!("timed out after {limit:.0?}: killed"),
+            Err(RunError::TooLarge) => "too much output: killed".to_owned(),
             Err(RunError::Failed(error)) => error.to_string(),
         };
         let line = format!("{} {}", self.tool, arguments.join(" "));
@@ -278,6 +279,11 @@ impl Command {
             ))
             .hint("check that the engine is healthy")
             .into(),
+            RunError::TooLarge => anyhow!(
+                "`{} {verb}` printed more than {} MiB",
+                self.tool,
+                MAX_OUTPUT >> 20
+            ),
             RunError::Failed(error) => {
                 anyhow!(error).context(format!("cannot run {}", program.display()))
             }

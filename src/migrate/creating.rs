@@ -89,13 +89,18 @@ impl Procedure<'_, '_> {
         let name = self.m.stack.name();
         let portainer_name = name.portainer_name();
         let here = |record: &Record| record.endpoint_id == self.m.endpoint;
-        let record = match self.run.portainer.records(name.as_str(), &portainer_name) {
-            Err(_) => Seen::Unknown,
-            Ok(records) => match records.into_iter().find(here) {
-                Some(record) => Seen::Exists(record.id, record.deployment),
-                None => Seen::Absent,
-            },
-        };
+        let record =
+            match self
+                .run
+                .portainer
+                .records(self.m.endpoint, name.as_str(), &portainer_name)
+            {
+                Err(_) => Seen::Unknown,
+                Ok(records) => match records.into_iter().find(here) {
+                    Some(record) => Seen::Exists(record.id, record.deployment),
+                    None => Seen::Absent,
+                },
+            };
         let mut projects = vec![name.as_str(), &portainer_name];
         projects.dedup();
         let counts = projects
@@ -178,7 +183,8 @@ impl Procedure<'_, '_> {
     }
 }
 
-/// Hides the values of `.env`, as the literal rewrite reads them and as Compose does.
+/// Hides the values of `.env`, as the literal rewrite reads them and as Compose does, and the lines that are no
+/// variable: Compose may not be able to read them as a part of a value (B13).
 fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
     let env = source.env.as_deref().unwrap_or_default();
     let compose = dotenv::parse(env, &|_| None).unwrap_or_default();
@@ -187,5 +193,7 @@ fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
         .variables
         .iter()
         .map(|variable| variable.value.as_str());
-    Mask::new(sent.chain(compose.iter().map(|(_, value)| value.as_str())))
+    let values = compose.iter().map(|(_, value)| value.as_str());
+    let rest = env.lines().filter(|line| !line.contains('='));
+    Mask::new(sent.chain(values).chain(rest))
 }

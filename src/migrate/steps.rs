@@ -62,7 +62,10 @@ impl Procedure<'_, '_> {
         }
         self.run
             .step("name", format!("Portainer will call it {portainer_name}"));
-        let records = self.run.portainer.records(name.as_str(), &portainer_name)?;
+        let records =
+            self.run
+                .portainer
+                .records(self.m.endpoint, name.as_str(), &portainer_name)?;
         if let Some(record) = records.iter().find(|record| record.name == portainer_name) {
             return Err(Failure::new(format!(
                 "Portainer would call this stack {portainer_name}, but Portainer stack {} on environment {} already has that name: it may be another stack",
@@ -124,7 +127,7 @@ impl Procedure<'_, '_> {
         let name = self.m.stack.name().as_str();
         let records = match records {
             Some(records) => records,
-            None => self.run.portainer.records(name, name)?,
+            None => self.run.portainer.records(self.m.endpoint, name, name)?,
         };
         let (mut here, elsewhere): (Vec<_>, Vec<_>) = records
             .into_iter()
@@ -336,7 +339,7 @@ impl Procedure<'_, '_> {
                 Error::Unknown(_) => false,
             };
             let error = anyhow::Error::from(error);
-            match self.run.portainer.records(name, name) {
+            match self.run.portainer.records(self.m.endpoint, name, name) {
                 Ok(records) if records.iter().any(|other| other.id == record.id) => {
                     if is_final && self.is_unchanged(before) {
                         self.mark(|progress| progress.record = Step::NotBegun);
@@ -373,7 +376,7 @@ impl Procedure<'_, '_> {
     /// A 404 does not prove that the record is gone: only a new listing does (M03).
     fn require_gone(&mut self, record: &Record) -> Result<()> {
         let name = self.m.stack.name().as_str();
-        let records = self.run.portainer.records(name, name)?;
+        let records = self.run.portainer.records(self.m.endpoint, name, name)?;
         if records.iter().all(|other| other.id != record.id) {
             return Ok(());
         }

@@ -12,12 +12,11 @@ use ureq::http::Uri;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl {
     text: String,
-    scheme: Scheme,
     host: String,
     port: u16,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Scheme {
     Http,
     Https,
@@ -27,11 +26,6 @@ impl BaseUrl {
     /// The URL of `path`, which starts with a slash.
     pub(super) fn join(&self, path: &str) -> String {
         format!("{}{path}", self.text)
-    }
-
-    /// Whether the scheme is `https`.
-    pub(super) fn is_https(&self) -> bool {
-        self.scheme == Scheme::Https
     }
 
     /// The port: explicit, or the default of the scheme.
@@ -111,7 +105,6 @@ impl FromStr for BaseUrl {
         };
         Ok(Self {
             text: text.trim_end_matches('/').to_owned(),
-            scheme,
             host,
             port: authority.port_u16().unwrap_or(default_port),
         })

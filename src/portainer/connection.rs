@@ -6,17 +6,36 @@ use std::{
 };
 
 use ureq::{
-    Timeout,
-    unversioned::transport::{ConnectionDetails, Connector},
+    config::Config,
+    http::Uri,
+    unversioned::{
+        resolver::{ResolvedSocketAddrs, Resolver},
+        transport::{ConnectionDetails, Connector, NextTimeout},
+    },
 };
 
 use super::{address::BaseUrl, error::Error, tls::Tls};
 use crate::failure::Failure;
 
-/// Marks each error of connecting, up to the end of the TLS handshake, as [`ureq::Error::Other`]: nothing
-/// is sent before there is a connection.
+/// Marks each error of resolving the host and connecting, up to the end of the TLS handshake, as
+/// [`ureq::Error::Other`]: nothing is sent before there is a connection.
 #[derive(Debug)]
 pub(super) struct MarkErrors<C>(pub(super) C);
+
+fn mark(error: ureq::Error) -> ureq::Error {
+    ureq::Error::Other(Box::new(error))
+}
+
+impl<R: Resolver> Resolver for MarkErrors<R> {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        self.0.resolve(uri, config, timeout).map_err(mark)
+    }
+}
 
 impl<C: Connector> Connector for MarkErrors<C> {
     type Out = C::Out;
@@ -26,10 +45,11 @@ impl<C: Connector> Connector for MarkErrors<C> {
         details: &ConnectionDetails,
         chained: Option<()>,
     ) -> Result<Option<Self::Out>, ureq::Error> {
-        let connected = self.0.connect(details, chained);
-        connected.map_err(|error| ureq::Error::Other(Box::new(error)))
+        self.0.connect(details, chained).map_err(mark)
     }
 }
+
+const HINT_FOR_TRUNCATED: &str = "check Portainer, and any proxy before it";
 
 /// A request without a response. Prints as the reason in a few words.
 #[derive(Debug)]
@@ -56,8 +76,7 @@ impl From<ureq::Error> for NoResponse {
             | E::ConnectionFailed
             | E::HostNotFound
             | E::Http(_)
-            | E::InvalidProxyUrl
-            | E::Timeout(Timeout::Resolve) => (Sent::No, error),
+            | E::InvalidProxyUrl => (Sent::No, error),
             error => (Sent::Perhaps, error),
         };
         Self { sent, error }
@@ -71,7 +90,7 @@ impl fmt::Display for NoResponse {
                 f.write_str("the connection was closed")
             }
             ureq::Error::Io(error) => error.fmt(f),
-            ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
+            ureq::Error::Timeout(_) if self.sent == Sent::No => {
                 f.write_str("timed out while connecting")
             }
             ureq::Error::Timeout(_) => f.write_str("timed out"),
@@ -126,9 +145,17 @@ impl NoResponse {
     }
 }
 
+/// The failure of a response that is larger than its limit (B12).
+pub(super) fn too_large() -> Failure {
+    Failure::new("the response is too large").hint(HINT_FOR_TRUNCATED)
+}
+
 /// The failure of a response that began and did not reach its end.
 pub(super) fn truncated(error: io::Error) -> Failure {
     let cause = error.get_ref().and_then(|inner| inner.downcast_ref());
+    if matches!(cause, Some(ureq::Error::BodyExceedsLimit(_))) {
+        return too_large();
+    }
     let timed_out = matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
         || matches!(cause, Some(ureq::Error::Timeout(_)));
     let failure = if timed_out {
@@ -138,7 +165,7 @@ pub(super) fn truncated(error: io::Error) -> Failure {
     } else {
         Failure::new("cannot read the response").source(error)
     };
-    failure.hint("check Portainer, and any proxy before it")
+    failure.hint(HINT_FOR_TRUNCATED)
 }
 
 fn is_disconnect(error: &io::Error) -> bool {
@@ -152,6 +179,7 @@ fn is_disconnect(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use rustls::{CertificateError, InvalidMessage};
+    use ureq::Timeout;
 
     use super::*;
 
@@ -180,6 +208,7 @@ mod tests {
             while_connecting(ureq::Error::Timeout(Timeout::Connect)),
             while_connecting(tls(rustls::Error::HandshakeNotComplete)),
             while_connecting(ureq::Error::ConnectProxyFailed(String::new())),
+            while_connecting(ureq::Error::Timeout(Timeout::Global)),
             of(ureq::Error::HostNotFound),
             of(ureq::Error::BadUri(String::new())),
         ] {
@@ -189,8 +218,7 @@ mod tests {
             of(io(ErrorKind::ConnectionReset)),
             of(io(ErrorKind::UnexpectedEof)),
             of(tls(rustls::Error::DecryptError)),
-            of(ureq::Error::Timeout(Timeout::RecvResponse)),
-            of(ureq::Error::Timeout(Timeout::SendBody)),
+            of(ureq::Error::Timeout(Timeout::Global)),
         ] {
             assert!(matches!(error, Error::Unknown(_)), "{error:?}");
         }

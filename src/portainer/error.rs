@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::{failure::Failure, text::printable};
+use crate::{
+    failure::Failure,
+    text::{printable, without_credentials},
+};
 
 /// The hint for an HTML page in place of JSON.
 pub(super) const HINT_FOR_HTML: &str = "an HTML page is not a response of the Portainer API: it comes from a proxy, a login page or another program; set --base-url to Portainer's own address";
@@ -31,10 +34,9 @@ impl Error {
         Self::NotSent(Box::new(Cause::new(action, failure)))
     }
 
-    /// A [`Self::Refused`], with the hint for the response unless the caller has a better one.
-    pub(super) fn refused(action: &str, response: Response, hint: Option<&str>) -> Self {
-        let failure =
-            Failure::new(response.summary()).hint(hint.unwrap_or_else(|| response.hint()));
+    /// A [`Self::Refused`], with the hint for the response.
+    pub(super) fn refused(action: &str, response: Response) -> Self {
+        let failure = Failure::new(response.summary()).hint(response.hint());
         Self::Refused {
             response,
             cause: Box::new(Cause::new(action, failure)),
@@ -92,7 +94,7 @@ impl Cause {
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// The body, at most 64 MiB, or 1 MiB where a read or a delete failed.
+    /// The body, at most 64 MiB, or the first 1 MiB for a status other than 2xx.
     pub body: Vec<u8>,
     /// The target of a redirect; it is not followed.
     pub(super) location: Option<String>,
@@ -105,7 +107,8 @@ impl Response {
         if self.location.is_some() {
             status
         } else if let Some(message) = self.message() {
-            format!("{status}: {}", printable(message.trim()))
+            let message = without_credentials(message.trim());
+            format!("{status}: {}", printable(&message))
         } else if self.is_html() {
             format!("{status}, an HTML page")
         } else if self.body.is_empty() {
@@ -142,6 +145,9 @@ impl Response {
             500..=599 if self.message().is_some() => {
                 format!("fix the error that Portainer reports, {again}")
             }
+            404 | 405 => format!(
+                "check --base-url and --endpoint, and that Portainer is 2.19 or later, {again}"
+            ),
             200..=299 => format!(
                 "this is not a response to a create: {}, {again}",
                 self.hint()
@@ -155,9 +161,8 @@ impl Response {
             300..=399 => {
                 "the base URL redirects, perhaps to a login page: set --base-url to Portainer's own address"
             }
-            400 if self.message().is_some() => {
-                "check the message above; stacklift needs Portainer 2.19 or later"
-            }
+            400 if self.expects_https() => "the port expects HTTPS: use https:// in --base-url",
+            400 if self.message().is_some() => "fix the error that Portainer reports",
             401 => {
                 "the API key was rejected: create one in Portainer under My account > Access tokens and set STACKMGR_API_KEY"
             }
@@ -191,6 +196,16 @@ impl Response {
     pub(super) fn message(&self) -> Option<String> {
         let json: Value = serde_json::from_slice(&self.body).ok()?;
         Some(json.get("message")?.as_str()?.to_owned())
+    }
+
+    /// Whether a port that uses TLS rejected plain HTTP, in the words of Go or nginx.
+    fn expects_https(&self) -> bool {
+        [
+            &b"HTTP request to an HTTPS server"[..],
+            b"plain HTTP request was sent to HTTPS port",
+        ]
+        .into_iter()
+        .any(|words| memchr::memmem::find(&self.body, words).is_some())
     }
 
     fn is_html(&self) -> bool {
@@ -254,12 +269,23 @@ mod tests {
     }
 
     #[test]
+    fn the_hint_of_a_400_goes_by_its_cause() {
+        for (body, expected) in [
+            (
+                "Client sent an HTTP request to an HTTPS server.\n",
+                "https://",
+            ),
+            ("{\"message\":\"Invalid request payload\"}", "fix the error"),
+            ("", "check --base-url"),
+        ] {
+            let hint = response(400, body).hint();
+            assert!(hint.contains(expected), "{hint}");
+        }
+    }
+
+    #[test]
     fn an_error_prints_its_action_its_cause_and_a_hint() {
-        let error = Error::refused(
-            "list the stacks",
-            response(401, "{\"message\":\"no\"}"),
-            None,
-        );
+        let error = Error::refused("list the stacks", response(401, "{\"message\":\"no\"}"));
         assert_eq!(error.status(), Some(401));
         let error = anyhow::Error::from(error);
         assert_eq!(

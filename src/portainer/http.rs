@@ -20,7 +20,7 @@ use ureq::{
 
 use super::{
     address::BaseUrl,
-    connection::{MarkErrors, NoResponse, truncated},
+    connection::{MarkErrors, NoResponse, too_large, truncated},
     error::{Error, Response},
     tls::{Tls, TlsConnector},
 };
@@ -29,9 +29,9 @@ use crate::{
     trace::{Exchange, Peer, Trace},
 };
 
-/// How much of the body of an error is read, in bytes.
+/// How much of the body of an error is read, in bytes. The rest is ignored.
 const LARGEST_ERROR: u64 = 1024 * 1024;
-/// How much of any other body is read, in bytes.
+/// The size limit of any other body, in bytes.
 pub(super) const LARGEST_BODY: u64 = 64 * 1024 * 1024;
 
 /// What a Portainer client needs.
@@ -43,8 +43,8 @@ pub struct Options {
     pub key: SecretString,
     /// How Portainer's certificate is verified.
     pub tls: Tls,
-    /// The time limit for the response to a create, update or delete, and for waiting for the deployment.
-    /// Reads have 30 s, or this where it is less.
+    /// The time limit for a create, update or delete, from connecting to the end of the response, and for waiting
+    /// for the deployment. Reads have 30 s, or this where it is less (B12).
     pub timeout: Duration,
     /// Receives each request.
     pub trace: Trace,
@@ -111,7 +111,7 @@ impl Client {
                 .chain(ConnectProxyConnector::default())
                 .chain(TcpConnector::default())
                 .chain(TlsConnector(options.tls.config()?));
-        let resolver = DefaultResolver::default();
+        let resolver = MarkErrors(DefaultResolver::default());
         Ok(Self {
             agent: Agent::with_parts(config, MarkErrors(connector), resolver),
             options,
@@ -124,21 +124,18 @@ impl Client {
     pub(super) fn get(&self, path: &str, action: &str) -> Result<Unread, Error> {
         let request = Request::get(self.options.base_url.join(path)).body(());
         let response = self.send(request, path, action, self.timeouts.read)?;
-        self.successful(response, action)
+        successful(response, action)
     }
 
     /// A DELETE whose response must be 2xx. The body is discarded (C51).
     pub(super) fn delete(&self, path: &str, action: &str) -> Result<(), Error> {
         let request = Request::delete(self.options.base_url.join(path)).body(());
         let response = self.send(request, path, action, self.timeouts.change)?;
-        let mut response = self.successful(response, action)?;
-        // Reading to the end keeps the connection. A failure does not matter: the body is discarded.
-        let mut body = response.body_mut().as_reader().take(LARGEST_ERROR);
-        let _ = io::copy(&mut body, &mut io::sink());
-        Ok(())
+        // The body is not read: it may be slow, and Portainer sends none.
+        successful(response, action).map(drop)
     }
 
-    /// POSTs JSON and reads the whole response, whatever its status.
+    /// POSTs JSON and reads the response, whatever its status.
     pub(super) fn post(
         &self,
         path: &str,
@@ -148,7 +145,7 @@ impl Client {
         self.change(Method::POST, path, json, action)
     }
 
-    /// PUTs JSON and reads the whole response, whatever its status.
+    /// PUTs JSON and reads the response, whatever its status.
     pub(super) fn put(
         &self,
         path: &str,
@@ -174,13 +171,20 @@ impl Client {
             .header(header::CONTENT_TYPE, "application/json")
             .body(body);
         let mut unread = self.send(request, path, action, self.timeouts.change)?;
-        let (response, read) = read(&mut unread, LARGEST_BODY);
-        match read {
-            Ok(_) => Ok(response),
-            Err(error) => Err(Error::unknown(action, truncated(error))),
+        if !unread.status().is_success() {
+            let (response, read) = read(&mut unread, LARGEST_ERROR);
+            read.map_err(|error| Error::unknown(action, truncated(error)))?;
+            return Ok(response);
         }
+        let (response, read) = read(&mut unread, LARGEST_BODY + 1);
+        let length = read.map_err(|error| Error::unknown(action, truncated(error)))?;
+        if length as u64 > LARGEST_BODY {
+            return Err(Error::unknown(action, too_large()));
+        }
+        Ok(response)
     }
 
+    /// Sends a request. `timeout` includes connecting and the body of the response.
     fn send<B: ureq::AsSendBody>(
         &self,
         request: Result<Request<B>, http::Error>,
@@ -202,9 +206,7 @@ impl Client {
         let request = request
             .with_agent(&self.agent)
             .configure()
-            .timeout_send_body(Some(self.timeouts.change))
-            .timeout_recv_response(Some(timeout))
-            .timeout_per_read(Some(timeout))
+            .timeout_global(Some(timeout))
             .build();
         let started = Instant::now();
         let result = request.run().map_err(NoResponse::from);
@@ -220,19 +222,16 @@ impl Client {
         });
         result.map_err(failed)
     }
+}
 
-    fn successful(&self, mut unread: Unread, action: &str) -> Result<Unread, Error> {
-        if unread.status().is_success() {
-            return Ok(unread);
-        }
-        // The status matters more than a body that ends early.
-        let (response, _) = read(&mut unread, LARGEST_ERROR);
-        let to_https_port = response.status == 400
-            && response.message().is_none()
-            && !self.options.base_url.is_https();
-        let hint = to_https_port.then_some("if the port expects HTTPS, use https:// in --base-url");
-        Err(Error::refused(action, response, hint))
+/// The response, if its status is 2xx.
+fn successful(mut unread: Unread, action: &str) -> Result<Unread, Error> {
+    if unread.status().is_success() {
+        return Ok(unread);
     }
+    // The status matters more than a body that ends early.
+    let (response, _) = read(&mut unread, LARGEST_ERROR);
+    Err(Error::refused(action, response))
 }
 
 /// Reads at most `limit` bytes of the body. If that fails, the response holds the bytes read before.

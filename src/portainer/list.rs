@@ -9,55 +9,72 @@ use std::{
     io::{self, BufReader, Read},
 };
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// Large enough that a read passes on several TLS records.
 const BUFFER: usize = 64 * 1024;
-/// The largest entry that is read, in bytes.
-const LARGEST_ENTRY: usize = 64 * 1024 * 1024;
+/// The size limits, in bytes (B12).
+const LIMITS: Limits = Limits {
+    entry: 64 * 1024 * 1024,
+    list: 1024 * 1024 * 1024,
+};
+
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Of one entry, and of all matching entries together.
+    entry: usize,
+    list: usize,
+}
 
 /// The entries of a list whose `Name` is one of `names`, in order. `null` is an empty list.
 ///
 /// An entry that is not an object, or whose `Name` is not a string, does not match. Fails where the text is
-/// not an array of JSON, an entry is larger than 64 MiB, or `reader` fails.
+/// not an array of JSON, an entry or all matching entries are larger than 64 MiB, the list is larger than 1 GiB,
+/// or `reader` fails.
 pub(super) fn entries(reader: impl Read, names: &[&str]) -> serde_json::Result<Vec<Value>> {
-    limited_entries(reader, names, LARGEST_ENTRY)
+    limited_entries(reader, names, LIMITS)
 }
 
 fn limited_entries(
     reader: impl Read,
     names: &[&str],
-    largest: usize,
+    limits: Limits,
 ) -> serde_json::Result<Vec<Value>> {
-    let left = Cell::new(largest);
+    let left = Cell::new(limits.entry);
     let reader = Metered {
         reader,
         left: &left,
+        whole: limits.list,
     };
     let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, reader));
     let list = List {
         entry: Entry { names },
         left: &left,
-        largest,
+        largest: limits.entry,
     };
     let found = json.deserialize_any(list)?;
     json.end()?;
     Ok(found)
 }
 
-/// Fails once more than `left` bytes have been read.
+/// Fails once more than `left` or `whole` bytes have been read.
 struct Metered<'a, R> {
     reader: R,
     left: &'a Cell<usize>,
+    whole: usize,
 }
 
 impl<R: Read> Read for Metered<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
-        let left = self.left.get().checked_sub(count);
-        let too_large = || io::Error::new(io::ErrorKind::InvalidData, "an entry is too large");
-        self.left.set(left.ok_or_else(too_large)?);
+        let take = |left: usize, what: &str| {
+            let too_large = || io::Error::new(io::ErrorKind::InvalidData, what);
+            left.checked_sub(count).ok_or_else(too_large)
+        };
+        self.left
+            .set(take(self.left.get(), "an entry is too large")?);
+        self.whole = take(self.whole, "the list is too large")?;
         Ok(count)
     }
 }
@@ -81,8 +98,15 @@ impl<'de> Visitor<'de> for List<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut found = Vec::new();
+        let mut left = self.largest;
         while let Some(entry) = list.next_element_seed(self.entry)? {
-            found.extend(entry);
+            if let Some(entry) = entry {
+                let too_many = || Error::custom("too many entries have the name of the stack");
+                left = left
+                    .checked_sub(entry.to_string().len())
+                    .ok_or_else(too_many)?;
+                found.push(entry);
+            }
             self.left.set(self.largest);
         }
         Ok(found)
@@ -222,17 +246,26 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_has_a_limit_and_the_list_has_none() {
-        let limit = 4 * BUFFER;
-        let read = |text: &str| limited_entries(text.as_bytes(), &NAMES, limit);
+    fn b12_entries_and_the_list_have_a_size_limit() {
+        let limits = Limits {
+            entry: 4 * BUFFER,
+            list: 10 * BUFFER,
+        };
+        let read = |text: &str| limited_entries(text.as_bytes(), &NAMES, limits);
         let padded = |length| format!("{{\"Name\":\"web\",\"x\":{}1}}", " ".repeat(length));
-        let many = vec![padded(limit / 2); 8].join(",");
-        assert_eq!(read(&format!("[{many}]")).expect("a list").len(), 8);
-        let error = read(&format!("[{}]", padded(limit))).expect_err("too large");
-        assert!(
-            error.is_io() && error.to_string().contains("too large"),
-            "{error}"
-        );
+        let list = |length, count| format!("[{}]", vec![padded(length); count].join(","));
+        assert_eq!(read(&list(2 * BUFFER, 4)).expect("a list").len(), 4);
+        let long = format!("[{{\"Name\":\"web\",\"x\":\"{}\"}}]", "x".repeat(BUFFER));
+        assert_eq!(read(&long).expect("a list").len(), 1);
+        let long = long.trim_matches(['[', ']']);
+        for (text, reason) in [
+            (list(4 * BUFFER, 1), "an entry is too large"),
+            (list(2 * BUFFER, 6), "the list is too large"),
+            (format!("[{}]", [long; 5].join(",")), "too many entries"),
+        ] {
+            let error = read(&text).expect_err(reason);
+            assert!(error.to_string().contains(reason), "{error}");
+        }
     }
 
     #[test]

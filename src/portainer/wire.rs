@@ -1,7 +1,7 @@
 //! Portainer's JSON, as this client reads and writes it.
 //!
-//! Invariant: a list that cannot be parsed is an error, never an empty list. An entry that cannot be parsed
-//! does not match.
+//! Invariant: a list that cannot be parsed is an error, never an empty list. So is an entry that may be the stack
+//! but cannot be parsed (B07).
 
 use std::{
     collections::BTreeSet,
@@ -22,6 +22,7 @@ use super::{
 use crate::{
     failure::Failure,
     model::{Carried, Deployment, Record, Variable},
+    text::{excerpt, printable, without_credentials},
 };
 
 /// The body of call C (C53).
@@ -86,7 +87,10 @@ impl Serialize for Payload<'_> {
 }
 
 /// The records of a list whose name is one of `names` (C50). 204 and `null` are empty lists (N03).
-pub(super) fn records(response: Unread, names: &[&str]) -> Result<Vec<Record>> {
+///
+/// An entry with such a name that may be a record of the environment `endpoint`, but cannot be parsed, is an error
+/// (B07).
+pub(super) fn records(response: Unread, endpoint: i64, names: &[&str]) -> Result<Vec<Record>> {
     if response.status() == 204 {
         return Ok(Vec::new());
     }
@@ -105,15 +109,73 @@ pub(super) fn records(response: Unread, names: &[&str]) -> Result<Vec<Record>> {
             Some(_) => truncated(error.into()),
         }
     })?;
-    let records = entries
+    let records = entries.iter().map(|entry| record(entry, endpoint));
+    Ok(records
+        .collect::<Result<Vec<_>, _>>()?
         .into_iter()
-        .filter_map(|entry| serde_json::from_value::<RecordWire>(entry).ok());
-    Ok(records.map(Record::from).collect())
+        .flatten()
+        .collect())
 }
 
-/// One record (M17).
-pub(super) fn record(response: Unread) -> Result<Record> {
-    read::<RecordWire>(response).map(Record::from)
+/// The record of an entry of the list; `None` if it is certainly not in the environment `endpoint` (B07).
+fn record(entry: &Value, endpoint: i64) -> Result<Option<Record>, Failure> {
+    let name = entry
+        .get("Name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let unclear = |key: &str, value: &str| {
+        Failure::new(format!(
+            "Portainer's list has an entry named {}, but its {key} is {value}: it may be this stack",
+            printable(name)
+        ))
+        .hint("check the stack in Portainer, and any proxy before Portainer")
+    };
+    let endpoint_id = match entry.get("EndpointId") {
+        None => return Ok(None),
+        Some(id) if id.is_u64() && !id.is_i64() => return Ok(None),
+        Some(id) => {
+            let number = id.as_i64();
+            number.ok_or_else(|| unclear("EndpointId", &excerpt(&id.to_string())))?
+        }
+    };
+    let Some(id) = entry.get("Id").and_then(record_id) else {
+        if endpoint_id != endpoint {
+            return Ok(None);
+        }
+        let id = entry.get("Id");
+        let id = id.map_or("missing".to_owned(), |id| excerpt(&id.to_string()));
+        return Err(unclear("Id", &id));
+    };
+    Ok(Some(Record {
+        id,
+        name: name.to_owned(),
+        endpoint_id,
+        deployment: deployment(entry),
+        carries: carries(entry),
+        variables: variables(entry),
+    }))
+}
+
+/// An integer, or text of digits, as text.
+fn record_id(id: &Value) -> Option<String> {
+    match id {
+        Value::Number(number) if !number.is_f64() => Some(number.to_string()),
+        Value::String(digits)
+            if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            Some(digits.clone())
+        }
+        _ => None,
+    }
+}
+
+/// The state of one record (M17, N01).
+pub(super) fn status(response: Unread) -> Result<Deployment> {
+    let json: Value = read(response)?;
+    if json.get("Id").and_then(record_id).is_none() {
+        return Err(Failure::new("cannot parse the response: it has no Id").into());
+    }
+    Ok(deployment(&json))
 }
 
 /// The variables of one record; `null` is none (M17).
@@ -182,29 +244,6 @@ fn body(response: Unread) -> Result<Vec<u8>, Failure> {
     read.map(|_| body).map_err(truncated)
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct RecordWire {
-    id: serde_json::Number,
-    name: String,
-    endpoint_id: i64,
-    #[serde(flatten)]
-    rest: Value,
-}
-
-impl From<RecordWire> for Record {
-    fn from(wire: RecordWire) -> Self {
-        Self {
-            id: wire.id.to_string(),
-            name: wire.name,
-            endpoint_id: wire.endpoint_id,
-            deployment: deployment(&wire.rest),
-            carries: carries(&wire.rest),
-            variables: variables(&wire.rest),
-        }
-    }
-}
-
 /// `Status`: 1 active, 2 inactive, 3 deploying, 4 error with its reason (N01).
 fn deployment(json: &Value) -> Deployment {
     match json.get("Status").and_then(Value::as_i64) {
@@ -236,7 +275,8 @@ fn carries(json: &Value) -> Vec<Carried> {
     let mut carried = Vec::new();
     if set(json.get("GitConfig")) {
         let url = json.pointer("/GitConfig/URL").and_then(Value::as_str);
-        carried.push(Carried::Git(url.unwrap_or_default().to_owned()));
+        let url = without_credentials(url.unwrap_or_default());
+        carried.push(Carried::Git(url.into_owned()));
     }
     if set(in_update("Interval")) {
         carried.push(Carried::AutoUpdate);
@@ -274,11 +314,17 @@ mod tests {
         http::Response::new(Body::builder().data(body.to_vec()))
     }
 
+    fn listed(list: &str) -> Result<Vec<(String, i64)>, String> {
+        let records = records(response(list.as_bytes()), 1, &["web"]);
+        let records = records.map_err(|error| format!("{error:#}"))?;
+        let key = |record: Record| (record.id, record.endpoint_id);
+        Ok(records.into_iter().map(key).collect())
+    }
+
     #[test]
     fn records_of_the_list() {
-        let list = br#"[{"Id":1,"Name":"web","EndpointId":2,"Status":3,"Env":[{"name":"A","value":"b"}]},
-            {"Id":"2","Name":"web","EndpointId":1},{"Name":"web"},{"Id":3,"Name":"web","EndpointId":1e30}]"#;
-        let records = records(response(list), &["web"]).expect("a list");
+        let list = br#"[{"Id":1,"Name":"web","EndpointId":2,"Status":3,"Env":[{"name":"A","value":"b"}]}]"#;
+        let records = records(response(list), 1, &["web"]).expect("a list");
         assert_eq!(
             records,
             [Record {
@@ -290,6 +336,40 @@ mod tests {
                 variables: BTreeSet::from(["A".to_owned()]),
             }]
         );
+    }
+
+    #[test]
+    fn b07_an_entry_that_may_be_the_stack_is_an_error() {
+        for (entry, id) in [
+            (r#""Id":7,"EndpointId":1"#, "7"),
+            (r#""Id":-7,"EndpointId":1"#, "-7"),
+            (r#""Id":"0123","EndpointId":1"#, "0123"),
+        ] {
+            let list = format!(r#"[{{"Name":"web",{entry}}}]"#);
+            assert_eq!(listed(&list), Ok(vec![(id.to_owned(), 1)]), "{list}");
+        }
+        for entry in [
+            r#""Id":7"#,
+            r#""Id":null,"EndpointId":2"#,
+            r#""EndpointId":18446744073709551615"#,
+        ] {
+            let list = format!(r#"[{{"Name":"web",{entry}}}]"#);
+            assert_eq!(listed(&list), Ok(Vec::new()), "{list}");
+        }
+        for (entry, reason) in [
+            (r#""EndpointId":1"#, "its Id is missing"),
+            (r#""Id":null,"EndpointId":1"#, "its Id is null"),
+            (r#""Id":"a\u001b","EndpointId":1"#, r#"its Id is "a\u001b""#),
+            (r#""Id":"","EndpointId":1"#, r#"its Id is """#),
+            (r#""Id":1.5,"EndpointId":1"#, "its Id is 1.5"),
+            (r#""Id":1,"EndpointId":null"#, "its EndpointId is null"),
+            (r#""Id":1,"EndpointId":"1""#, r#"its EndpointId is "1""#),
+            (r#""Id":1,"EndpointId":1.0"#, "its EndpointId is 1.0"),
+        ] {
+            let list = format!(r#"[{{"Name":"web",{entry}}}]"#);
+            let error = listed(&list).expect_err(entry);
+            assert!(error.contains(reason), "{error}");
+        }
     }
 
     #[test]
@@ -309,8 +389,8 @@ mod tests {
         // Only that they return matters.
         #[test]
         fn any_bytes_can_be_read(bytes: Vec<u8>) {
-            let _ = records(response(&bytes), &["web"]);
-            let _ = record(response(&bytes));
+            let _ = records(response(&bytes), 1, &["web"]);
+            let _ = status(response(&bytes));
             let _ = env(response(&bytes));
             let _ = text(response(&bytes));
             let _ = engine_id(response(&bytes));
@@ -331,8 +411,8 @@ mod tests {
         ) {
             let body = format!("{{\"Id\":1,\"Name\":\"web\",\"EndpointId\":1,\"{key}\":{value}}}");
             let list = format!("[{body}]");
-            let _ = records(response(list.as_bytes()), &["web"]);
-            let _ = record(response(body.as_bytes()));
+            let _ = records(response(list.as_bytes()), 1, &["web"]);
+            let _ = status(response(body.as_bytes()));
             let _ = created(body.as_bytes());
         }
     }

@@ -46,8 +46,9 @@ impl Procedure<'_, '_, '_> {
     /// The stack's record now, by its name or the name that Portainer gives it (M02).
     fn find_record(&self) -> Result<Option<Record>> {
         let name = &self.snapshot().stack;
-        let records = self.run.portainer.records(name, &portainer_name(name))?;
         let endpoint = self.snapshot().endpoint;
+        let normalized = portainer_name(name);
+        let records = self.run.portainer.records(endpoint, name, &normalized)?;
         Ok(records
             .into_iter()
             .find(|record| record.endpoint_id == endpoint))

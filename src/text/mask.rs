@@ -1,46 +1,58 @@
-//! Hides the values of `.env` in text that Portainer or Compose returns (C55).
+//! Hides the values of `.env` in text that Portainer or Compose returns (C55, B13).
 #![deny(clippy::disallowed_methods)]
 
 use serde_json::Value;
 
+use super::{encodings::encodings, without_credentials};
+
 /// Replaces a hidden value.
 const MASK: &str = "***";
-/// Shorter values stay visible: hiding them would hide ordinary words.
+/// Shorter values stay visible: hiding them would hide ordinary words. In characters.
 const SHORTEST: usize = 8;
+/// The shortest line of a multi-line value that is hidden on its own, in characters.
+const SHORTEST_LINE: usize = 4;
 
 /// The values to hide. Its `Debug` output shows none of them.
 #[derive(Clone, Default)]
 pub struct Mask {
     /// Longest first: a value inside a longer one must not leave the rest of the longer one visible.
-    values: Vec<String>,
+    secrets: Vec<Secret>,
 }
 
 impl Mask {
-    /// Hides each of `values` that has at least eight characters, with or without its quotes.
+    /// Hides each of `values` that has at least eight characters, with or without its quotes. Hides each line of a
+    /// multi-line value as well, if the line has at least four characters.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut hidden: Vec<String> = values
-            .into_iter()
-            .flat_map(|value| {
-                let bare = value.trim();
-                [value, bare, bare.trim_matches(['"', '\''])]
-            })
-            .filter(|value| value.chars().count() >= SHORTEST)
-            .map(str::to_owned)
-            .collect();
-        hidden.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        hidden.dedup();
-        Self { values: hidden }
-    }
-
-    /// `text` with every value hidden.
-    pub fn hide(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for value in &self.values {
-            if text.contains(value.as_str()) {
-                text = text.replace(value.as_str(), MASK);
+        let mut hidden: Vec<&str> = Vec::new();
+        for value in values {
+            let bare = value.trim();
+            for text in [value, bare, bare.trim_matches(['"', '\''])] {
+                if text.chars().count() < SHORTEST {
+                    continue;
+                }
+                hidden.push(text);
+                if text.contains('\n') {
+                    let lines = text.lines().map(str::trim);
+                    hidden.extend(lines.filter(|line| line.chars().count() >= SHORTEST_LINE));
+                }
             }
         }
-        text
+        hidden.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        hidden.dedup();
+        Self {
+            secrets: hidden.into_iter().map(Secret::new).collect(),
+        }
+    }
+
+    /// `text` with every value hidden, also where it is escaped, and without the credentials of URLs.
+    pub fn hide(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.secrets {
+            if let Some(hidden) = secret.hide(&text) {
+                text = hidden;
+            }
+        }
+        without_credentials(&text).into_owned()
     }
 
     /// A response body for display, with every value hidden: formatted if it is JSON, otherwise unchanged.
@@ -69,7 +81,7 @@ impl Mask {
                     .collect();
             }
             Value::Number(number) => {
-                if self.values.contains(&number.to_string()) {
+                if self.hide(&number.to_string()) == MASK {
                     *json = Value::String(MASK.to_owned());
                 }
             }
@@ -80,12 +92,97 @@ impl Mask {
 
 impl std::fmt::Debug for Mask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Mask({} values)", self.values.len())
+        write!(f, "Mask({} values)", self.secrets.len())
     }
+}
+
+/// A text to hide: the encodings of each of its characters.
+#[derive(Clone)]
+struct Secret {
+    characters: Vec<Vec<String>>,
+    /// Whether an encoding of the first character starts with this byte.
+    starts: [bool; 256],
+}
+
+impl Secret {
+    fn new(text: &str) -> Self {
+        let characters: Vec<_> = text.chars().map(encodings).collect();
+        let mut starts = [false; 256];
+        for encoding in characters.first().into_iter().flatten() {
+            starts[usize::from(encoding.as_bytes()[0])] = true;
+        }
+        Self { characters, starts }
+    }
+
+    /// `text` with the secret hidden; `None` if it does not occur.
+    fn hide(&self, text: &str) -> Option<String> {
+        let mut shown = String::new();
+        let (mut kept, mut at) = (0, 0);
+        while at < text.len() {
+            let end = match text.as_bytes()[at] {
+                byte if self.starts[usize::from(byte)] && text.is_char_boundary(at) => {
+                    self.end(text, at)
+                }
+                _ => None,
+            };
+            match end {
+                Some(end) => {
+                    shown.push_str(&text[kept..at]);
+                    shown.push_str(MASK);
+                    (kept, at) = (end, end);
+                }
+                None => at += 1,
+            }
+        }
+        if kept == 0 {
+            return None;
+        }
+        shown.push_str(&text[kept..]);
+        Some(shown)
+    }
+
+    /// Where the secret ends that starts at `start`, in any mixture of encodings; the last of several ends.
+    fn end(&self, text: &str, start: usize) -> Option<usize> {
+        let mut ends = vec![start];
+        for encodings in &self.characters {
+            let mut next: Vec<usize> = Vec::new();
+            for &at in &ends {
+                for encoding in encodings {
+                    next.extend(after(text, at, encoding));
+                }
+            }
+            next.sort_unstable();
+            next.dedup();
+            if next.is_empty() {
+                return None;
+            }
+            ends = next;
+        }
+        ends.last().copied()
+    }
+}
+
+/// The offset after `encoding` in `text` at the offset `at`. A text that was escaped several times has several
+/// backslashes in place of one.
+fn after(text: &str, at: usize, encoding: &str) -> Option<usize> {
+    let rest = &text.as_bytes()[at..];
+    let (mut rest_at, mut wanted) = (0, encoding.as_bytes());
+    if wanted.len() > 1 && wanted[0] == b'\\' && wanted[1] != b'\\' {
+        let backslashes = rest.iter().take_while(|byte| **byte == b'\\').count();
+        if backslashes == 0 {
+            return None;
+        }
+        (rest_at, wanted) = (backslashes, &wanted[1..]);
+    }
+    rest[rest_at..]
+        .starts_with(wanted)
+        .then(|| at + rest_at + wanted.len())
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -106,5 +203,69 @@ mod tests {
         );
         assert_eq!(mask.hide_body(b"not json 12345678"), "not json ***");
         assert_eq!(format!("{mask:?}"), "Mask(4 values)");
+    }
+
+    #[test]
+    fn b13_hides_the_lines_of_a_value() {
+        let mask = Mask::new(["\"first line\nabc\n  four\r\nlast\""]);
+        for (text, hidden) in [
+            ("near \"first line\"", "near ***\""),
+            ("abc four last", "abc *** ***"),
+            ("first line\nabc\n  four\r\nlast", "***"),
+            (r"first line\nabc\n  four\r\nlast", "***"),
+        ] {
+            assert_eq!(mask.hide(text), hidden, "{text}");
+        }
+        // The whole value is too short.
+        assert_eq!(Mask::new(["abcd\nef"]).hide("abcd"), "abcd");
+    }
+
+    #[test]
+    fn b13_hides_escaped_values() {
+        let mask = Mask::new(["p\"a's$w <ö>&/\\x"]);
+        for text in [
+            r#"p"a's$w <ö>&/\x"#,
+            // JSON, as serde_json and as Go write it, and escaped twice.
+            r#"p\"a's$w <ö>&/\\x"#,
+            r#"p\"a's$w \u003cö\u003e\u0026/\\x"#,
+            r#"p\\\"a's$w <\u00f6>&/\\\\x"#,
+            // YAML in single quotes, Compose, and a shell.
+            r#"p"a''s$w <ö>&/\x"#,
+            r#"p"a's$$w <ö>&/\x"#,
+            r#"p"a'\''s$w <ö>&/\x"#,
+            r#"p\"a\'s\$w\ \<ö\>\&/\\x"#,
+            // A path and a query of a URL.
+            "p%22a%27s%24w%20%3C%C3%B6%3E%26%2F%5Cx",
+            "p%22a%27s$w+%3c%c3%b6%3e&/%5cx",
+            // HTML.
+            "p&#34;a&#39;s$w &lt;ö&gt;&amp;/\\x",
+        ] {
+            assert_eq!(mask.hide(&format!("<{text}>")), "<***>", "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn b13_no_form_of_a_value_stays(
+            value in "[a-c\"'$\\\\ \n\t<&%é\u{1f600}]{8,12}",
+            before in "[a-c\"'$\\\\ \n<&%é]{0,4}",
+        ) {
+            let json = serde_json::to_string(&value).expect("JSON");
+            let twice = serde_json::to_string(&json).expect("JSON");
+            let form = percent_encoding::utf8_percent_encode(&value, percent_encoding::NON_ALPHANUMERIC);
+            let mask = Mask::new([value.as_str()]);
+            for escaped in [
+                value.clone(),
+                json[1..json.len() - 1].to_owned(),
+                twice[3..twice.len() - 3].to_owned(),
+                form.to_string(),
+                value.replace('\'', "''"),
+                value.replace('$', "$$"),
+                value.replace('\'', r"'\''"),
+            ] {
+                let hidden = mask.hide(&format!("{before}|{escaped}|"));
+                prop_assert!(hidden.contains(MASK), "{escaped} in {hidden}");
+            }
+        }
     }
 }

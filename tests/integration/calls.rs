@@ -80,7 +80,6 @@ fn c50_entries_that_lack_fields_are_no_match() {
         null, 7, "web", [], {},
         {"Name": "web"},
         {"Id": 3, "Name": "web"},
-        {"Id": 4, "Name": "web", "EndpointId": "1"},
         {"Id": 5, "Name": 1, "EndpointId": 1},
         {"Id": 6, "Name": "web", "EndpointId": 9}
     ]);

@@ -21,15 +21,20 @@ fn bare(args: &[&str]) -> Command {
 fn each_example_rehearses_in_both_eras() {
     for example in seed::examples() {
         for era in ["sync", "async"] {
+            let create = "Portainer POST /api/stacks/create/standalone/string?endpointId=1";
             Run::of(&mut bare(&["rehearse", example.name, "--era", era]))
                 .code(0)
                 .says(&[
                     &format!("created stack {} with Id ", example.name),
-                    "State before",
-                    "State after",
-                    "API requests",
-                    "Portainer POST /api/stacks/create/standalone/string?endpointId=1",
-                ]);
+                    &format!("\nChanges\n  {}\n-   not in Portainer\n", example.name),
+                    "+   Portainer stack 2 in environment 1, active\n",
+                    "\nVerdict\nthe rehearsed migration of ",
+                ])
+                .hides("API requests")
+                .hides(create);
+            Run::of(&mut bare(&["rehearse", "-v", example.name, "--era", era]))
+                .code(0)
+                .says(&["API requests", create]);
         }
     }
 }
@@ -49,6 +54,7 @@ fn faults_make_calls_fail() {
     Run::of(&mut bare(&[
         "rehearse",
         "minio",
+        "-v",
         "--fault",
         "create=close-after*1",
         "--fault=engine-list=500*1",
@@ -58,6 +64,7 @@ fn faults_make_calls_fail() {
         "continuing without knowing the stack's containers",
         "Portainer POST /api/stacks/create/standalone/string?endpointId=1 → no response",
         "the stack exists as Portainer stack 2",
+        "the rehearsed migration of minio failed\n",
     ])
     // The snapshot is deleted with the rehearsal.
     .hides("stacklift restore");
@@ -89,6 +96,94 @@ fn nothing_is_left_behind() {
     fs::create_dir(&folder).expect("a folder");
     Run::of(bare(&["rehearse", "minio"]).env("TMPDIR", &folder)).code(0);
     assert_eq!(fs::read_dir(&folder).expect("read").count(), 0);
+}
+
+#[test]
+fn a_signal_deletes_the_copies() {
+    let bench = Bench::new();
+    let dir = bench.stack("mine", crate::bench::PLAIN, Some("TOKEN=s3cr3t-value\n"));
+    let root = dir.parent().expect("a root").to_owned();
+    for (signal, serves) in [("-INT", false), ("-TERM", false), ("-INT", true)] {
+        let folder = bench.root().join("tmp");
+        fs::create_dir(&folder).expect("a folder");
+        let mut command = bare(&[
+            "rehearse",
+            "mine",
+            "--fault",
+            "create=hang",
+            "--stacks-root",
+        ]);
+        command.arg(&root).env("TMPDIR", &folder);
+        if serves {
+            command.arg("--serve");
+        }
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
+        let wanted = if serves { "export " } else { "snapshot " };
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let mut lines = lines.map(|line| line.expect("a line"));
+        lines.find(|line| line.contains(wanted)).expect(wanted);
+        assert_eq!(fs::read_dir(&folder).expect("read").count(), 1);
+        let sent = Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status();
+        assert!(sent.expect("kill").success());
+        let code = child.wait().expect("it ends").code();
+        assert_eq!(code, Some(if serves { 0 } else { 130 }));
+        assert_eq!(fs::read_dir(&folder).expect("read").count(), 0);
+        fs::remove_dir(&folder).expect("empty");
+    }
+}
+
+#[test]
+fn env_files_outside_the_directory_and_override_files_are_copied() {
+    let bench = Bench::new();
+    let outside = bench.root().join("elsewhere.env");
+    let text = format!(
+        "services:\n  a:\n    image: x\n    env_file: [./app.env, ../shared/more.env, {}, ~/home.env]\n",
+        outside.display()
+    );
+    let dir = bench.stack("mine", &text, None);
+    fs::create_dir(bench.root().join("shared")).expect("a folder");
+    fs::write(dir.join("app.env"), "INSIDE=1\n").expect("a file");
+    fs::write(bench.root().join("shared/more.env"), "SHARED=1\n").expect("a file");
+    fs::write(&outside, "OUTSIDE=1\n").expect("a file");
+    fs::write(bench.root().join("home.env"), "AT_HOME=1\n").expect("a file");
+    let over = "services:\n  a:\n    ports: ['80:80']\n";
+    fs::write(dir.join("docker-compose.override.yml"), over).expect("a file");
+    let losses = [
+        "INSIDE",
+        "SHARED",
+        "OUTSIDE",
+        "AT_HOME",
+        "docker-compose.override.yml",
+    ];
+    let root = bench.root();
+    let mut flag = bare(&["rehearse", "mine", "--stacks-root"]);
+    flag.arg(root);
+    let mut dir_flag = bare(&["rehearse", "other", "--dir"]);
+    dir_flag.arg(&dir);
+    let mut variable = bare(&["rehearse", "mine"]);
+    variable.env("STACKLIFT_STACKS_ROOT", root);
+    for mut command in [flag, dir_flag, variable] {
+        command.env("HOME", root);
+        Run::of(&mut command)
+            .code(0)
+            .says(&losses)
+            .says(&["succeeded, with "]);
+    }
+    // A file of `extends` is copied: only Portainer does not find it.
+    let text = "services: {a: {image: x, extends: {file: ./base.yml, service: b}}}\n";
+    let dir = bench.stack("extends", text, None);
+    fs::write(dir.join("base.yml"), "services: {b: {image: x}}\n").expect("a file");
+    let mut command = bare(&["rehearse", "extends", "--stacks-root"]);
+    Run::of(command.arg(root))
+        .code(1)
+        .says(&["failed to create", "base.yml: no such file"]);
+    // The examples stay available.
+    for args in [&["rehearse", "minio"][..], &["rehearse"]] {
+        Run::of(bare(args).env("STACKLIFT_STACKS_ROOT", root)).code(0);
+    }
+    assert!(bench.backups("mine").is_empty());
 }
 
 #[test]

@@ -131,6 +131,39 @@ fn a_diff_is_a_patch_of_the_text() {
 }
 
 #[test]
+fn a_diff_on_a_terminal_has_no_escape_sequences() {
+    let bench = Bench::new();
+    for (way, evil, escaped) in [
+        (
+            "literal",
+            "\x1b]0;title\x07\u{9b}",
+            r"\u{1b}]0;title\u{7}\u{9b}",
+        ),
+        // The faithful rewrite rejects control characters.
+        ("adopt", "\u{202e}", r"\u{202e}"),
+    ] {
+        let text = format!("services:\n  a:\n    image: x # {evil}\n    volumes: [./d:/d]\n");
+        bench.stack("web", &text, None);
+        let arguments = ["render", "web", "--diff", "--as", way];
+        // A patch is exact.
+        let patch = bench.run(&arguments).code(0);
+        assert!(patch.out.contains(evil), "{patch:?}");
+        let inner = bench.command(&arguments);
+        let mut command = Command::new("script");
+        let program = inner.get_program().to_str().expect("UTF-8");
+        command
+            .args(["-qec", &format!("{program} {}", arguments.join(" "))])
+            .arg("/dev/null")
+            .env_clear()
+            .stdin(std::process::Stdio::null());
+        for (name, value) in inner.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        Run::of(&mut command).code(0).says(&[escaped]).hides(evil);
+    }
+}
+
+#[test]
 fn an_explanation_names_line_change_and_reason() {
     let bench = Bench::new();
     rich(&bench);

@@ -9,7 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{backoff::Backoff, engine::left_until};
+use crate::{
+    backoff::Backoff,
+    engine::{MAX_OUTPUT, left_until},
+};
+
+/// The variables that hold the API key of Portainer, or name its file (B13).
+const KEY_VARIABLES: [&str; 2] = ["STACKMGR_API_KEY", "STACKMGR_API_KEY_FILE"];
 
 /// The exit status and the output of a program.
 pub(super) struct Output {
@@ -24,6 +30,8 @@ pub(super) enum RunError {
     Failed(io::Error),
     /// It exceeded the time limit and was killed.
     TimedOut,
+    /// Its output exceeded [`MAX_OUTPUT`], and it was killed.
+    TooLarge,
 }
 
 impl From<io::Error> for RunError {
@@ -32,7 +40,7 @@ impl From<io::Error> for RunError {
     }
 }
 
-/// Runs `program` without input. `prepare` sets its environment.
+/// Runs `program` without input and without the API key. `prepare` sets its environment.
 pub(super) fn run(
     program: &Path,
     arguments: &[&str],
@@ -47,6 +55,9 @@ pub(super) fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     prepare(&mut command);
+    for name in KEY_VARIABLES {
+        command.env_remove(name);
+    }
     let mut child = command.spawn()?;
     let stdout = child.stdout.take().map(drain);
     let stderr = child.stderr.take().map(drain);
@@ -61,14 +72,15 @@ pub(super) fn run(
 
 fn collect(
     child: &mut Child,
-    stdout: Option<Receiver<io::Result<Vec<u8>>>>,
-    stderr: Option<Receiver<io::Result<Vec<u8>>>>,
+    stdout: Option<Drained>,
+    stderr: Option<Drained>,
     deadline: Instant,
 ) -> Result<Output, RunError> {
     let left = || left_until(deadline);
-    let receive = |pipe: Option<Receiver<io::Result<Vec<u8>>>>| match pipe {
+    let receive = |pipe: Option<Drained>| match pipe {
         None => Ok(Vec::new()),
         Some(pipe) => match pipe.recv_timeout(left()) {
+            Ok(Ok(bytes)) if bytes.len() as u64 > MAX_OUTPUT => Err(RunError::TooLarge),
             Ok(read) => read.map_err(RunError::from),
             Err(_) => Err(RunError::TimedOut),
         },
@@ -92,12 +104,16 @@ fn collect(
     }
 }
 
-/// Reads `pipe` to its end on a separate thread: a full pipe would block the program.
-fn drain(mut pipe: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
+/// The whole output of a pipe, or more than [`MAX_OUTPUT`] of it.
+type Drained = Receiver<io::Result<Vec<u8>>>;
+
+/// Reads `pipe` on a separate thread, to its end or over the limit: a full pipe would block the program.
+fn drain(pipe: impl Read + Send + 'static) -> Drained {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = pipe.read_to_end(&mut bytes).map(|_| bytes);
+        let read = pipe.take(MAX_OUTPUT + 1).read_to_end(&mut bytes);
+        let read = read.map(|_| bytes);
         // Nobody receives it after the time limit.
         sender.send(read).ok();
     });

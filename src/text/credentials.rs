@@ -1,0 +1,48 @@
+//! Hides the credentials of URLs.
+
+use std::borrow::Cow;
+
+/// `text` with the user and the password of every URL in it replaced by `***`.
+pub fn without_credentials(text: &str) -> Cow<'_, str> {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '<' | '>');
+        let authority = &after[..after.find(ends).unwrap_or(after.len())];
+        shown.push_str(before);
+        rest = after;
+        if let Some(at) = authority.rfind('@') {
+            shown.push_str("***");
+            rest = &after[at..];
+        }
+    }
+    if shown.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    shown.push_str(rest);
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_and_passwords_of_urls_are_hidden() {
+        for (text, expected) in [
+            ("https://user:p@ss@host/a@b", "https://***@host/a@b"),
+            ("https://token@host", "https://***@host"),
+            (
+                "git clone https://a:b@h/x: failed, then ssh://git@h.",
+                "git clone https://***@h/x: failed, then ssh://***@h.",
+            ),
+            ("https://host/x?a=b@c", "https://host/x?a=b@c"),
+            ("git@host:a/b", "git@host:a/b"),
+            ("://@", "://***@"),
+            ("", ""),
+        ] {
+            assert_eq!(without_credentials(text), expected);
+        }
+    }
+}
