@@ -171,13 +171,11 @@ impl Plan {
 /// B02.
 fn damage(facts: &Facts) -> Option<Refusal> {
     let document = facts.source.document.ok()?;
-    match judge_document(document, facts.sent.text, facts.dir) {
-        Verdict::Damaged(places) => {
-            let places = places.iter().map(ToString::to_string).collect();
-            Some(Refusal::Damage(places))
-        }
-        _ => None,
-    }
+    let Verdict::Damaged(places) = judge_document(document, facts.sent.text, facts.dir) else {
+        return None;
+    };
+    let places = places.iter().map(ToString::to_string).collect();
+    Some(Refusal::Damage(places))
 }
 
 /// The anonymous volumes of containers that will be removed (B01, M05).

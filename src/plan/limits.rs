@@ -137,14 +137,26 @@ fn restart_policy(service: &SentService) -> Option<String> {
     let policy = match service.given(&["restart"]) {
         Given::Unknown => return None,
         Given::Is(policy) if !policy.is_empty() => policy,
-        _ if service.node(&["deploy", "restart_policy"]).is_none() => "no".to_owned(),
-        // Compose versions read `deploy.restart_policy` in different ways.
-        _ => return None,
+        _ if service.node(&["deploy", "restart_policy"]).is_some() => deployed_policy(service)?,
+        _ => "no".to_owned(),
     };
     Some(match policy.strip_suffix(":0") {
         Some(name) => name.to_owned(),
         None if policy == "false" => "no".to_owned(),
         None => policy,
+    })
+}
+
+/// `deploy.restart_policy` as Compose reads it without Swarm; `None` without a condition.
+fn deployed_policy(service: &SentService) -> Option<String> {
+    let given = |key| service.given(&["deploy", "restart_policy", key]);
+    let condition = given("condition").known()?;
+    Some(match (condition.as_str(), given("max_attempts")) {
+        ("none", _) => "no".to_owned(),
+        ("any", _) => "always".to_owned(),
+        ("on-failure", Given::Unknown) => return None,
+        ("on-failure", Given::Is(attempts)) => format!("on-failure:{attempts}"),
+        _ => condition,
     })
 }
 

@@ -325,5 +325,5 @@ fn is_true(node: Node<'_>) -> bool {
 
 /// Compose fetches these itself: Git repositories and OCI artifacts.
 fn is_remote_file(path: &str) -> bool {
-    is_remote_context(path) || path.starts_with("oci:") || path.ends_with(".git")
+    is_remote_context(path) || path.starts_with("oci:")
 }

@@ -65,12 +65,12 @@ pub(super) fn with_sent<T>(
     project: &str,
     then: impl FnOnce(&SentText, Option<&SentStack>) -> T,
 ) -> T {
-    let shell = |name: &str| match name {
-        "COMPOSE_PROJECT_NAME" => Some(project.to_owned()),
-        _ => {
-            let set = SET_BY_PORTAINER.iter().find(|(set, _)| *set == name);
-            set.map(|(_, value)| (*value).to_owned())
+    let shell = |name: &str| {
+        if name == "COMPOSE_PROJECT_NAME" {
+            return Some(project.to_owned());
         }
+        let found = SET_BY_PORTAINER.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
     };
     let no_files = EnvFiles::new();
     let context = Context {

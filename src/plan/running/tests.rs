@@ -275,6 +275,41 @@ services:
 }
 
 #[test]
+fn b01_restart_policies() {
+    for (given, name, attempts, is_lost) in [
+        ("restart: on-failure:3", "on-failure", 3, false),
+        ("restart: on-failure", "on-failure", 3, true),
+        ("restart: unless-stopped", "unless-stopped", 0, false),
+        ("restart: ${UNSET:-always}", "always", 0, false),
+        ("restart: ${HOSTNAME}", "always", 0, false),
+        (
+            "deploy: {restart_policy: {condition: any}}",
+            "always",
+            0,
+            false,
+        ),
+        ("deploy: {restart_policy: {condition: any}}", "no", 0, true),
+        (
+            "deploy: {restart_policy: {condition: on-failure, max_attempts: 3}}",
+            "on-failure",
+            3,
+            false,
+        ),
+        ("deploy: {restart_policy: {delay: 5s}}", "any", 0, false),
+        ("tty: true", "always", 0, true),
+    ] {
+        let compose = format!("{PLAIN}    {given}\n");
+        let policy = json!({"Name": name, "MaximumRetryCount": attempts});
+        let losses = lost(&compose, "/HostConfig/RestartPolicy", policy);
+        assert_eq!(
+            losses.iter().any(|loss| loss.ends_with("restart policy")),
+            is_lost,
+            "{given} {name}: {losses:?}"
+        );
+    }
+}
+
+#[test]
 fn b01_paused_containers_and_other_images() {
     let mut world = world(PLAIN);
     set(&mut world, 0, "/State/Paused", json!(true));
