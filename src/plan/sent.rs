@@ -12,7 +12,7 @@ use composefile::{
 use super::Sent;
 use crate::{model::Variable, rewrite::env::stack_env};
 
-/// Part of every value and path that only Portainer knows. No real one contains it.
+/// Marks values and paths that are unknown outside Portainer. No real one contains it.
 const UNKNOWN: char = '\0';
 /// Portainer's folder of the stack. Its number is unknown before the create.
 const FOLDER: &str = "/\0/stack";
@@ -27,7 +27,7 @@ const SET_BY_PORTAINER: [(&str, &str); 3] =
 pub(super) enum Given {
     /// The text does not say it.
     No,
-    /// It depends on something that only Portainer knows.
+    /// It depends on something that is unknown outside Portainer.
     Unknown,
     Is(String),
 }
