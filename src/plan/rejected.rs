@@ -1,0 +1,194 @@
+//! Whether Compose rejects what is sent (B06, M08).
+
+use composefile::{
+    document::{Document, Node},
+    dotenv::DotenvError,
+    schema::{Key, ROOT, SERVICE, Since},
+    services::MountSpec,
+};
+
+use super::{
+    Facts, Refusal,
+    sent::{Given, SentStack, SentText},
+};
+use crate::{
+    rewrite::{
+        faithful::{self, Blocker, Reason},
+        literal::{TextEdit, TextEdits},
+    },
+    text::printable,
+};
+
+/// The reasons for which every Compose version rejects the text. `is_damaged`: the rewrite damages it, which says why
+/// it is not YAML.
+pub(super) fn refusals(
+    facts: &Facts,
+    text: &SentText,
+    stack: Option<&SentStack>,
+    is_damaged: bool,
+) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    if let Some(error) = &text.env_error {
+        refusals.push(Refusal::UnreadableEnv {
+            problem: problem(facts, error),
+        });
+    }
+    let lines = Lines::new(facts.source.compose);
+    let blockers = faithful::rewrite(text.text, Some(text.env), text.context);
+    let blockers = blockers.err().unwrap_or_default();
+    let mut rejected: Vec<String> = blockers
+        .iter()
+        .filter(|blocker| match blocker.reason {
+            Reason::NotYaml => !is_damaged && is_no_yaml(text.text),
+            reason => is_rejection(reason),
+        })
+        .map(|blocker| lines.describe(blocker))
+        .collect();
+    rejected.extend(
+        stack
+            .into_iter()
+            .flat_map(|stack| empty_parts(stack, &lines)),
+    );
+    if !rejected.is_empty() {
+        refusals.push(Refusal::Rejected(rejected));
+    }
+    refusals
+}
+
+/// Compose reads several documents in one file, and other line breaks, which this program does not.
+fn is_no_yaml(text: &str) -> bool {
+    let error = Document::parse(text).err();
+    error.is_some_and(|error| !error.message.contains("second YAML document"))
+}
+
+fn is_rejection(reason: Reason) -> bool {
+    match reason {
+        Reason::WrongType | Reason::BadVariable | Reason::Inconsistent => true,
+        // These concern the faithful rewrite, or are found elsewhere.
+        Reason::NotYaml
+        | Reason::BadEnvFile
+        | Reason::MissingEnvFile
+        | Reason::SeveralFiles
+        | Reason::Shared
+        | Reason::ShellVariable
+        | Reason::VersionDependent
+        | Reason::UnreadableFile
+        | Reason::Unwritable
+        | Reason::Internal => false,
+    }
+}
+
+/// Keys that not every Compose version accepts, as warnings.
+pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    let lines = Lines::new(facts.source.compose);
+    let root = stack.reader.document.root().map(|root| (root, &ROOT));
+    let services = stack.reader.services.iter();
+    let services = services.map(|service| (service.node, &SERVICE));
+    let mappings = root.into_iter().chain(services);
+    let entries = mappings.flat_map(|(node, place)| {
+        let entries = node.entries().into_iter();
+        entries.map(move |entry| (entry, place))
+    });
+    entries
+        .filter_map(|(entry, place)| {
+            let name = entry.name()?;
+            let is_new = |key: &Key| key.name == name && key.since == Since::V5_6;
+            let is_doubtful = place.key(name).is_none() || place.keys().any(is_new);
+            is_doubtful.then(|| {
+                format!(
+                    "line {}: the create fails if Portainer's Compose does not accept the key `{}`",
+                    lines.of(entry.key.line()),
+                    printable(name)
+                )
+            })
+        })
+        .collect()
+}
+
+/// Mounts and ports in the short syntax with an empty part, usually because a variable is not set.
+fn empty_parts(stack: &SentStack, lines: &Lines) -> Vec<String> {
+    let mut found = Vec::new();
+    for service in stack.active() {
+        let mut check = |key: &str, is_rejected: fn(&str) -> bool| {
+            for item in service.nodes(key).flat_map(Node::items) {
+                let Given::Is(text) = stack.read(item) else {
+                    continue;
+                };
+                if is_rejected(&text) {
+                    let written = item.as_str().unwrap_or_default();
+                    found.push(format!(
+                        "line {}: service {}: a part of `{}` is empty: a variable may not be set",
+                        lines.of(item.line()),
+                        printable(service.name),
+                        printable(written)
+                    ));
+                }
+            }
+        };
+        check("volumes", |text| {
+            text.starts_with(':') && MountSpec::parse(text).is_none()
+        });
+        check("ports", |text| text.ends_with(':'));
+    }
+    found
+}
+
+/// The variable that Compose cannot parse, by name.
+fn problem(facts: &Facts, error: &DotenvError) -> String {
+    // Each variable is one line of `stack.env` (M07), unless its value contains a CR only.
+    let variable = facts.sent.env.get(error.line.saturating_sub(1));
+    match variable.map(|variable| variable.name.trim()) {
+        Some(name) if !name.is_empty() => format!("variable {name}: {}", error.problem),
+        _ => error.problem.to_string(),
+    }
+}
+
+/// Line numbers of the compose file for lines of the text that is sent.
+struct Lines {
+    /// The deleted lines of the compose file, counted from 1.
+    deleted: Vec<usize>,
+}
+
+impl Lines {
+    fn new(compose: &str) -> Self {
+        let mut deleted = Vec::new();
+        let (mut line, mut at) = (1, 0);
+        for edit in TextEdits::new(compose) {
+            let TextEdit::Delete(range) = edit else {
+                continue;
+            };
+            line += compose[at..range.start].matches('\n').count();
+            at = range.start;
+            deleted.push(line);
+        }
+        Self { deleted }
+    }
+
+    fn of(&self, sent: usize) -> usize {
+        let mut line = sent;
+        for &deleted in &self.deleted {
+            if deleted <= line {
+                line += 1;
+            }
+        }
+        line
+    }
+
+    fn describe(&self, blocker: &Blocker) -> String {
+        match blocker.position {
+            Some(position) => format!("line {}: {}", self.of(position.line), blocker.message),
+            None => blocker.message.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lines;
+
+    #[test]
+    fn lines_are_those_of_the_compose_file() {
+        let lines = Lines::new("a:\n  env_file:\n    - .env\n  b:\n  env_file: x\n  c:\n");
+        assert_eq!([1, 2, 3].map(|line| lines.of(line)), [1, 4, 6]);
+    }
+}
