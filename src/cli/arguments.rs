@@ -115,9 +115,29 @@ pub(super) struct MigrateArguments {
     /// Override the safety checks
     ///
     /// Without this flag, stacklift refuses to migrate a stack if the rewrite would damage the Compose
-    /// file, if the Portainer environment is not this host, or if the stack runs Portainer itself.
+    /// file, if the Portainer environment is not this host, if the stack runs Portainer itself, or if
+    /// the stack would be removed although Portainer is known to be unable to create it.
     #[arg(long)]
     pub force: bool,
+    /// Do not ask for confirmation
+    ///
+    /// On a terminal, stacklift asks before it destroys anything that the stack will lose. Without a
+    /// terminal it never asks.
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Stop the containers before removing them, and wait this long for each to exit
+    ///
+    /// A number of seconds, or a number with s, m or h. By default, containers are removed while they
+    /// run: their processes end with SIGKILL.
+    #[arg(long, value_name = "DURATION", value_parser = options::duration)]
+    pub grace: Option<Duration>,
+}
+
+impl MigrateArguments {
+    /// Whether any of them is given.
+    pub(super) fn is_used(&self) -> bool {
+        self.stack.is_some() || self.force || self.yes || self.grace.is_some()
+    }
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,9 @@
 //! `stacklift <STACK>`: the contract's checks in the contract's order (C04), then the migration.
 
-use std::sync::Arc;
+use std::{
+    io::{IsTerminal, stderr, stdin},
+    sync::Arc,
+};
 
 use super::{
     Common, Console, Ended, MigrateArguments,
@@ -11,7 +14,7 @@ use super::{
     stack_required,
 };
 use crate::{
-    migrate::{self, Migration, OnRefusal},
+    migrate::{self, Consent, Migration, OnRefusal},
     portainer::Tls,
     run::{Event, Stopped},
     stack::{Stack, StackName},
@@ -29,7 +32,9 @@ pub(super) fn run(
     let settings = Settings::load(common).map_err(Stopped::untouched)?;
     let key = key.read().map_err(Stopped::untouched)?;
     console.hide(&key);
-    let stack = Stack::find(name, &settings.location).map_err(Stopped::untouched)?;
+    let stack = Stack::find(name, &settings.location)
+        .map_err(suggest_command)
+        .map_err(Stopped::untouched)?;
     if settings.tls == Tls::Off && !settings.base_url.is_loopback() {
         console.warning(&format!(
             "TLS verification is off for {}; turn it on with --tls system or --tls FILE.pem",
@@ -44,6 +49,8 @@ pub(super) fn run(
         settings.endpoint,
     )
     .map_err(Stopped::untouched)?;
+    let question = |question: &str| console.ask(question);
+    let asks = !arguments.yes && stdin().is_terminal() && stderr().is_terminal();
     let migration = Migration {
         stack: &stack,
         peers: &peers,
@@ -51,6 +58,12 @@ pub(super) fn run(
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: on_refusal(arguments.force),
+        consent: if asks {
+            Consent::Ask(&question)
+        } else {
+            Consent::Given
+        },
+        grace: arguments.grace,
         store: &store,
         tool: &settings.location.tool,
     };
