@@ -13,8 +13,33 @@ use crate::{
     text::printable,
 };
 
+mod facts;
+
+#[expect(
+    unused_imports,
+    reason = "the migration fills the facts once its plan reads all of them"
+)]
+pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
+
 /// Images of Portainer itself, without its agent (B04).
 const PORTAINER_IMAGES: [&str; 3] = ["portainer", "portainer-ce", "portainer-ee"];
+
+/// What a migration would do to what exists now (B01–B06).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(
+    dead_code,
+    reason = "the migration acts on the plan once it is complete"
+)]
+pub struct Plan {
+    /// Everything that will be lost, in the order to show it.
+    pub losses: Vec<Loss>,
+    /// Every reason to refuse.
+    pub refusals: Vec<Refusal>,
+    /// What may go wrong or could not be checked.
+    pub warnings: Vec<String>,
+    /// Whether there is a Portainer stack or a container to destroy, or it is unknown whether there is.
+    pub destroys: bool,
+}
 
 /// Something that works before a run and not after: by name, never by value (B01).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

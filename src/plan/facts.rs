@@ -1,0 +1,127 @@
+//! Everything that is read before a migration, as the input of its plan. Nothing here reads.
+#![expect(
+    dead_code,
+    reason = "the migration fills the facts once its plan reads all of them"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use composefile::{
+    document::{Document, ParseError},
+    reader::Context,
+};
+use serde_json::Value;
+
+use crate::{
+    model::{Changes, Container, Record, Variable},
+    snapshot::Known,
+};
+
+/// What is known of the stack and its surroundings before the first destructive act.
+pub struct Facts<'a> {
+    /// The stack's name as given.
+    pub name: &'a str,
+    /// The project's name in Portainer, which may be another (M02, B10).
+    pub project: &'a str,
+    /// The stack's directory, absolute.
+    pub dir: &'a str,
+    /// The container tool: its name is part of the labels.
+    pub tool: &'a str,
+    /// The environment to create the stack on.
+    pub endpoint: i64,
+    /// Portainer's port, if Portainer is on this host (B04).
+    pub portainer_port: Option<u16>,
+    /// The texts on disk.
+    pub source: Source<'a>,
+    /// The literal rewrite.
+    pub sent: Sent<'a>,
+    /// The shell and home in which the text on disk is read.
+    pub context: &'a Context<'a>,
+    /// The stack's containers, under its name and under its name in Portainer (B10); `None` if they could not be
+    /// listed (C52).
+    pub listed: Option<&'a [Container]>,
+    /// The inspect objects of the same containers; `None` if they could not be inspected.
+    pub containers: Option<&'a [Value]>,
+    /// All other containers of the engine, running or not; `None` if they could not be listed.
+    pub others: Option<&'a [Container]>,
+    /// The inspect objects of images, by the ID (`sha256:…`) that a container names and by the references of
+    /// `plan::image_references`; `None` for one that does not exist. An image that the engine was
+    /// not asked for is missing.
+    pub images: &'a BTreeMap<String, Option<Value>>,
+    /// The names of all networks of the engine; `None` if they could not be listed.
+    pub networks: Option<&'a BTreeSet<String>>,
+    /// The names of all volumes of the engine; `None` if they could not be listed.
+    pub volumes: Option<&'a BTreeSet<String>>,
+    /// The changed files in each container's own layer, by the container's ID.
+    pub changes: &'a BTreeMap<String, Known<Changes>>,
+    /// The Portainer stack that will be deleted.
+    pub record: Option<RecordFacts<'a>>,
+    /// The environment, as far as Portainer says.
+    pub environment: Environment,
+    /// What a path of this host is. Symbolic links are followed.
+    pub lookup: &'a dyn Fn(&str) -> PathKind,
+    /// How the containers end.
+    pub removal: Removal,
+}
+
+/// The texts of the stack on disk.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The Compose file.
+    pub compose: &'a str,
+    /// The same, parsed.
+    pub document: Result<&'a Document<'a>, &'a ParseError>,
+    /// `.env`, if it exists.
+    pub env: Option<&'a str>,
+}
+
+/// What the create sends.
+#[derive(Clone, Copy)]
+pub struct Sent<'a> {
+    /// The text after the literal rewrite.
+    pub text: &'a str,
+    /// The variables (C40–C43).
+    pub env: &'a [Variable],
+}
+
+/// A Portainer stack and what it contains.
+#[derive(Clone, Copy)]
+pub struct RecordFacts<'a> {
+    pub record: &'a Record,
+    /// Its text and variables; `None` if they could not be read.
+    pub contents: Option<(&'a str, &'a [Variable])>,
+}
+
+/// The environment on which the stack will be created (B03, B06).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Environment {
+    /// Its engine is the engine of this host.
+    SameEngine,
+    /// Its engine is another one.
+    OtherEngine,
+    /// Portainer has no such environment (404).
+    NotFound,
+    /// The API key may not use it: the status, 401 or 403.
+    Forbidden(u16),
+    /// Which engine it has is unknown, with the reason.
+    Unknown(String),
+}
+
+/// What is at a path of this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathKind {
+    File,
+    Directory,
+    Missing,
+    /// It could not be looked at.
+    Unknown,
+}
+
+/// How running containers end before they are removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// With SIGKILL (C52).
+    Kill,
+    /// With their stop signal first: `--grace`.
+    Stop,
+}
