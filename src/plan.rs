@@ -14,6 +14,8 @@ use crate::{
 };
 
 mod facts;
+mod stub;
+pub use stub::migration;
 
 #[expect(
     unused_imports,

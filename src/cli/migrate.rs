@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     Common, Console, Ended, MigrateArguments,
+    arguments::near_command,
     interrupt::Interrupt,
     peers,
     restore::store,
@@ -14,6 +15,7 @@ use super::{
     stack_required,
 };
 use crate::{
+    failure::Failure,
     migrate::{self, Consent, Migration, OnRefusal},
     portainer::Tls,
     run::{Event, Stopped},
@@ -32,8 +34,8 @@ pub(super) fn run(
     let settings = Settings::load(common).map_err(Stopped::untouched)?;
     let key = key.read().map_err(Stopped::untouched)?;
     console.hide(&key);
-    let stack = Stack::find(name, &settings.location)
-        .map_err(suggest_command)
+    let stack = Stack::find(name.clone(), &settings.location)
+        .map_err(|error| suggest_command(&name, error))
         .map_err(Stopped::untouched)?;
     if settings.tls == Tls::Off && !settings.base_url.is_loopback() {
         console.warning(&format!(
@@ -77,5 +79,18 @@ pub(super) fn on_refusal(force: bool) -> OnRefusal {
         OnRefusal::Continue
     } else {
         OnRefusal::Stop
+    }
+}
+
+/// Suggests a command for a missing stack whose name is close to one, such as `migrat`.
+fn suggest_command(name: &StackName, error: anyhow::Error) -> anyhow::Error {
+    match (near_command(name.as_str()), error.downcast::<Failure>()) {
+        (Some(command), Ok(failure)) => failure
+            .hint(format!(
+                "did you mean the command `stacklift {command}`? a stack needs a directory under the stacks root, or --dir"
+            ))
+            .into(),
+        (None, Ok(failure)) => failure.into(),
+        (_, Err(error)) => error,
     }
 }
