@@ -264,7 +264,12 @@ fn near_stacks(name: &str, root: &Path) -> Vec<String> {
     let mut near: Vec<(f64, String)> = entries
         .filter(|entry| entry.path().is_dir())
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .map(|other| (strsim::jaro(&name.to_lowercase(), &other.to_lowercase()), other))
+        .map(|other| {
+            (
+                strsim::jaro(&name.to_lowercase(), &other.to_lowercase()),
+                other,
+            )
+        })
         .filter(|(similarity, _)| *similarity > SIMILAR)
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));

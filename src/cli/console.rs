@@ -109,7 +109,10 @@ impl Console {
         let mut answer = String::new();
         let read = stdin().read_line(&mut answer);
         let answer = answer.trim();
-        read.is_ok() && ["y", "yes"].iter().any(|yes| answer.eq_ignore_ascii_case(yes))
+        read.is_ok()
+            && ["y", "yes"]
+                .iter()
+                .any(|yes| answer.eq_ignore_ascii_case(yes))
     }
 
     /// Prints a hint.

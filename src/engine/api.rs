@@ -28,7 +28,9 @@ use ureq::{
 
 pub use self::restoring::Restoring;
 use self::socket::{NoResolver, UnixConnector};
-use super::{Options, Remaining, left_until, project_label, removal_result, stop_result, wait_until};
+use super::{
+    Options, Remaining, left_until, project_label, removal_result, stop_result, wait_until,
+};
 use crate::{
     backoff::Backoff,
     failure::Failure,
@@ -132,9 +134,12 @@ impl Api {
             Restoring::new(self).stop(&container.id, Some(seconds))
         });
         let stopped = containers.iter().zip(stopped);
-        stop_result(containers, stopped.filter_map(|(container, stopped)| {
-            Some((container, format!("{:#}", stopped.err()?)))
-        }))
+        stop_result(
+            containers,
+            stopped.filter_map(|(container, stopped)| {
+                Some((container, format!("{:#}", stopped.err()?)))
+            }),
+        )
     }
 
     /// Replaces an image ID by the image name. The list shows the ID if another image has the name now.

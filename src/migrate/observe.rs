@@ -124,12 +124,20 @@ impl Procedure<'_, '_> {
             Ok(containers) => Some(containers),
             Err(error) => {
                 self.run.warn(format!(
-                    "{}; continuing without knowing the stack's containers: what they will lose is unknown, they are not removed, and `stacklift restore` cannot bring them back",
+                    "{}; continuing without knowing the stack's containers: what they will lose is unknown, and they cannot be rolled back",
                     with_hint(&error)
                 ));
                 None
             }
         }
+    }
+
+    /// The project names that the containers may have: the stack's name, and the name that Portainer gives it (B10).
+    pub(super) fn projects(&self) -> Vec<String> {
+        let name = self.m.stack.name();
+        let mut projects = vec![name.as_str().to_owned(), name.portainer_name()];
+        projects.dedup();
+        projects
     }
 
     /// Reads from Portainer and from the engine side by side.
@@ -229,10 +237,7 @@ impl<'a> Reader<'a> {
         images.extend(inspected.iter().filter_map(image_of));
         let changes = inspected.iter().filter_map(|container| {
             let id = container["Id"].as_str()?;
-            Some((
-                id.to_owned(),
-                Known::from_result(self.engine.changes(id)),
-            ))
+            Some((id.to_owned(), Known::from_result(self.engine.changes(id))))
         });
         let details = Details {
             changes: changes.collect(),

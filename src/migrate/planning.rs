@@ -80,7 +80,11 @@ impl Procedure<'_, '_> {
             return Err(refused(&plan.refusals).into());
         }
         if !plan.losses.is_empty() {
-            let lines: Vec<_> = plan.losses.iter().map(|loss| format!("  - {loss}")).collect();
+            let lines: Vec<_> = plan
+                .losses
+                .iter()
+                .map(|loss| format!("  - {loss}"))
+                .collect();
             self.run
                 .warn(format!("the stack will lose:\n{}", lines.join("\n")));
         }
@@ -130,7 +134,10 @@ fn refused(refusals: &[Refusal]) -> Failure {
     }
     let reasons = refusals.iter().map(|refusal| {
         let details = refusal.details().unwrap_or_default();
-        let details: String = details.lines().map(|line| format!("\n    {line}")).collect();
+        let details: String = details
+            .lines()
+            .map(|line| format!("\n    {line}"))
+            .collect();
         format!("  - {refusal}{details}\n    hint: {}", refusal.hint())
     });
     let reasons: Vec<String> = reasons.collect();

@@ -99,13 +99,11 @@ impl Procedure<'_, '_> {
         }
     }
 
-    /// Takes a snapshot of what will be destroyed. There is nothing to save if neither a Portainer stack nor a container is
-    /// known.
+    /// Takes a snapshot of what will be destroyed.
     pub(super) fn take_snapshot(&mut self, source: &Source, before: &Before) -> Result<()> {
         if before.record.is_none() && before.all.is_none() {
             self.run
                 .warn("no snapshot is taken: the stack's containers are unknown");
-            return Ok(());
         }
         let subject = Subject {
             command: "migrate",
@@ -216,16 +214,18 @@ impl Procedure<'_, '_> {
     /// Whether the containers are the same as before, in the same states. A delete that was refused may have stopped
     /// some of them first.
     pub(super) fn is_unchanged(&self, before: &Before) -> bool {
-        let Some(before) = &before.containers else {
+        let Some(before) = &before.all else {
             return false;
         };
-        let now = self.run.engine.list(self.m.stack.name().as_str());
+        let projects = self.projects();
+        let now = projects.iter().map(|project| self.run.engine.list(project));
+        let now: Result<Vec<Vec<Container>>> = now.collect();
         let states = |all: &[Container]| -> Vec<_> {
             all.iter()
                 .map(|c| (c.id.clone(), c.state.clone()))
                 .collect()
         };
-        now.is_ok_and(|now| states(&now) == states(before))
+        now.is_ok_and(|now| states(&now.concat()) == states(before))
     }
 
     /// A 404 does not prove that the record is gone: only a new listing does (M03).
