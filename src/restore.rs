@@ -14,7 +14,7 @@ use crate::{
     stack::{StackName, lock_dir},
     text::Mask,
 };
-use composefile::dotenv::compose_dotenv;
+use composefile::dotenv;
 
 mod compare;
 mod files;
@@ -117,7 +117,7 @@ impl<'s> Procedure<'s, '_, '_> {
 
 fn mask(snapshot: &Snapshot) -> Mask {
     let env = snapshot.env.as_ref().map(|file| file.text.as_str());
-    let own = compose_dotenv(env.unwrap_or_default(), &|_| None).unwrap_or_default();
+    let own = dotenv::parse(env.unwrap_or_default(), &|_| None).unwrap_or_default();
     let record = snapshot.record.known().and_then(Option::as_ref);
     let values = record.into_iter().flat_map(|record| &record.env);
     let values = values.map(|variable| variable.value.as_str());

@@ -170,7 +170,7 @@ fn source(root: &Path, file: PathBuf) -> Option<Source> {
     };
     finder.visit_file(&syntax);
     Some(Source {
-        file: file.clone(),
+        file,
         module,
         uses: finder.found,
     })

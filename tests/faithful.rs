@@ -1,6 +1,5 @@
-//! The cases of the faithful rewrite, a folder each: `shows` says what it is about, `in/` is the stack's
-//! directory, `expected` what becomes of it; `shell` may hold more variables of the shell. `STACKLIFT_BLESS=1`
-//! writes `expected` anew.
+//! The cases of the faithful rewrite, one folder each: `shows` describes the case, `in/` is the stack's directory,
+//! `expected` is the result, and `shell` may set more variables of the shell. `STACKLIFT_BLESS=1` rewrites `expected`.
 
 use std::{
     fmt::Write,
@@ -8,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use stacklift::rewrite::faithful::{self, Context, EnvFiles, Faithful, Refusal};
+use stacklift::rewrite::faithful::{self, Blocker, Context, EnvFiles, Faithful};
 
 const DIR: &str = "/opt/stacks/web";
 const HOME: &str = "/home/somebody";
@@ -44,7 +43,7 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    fn rewrite(&self) -> Result<Faithful, Vec<Refusal>> {
+    fn rewrite(&self) -> Result<Faithful, Vec<Blocker>> {
         let more = fs::read_to_string(self.folder.join("shell")).unwrap_or_default();
         let shell = |name: &str| match name {
             "HOME" => Some(HOME.to_owned()),
@@ -84,8 +83,8 @@ impl Case {
     }
 }
 
-/// What a manager does with the payload, rewritten once more where it lies.
-fn again(first: &Faithful) -> Result<Faithful, Vec<Refusal>> {
+/// The result, rewritten again as Portainer stores it.
+fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
     let env = first.stack_env();
     let project = first.project.clone();
     let shell = |name: &str| (name == "COMPOSE_PROJECT_NAME").then(|| project.clone());
@@ -101,7 +100,7 @@ fn again(first: &Faithful) -> Result<Faithful, Vec<Refusal>> {
     faithful::rewrite(&first.text, (!env.is_empty()).then_some(&env), &context)
 }
 
-fn shown(result: &Result<Faithful, Vec<Refusal>>) -> String {
+fn shown(result: &Result<Faithful, Vec<Blocker>>) -> String {
     let mut out = String::new();
     match result {
         Ok(faithful) => {
@@ -122,18 +121,18 @@ fn shown(result: &Result<Faithful, Vec<Refusal>>) -> String {
             out.push_str("text:\n");
             out.push_str(&faithful.text);
         }
-        Err(refusals) => {
-            for refusal in refusals {
-                let place = refusal.position.map_or_else(String::new, |place| {
+        Err(blockers) => {
+            for blocker in blockers {
+                let place = blocker.position.map_or_else(String::new, |place| {
                     format!(" at {}:{}", place.line, place.column)
                 });
                 writeln!(
                     out,
                     "refused{place}: {:?}: {}",
-                    refusal.reason, refusal.message
+                    blocker.reason, blocker.message
                 )
                 .expect("written");
-                writeln!(out, "  hint: {}", refusal.hint).expect("written");
+                writeln!(out, "  hint: {}", blocker.hint).expect("written");
             }
         }
     }
@@ -170,15 +169,15 @@ fn every_case_says_what_it_shows() {
 }
 
 #[test]
-fn no_refusal_is_an_internal_error() {
+fn no_blocker_is_an_internal_error() {
     for case in cases() {
-        for refusal in case.rewrite().err().into_iter().flatten() {
+        for blocker in case.rewrite().err().into_iter().flatten() {
             assert_ne!(
-                refusal.reason,
+                blocker.reason,
                 faithful::Reason::Internal,
                 "{}: {}",
                 case.name,
-                refusal.message
+                blocker.message
             );
         }
     }
@@ -188,7 +187,7 @@ fn no_refusal_is_an_internal_error() {
 fn a_second_rewrite_changes_nothing() {
     for case in cases() {
         let Ok(first) = case.rewrite() else { continue };
-        let second = again(&first).unwrap_or_else(|refusals| panic!("{}: {refusals:?}", case.name));
+        let second = again(&first).unwrap_or_else(|blockers| panic!("{}: {blockers:?}", case.name));
         assert_eq!(second.text, first.text, "{}", case.name);
         assert_eq!(second.env, first.env, "{}", case.name);
         assert!(second.edits.is_empty(), "{}", case.name);

@@ -125,7 +125,8 @@ fn texts() -> Vec<Text> {
         if is_data || path.ends_with(file!()) {
             continue;
         }
-        let content = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        let content =
+            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let name = path.strip_prefix(root).unwrap_or(&path).to_owned();
         if extension == "rs" {
             let tokens: TokenStream = content.parse().expect("Rust");

@@ -1,6 +1,7 @@
-//! The proof of the faithful rewrite: the real compose program reads every stack of a corpus in its own
-//! directory, and its rewrite as a manager would hold it; the two have to be the same configuration. Of the
-//! literal rewrite, every difference between them has to be said, and nothing else.
+//! Checks both rewrites against the real compose program.
+//!
+//! Compose reads every stack in its own directory, and again as Portainer would hold it. For the faithful rewrite, the
+//! two configurations must be the same. For the literal rewrite, the named losses must be exactly the differences.
 //!
 //! The tests need `STACKLIFT_TEST_COMPOSE`, a compose program, and those in `needs_corpus` also `STACKLIFT_CORPUS`, a
 //! folder with a `manifest.jsonl`. They fail without them. `scripts/test` and `scripts/oracle` set both.
@@ -215,7 +216,7 @@ fn balance(what: &str, accounts: &BTreeMap<String, Account>) -> usize {
         }
     }
     println!(
-        "{what}: losses of {loadable} stacks ({refused} refused by the manager's compose): {agree} agree; {real} differences, {said} said, {silent} not said, {false_alarms} not lost"
+        "{what}: losses of {loadable} stacks ({refused} refused by Portainer's compose): {agree} agree; {real} differences, {said} said, {silent} not said, {false_alarms} not lost"
     );
     silent + false_alarms
 }

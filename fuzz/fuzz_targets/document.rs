@@ -1,4 +1,4 @@
-//! The tree of a YAML document: what its module promises of every text, and the parser's own events beside it.
+//! The tree of a YAML document: the promises of its module for every text, compared with the parser's events.
 #![no_main]
 
 use std::{
@@ -8,9 +8,9 @@ use std::{
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 use libfuzzer_sys::fuzz_target;
-use composefile::document::{Document, Kind, Layout, Node, ParseError, Position, Style};
+use composefile::document::{Document, NodeKind, Layout, Node, ParseError, Position, Style};
 
-/// What takes the square of the text's length to check is checked up to here.
+/// The longest text for which quadratic checks run.
 const SHORT: usize = 2048;
 
 fuzz_target!(|text: &str| {
@@ -33,7 +33,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// What the parser says by itself, event by event; `None` where it fails or finds a second document.
+/// The events of the parser; `None` if it fails or finds a second document.
 fn events(text: &str) -> Option<Vec<String>> {
     let mut said = Vec::new();
     let mut documents = 0;
@@ -42,7 +42,7 @@ fn events(text: &str) -> Option<Vec<String>> {
         match event {
             Event::DocumentStart(..) => documents += 1,
             Event::Scalar(value, style, ..) => {
-                // One that is not there is reported as `~`.
+                // The parser reports a missing scalar as `~`.
                 let value = match &*value {
                     "~" if style == ScalarStyle::Plain => "",
                     value => value,
@@ -59,7 +59,7 @@ fn events(text: &str) -> Option<Vec<String>> {
     (documents <= 1).then_some(said)
 }
 
-/// The same as the tree says it.
+/// The same events, from the tree.
 fn said(document: &Document) -> Vec<String> {
     let mut said = Vec::new();
     let mut ahead: Vec<Option<Node>> = document.root().map(Some).into_iter().collect();
@@ -69,16 +69,16 @@ fn said(document: &Document) -> Vec<String> {
             continue;
         };
         match node.kind() {
-            Kind::Scalar(style) => {
+            NodeKind::Scalar(style) => {
                 let value = match node.scalar().expect("a scalar") {
                     ("~", Style::Plain) => "",
                     (value, _) => value,
                 };
                 said.push(scalar(value, style));
             }
-            Kind::Sequence(layout) => said.push(format!("[ {layout:?}")),
-            Kind::Mapping(layout) => said.push(format!("{{ {layout:?}")),
-            Kind::Alias => said.push("*".into()),
+            NodeKind::Sequence(layout) => said.push(format!("[ {layout:?}")),
+            NodeKind::Mapping(layout) => said.push(format!("{{ {layout:?}")),
+            NodeKind::Alias => said.push("*".into()),
         }
         if is_collection(node) {
             ahead.push(None);
@@ -110,7 +110,7 @@ fn layout_of(style: StructureStyle) -> Layout {
 }
 
 fn is_collection(node: Node) -> bool {
-    matches!(node.kind(), Kind::Sequence(_) | Kind::Mapping(_))
+    matches!(node.kind(), NodeKind::Sequence(_) | NodeKind::Mapping(_))
 }
 
 fn children(node: Node) -> Vec<Node> {
@@ -130,7 +130,7 @@ fn slice<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
         .expect("a span is a part of the text")
 }
 
-/// Each kind of node is where its span says, and properties stand in front of it.
+/// Each kind of node is at its span, after its properties.
 fn nodes_are_written_there(document: &Document) {
     let text = document.text();
     for node in document.nodes() {
@@ -141,25 +141,25 @@ fn nodes_are_written_there(document: &Document) {
             assert!(span.end <= node.span().start, "{node:?}");
         }
         match node.kind() {
-            Kind::Scalar(style) => scalar_is_written_there(node, style, written),
-            Kind::Alias => assert!(written.starts_with('*'), "{node:?}"),
-            Kind::Sequence(Layout::Flow) => {
+            NodeKind::Scalar(style) => scalar_is_written_there(node, style, written),
+            NodeKind::Alias => assert!(written.starts_with('*'), "{node:?}"),
+            NodeKind::Sequence(Layout::Flow) => {
                 assert!(
                     written.starts_with('[') && written.ends_with(']'),
                     "{node:?}"
                 );
             }
             // `[a: b]` holds a mapping without braces.
-            Kind::Mapping(Layout::Flow) if written.starts_with('{') => {
+            NodeKind::Mapping(Layout::Flow) if written.starts_with('{') => {
                 assert!(written.ends_with('}'), "{node:?}");
             }
-            Kind::Sequence(Layout::Block) => assert!(written.starts_with('-'), "{node:?}"),
-            Kind::Mapping(_) => {}
+            NodeKind::Sequence(Layout::Block) => assert!(written.starts_with('-'), "{node:?}"),
+            NodeKind::Mapping(_) => {}
         }
     }
 }
 
-/// The value is what stands there, where nothing in it means anything else.
+/// The value equals the source text, unless that has special characters.
 fn scalar_is_written_there(node: Node, style: Style, written: &str) {
     let (value, _) = node.scalar().expect("a scalar");
     let inside = |quote: char| {
@@ -184,7 +184,7 @@ fn scalar_is_written_there(node: Node, style: Style, written: &str) {
     }
 }
 
-/// In the order of the text, none over another, each inside what holds it.
+/// Spans are in the order of the text, do not overlap, and lie inside those of their collections.
 fn children_are_inside(document: &Document) {
     let mut last = None;
     let mut below = 0;
@@ -208,11 +208,11 @@ fn children_are_inside(document: &Document) {
     assert_eq!(below, document.nodes().count().saturating_sub(1));
 }
 
-/// `*name` is the last node in front of it that is called `&name`.
+/// `*name` is the last node before it with the anchor `&name`.
 fn aliases_point_back(document: &Document) {
     let mut named = HashMap::new();
     for node in document.nodes() {
-        if node.kind() == Kind::Alias {
+        if node.kind() == NodeKind::Alias {
             let name = &slice(document.text(), &node.span())[1..];
             assert_eq!(Some(&node.resolved().id()), named.get(name), "{node:?}");
         } else {
@@ -245,7 +245,7 @@ fn keys_twice(document: &Document) {
     assert_eq!(found, expected);
 }
 
-/// Lines as they are counted from the start, ways from the root, and each key found by its name.
+/// Checks line numbers, paths from the root, and the lookup of each key by name.
 fn lines_and_paths(document: &Document) {
     let text = document.text();
     for offset in 0..=text.len() {

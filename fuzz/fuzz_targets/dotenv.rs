@@ -1,18 +1,18 @@
-//! Both readings of `.env`: every line is accounted for, and what compose reads arrives in `stack.env` and in
+//! Both readings of `.env`: every line is accounted for, and the values that Compose reads arrive in `stack.env` and in
 //! `environment`.
 #![no_main]
 
 use std::collections::{BTreeMap, HashSet};
 
 use libfuzzer_sys::fuzz_target;
-use composefile::{document::Document, dotenv::{DotenvError, compose_dotenv}, interpolate::interpolate, services::services};
-use stacklift::rewrite::{env::{EnvWarning, contract_env}, faithful::{self, Context, EnvFiles, Faithful, Reason, Refusal}};
+use composefile::{document::Document, dotenv::{self, DotenvError}, interpolate::interpolate, services::services};
+use stacklift::rewrite::{env::{EnvWarning, contract_env}, faithful::{self, Context, EnvFiles, Faithful, Reason, Blocker}};
 
-/// A name that may be too long for a key of YAML, with its escapes.
+/// The shortest name that can be too long for a YAML key, with its escapes.
 const LONG: usize = 150;
 
 fuzz_target!(|text: &str| {
-    by_the_contract(text);
+    by_the_rules(text);
     let read = as_compose(text);
     in_stack_env(text, &read);
     let expected = read.map(|variables| variables.into_iter().collect());
@@ -20,7 +20,7 @@ fuzz_target!(|text: &str| {
     in_environment(text, ", format: raw", raw(text));
 });
 
-fn by_the_contract(text: &str) {
+fn by_the_rules(text: &str) {
     let env = contract_env(text);
     let mut variables = env.variables.iter();
     let mut warnings = env.warnings.iter();
@@ -52,7 +52,7 @@ fn by_the_contract(text: &str) {
 
 fn as_compose(text: &str) -> Result<Vec<(String, String)>, DotenvError> {
     let lines = text.matches('\n').count() + 1;
-    let read = compose_dotenv(text, &shell);
+    let read = dotenv::parse(text, &shell);
     match &read {
         Ok(variables) => {
             let names: HashSet<&String> = variables.iter().map(|(name, _)| name).collect();
@@ -60,7 +60,7 @@ fn as_compose(text: &str) -> Result<Vec<(String, String)>, DotenvError> {
             for (name, value) in variables {
                 assert!(text.contains(name.as_str()));
                 let line = format!("A={}\n", faithful::encoded("A", value));
-                let arrived = compose_dotenv(&line, &|_| Some("expanded".into()));
+                let arrived = dotenv::parse(&line, &|_| Some("expanded".into()));
                 assert_eq!(arrived, Ok(vec![("A".into(), value.clone())]), "{line:?}");
             }
         }
@@ -73,26 +73,26 @@ fn shell(name: &str) -> Option<String> {
     (name == "HOME").then(|| "/root".to_owned())
 }
 
-/// The same variables in the same order; but for the one without a name, which nothing can ask for.
+/// The same variables in the same order, except one without a name, which nothing can refer to.
 fn in_stack_env(text: &str, read: &Result<Vec<(String, String)>, DotenvError>) {
     match (
         rewritten("services: {a: {image: x}}", Some(text), &EnvFiles::new()),
         read,
     ) {
         (Ok(faithful), Ok(variables)) => {
-            let arrived = compose_dotenv(&faithful.stack_env(), &|_| Some("expanded".into()));
+            let arrived = dotenv::parse(&faithful.stack_env(), &|_| Some("expanded".into()));
             let mut expected = variables.clone();
             expected.retain(|(name, _)| !name.is_empty());
             assert_eq!(arrived, Ok(expected));
         }
-        (Err(refusals), Err(_)) => assert_eq!(refusals[0].reason, Reason::BadEnvFile),
-        // `COMPOSE_FILE` names another.
-        (Err(refusals), Ok(_)) => assert_eq!(refusals[0].reason, Reason::SeveralFiles),
+        (Err(blockers), Err(_)) => assert_eq!(blockers[0].reason, Reason::BadEnvFile),
+        // `COMPOSE_FILE` names another file.
+        (Err(blockers), Ok(_)) => assert_eq!(blockers[0].reason, Reason::SeveralFiles),
         (Ok(_), Err(error)) => panic!("{error}"),
     }
 }
 
-/// What a service gets from a file with that text; `None` where compose refuses it.
+/// The variables that a service gets from a file; `None` if Compose rejects it.
 fn in_environment(text: &str, format: &str, expected: Option<BTreeMap<String, String>>) {
     let compose = format!("services: {{a: {{image: x, env_file: [{{path: a.env{format}}}]}}}}");
     let files = EnvFiles::from([("/s/a.env".to_owned(), Some(text.to_owned()))]);
@@ -101,7 +101,7 @@ fn in_environment(text: &str, format: &str, expected: Option<BTreeMap<String, St
     if names.any(|name| name.len() > LONG) {
         return;
     }
-    // No container takes a variable without a name.
+    // No container accepts a variable without a name.
     let Some(expected) = expected.filter(|expected| !expected.contains_key("")) else {
         return assert_eq!(
             rewritten.expect_err("to be refused")[0].reason,
@@ -119,7 +119,7 @@ fn in_environment(text: &str, format: &str, expected: Option<BTreeMap<String, St
     assert_eq!(arrived.collect::<BTreeMap<_, _>>(), expected);
 }
 
-/// `format: raw` by its rules: a name and all that follows its `=`, line by line.
+/// `format: raw` by its rules: on each line a name, `=`, and the value.
 fn raw(text: &str) -> Option<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     for line in text.strip_prefix('\u{feff}').unwrap_or(text).split('\n') {
@@ -139,7 +139,7 @@ fn raw(text: &str) -> Option<BTreeMap<String, String>> {
     Some(found)
 }
 
-fn rewritten(text: &str, env: Option<&str>, files: &EnvFiles) -> Result<Faithful, Vec<Refusal>> {
+fn rewritten(text: &str, env: Option<&str>, files: &EnvFiles) -> Result<Faithful, Vec<Blocker>> {
     let context = Context {
         stack_dir: "/s",
         file: "docker-compose.yml",

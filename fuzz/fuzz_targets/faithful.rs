@@ -1,14 +1,14 @@
-//! The faithful rewrite: what it promises of every stack, and its result once more as the manager holds it.
+//! The faithful rewrite: its promises for every stack, and its result rewritten again as Portainer stores it.
 //!
-//! The first byte chooses the directory, the second what the shell sets. The rest is the compose file, `.env`,
-//! and two more env files, with a NUL between them. An `@` in an env file becomes a secret.
+//! The first byte selects the directory, the second the variables of the shell. The rest is the Compose file, `.env`, and
+//! two more env files, separated by NUL. An `@` in an env file becomes a secret.
 #![no_main]
 
 use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
-use composefile::{document::{Document, Node, Position, ScalarType}, dotenv::compose_dotenv, interpolate::{Lookup, interpolate}, services::{MountKind, MountSpec, Service, services}};
-use stacklift::rewrite::faithful::{self, Context, EnvFiles, Faithful, Reason, Refusal};
+use composefile::{document::{Document, Node, Position, ScalarType}, dotenv, interpolate::{Lookup, interpolate}, services::{MountType, MountSpec, Service, services}};
+use stacklift::rewrite::faithful::{self, Context, EnvFiles, Faithful, Reason, Blocker};
 
 const DIRS: [&str; 8] = [
     "/opt/stacks/web",
@@ -23,7 +23,7 @@ const DIRS: [&str; 8] = [
 
 const HOME: &str = "/home/some body$";
 
-/// What an `@` becomes: no text holds it by chance.
+/// Replaces `@`. No text contains it by chance.
 const SECRET: &str = "zq7secret7qz";
 
 fuzz_target!(|data: &[u8]| {
@@ -48,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
 
 struct Stack<'t> {
     dir: &'static str,
-    /// A bit for each thing that the rewrite is told.
+    /// One bit for each input of the rewrite.
     told: u8,
     text: &'t str,
     env: Option<String>,
@@ -84,7 +84,7 @@ impl Stack<'_> {
                 self.means_the_same(faithful);
                 a_second_changes_nothing(faithful);
             }
-            Err(refusals) => are_places(refusals, self.text),
+            Err(blockers) => are_places(blockers, self.text),
         }
         if !self.secret_is_a_name(&result) {
             no_secret_is_seen(&result);
@@ -107,14 +107,14 @@ impl Stack<'_> {
         (self.told & bit != 0).then(|| value.to_owned())
     }
 
-    /// `stack.env` gives what `.env` gave, and services have the same mounts and all of their `environment`.
+    /// `stack.env` gives the values of `.env`, and services have the same mounts and their whole `environment`.
     fn means_the_same(&self, faithful: &Faithful) {
         let shell = |name: &str| self.shell(name);
         let env = self.env.as_deref().unwrap_or_default();
-        let mut env = compose_dotenv(env, &shell).expect("read before");
+        let mut env = dotenv::parse(env, &shell).expect("read before");
         // Nothing can ask for it.
         env.retain(|(name, _)| !name.is_empty());
-        let sent = compose_dotenv(&faithful.stack_env(), &|_| Some("expanded".into()));
+        let sent = dotenv::parse(&faithful.stack_env(), &|_| Some("expanded".into()));
         assert_eq!(sent.as_ref(), Ok(&env));
 
         let env: HashMap<_, _> = env.into_iter().collect();
@@ -125,7 +125,7 @@ impl Stack<'_> {
             _ => shell(name).or_else(|| env.get(name).cloned()),
         };
         let here = |name: &str| find(name, &shell);
-        let there = |name: &str| find(name, &of_the_manager);
+        let there = |name: &str| find(name, &of_portainer);
         let before = Document::parse(self.text).expect("read before");
         let after = Document::parse(&faithful.text).expect("the result is YAML");
         let (before, after) = (services(&before), services(&after));
@@ -145,7 +145,7 @@ impl Stack<'_> {
         }
     }
 
-    /// A path of the host as compose finds it.
+    /// A path of the host as Compose resolves it.
     fn absolute(&self, path: &str) -> String {
         let path = match path.strip_prefix('~') {
             Some(rest) if self.told & 1 != 0 => format!("{HOME}/{rest}"),
@@ -163,8 +163,8 @@ impl Stack<'_> {
         format!("/{}", kept.join("/"))
     }
 
-    /// Whether the secret is in what is no value: a variable's name, or the project's, or a file's.
-    fn secret_is_a_name(&self, result: &Result<Faithful, Vec<Refusal>>) -> bool {
+    /// Whether the secret is in a name, not a value: of a variable, the project or a file.
+    fn secret_is_a_name(&self, result: &Result<Faithful, Vec<Blocker>>) -> bool {
         let files = self.env.iter().chain(self.more.iter().flatten());
         let mut lines = files.flat_map(|text| text.lines());
         let in_text = self.text.contains(SECRET);
@@ -176,7 +176,7 @@ impl Stack<'_> {
     }
 }
 
-/// `n:/x`, `\\server`: absolute to compose on every host.
+/// `n:/x`, `\\server`: absolute for Compose on every host.
 fn is_windows(path: &str) -> bool {
     matches!(
         path.as_bytes(),
@@ -184,19 +184,18 @@ fn is_windows(path: &str) -> bool {
     )
 }
 
-/// What the manager's own container sets.
-fn of_the_manager(name: &str) -> Option<String> {
+/// The variables of Portainer's own container.
+fn of_portainer(name: &str) -> Option<String> {
     let value = match name {
-        "HOME" => "/root-of-the-manager",
+        "HOME" => "/root-of-portainer",
         "HOSTNAME" => "0123456789ab",
-        "PATH" => "/bin-of-the-manager",
+        "PATH" => "/bin-of-portainer",
         _ => return None,
     };
     Some(value.to_owned())
 }
 
-/// What a variable is, and whether it is a number that reads otherwise than it is written; `None` where compose
-/// finds no value.
+/// The value of a variable, and whether it is a number that Compose writes differently; `None` without a value.
 type Given = Option<(String, bool)>;
 
 /// Variables of a service.
@@ -229,13 +228,13 @@ fn is_odd_number(node: Node) -> bool {
     node.scalar_type() == Some(ScalarType::Number) && read.as_deref() != Ok(written)
 }
 
-type Mount = (MountKind, Option<String>, String, Option<String>);
+type Mount = (MountType, Option<String>, String, Option<String>);
 
-/// Mounts of a service; sources of the host as `path` makes them.
+/// Mounts of a service, with `path` applied to sources of the host.
 fn mounts(service: &Service, find: Lookup, path: &dyn Fn(&str) -> String) -> Vec<Mount> {
     let read = |text: &str| interpolate(text, find).expect("read before").into_owned();
     let source = |kind, source: String| match kind {
-        MountKind::Bind => path(&source),
+        MountType::Bind => path(&source),
         _ => source,
     };
     let items = service
@@ -256,14 +255,14 @@ fn mounts(service: &Service, find: Lookup, path: &dyn Fn(&str) -> String) -> Vec
                 spec.options.map(str::to_owned),
             ));
         }
-        let kind = MountKind::named(&text("type")?);
+        let kind = MountType::named(&text("type")?);
         let from = text("source").map(|from| source(kind, from));
         Some((kind, from, text("target").unwrap_or_default(), None))
     });
     mounts.collect()
 }
 
-/// The edits are parts of the text, in order, and what lies between them is in the result.
+/// The edits are ranges of the text, in order, and the result contains the bytes between them.
 fn only_the_edits(text: &str, faithful: &Faithful) {
     let mut rest = faithful.text.as_str();
     let mut done = 0;
@@ -290,37 +289,37 @@ fn only_the_edits(text: &str, faithful: &Faithful) {
     assert!(shown == faithful.text || shown.contains("***"));
 }
 
-/// There, nothing is left to be changed, and no file to be read.
+/// In Portainer, nothing is left to change, and no file to read.
 fn a_second_changes_nothing(first: &Faithful) {
     let env = first.stack_env();
     let env = (!env.is_empty()).then_some(env.as_str());
     let shell = |name: &str| match name {
         "COMPOSE_PROJECT_NAME" => Some(first.project.clone()).filter(|name| !name.is_empty()),
-        _ => of_the_manager(name),
+        _ => of_portainer(name),
     };
     let context = Context {
         stack_dir: "/data/compose/7",
         file: "docker-compose.yml",
         env_file: "stack.env",
-        home: Some("/root-of-the-manager"),
+        home: Some("/root-of-portainer"),
         shell: &shell,
         overrides: &[],
         env_files: &EnvFiles::new(),
     };
     assert!(faithful::env_files_needed(&first.text, env, &context).is_empty());
     let second = faithful::rewrite(&first.text, env, &context);
-    let second = second.unwrap_or_else(|refusals| panic!("{refusals:?}\n{}", first.text));
+    let second = second.unwrap_or_else(|blockers| panic!("{blockers:?}\n{}", first.text));
     assert_eq!(second.text, first.text);
     assert_eq!(second.env, first.env);
     assert!(second.edits.is_empty(), "{:?}", second.edits);
 }
 
-fn are_places(refusals: &[Refusal], text: &str) {
-    assert!(!refusals.is_empty());
-    for refusal in refusals {
-        assert_ne!(refusal.reason, Reason::Internal, "{}", refusal.message);
-        assert!(!refusal.message.is_empty() && !refusal.hint.is_empty());
-        if let Some(place) = refusal.position {
+fn are_places(blockers: &[Blocker], text: &str) {
+    assert!(!blockers.is_empty());
+    for blocker in blockers {
+        assert_ne!(blocker.reason, Reason::Internal, "{}", blocker.message);
+        assert!(!blocker.message.is_empty() && !blocker.hint.is_empty());
+        if let Some(place) = blocker.position {
             let line = text
                 .split('\n')
                 .nth(place.line - 1)
@@ -330,10 +329,10 @@ fn are_places(refusals: &[Refusal], text: &str) {
     }
 }
 
-fn no_secret_is_seen(result: &Result<Faithful, Vec<Refusal>>) {
+fn no_secret_is_seen(result: &Result<Faithful, Vec<Blocker>>) {
     let seen = match result {
         Ok(it) => format!("{}{:?}{:?}{it:?}", it.shown(), it.edits, it.notices),
-        Err(refusals) => format!("{refusals:?}"),
+        Err(blockers) => format!("{blockers:?}"),
     };
     assert!(!seen.contains(SECRET), "{seen}");
 }

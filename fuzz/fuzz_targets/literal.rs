@@ -1,13 +1,13 @@
-//! The literal rewrite and its check (B02) against slow readings of their rules.
+//! The literal rewrite and its check (B02), compared with slow implementations of their rules.
 //!
-//! The first byte chooses the directory, the rest is the text.
+//! The first byte selects the directory, the rest is the text.
 #![no_main]
 
 use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
-use composefile::document::{Document, Entry, Kind, Node, NodeId, ScalarType};
-use stacklift::rewrite::{damage::{self, Damage, MOST, Verdict}, literal::{self, Edit, Edits}};
+use composefile::document::{Document, Entry, NodeKind, Node, NodeId, ScalarType};
+use stacklift::rewrite::{damage::{self, Damage, MOST, Verdict}, literal::{self, TextEdit, TextEdits}};
 
 const DIRS: [&str; 6] = [
     "/opt/stacks/web",
@@ -29,19 +29,16 @@ fuzz_target!(|data: &[u8]| {
     let rewritten = literal::rewrite(text, dir);
     assert_eq!(rewritten, by_the_rules(text, dir));
     edits_leave_the_rest_alone(text, dir, &rewritten);
-    let verdict = damage::judge(text, &rewritten, dir);
-    let original = Document::parse(text);
-    match &verdict {
-        Verdict::UnreadableBefore(error) => {
-            assert_eq!(original.as_ref().err(), Some(error));
-            assert!(error.offset <= text.len());
-        }
-        Verdict::Faithful => {
-            let result = Document::parse(&rewritten).expect("a faithful result is YAML");
-            let original = original.as_ref().expect("read before");
+    let original = match Document::parse(text) {
+        Ok(original) => original,
+        Err(error) => return assert!(error.offset <= text.len()),
+    };
+    match damage::judge_document(&original, &rewritten, dir) {
+        Verdict::Undamaged => {
+            let result = Document::parse(&rewritten).expect("an undamaged result is YAML");
             assert_eq!(
                 tree(
-                    original,
+                    &original,
                     |text| text.replace("./", &format!("{dir}/")),
                     true
                 ),
@@ -49,13 +46,12 @@ fuzz_target!(|data: &[u8]| {
             );
         }
         Verdict::Damaged(damages) => {
-            let original = original.as_ref().expect("read before");
-            are_places(damages, text);
+            are_places(&damages, text);
             assert!(rewritten != text || damages.iter().all(|damage| stays(damage)));
             if let Ok(result) = Document::parse(&rewritten) {
-                // The other way round holds where no alias is in the way.
+                // The converse holds without aliases.
                 let before = tree(
-                    original,
+                    &original,
                     |text| text.replace("./", &format!("{dir}/")),
                     true,
                 );
@@ -67,7 +63,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// The rules line by line, as they are written.
+/// The rules, applied line by line.
 fn by_the_rules(text: &str, dir: &str) -> String {
     let is_blank = |c: char| matches!(c, ' ' | '\t' | '\u{b}' | '\u{c}' | '\r');
     let kept = text.split_inclusive('\n').filter(|line| {
@@ -81,23 +77,23 @@ fn by_the_rules(text: &str, dir: &str) -> String {
     kept.collect::<String>().replace("./", &format!("{dir}/"))
 }
 
-/// The edits are whole lines and dots, in order, and what lies between them is the result.
+/// The edits are whole lines and dots, in order, and the bytes between them make the result.
 fn edits_leave_the_rest_alone(text: &str, dir: &str, rewritten: &str) {
     let mut done = 0;
     let mut rest = rewritten;
     let pass = |rest: &mut &str, kept: &str| {
         *rest = rest.strip_prefix(kept).expect("an untouched byte differs");
     };
-    for edit in Edits::new(text) {
+    for edit in TextEdits::new(text) {
         match edit {
-            Edit::Delete(line) => {
+            TextEdit::Delete(line) => {
                 assert!(line.start >= done && line.end > line.start);
                 assert!(line.start == 0 || text.as_bytes()[line.start - 1] == b'\n');
                 assert!(line.end == text.len() || text.as_bytes()[line.end - 1] == b'\n');
                 pass(&mut rest, &text[done..line.start]);
                 done = line.end;
             }
-            Edit::Replace { dot } => {
+            TextEdit::Replace { dot } => {
                 assert!(dot >= done && text[dot..].starts_with("./"));
                 pass(&mut rest, &text[done..dot]);
                 pass(&mut rest, dir);
@@ -118,12 +114,12 @@ fn are_places(damages: &[Damage], text: &str) {
     }
 }
 
-/// Whether it is a damage that an untouched text can have.
+/// Whether an unchanged text can have this damage.
 fn stays(damage: &Damage) -> bool {
     matches!(damage.kind, damage::DamageKind::EnvFileStays { .. })
 }
 
-/// What a document says, node by node in its order; without `env_file` where `strip` is set.
+/// The meaning of a document, node by node in order; without `env_file` if `strip` is set.
 fn tree(document: &Document, string: impl Fn(&str) -> String, strip: bool) -> Vec<String> {
     let mut said = Vec::new();
     let mut places: HashMap<NodeId, usize> = HashMap::new();
@@ -143,7 +139,7 @@ fn tree(document: &Document, string: impl Fn(&str) -> String, strip: bool) -> Ve
         places.insert(node.id(), said.len());
         let tag = node.tag().map(&string);
         match node.kind() {
-            Kind::Scalar(_) => {
+            NodeKind::Scalar(_) => {
                 let (value, _) = node.scalar().expect("a scalar");
                 said.push(format!(
                     "{tag:?} {:?} {:?}",
@@ -151,11 +147,11 @@ fn tree(document: &Document, string: impl Fn(&str) -> String, strip: bool) -> Ve
                     string(value)
                 ));
             }
-            Kind::Alias => {
+            NodeKind::Alias => {
                 let target = places.get(&node.resolved().id());
                 said.push(format!("*{target:?}"));
             }
-            Kind::Sequence(_) => {
+            NodeKind::Sequence(_) => {
                 said.push(format!("{tag:?} ["));
                 ahead.push(Step::End);
                 let items: Vec<_> = node.own_items().collect();
@@ -166,7 +162,7 @@ fn tree(document: &Document, string: impl Fn(&str) -> String, strip: bool) -> Ve
                         .map(|item| Step::Node(item, part.item())),
                 );
             }
-            Kind::Mapping(_) => {
+            NodeKind::Mapping(_) => {
                 let entries: Vec<_> = node
                     .own_entries()
                     .filter(|entry| !(strip && part.is_env_file(entry)))
@@ -188,7 +184,7 @@ enum Step<'d> {
     End,
 }
 
-/// Where `env_file` is a key of compose: written after the rules, not after the code.
+/// Where `env_file` is a key of Compose: implemented from the rules, not from the code.
 #[derive(Clone, Copy)]
 enum Part {
     Root,

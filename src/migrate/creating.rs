@@ -14,7 +14,7 @@ use crate::{
     stack::Source,
     text::{Mask, printable},
 };
-use composefile::dotenv::compose_dotenv;
+use composefile::dotenv;
 
 impl Procedure<'_, '_> {
     /// C53–C55.
@@ -186,7 +186,7 @@ impl Procedure<'_, '_> {
 /// Hides the values of `.env`, as the literal rewrite reads them and as Compose does.
 fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
     let env = source.env.as_deref().unwrap_or_default();
-    let compose = compose_dotenv(env, &|_| None).unwrap_or_default();
+    let compose = dotenv::parse(env, &|_| None).unwrap_or_default();
     let sent = rewrite
         .env
         .variables

@@ -1,16 +1,14 @@
 //! Whether the literal rewrite damages a text (B02).
 //!
-//! Parsed, the result must be the original without its `env_file` keys and with `./` replaced inside
-//! strings, keys included. Comments and the style of scalars do not matter. Decided where the contract
-//! leaves room:
-//! - `env_file` is a key of a service, of an `include` item or of anything below `x-`. Elsewhere
-//!   (`environment`, `labels`, a service of that name) it is a name like any other, and deleting it is
-//!   damage.
-//! - An `env_file` that stays (flow style, a quoted key) is damage: the manager cannot read the file (M11).
-//! - A mapping of which nothing is left becomes null, which is damage: compose refuses a service that is
-//!   null, and `<<` of a fragment that is null.
-//! - A `- .env` that goes from any list but an `env_file` is damage, also from a fragment that only serves
-//!   as one: what else uses it cannot be told.
+//! The parsed result must equal the parsed original without its `env_file` keys and with `./` replaced inside strings,
+//! including keys. Comments and the style of scalars do not matter. Where B02 leaves room:
+//! - `env_file` is a key of a service, of an `include` item, or of anything below `x-`. Elsewhere (`environment`,
+//!   `labels`, a service of that name) it is an ordinary name, and deleting it is damage.
+//! - An `env_file` that stays (flow style, a quoted key) is damage: Portainer cannot read the file (M11).
+//! - A mapping that loses all its entries becomes null, which is damage: Compose rejects a null service, and `<<` of a
+//!   null fragment.
+//! - Deleting `- .env` from any list except an `env_file` is damage, even from a fragment that is only used as one:
+//!   something else might use it.
 #![deny(clippy::disallowed_methods)]
 
 mod origin;
@@ -24,18 +22,16 @@ use super::env_files::{DeletedLines, env_file_keys};
 use composefile::document::{Document, ParseError};
 use origin::Origin;
 
-/// What became of a text.
+/// The result of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is no YAML document before the rewrite either; it is sent as it is, with a warning.
-    UnreadableBefore(ParseError),
-    /// The result says what the contract wants it to say.
-    Faithful,
+    /// The result has the expected meaning.
+    Undamaged,
     /// It does not, in these places, in the order of the original's lines; at most [`MOST`].
     Damaged(Vec<Damage>),
 }
 
-/// More damages than this are not listed.
+/// The most damages that are listed.
 pub const MOST: usize = 50;
 
 /// One place where the rewrite damages the text.
@@ -43,33 +39,33 @@ pub const MOST: usize = 50;
 pub struct Damage {
     /// The line of the original, counted from 1.
     pub line: usize,
-    /// What happens there.
+    /// The damage.
     #[serde(flatten)]
     pub kind: DamageKind,
 }
 
-/// What the rewrite can do to a text; paths are like `services.web.ports[0]`.
+/// The kinds of damage. Paths are like `services.web.ports[0]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum DamageKind {
-    /// The result is no YAML.
+    /// The result is not valid YAML.
     NoLongerYaml {
-        /// What the parser says of the result.
+        /// The error of the parser.
         message: String,
     },
-    /// Part of a removed `env_file` stays.
+    /// Part of a removed `env_file` remains.
     LeftOver {
         /// The `env_file`.
         of: String,
-        /// What it became part of; `None` where the result is no YAML.
+        /// The value that it becomes part of; `None` if the result is not valid YAML.
         became_part_of: Option<String>,
     },
-    /// Something that is no `env_file` is deleted.
+    /// A deleted line is not part of an `env_file`.
     Deleted {
-        /// What is deleted, or what it is deleted from.
+        /// The deleted value, or the value that loses the line.
         path: String,
     },
-    /// Nothing is left of a mapping, which makes it null.
+    /// A mapping loses all its entries and becomes null.
     Emptied {
         /// The mapping.
         path: String,
@@ -79,9 +75,9 @@ pub enum DamageKind {
         /// The `env_file`.
         path: String,
     },
-    /// Something reads otherwise than with its `./` replaced.
+    /// A value changes beyond the replacement of `./`.
     Changed {
-        /// What reads otherwise.
+        /// The value.
         path: String,
     },
 }
@@ -90,12 +86,14 @@ impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: ", self.line)?;
         match &self.kind {
-            DamageKind::NoLongerYaml { message } => write!(f, "no longer YAML: {message}"),
+            DamageKind::NoLongerYaml { message } => {
+                write!(f, "the result is not valid YAML: {message}")
+            }
             DamageKind::LeftOver {
                 of,
                 became_part_of: None,
             } => {
-                write!(f, "left over from the removed {of}")
+                write!(f, "part of the removed {of} remains")
             }
             DamageKind::LeftOver {
                 of,
@@ -103,31 +101,25 @@ impl fmt::Display for Damage {
             } => {
                 write!(
                     f,
-                    "left over from the removed {of}, becomes part of {other}"
+                    "part of the removed {of} remains and becomes part of {other}"
                 )
             }
-            DamageKind::Deleted { path } => write!(f, "deleted from {path}, which is no env_file"),
-            DamageKind::Emptied { path } => write!(f, "nothing is left of {path}"),
+            DamageKind::Deleted { path } => {
+                write!(f, "deletes a line of {path}, which is not an env_file")
+            }
+            DamageKind::Emptied { path } => write!(f, "{path} loses all its entries"),
             DamageKind::EnvFileStays { path } => {
                 write!(
                     f,
-                    "{path} is not removed, and the manager cannot read its file"
+                    "{path} is not removed, and Portainer cannot read the file"
                 )
             }
-            DamageKind::Changed { path } => write!(f, "{path} no longer reads the same"),
+            DamageKind::Changed { path } => write!(f, "{path} gets a different value"),
         }
     }
 }
 
-/// Judges `rewritten`, which [`super::literal::rewrite`] made of `original` and `stack_dir`.
-pub fn judge(original: &str, rewritten: &str, stack_dir: &str) -> Verdict {
-    match Document::parse(original) {
-        Ok(document) => judge_document(&document, rewritten, stack_dir),
-        Err(error) => Verdict::UnreadableBefore(error),
-    }
-}
-
-/// The same for an original that is parsed already.
+/// Compares `rewritten`, the result of [`super::literal::rewrite`] for `stack_dir`, with the original.
 pub fn judge_document(original: &Document<'_>, rewritten: &str, stack_dir: &str) -> Verdict {
     let result = match Document::parse(rewritten) {
         Ok(result) => result,
@@ -137,13 +129,13 @@ pub fn judge_document(original: &Document<'_>, rewritten: &str, stack_dir: &str)
     damages.sort();
     damages.dedup();
     if damages.is_empty() {
-        Verdict::Faithful
+        Verdict::Undamaged
     } else {
         Verdict::Damaged(damages)
     }
 }
 
-/// Says where the result stops to be YAML, and which `env_file` left something over.
+/// Where the result stops being valid YAML, and the parts of each removed `env_file` that remain.
 fn no_longer_yaml(original: &Document<'_>, error: &ParseError, stack_dir: &str) -> Vec<Damage> {
     let origin = Origin::new(original.text(), stack_dir);
     let deleted = DeletedLines::of(original.text());

@@ -1,20 +1,20 @@
-//! Both readings of `.env`: the contract's (C41–C43) here, compose's own in [`compose_dotenv`].
+//! `.env` as the literal rewrite reads it (C41–C43). [`composefile::dotenv`] reads it as Compose does.
 //!
-//! Invariant: a value is in no error, no warning and no `Debug`.
+//! Invariant: no warning and no `Debug` output holds a value.
 #![deny(clippy::disallowed_methods)]
 
 use crate::model::Variable;
 
-/// What the contract reads from a `.env`.
+/// The variables of a `.env`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContractEnv {
-    /// In the order of the file, duplicates kept.
+    /// In the order of the file, with duplicates.
     pub variables: Vec<Variable>,
-    /// What is worth a word, in the order of the file.
+    /// In the order of the file.
     pub warnings: Vec<EnvWarning>,
 }
 
-/// Something odd about a line; never its text.
+/// A suspicious line. Never holds its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EnvWarning {
     /// C43
@@ -23,12 +23,12 @@ pub enum EnvWarning {
         /// Counted from 1.
         line: usize,
     },
-    /// C42 trims nothing, so the mark becomes part of the first name.
+    /// The mark becomes part of the first name, because C42 trims nothing.
     #[error("the file starts with a byte order mark, which becomes part of the first name")]
     ByteOrderMark,
 }
 
-/// `stack.env` as the manager writes it: one `NAME=VALUE` a line (M07).
+/// `stack.env` as Portainer writes it: one `NAME=VALUE` per line (M07).
 pub fn stack_env(variables: &[Variable]) -> String {
     let parts = variables
         .iter()
@@ -36,11 +36,10 @@ pub fn stack_env(variables: &[Variable]) -> String {
     parts.collect()
 }
 
-/// Reads the text of a `.env` as the contract does.
+/// Reads the text of a `.env` as C41–C43 say.
 ///
-/// A line ends at LF or CRLF; a CR anywhere else stays in the value, also at the end of the file. A line
-/// of nothing but ASCII blanks is blank. A BOM stays where it is: it is part of the first name, and a
-/// comment behind it is none.
+/// A line ends at LF or CRLF. A CR anywhere else belongs to the value, also at the end of the file. A line that holds
+/// only ASCII blanks is blank. A BOM belongs to the first name; a `#` after it does not start a comment.
 pub fn contract_env(text: &str) -> ContractEnv {
     let mut env = ContractEnv::default();
     if text.starts_with('\u{feff}') {

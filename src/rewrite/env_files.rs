@@ -1,86 +1,71 @@
-//! Where a text names env files, and what the literal rewrite does to those places.
+//! The `env_file` keys of a text, and the lines that the literal rewrite deletes.
 #![deny(clippy::disallowed_methods)]
 
 use std::ops::Range;
 
-use super::literal::{Edit, Edits};
-use composefile::document::{Document, Entry, Node};
+use super::literal::{TextEdit, TextEdits};
+use composefile::{
+    document::{Document, Entry, Node},
+    schema::{Holds, INCLUDE, Place, ROOT, SERVICE, Type},
+};
 
-/// An `env_file` key that compose takes as one.
+/// An `env_file` key of a service or of an included file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EnvFileKey<'d> {
     pub(super) key: Node<'d>,
     pub(super) value: Node<'d>,
 }
 
-/// The part of a compose file that a mapping stands in, as far as `env_file` is concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    Root,
-    Services,
-    Service,
-    Include,
-    IncludeItem,
-    /// Anything below an `x-` key: a fragment that may be merged into a service.
-    Extension,
-    Other,
+/// The position of a walk through a text; `None` if no `env_file` can be below it.
+pub(super) type Where = Option<&'static Place>;
+
+/// Whether an entry is an `env_file` of a service or of an included file. One below an extension counts: an alias or a
+/// merge may bring it to a service.
+pub(super) fn is_env_file(at: Where, entry: &Entry<'_>) -> bool {
+    let has_env_file =
+        |place: &Place| place == &SERVICE || place == &INCLUDE || place.holds() == Holds::Extension;
+    at.is_some_and(has_env_file) && entry.name() == Some("env_file")
 }
 
-impl Part {
-    /// Whether `env_file` in a mapping of this part is compose's, not just a name.
-    pub(super) fn has_env_file(self) -> bool {
-        matches!(self, Self::Service | Self::IncludeItem | Self::Extension)
-    }
-
-    /// The part that the value of a key stands in.
-    pub(super) fn below(self, entry: &Entry<'_>) -> Self {
-        let name = entry.name().unwrap_or_default();
-        match self {
-            _ if entry.is_merge() => self,
-            Self::Root if name == "services" => Self::Services,
-            Self::Root if name == "include" => Self::Include,
-            Self::Services => Self::Service,
-            Self::Extension => Self::Extension,
-            Self::Root | Self::Service if name.starts_with("x-") => Self::Extension,
-            _ => Self::Other,
-        }
-    }
-
-    /// The part that an item of a list stands in; of a `<<` list, the same.
-    pub(super) fn item(self) -> Self {
-        match self {
-            Self::Include => Self::IncludeItem,
-            Self::Service | Self::Services | Self::Extension => self,
-            _ => Self::Other,
-        }
-    }
-
-    pub(super) fn is_env_file(self, entry: &Entry<'_>) -> bool {
-        self.has_env_file() && entry.name() == Some("env_file")
-    }
+/// The position of the value of an entry.
+pub(super) fn below(at: Where, entry: &Entry<'_>) -> Where {
+    at?.below(entry).filter(|place| can_hold_env_file(place))
 }
 
-/// Every `env_file` key of a text that is compose's, in the order of the text.
+/// The position of an item of a list. An item of a `<<` list is at the position of the mapping that merges it.
+pub(super) fn item(at: Where) -> Where {
+    let place = at?;
+    let item = place
+        .item()
+        .or((!place.accepts(Type::List)).then_some(place));
+    item.filter(|place| can_hold_env_file(place))
+}
+
+fn can_hold_env_file(place: &Place) -> bool {
+    place.leads_to(Holds::EnvFile) || place.holds() == Holds::Extension
+}
+
+/// Every `env_file` of a service or of an included file, in the order of the text.
 pub(super) fn env_file_keys<'d>(document: &'d Document<'d>) -> Vec<EnvFileKey<'d>> {
     let mut found = Vec::new();
-    let mut ahead: Vec<_> = document
+    let mut ahead: Vec<(Node<'d>, Where)> = document
         .root()
-        .map(|root| (root, Part::Root))
+        .map(|root| (root, Some(&ROOT)))
         .into_iter()
         .collect();
-    while let Some((node, part)) = ahead.pop() {
-        if part == Part::Other {
+    while let Some((node, at)) = ahead.pop() {
+        if at.is_none() {
             continue;
         }
         for entry in node.own_entries() {
-            if part.is_env_file(&entry) {
+            if is_env_file(at, &entry) {
                 let (key, value) = (entry.key, entry.value);
                 found.push(EnvFileKey { key, value });
             } else {
-                ahead.push((entry.value, part.below(&entry)));
+                ahead.push((entry.value, below(at, &entry)));
             }
         }
-        ahead.extend(node.own_items().map(|item| (item, part.item())));
+        ahead.extend(node.own_items().map(|node| (node, item(at))));
     }
     found.sort_by_key(|entry| entry.key.id());
     found
@@ -91,9 +76,9 @@ pub(super) struct DeletedLines(Vec<Range<usize>>);
 
 impl DeletedLines {
     pub(super) fn of(text: &str) -> Self {
-        let lines = Edits::new(text).filter_map(|edit| match edit {
-            Edit::Delete(line) => Some(line),
-            Edit::Replace { .. } => None,
+        let lines = TextEdits::new(text).filter_map(|edit| match edit {
+            TextEdit::Delete(line) => Some(line),
+            TextEdit::Replace { .. } => None,
         });
         Self(lines.collect())
     }
@@ -112,7 +97,7 @@ impl DeletedLines {
             .cloned()
     }
 
-    /// The first byte of a range that stays and is neither blank nor comment.
+    /// The first byte of a range that is not deleted, blank or part of a comment.
     pub(super) fn first_left(&self, text: &str, range: &Range<usize>) -> Option<usize> {
         let mut at = range.start;
         for line in text.get(range.clone())?.split_inclusive('\n') {

@@ -1,98 +1,98 @@
-//! The faithful rewrite: a text and an `env` that mean to the manager what the stack's files mean here.
+//! The faithful rewrite: a text and an `env` that mean in Portainer what the stack's files mean on this host.
 //!
-//! The manager keeps the text in a folder of its own with `stack.env` beside it, and reads no file of the
-//! host (M07–M15). So paths become absolute, env files become `stack.env` or `environment:`, label files
-//! `labels:`, a `build` becomes the image it made, and what only the caller's shell defines is written into the
-//! text. All of it is edits on byte spans: no other byte changes. What cannot be carried over is refused, all of
-//! it at once.
+//! Portainer stores the text in its own directory, with `stack.env` next to it, and reads no other file of the host
+//! (M07–M15). So paths become absolute, env files become `stack.env` or `environment`, label files become `labels`, a
+//! `build` becomes the image that it built, and variables of the caller's shell are written into the text. All of these
+//! are edits on byte ranges: no other byte changes. Everything that cannot be carried over is reported at once.
 //!
-//! Invariant: pure; the result was parsed again and compared with the original node by node.
+//! Invariant: pure; every result was parsed again and compared with the original node by node.
 #![deny(clippy::disallowed_methods)]
 
 mod block;
-mod build;
-mod carry;
+mod blocker;
 mod check;
 mod encode;
-mod env;
-mod env_files;
-mod finish;
-mod host;
+mod findings;
+mod inline;
+mod input;
 mod keys;
-mod paths;
-mod project;
-mod references;
-mod refusal;
-mod rewriter;
+mod listed;
+mod merge;
+mod passes;
+mod reading;
+mod service_files;
 mod shape;
+mod sharing;
 mod shell;
 mod splice;
 mod uses;
-mod variables;
+mod write;
 
-use std::{fmt, ops::Range};
+use std::{collections::BTreeSet, fmt, ops::Range};
 
+pub use blocker::{Blocker, Reason};
 pub use encode::encoded;
-pub(in crate::rewrite) use env_files::read_over;
-pub use refusal::{Reason, Refusal};
-pub(in crate::rewrite) use shell::{OF_THE_MANAGER, names};
+pub(in crate::rewrite) use reading::read_over;
+pub(in crate::rewrite) use shell::{SET_BY_PORTAINER, names};
 
-pub use composefile::reader::{Context, EnvFiles, FOUND_BY_ITSELF};
+pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
+use composefile::{document::Document, reader::Reader};
 
 use crate::{model::Variable, rewrite::env::stack_env};
+use inline::{LABELS, VARIABLES};
 
-/// What the manager is to be sent, and how it came about.
+/// What to send to Portainer, and how it differs from the original.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Faithful {
-    /// The text.
+    /// The text of the Compose file.
     pub text: String,
     /// The `env`, each value as `stack.env` needs it (N11).
     pub env: Vec<Variable>,
-    /// The project's name, as compose finds it here: the name the record has to have.
+    /// The project name that Compose uses on this host: the Portainer stack needs the same.
     pub project: String,
-    /// What was changed, in the order of the text.
+    /// The changes, in the order of the text.
     pub edits: Vec<Change>,
-    /// What a person should know.
+    /// What the user should know.
     pub notices: Vec<Notice>,
-    masks: Vec<splice::Mask>,
+    redactions: Vec<splice::Redaction>,
 }
 
-/// One change of the text; never a value of an env file.
+/// One change of the text. Never holds a value of an env file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The line of the original, counted from 1.
     pub line: usize,
-    /// The bytes of the original that went; empty where something was put in.
+    /// The removed bytes of the original; empty for an insertion.
     pub span: Range<usize>,
-    /// What was done there.
+    /// What changed.
     pub what: String,
     /// Why.
     pub why: &'static str,
 }
 
-/// Something a person should know; never a value of an env file.
+/// Something the user should know. Never holds a value of an env file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Notice {
-    /// The line of the original it is about.
+    /// The line of the original, counted from 1.
     pub line: Option<usize>,
-    /// What.
+    /// The text.
     pub message: String,
 }
 
 impl Faithful {
-    /// The text for people: what came out of an env file is hidden.
+    /// The text with every value of an env file hidden.
     pub fn shown(&self) -> String {
         let mut shown = String::with_capacity(self.text.len());
         let mut done = 0;
-        for (span, mask) in &self.masks {
+        for (span, instead) in &self.redactions {
             shown.push_str(&self.text[done..span.start]);
-            shown.push_str(mask);
+            shown.push_str(instead);
             done = span.end;
         }
         shown + &self.text[done..]
     }
 
-    /// `stack.env` as the manager writes it: one `NAME=VALUE` a line (M07).
+    /// `stack.env` as Portainer writes it: one `NAME=VALUE` per line (M07).
     pub fn stack_env(&self) -> String {
         stack_env(&self.env)
     }
@@ -111,19 +111,73 @@ impl fmt::Debug for Faithful {
     }
 }
 
-/// Rewrites a compose file; `env` is the text of the stack's `.env`, if there is one.
+/// Rewrites a Compose file. `env` is the text of the stack's `.env`, if it exists.
+///
+/// The error lists everything that prevents the rewrite, in the order of the text.
 pub fn rewrite(
     text: &str,
     env: Option<&str>,
     context: &Context<'_>,
-) -> Result<Faithful, Vec<Refusal>> {
-    rewriter::rewrite(text, env, context)
+) -> Result<Faithful, Vec<Blocker>> {
+    let document = input::document(text).map_err(|blocker| vec![blocker])?;
+    let variables = input::variables(env, context).map_err(|blocker| vec![blocker])?;
+    let reader = Reader::new(&document, env, &variables, context);
+    let found = passes::run(&reader).map_err(|blocker| vec![blocker])?;
+    let merged = merge::merge(&document, found.edits);
+
+    let blockers = [found.blockers, merged.blockers].concat();
+    if !blockers.is_empty() {
+        return Err(in_order(blockers));
+    }
+    let written = merged
+        .splices
+        .apply(&document)
+        .map_err(|splice::Overlap| vec![Blocker::internal("two changes overlap", None)])?;
+    check::prove(&reader, &written).map_err(|blocker| vec![blocker])?;
+
+    let mut notices = found.notices;
+    notices.sort();
+    notices.dedup();
+    Ok(Faithful {
+        text: written.text,
+        env: encode::payload(&reader),
+        project: reader.project,
+        edits: written.changes,
+        notices,
+        redactions: written.redactions,
+    })
 }
 
-/// The env files other than `.env`, and the label files, whose texts [`rewrite`] needs, as absolute paths. A text that cannot be
-/// read needs none: the rewrite says why.
+/// The env files other than `.env`, and the label files, whose texts [`rewrite`] needs, as absolute paths. Empty for a
+/// text that cannot be parsed: [`rewrite`] reports why.
 pub fn env_files_needed(text: &str, env: Option<&str>, context: &Context<'_>) -> Vec<String> {
-    rewriter::env_files_needed(text, env, context)
+    let (Ok(document), Ok(variables)) = (Document::parse(text), input::variables(env, context))
+    else {
+        return Vec::new();
+    };
+    let reader = Reader::new(&document, env, &variables, context);
+    let mut found = BTreeSet::new();
+    for &service in &reader.services {
+        for section in [VARIABLES, LABELS] {
+            let listed = listed::listed(&reader, service, section.files);
+            found.extend(listed.into_iter().map(|listed| listed.file));
+        }
+    }
+    found.remove(&reader.own_env);
+    // A path can be empty because of an empty variable.
+    found.remove("");
+    found.into_iter().collect()
+}
+
+fn in_order(mut blockers: Vec<Blocker>) -> Vec<Blocker> {
+    blockers.sort_by_key(|blocker| blocker.position.map(|place| (place.line, place.column)));
+    let mut found: Vec<Blocker> = Vec::with_capacity(blockers.len());
+    for blocker in blockers {
+        if !found.contains(&blocker) {
+            found.push(blocker);
+        }
+    }
+    found
 }
 
 #[cfg(test)]

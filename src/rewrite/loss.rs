@@ -1,7 +1,7 @@
-//! What a stack loses by the literal rewrite, as far as its text tells (B01).
+//! What a stack loses through the literal rewrite, as far as its text shows (B01).
 //!
-//! By owner and name or path as written, never by value. What the containers and the record lose is found
-//! by others and stands beside a [`TextLoss`]; whether the text itself is damaged is [`super::damage`]'s.
+//! A loss names its owner, and a name or path as written; never a value. [`crate::plan`] adds the losses of the containers
+//! and of the Portainer stack. [`super::damage`] tells whether the text itself is damaged.
 #![deny(clippy::disallowed_methods)]
 
 mod both;
@@ -11,36 +11,39 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::faithful::OF_THE_MANAGER;
+use super::faithful::SET_BY_PORTAINER;
 use crate::rewrite::env::{contract_env, stack_env};
 use both::Both;
-pub use composefile::reader::{Context, EnvFiles};
-use composefile::{document::Document, dotenv::compose_dotenv, reader::Reader};
+use composefile::{
+    document::Document,
+    dotenv,
+    reader::{Context, EnvFiles, Reader},
+};
 use finder::Finder;
 
-/// Something that holds before the rewrite and not after.
+/// Something that ran before and will not after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TextLoss {
-    /// Who loses it.
+    /// The part of the file that loses it.
     pub owner: Owner,
-    /// The line of the compose file that says it, counted from 1; of `.env` where that loses it.
+    /// The line of the Compose file, counted from 1; for [`Owner::Env`], the line of `.env`.
     pub line: usize,
-    /// What is lost.
+    /// The loss.
     #[serde(flatten)]
     pub kind: TextLossKind,
 }
 
-/// The part of a compose file that something belongs to, by name.
+/// A part of a Compose file, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Owner {
-    /// Below `services`.
+    /// A member of `services`.
     Service(String),
-    /// Below the top-level `volumes`.
+    /// A member of the top-level `volumes`.
     Volume(String),
-    /// Below the top-level `secrets`.
+    /// A member of the top-level `secrets`.
     Secret(String),
-    /// Below the top-level `configs`.
+    /// A member of the top-level `configs`.
     Config(String),
     /// The file as a whole.
     File,
@@ -48,71 +51,71 @@ pub enum Owner {
     Env,
 }
 
-/// What the literal rewrite can take from a stack.
+/// The kinds of losses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum TextLossKind {
-    /// A variable that came in through a removed `env_file` (M09).
+    /// A variable that a removed `env_file` sets (M09).
     Variable {
         /// Its name.
         name: String,
-        /// The file it came from, as written.
+        /// The file that sets it, as written.
         file: String,
     },
-    /// A text with variables that are not to the manager what they are here: the shell's, or those that
-    /// `stack.env` does not give as `.env` does.
+    /// A text with variables that have another value in Portainer: variables of the shell, or those for which
+    /// `stack.env` and `.env` differ.
     Value {
-        /// Where it stands: `services.web.labels.owner`.
+        /// The path of the text: `services.web.labels.owner`.
         place: String,
         /// The variables.
         variables: Vec<String>,
     },
-    /// `.env` as the contract sends it, which the manager's compose cannot read: nothing is deployed.
+    /// Portainer cannot parse `.env` as it is sent: nothing is deployed.
     UnreadableEnv {
-        /// What is wrong.
+        /// The error of the parser.
         problem: String,
     },
-    /// The project's name, and with it the names of its volumes and networks (M15).
+    /// The project name, and with it the names of volumes and networks (M15).
     Project {
-        /// The name here.
+        /// The name on this host.
         here: String,
-        /// The manager's.
+        /// The name in Portainer.
         there: String,
     },
-    /// The service runs here because of a profile that only the shell names (M14).
+    /// The service runs because of a profile that only the shell activates (M14).
     Profiles,
-    /// A file that compose reads with this one, and that is not sent.
-    Beside {
+    /// A file that Compose merges with this one, and that is not sent.
+    IgnoredFile {
         /// Its name.
         file: String,
     },
-    /// A removed `env_file` that cannot be read here, so that nobody knows what it brought in.
+    /// A removed `env_file` that cannot be read: its variables are unknown.
     UnknownVariables {
         /// The file, as written.
         file: String,
     },
-    /// A path of this host that the manager looks for elsewhere (M12).
+    /// A path of this host that Portainer resolves elsewhere (M12).
     Path {
         /// As written.
         path: String,
-        /// As the manager reads it; the same where nothing is replaced in it.
+        /// After the rewrite; the same if the rewrite does not change it.
         becomes: String,
     },
-    /// A file or folder of this host that the manager must be able to read, and may not (M11).
+    /// A file or directory of this host that Portainer needs, and might not be able to read (M11).
     Unreadable {
         /// As written.
         path: String,
-        /// What names it.
+        /// The key that names it.
         named_by: FileUse,
     },
-    /// A text that is no path of this host, but has its `./` replaced all the same (C32).
+    /// A text that is not a path of this host, but in which `./` is replaced (C32).
     Replaced {
-        /// Where it stands: `services.web.command[0]`.
+        /// The path of the text: `services.web.command[0]`.
         place: String,
     },
 }
 
-/// What a compose file can name a file for.
+/// The keys of a Compose file that name files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileUse {
@@ -124,19 +127,19 @@ pub enum FileUse {
     Build,
     /// `label_file`
     LabelFile,
-    /// An `env_file` that the rewrite leaves in the text.
+    /// An `env_file` that the rewrite does not remove.
     EnvFile,
 }
 
-/// What stands for what is not known of the manager; nothing here reads like it.
+/// Placeholder for values that are unknown. No real value equals it.
 const UNKNOWN: &str = "\0";
 
-/// What a stack loses if its text is rewritten as the contract says (C30–C32) and sent with what the contract
-/// reads from `env`, the text of its `.env`: services first, in their order, then the rest of the file.
-/// `project` is what the manager calls the stack.
+/// The losses of a stack whose text is rewritten literally (C30–C32) and sent with the variables that C41–C43 read from
+/// `env`, the text of its `.env`. Services come first, in order, then the rest of the file. `project` is the stack's
+/// project name in Portainer.
 ///
-/// The text is read twice: as compose does here, and as the manager's compose does with the result, in a folder
-/// of its own, with `stack.env`, and with a home and a shell of its own.
+/// The text is read twice: as Compose reads it on this host, and as Portainer reads the result, in its own directory, with
+/// `stack.env`, another home and another shell.
 pub fn losses(
     document: &Document<'_>,
     env: Option<&str>,
@@ -144,13 +147,13 @@ pub fn losses(
     project: &str,
 ) -> Vec<TextLoss> {
     let env_text = env.unwrap_or_default();
-    let variables = compose_dotenv(env_text, context.shell).unwrap_or_default();
+    let variables = dotenv::parse(env_text, context.shell).unwrap_or_default();
     let shell = |name: &str| match name {
         "COMPOSE_PROJECT_NAME" => Some(project.to_owned()),
-        _ => OF_THE_MANAGER.contains(&name).then(|| UNKNOWN.to_owned()),
+        _ => SET_BY_PORTAINER.contains(&name).then(|| UNKNOWN.to_owned()),
     };
     let nothing = EnvFiles::new();
-    let manager = Context {
+    let portainer = Context {
         stack_dir: "/\0/stack",
         file: "docker-compose.yml",
         env_file: "stack.env",
@@ -160,7 +163,7 @@ pub fn losses(
         env_files: &nothing,
     };
     let stack_env = stack_env(&contract_env(env_text).variables);
-    let read = compose_dotenv(&stack_env, &shell);
+    let read = dotenv::parse(&stack_env, &shell);
     let unreadable = read.as_ref().err().map(|error| TextLoss {
         owner: Owner::Env,
         line: line_of_entry(env_text, error.line),
@@ -168,16 +171,16 @@ pub fn losses(
             problem: error.problem.to_string(),
         },
     });
-    // Where nothing is deployed, it does not matter what it would have been.
+    // If nothing is deployed, the values do not matter.
     let sent = read.unwrap_or_else(|_| variables.clone());
     let here = Reader::new(document, env, &variables, context);
-    let there = Reader::new(document, Some(&stack_env), &sent, &manager);
+    let there = Reader::new(document, Some(&stack_env), &sent, &portainer);
     let mut found = Finder::new(Both { here, there }).losses();
     found.extend(unreadable);
     found
 }
 
-/// The line of `.env` that the contract's reading takes its nth entry from, both counted from 1.
+/// The line of `.env` with the nth variable that C41–C43 read, both counted from 1.
 fn line_of_entry(env: &str, nth: usize) -> usize {
     let lines = env.split_inclusive('\n').enumerate();
     let mut entries = lines.filter(|(_, line)| !contract_env(line).variables.is_empty());
@@ -191,54 +194,51 @@ impl fmt::Display for TextLoss {
         write!(f, "{}: ", self.owner)?;
         match &self.kind {
             TextLossKind::Variable { name, file } => {
-                write!(f, "{name} no longer arrives (from {file})")
+                write!(f, "{name} will no longer be set (from {file})")
             }
             TextLossKind::Value { place, variables } => {
                 write!(
                     f,
-                    "{place} gets another value, because of {}",
+                    "{place} will have a different value, because of {}",
                     variables.join(", ")
                 )
             }
             TextLossKind::UnreadableEnv { problem } => {
                 write!(
                     f,
-                    "as it is sent the manager cannot read it, and deploys nothing: line {}: {problem}",
+                    "Portainer cannot parse it as it is sent, and will deploy nothing: line {}: {problem}",
                     self.line
                 )
             }
             TextLossKind::Project { here, there } => {
                 write!(
                     f,
-                    "the project is {here} here and {there} to the manager: other volumes and networks"
+                    "the project will be named {there} instead of {here}, with new volumes and networks"
                 )
             }
-            TextLossKind::Profiles => f.write_str(
-                "COMPOSE_PROFILES of the shell starts it, which the manager does not have",
-            ),
-            TextLossKind::Beside { file } => {
-                write!(f, "what {file} says is not sent")
+            TextLossKind::Profiles => {
+                f.write_str("will not start: only your shell sets its profile in COMPOSE_PROFILES")
+            }
+            TextLossKind::IgnoredFile { file } => {
+                write!(f, "{file} will be ignored")
             }
             TextLossKind::UnknownVariables { file } => {
-                write!(
-                    f,
-                    "what {file} sets no longer arrives; it cannot be read here"
-                )
+                write!(f, "cannot read {file}: its variables will no longer be set")
             }
             TextLossKind::Path { path, becomes } if path == becomes => {
-                write!(f, "the manager looks for {path} in a folder of its own")
+                write!(f, "{path} will be resolved inside Portainer")
             }
             TextLossKind::Path { path, becomes } => {
-                write!(f, "{path} becomes {becomes}, which is another place")
+                write!(f, "{path} will point to a different place: {becomes}")
             }
             TextLossKind::Unreadable { path, named_by } => {
-                write!(f, "the manager must be able to read {path} ({named_by})")
-            }
-            TextLossKind::Replaced { place } => {
                 write!(
                     f,
-                    "`./` is replaced in {place}, which is no path of this host"
+                    "Portainer needs {path} ({named_by}), but might not be able to read it"
                 )
+            }
+            TextLossKind::Replaced { place } => {
+                write!(f, "the rewrite changes {place}, which is not a path")
             }
         }
     }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// The administrator's key. No output may show it.
 pub const KEY: &str = "ptr_bench-key-4f9a1c";
 
-/// Values of `.env` that hold this show in no output and lie in no other file.
+/// Part of secret values in `.env`. No output and no other file may contain it.
 pub const MARK: &str = "s3cr3t-";
 
 /// Such a value.
@@ -38,7 +38,7 @@ pub struct Run {
 }
 
 impl Bench {
-    /// A manager of 2.23 and an engine, with nothing in them.
+    /// An empty Portainer 2.23 and an empty engine.
     pub fn new() -> Self {
         Self::of(Era::Sync)
     }
@@ -85,7 +85,7 @@ impl Bench {
         dir
     }
 
-    /// A record of the manager that runs nothing yet.
+    /// A Portainer stack that runs nothing yet.
     pub fn record(&self, name: &str, endpoint: u64) -> u64 {
         self.rehearsal
             .world(|world| world.add_record(name, endpoint, PLAIN))
@@ -133,7 +133,7 @@ impl Bench {
         Run::of(&mut self.command(args))
     }
 
-    /// The requests to the manager of one call.
+    /// The requests of one call to Portainer.
     pub fn calls(&self, call: Call) -> Vec<Request> {
         let mut requests = self.rehearsal.requests();
         requests.retain(|request| request.call == call);
@@ -192,7 +192,7 @@ impl Bench {
         })
     }
 
-    /// Whether the manager was asked for nothing but reads, and the engine too.
+    /// Whether Portainer and the engine only received reads.
     pub fn nothing_was_changed(&self) -> bool {
         self.rehearsal
             .requests()
@@ -237,7 +237,7 @@ impl Drop for Bench {
     }
 }
 
-/// Values lie in env files, where they come from, and in snapshots, which are there to hold them.
+/// Env files and snapshots may contain the values.
 fn assert_no_secret_in(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, kind) = (entry.path(), entry.file_type().expect("a type"));
@@ -246,14 +246,14 @@ fn assert_no_secret_in(folder: &Path) {
         } else if kind.is_file() {
             let bytes = fs::read(&path).expect("a file");
             let holds = |text: &str| memchr::memmem::find(&bytes, text.as_bytes()).is_some();
-            assert!(!holds(KEY), "the key lies in {}", path.display());
+            assert!(!holds(KEY), "the key is in {}", path.display());
             let is_env = path.to_string_lossy().ends_with(".env");
             let is_snapshot = path
                 .components()
                 .any(|part| part.as_os_str() == "snapshots");
             assert!(
                 is_env || is_snapshot || !holds(MARK),
-                "a value lies in {}",
+                "a value is in {}",
                 path.display()
             );
         }

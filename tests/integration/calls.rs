@@ -476,7 +476,7 @@ fn c55_the_body_as_formatted_json() {
         "\n{\n  \"message\": \"failed to deploy a stack",
         "\n  \"details\": \"Failed to deploy",
         "the stack is down",
-        "run again",
+        "run the command again",
     ]);
     assert!(bench.containers("web").is_empty());
 }

@@ -182,7 +182,7 @@ fn a_list_of_100_000_records() {
         .rehearsal
         .faults()
         .once(Call::List, FaultKind::Body(200, list.into_bytes()));
-    drop(bench.run(&["web"]).says(&["record 100000"]));
+    drop(bench.run(&["web"]).says(&["Portainer stack 100000"]));
     assert_eq!(
         bench.calls(Call::Delete)[0].path,
         "/api/stacks/100000?endpointId=1"
@@ -321,7 +321,7 @@ fn engine_sockets_that_are_none() {
         let mut command = bench.command(&["web", "--timeout", "2s"]);
         let path = bench.root().join(name);
         command.env("DOCKER_HOST", format!("unix://{}", path.display()));
-        // The listing is tolerated (C52): the run goes on, and says that it knows no containers.
+        // A failing listing is tolerated (C52): the run continues, and says that the containers are unknown.
         let run = Run::of(&mut command).code(0);
         drop(run.hides("\u{1b}").says(&[
             "warning: ",

@@ -1,4 +1,4 @@
-//! The manager's list of stacks is streamed: its length does not show in the memory.
+//! Portainer's list of stacks is streamed: memory does not grow with its length.
 
 use std::{fs, process::Stdio, thread, time::Duration};
 

@@ -138,7 +138,7 @@ fn an_explanation_names_line_change_and_reason() {
         .run(&["render", "web", "--as", "adopt", "--explain"])
         .code(0)
         .says(&[
-            "docker-compose.yml:5: the env file of the service a becomes stack.env: ",
+            "docker-compose.yml:5: the env file of service a becomes stack.env: ",
             "docker-compose.yml:7: the path becomes absolute: ",
         ]);
     bench
@@ -158,7 +158,7 @@ fn a_refusal_shows_every_place() {
     let run = bench.run(&["render", "web", "--as", "adopt"]).code(1);
     for said in [
         "cannot adopt the stack web: 2 problems",
-        "`include` names files that ",
+        "Portainer cannot read the files that `include` names",
         " --> docker-compose.yml:1:10\n  |\n1 | include: [x.yml]\n  |          ^\n",
         " --> docker-compose.yml:5:15\n",
         "docker compose -f docker-compose.yml --profile '*' config --output stacklift.yml",
@@ -169,7 +169,7 @@ fn a_refusal_shows_every_place() {
     bench
         .run(&["render", "web", "--as", "adopt"])
         .code(1)
-        .says(&["not YAML as compose reads it"]);
+        .says(&["cannot parse the Compose file"]);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn an_override_file_is_refused_where_compose_would_read_it() {
     bench
         .run(&["render", "web", "--as", "adopt"])
         .code(1)
-        .says(&["docker-compose.override.yml stands beside"]);
+        .says(&["Compose merges docker-compose.override.yml into"]);
     fs::write(dir.join("one.yml"), PLAIN).expect("write");
     bench
         .run(&["render", "web", "--as", "adopt", "--file", "one.yml"])

@@ -1,4 +1,4 @@
-//! How the manager is reached: TLS, proxies, redirects.
+//! The connection to Portainer: TLS, proxies, redirects.
 
 use std::{
     fs,

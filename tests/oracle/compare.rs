@@ -1,9 +1,9 @@
-//! Two configurations that compose printed, side by side.
+//! Compares two configurations that Compose printed.
 
 use serde_json::{Map, Value};
 
-/// What the original is to be at the manager: `build` gone, its image in its place (M11), and no word of the
-/// label files, whose labels compose has put in place.
+/// What the original must be in Portainer: without `build`, but with its image (M11), and without `label_file`, whose
+/// labels Compose has added already.
 pub fn expected(mut config: Value, project: &str, env: &str) -> Value {
     let compatible = env.contains("COMPOSE_COMPATIBILITY=true");
     let separator = if compatible { '_' } else { '-' };

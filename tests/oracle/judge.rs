@@ -1,4 +1,4 @@
-//! One stack before the compose program: as it is here, and as a manager would hold it.
+//! One stack, read by the Compose program: as it is on this host, and as Portainer would store it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use composefile::dotenv::compose_dotenv;
+use composefile::dotenv;
 use serde_json::Value;
 use stacklift::rewrite::faithful::{self, Context, EnvFiles};
 use tempfile::TempDir;
@@ -132,7 +132,7 @@ impl<'a> Judge<'a> {
         );
         let held = match held {
             Ok(held) => held,
-            Err(why) => return Verdict::Different(format!("the manager fails: {why}")),
+            Err(why) => return Verdict::Different(format!("Portainer fails: {why}")),
         };
         let expected = compare::expected(original, &rewritten.project, &env);
         match compare::difference(&expected, &held) {
@@ -153,7 +153,7 @@ impl<'a> Judge<'a> {
     /// Gives variables that nothing defines a value in `.env`.
     fn stand_in(&self, dir: &Path, text: &str) {
         let mut env = fs::read_to_string(dir.join(".env")).unwrap_or_default();
-        let known = compose_dotenv(&env, &|_| None).unwrap_or_default();
+        let known = dotenv::parse(&env, &|_| None).unwrap_or_default();
         let mut known: BTreeSet<String> = known.into_iter().map(|(name, _)| name).collect();
         known.extend(["HOME", "USER", "PWD"].map(str::to_owned));
         let mut added = String::new();
@@ -182,7 +182,7 @@ impl<'a> Judge<'a> {
         original(self.compose, &host.dir, &arguments, &host.shell)
     }
 
-    /// A text as the manager holds it, none of the stack's files there.
+    /// A text as Portainer stores it, without the stack's files.
     pub fn held(
         &self,
         host: Host,
@@ -218,7 +218,7 @@ fn original(
     json(command.current_dir(dir).env_clear().envs(shell))
 }
 
-/// A text as the manager holds it below `folder`: `stack.env` beside it, another home.
+/// A text as Portainer stores it below `folder`: with `stack.env`, and another home.
 fn held(
     compose: &Path,
     folder: &Path,
@@ -242,7 +242,7 @@ fn held(
         .current_dir(&folder)
         .env_clear();
     command
-        .env("HOME", "/root-of-the-manager")
+        .env("HOME", "/root-of-portainer")
         .env("HOSTNAME", "0123456789ab")
         .env("PATH", "/bin");
     let mut held = json(&mut command)?;
@@ -305,8 +305,8 @@ pub fn made_one(compose: &Path, files: &[(&str, &str)]) -> Result<(), String> {
 }
 
 /// Kind and message of each refusal.
-fn told(refusals: Vec<faithful::Refusal>) -> Vec<(String, String)> {
-    let one = |refusal: faithful::Refusal| {
+fn told(refusals: Vec<faithful::Blocker>) -> Vec<(String, String)> {
+    let one = |refusal: faithful::Blocker| {
         let line = refusal.position.map_or(0, |place| place.line);
         (
             format!("{:?}", refusal.reason),
@@ -316,7 +316,7 @@ fn told(refusals: Vec<faithful::Refusal>) -> Vec<(String, String)> {
     refusals.into_iter().map(one).collect()
 }
 
-fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Refusal>> {
+fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Blocker>> {
     with_context(host, |context| {
         faithful::rewrite(&host.text, host.env.as_deref(), context)
     })
@@ -329,7 +329,7 @@ pub fn with_context<T>(host: &Host, then: impl FnOnce(&Context<'_>) -> T) -> T {
     let mut files = EnvFiles::new();
     let none = EnvFiles::new();
     let beside = host.dir.join("docker-compose.override.yml");
-    let is_found = faithful::FOUND_BY_ITSELF.contains(&host.file.as_str());
+    let is_found = faithful::DEFAULT_FILES.contains(&host.file.as_str());
     let overrides: Vec<String> = (is_found && beside.exists())
         .then(|| "docker-compose.override.yml".into())
         .into_iter()

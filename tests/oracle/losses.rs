@@ -29,7 +29,7 @@ fn normalised(name: &str) -> String {
 #[derive(Default)]
 pub struct Account {
     pub loadable: bool,
-    /// The manager's compose does not take the result.
+    /// Portainer's Compose rejects the result.
     pub refused: bool,
     /// How many differences there are.
     pub real: usize,
@@ -72,7 +72,7 @@ pub fn account(judge: &Judge<'_>) -> Account {
     let project = normalised(dir.rsplit('/').next().unwrap_or_default());
     let damages = match judge_document(&document, &literal, &dir) {
         damage::Verdict::Damaged(damages) => damages,
-        _ => Vec::new(),
+        damage::Verdict::Undamaged => Vec::new(),
     };
     let said = with_context(&host, |context| {
         losses(&document, host.env.as_deref(), context, &project)
@@ -129,12 +129,12 @@ fn is_unseen(loss: &TextLoss) -> bool {
             matches!(loss.owner, Owner::Secret(_) | Owner::Config(_))
                 && place.ends_with(".environment")
         }
-        TextLossKind::Beside { file } => file != OVERRIDE,
+        TextLossKind::IgnoredFile { file } => file != OVERRIDE,
         _ => false,
     }
 }
 
-/// Whether a loss is why the manager's compose does not take the result.
+/// Whether a loss explains why Portainer's Compose rejects the result.
 fn explains(loss: &TextLoss, why: &str) -> bool {
     match &loss.kind {
         TextLossKind::Unreadable { named_by, .. } => *named_by != FileUse::Build,

@@ -3,7 +3,7 @@
 use std::{fmt::Write, fs, ops::Range, path::Path};
 
 use composefile::{
-    document::{Document, Kind, Layout, Node, Style},
+    document::{Document, Layout, Node, NodeKind, Style},
     services::{Service, services},
 };
 
@@ -159,7 +159,7 @@ fn mounts(document: &Document<'_>, template: &str, files: &mut Vec<(String, Stri
             .own_items()
             .filter(|item| item.anchor().or(item.tag()).is_none())
         {
-            let Kind::Scalar(Style::Plain | Style::SingleQuoted | Style::DoubleQuoted) =
+            let NodeKind::Scalar(Style::Plain | Style::SingleQuoted | Style::DoubleQuoted) =
                 item.kind()
             else {
                 continue;
@@ -199,7 +199,7 @@ fn in_services(document: &Document<'_>, lines: &str) -> Vec<Edit> {
 /// Lines at the front of a block mapping that has none of their keys.
 fn at_front(mapping: Node<'_>, lines: &str) -> Option<Edit> {
     let first = mapping.own_entries().next()?.key;
-    let is_block = mapping.kind() == Kind::Mapping(Layout::Block);
+    let is_block = mapping.kind() == NodeKind::Mapping(Layout::Block);
     let starts_line = mapping.document().text()[..first.span().start]
         .rsplit('\n')
         .next()
@@ -243,11 +243,14 @@ fn moved_environment(
         };
         let is_own = matches!(
             entry.value.kind(),
-            Kind::Mapping(Layout::Block) | Kind::Sequence(Layout::Block)
+            NodeKind::Mapping(Layout::Block) | NodeKind::Sequence(Layout::Block)
         );
         let variables = service.environment();
         let is_plain = |value: &str| !value.contains(['\n', '\'', '"', '\\', '#', '$']);
-        if !is_own || service.node.get("env_file").is_some() || service.node.kind() == Kind::Alias {
+        if !is_own
+            || service.node.get("env_file").is_some()
+            || service.node.kind() == NodeKind::Alias
+        {
             continue;
         }
         let mut text = String::new();

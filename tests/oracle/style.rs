@@ -1,4 +1,4 @@
-//! A text written anew: the same nodes, other bytes.
+//! Writes a text in another style: the same nodes, other bytes.
 #![allow(
     clippy::format_push_string,
     reason = "it reads better, and the texts are short"
@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use composefile::document::{Document, Entry, Kind, Node, ScalarType, Style};
+use composefile::document::{Document, Entry, Node, NodeKind, ScalarType, Style};
 
 /// `text` written as the words of `style` say; `None` where it cannot be.
 pub fn restyled(text: &str, style: &str) -> Option<String> {
@@ -108,10 +108,10 @@ impl<'w> Writer<'w> {
         }
         let properties = self.properties(node);
         let inside = match node.kind() {
-            Kind::Scalar(_) => format!(" {}", self.scalar(node, indent)),
-            Kind::Mapping(_) if node.own_entries().next().is_none() => " {}".to_owned(),
-            Kind::Sequence(_) if node.own_items().next().is_none() => " []".to_owned(),
-            Kind::Mapping(_) => self.mapping(node, indent),
+            NodeKind::Scalar(_) => format!(" {}", self.scalar(node, indent)),
+            NodeKind::Mapping(_) if node.own_entries().next().is_none() => " {}".to_owned(),
+            NodeKind::Sequence(_) if node.own_items().next().is_none() => " []".to_owned(),
+            NodeKind::Mapping(_) => self.mapping(node, indent),
             _ => self.sequence(node, indent),
         };
         properties + &inside
@@ -119,7 +119,7 @@ impl<'w> Writer<'w> {
 
     fn alias(&mut self, node: Node<'_>) -> Option<String> {
         let source = &node.document().text()[node.span()];
-        if node.kind() == Kind::Alias {
+        if node.kind() == NodeKind::Alias {
             return Some(format!(" {source}"));
         }
         let shares = match self.word {
@@ -274,7 +274,7 @@ impl<'w> Writer<'w> {
     fn key(&self, node: Node<'_>) -> String {
         let (name, _) = node.scalar().unwrap_or(("", Style::Plain));
         let source = &node.document().text()[node.span()];
-        if name == "<<" || node.kind() == Kind::Alias {
+        if name == "<<" || node.kind() == NodeKind::Alias {
             return format!("{source} ");
         }
         match self.word {

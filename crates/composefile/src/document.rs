@@ -1,11 +1,22 @@
-//! YAML as compose reads it: one document as a tree of nodes, each with its byte span.
+//! YAML as Compose reads it: one document as a tree of nodes, each with its byte span.
 //!
-//! The tree is a plain list in the order of the text, a collection before what it holds, so memory
-//! and time are linear in the text. An alias is a node of its own that points at its target: it is
-//! resolved by reference and never expanded, so a billion laughs cost nothing. Nesting is limited to
-//! 255 block and 255 flow levels; more is a [`ParseError`].
+//! ```
+//! use composefile::document::Document;
 //!
-//! Invariant: spans are byte ranges of the text as given, BOM and CRLF included.
+//! let text = "a: &list [x, 'y']\nb: *list\n";
+//! let document = Document::parse(text)?;
+//! let item = document.get("b").and_then(|list| list.items().nth(1)).expect("an item");
+//! assert_eq!(item.as_str(), Some("y"));
+//! assert_eq!(&text[item.span()], "'y'");
+//! assert_eq!(item.path(), "a[1]");
+//! # Ok::<(), composefile::document::ParseError>(())
+//! ```
+//!
+//! The tree is a list in the order of the text, each collection before its members, so that memory and time are
+//! linear in the length of the text. An alias is a node that points at its target. Aliases are never expanded, so
+//! that nested aliases cost nothing. Nesting is limited to 255 block and 255 flow levels.
+//!
+//! Spans are byte ranges of the given text. They count a BOM and the CR of CRLF.
 
 mod build;
 mod ids;
@@ -15,32 +26,32 @@ mod scalar;
 use std::{fmt, ops::Range, sync::OnceLock};
 
 pub use ids::{NodeMap, NodeSet};
-pub use node::{Entries, Entry, Items, Kind, Node};
+pub use node::{Entries, Entry, Items, Node, NodeKind};
 pub use scalar::{ScalarType, Style};
 
 /// A parsed text that holds at most one YAML document.
 pub struct Document<'t> {
     text: &'t str,
     nodes: Vec<RawNode>,
-    /// Anchors and tags; few nodes have one. The first stands for "none".
+    /// Anchors and tags. The first entry means that a node has neither.
     properties: Vec<Properties>,
-    /// The values of scalars that are written otherwise than they read.
+    /// The values of scalars whose text differs from their value.
     decoded: String,
     lines: OnceLock<Vec<u32>>,
 }
 
-/// The place of a node in its document, in the order of the text.
+/// The number of a node in its document, in the order of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
 
 impl NodeId {
-    /// Its number, counted from 0.
+    /// The number, counted from 0.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Layout of a collection.
+/// The layout of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// By indentation.
@@ -49,33 +60,33 @@ pub enum Layout {
     Flow,
 }
 
-/// A place in a text, as editors count it.
+/// A line and a column of a text, as editors count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Position {
-    /// Counted from 1; a line ends at LF.
+    /// Counted from 1. A line ends at LF.
     pub line: usize,
     /// Counted from 1, in characters.
     pub column: usize,
 }
 
-/// Why a text is not a YAML document that compose could read.
+/// Why a text is not a YAML document that Compose can read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at line {}, column {}", position.line, position.column)]
 pub struct ParseError {
-    /// What is wrong, without its place.
+    /// The problem, without its position.
     pub message: String,
-    /// The byte of the text where it was noticed.
+    /// The byte offset at which the parser stopped.
     pub offset: usize,
-    /// The same place for people.
+    /// The line and column of `offset`.
     pub position: Position,
 }
 
-/// A key that stands twice in one mapping, which compose refuses.
+/// A duplicate key of a mapping. Compose rejects it.
 #[derive(Debug, Clone, Copy)]
 pub struct DuplicateKey<'d> {
-    /// Where the key stands first.
+    /// The first occurrence of the key.
     pub first: Node<'d>,
-    /// Where it stands again.
+    /// A later occurrence of the key.
     pub again: Node<'d>,
 }
 
@@ -83,7 +94,7 @@ pub struct DuplicateKey<'d> {
 struct RawNode {
     start: u32,
     end: u32,
-    /// Index into `Document::properties`; 0 is none.
+    /// An index into `Document::properties`.
     properties: u32,
     shape: Shape,
 }
@@ -96,12 +107,12 @@ enum Shape {
         offset: u32,
         length: u32,
     },
-    /// `after` is the first node that is not below this one.
+    /// `after` is the number of the first node that is not below this one.
     Sequence {
         layout: Layout,
         after: u32,
     },
-    /// `merge` is the first key that is `<<`; 0 is none.
+    /// `merge` is the number of the first `<<` key, or 0.
     Mapping {
         layout: Layout,
         after: u32,
@@ -112,7 +123,7 @@ enum Shape {
     },
 }
 
-/// Where a scalar's value lies.
+/// Where the value of a scalar is stored.
 #[derive(Debug, Clone, Copy)]
 enum Stored {
     InText,
@@ -123,22 +134,27 @@ enum Stored {
 struct Properties {
     /// `&name`, with the `&`.
     anchor: Option<Range<u32>>,
-    /// The tag as written, with the `!`.
+    /// `!tag`, with the `!`.
     tag: Option<Range<u32>>,
 }
 
 impl<'t> Document<'t> {
-    /// Reads `text`; a second document in it is an error, an empty text is not.
+    /// Parses a text.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not YAML, holds a second document, or is larger than 4 GiB. An empty text is a document without
+    /// a root.
     pub fn parse(text: &'t str) -> Result<Self, ParseError> {
         build::build(text)
     }
 
-    /// The text that the spans count in.
+    /// The parsed text.
     pub fn text(&self) -> &'t str {
         self.text
     }
 
-    /// The outermost node; `None` where the text holds none.
+    /// The outermost node; `None` for an empty text.
     pub fn root(&self) -> Option<Node<'_>> {
         (!self.nodes.is_empty()).then(|| Node::new(self, 0))
     }
@@ -148,28 +164,28 @@ impl<'t> Document<'t> {
         self.root()?.get(key)
     }
 
-    /// A node by its place.
+    /// The node with this number.
     pub fn node(&self, id: NodeId) -> Option<Node<'_>> {
         (id.index() < self.nodes.len()).then(|| Node::new(self, id.0))
     }
 
-    /// Every node in the order of the text.
+    /// Every node, in the order of the text.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'_>> {
         (0..self.nodes.len()).map(|id| Node::new(self, build::narrow(id)))
     }
 
-    /// The line that a byte of the text is on, counted from 1.
+    /// The line of a byte offset, counted from 1.
     pub fn line(&self, offset: usize) -> usize {
         self.line_starts()
             .partition_point(|&start| start as usize <= offset)
     }
 
-    /// The first byte of the line that a byte of the text is on.
+    /// The offset of the first byte of the line that holds a byte offset.
     pub fn line_start(&self, offset: usize) -> usize {
         self.line_starts()[self.line(offset) - 1] as usize
     }
 
-    /// The place of a byte for people.
+    /// The line and column of a byte offset.
     pub fn position(&self, offset: usize) -> Position {
         let offset = self.text.floor_char_boundary(offset);
         let before = &self.text[self.line_start(offset)..offset];
@@ -179,7 +195,7 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// How the text ends its first line, CRLF or LF.
+    /// The line end of the first line, CRLF or LF.
     pub fn line_end(&self) -> &'static str {
         match self.line_starts().get(1) {
             Some(&second) if self.text[..second as usize].ends_with("\r\n") => "\r\n",
@@ -191,7 +207,7 @@ impl<'t> Document<'t> {
         self.lines.get_or_init(|| line_starts(self.text))
     }
 
-    /// Every key that stands twice in the same mapping, in the order of the text.
+    /// Every duplicate key, in the order of the text.
     pub fn duplicate_keys(&self) -> Vec<DuplicateKey<'_>> {
         let mut found = Vec::new();
         let mut keys = Vec::new();
@@ -215,7 +231,7 @@ impl fmt::Debug for Document<'_> {
 }
 
 impl Position {
-    /// The place of a byte in a text; one behind the end is the end.
+    /// The position of a byte offset in a text. An offset after the end counts as the end.
     pub fn of(text: &str, offset: usize) -> Self {
         let before = &text[..text.floor_char_boundary(offset)];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);

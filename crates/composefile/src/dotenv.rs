@@ -1,70 +1,84 @@
-//! `.env` as compose reads it: quotes, escapes, `export`, inline comments, several lines, `KEY: value`.
+//! Parses `.env` files as Compose does: quotes, escapes, `export`, inline comments, multi-line values, `KEY: value`.
 //!
-//! After compose-go 2.x, whose oddities are kept because containers were started with them:
-//! - `KEY` at the end of the file, without a line end, sets the variable with the empty name.
-//! - What follows a closing quote on the same line is the next statement.
-//! - `#` ends an unquoted value only behind a blank, and not at the value's very start.
+//! ```
+//! use composefile::dotenv;
+//!
+//! let text = "HOST=db # the database\nURL=\"http://${HOST}:${PORT:-5432}\"\nHOME\n";
+//! let shell = |name: &str| (name == "HOME").then(|| "/root".to_owned());
+//! let variables = dotenv::parse(text, &shell)?;
+//! let url = variables.iter().find(|(name, _)| name == "URL");
+//! assert_eq!(url.map(|(_, value)| value.as_str()), Some("http://db:5432"));
+//! assert_eq!(variables[2], ("HOME".to_owned(), "/root".to_owned()));
+//! # Ok::<(), dotenv::DotenvError>(())
+//! ```
+//!
+//! The parser follows compose-go 2, including its quirks:
+//! - A last line `KEY` without a line end sets a variable with an empty name.
+//! - Text after a closing quote on the same line is the next statement.
+//! - `#` starts a comment in an unquoted value only after a space, and not at the start of the value.
 
 use std::{borrow::Cow, cell::Cell, collections::HashMap};
 
 use crate::interpolate::{InterpolateError, Lookup, interpolate};
 
-/// How much text variables may bring into the values of one file. Each line can double what it names, so that
-/// forty lines would fill any memory; compose itself has no such bound.
-const MOST_EXPANDED: usize = 8 << 20;
+/// The most bytes that variables may add to the values of one file. Each line can double a value, so that forty lines
+/// fill any memory. Compose itself has no limit.
+const MAX_EXPANDED: usize = 8 << 20;
 
-/// Why compose refuses an env file. Never holds any of its text.
+/// Why Compose rejects an env file. Never holds text of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct DotenvError {
-    /// Where the statement starts, counted from 1.
+    /// The line on which the statement starts, counted from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The problem.
     pub problem: DotenvProblem,
 }
 
-/// What compose can find wrong with an env file.
+/// A problem of an env file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DotenvProblem {
-    /// `A B=1`
+    /// A name with a space: `A B=1`.
     #[error("key cannot contain a space")]
     KeyWithSpace,
-    /// Something that is neither letter, digit nor one of `_.-[]` before the `=`.
+    /// A character before the `=` that is not a letter, a digit or one of `_.-[]`.
     #[error("unexpected character in variable name")]
     UnexpectedCharacter,
-    /// `export` with nothing behind it.
+    /// `export` without a name.
     #[error("zero length string")]
     NoKey,
-    /// A quote that never closes.
+    /// A quote that is not closed.
     #[error("unterminated quoted value")]
     Unterminated,
-    /// A `${` that is no variable.
+    /// A `${` that does not start a valid expression.
     #[error("invalid interpolation format")]
     InvalidInterpolation,
-    /// `${VAR:?…}` without a value.
+    /// `${VAR:?…}` of a variable without a value.
     #[error("required variable is missing a value")]
     MissingVariable,
-    /// More than [`MOST_EXPANDED`] bytes come from variables.
+    /// Variables that expand to more than 8 MiB in all.
     #[error("variables make the values longer than 8 MiB")]
     TooLong,
 }
 
-/// Reads an env file as compose does; each name once, at the place of its first mention, with its last
-/// value. `lookup` is where compose runs: it goes before the file in `${…}`, and gives a bare `KEY` its
-/// value.
-pub fn compose_dotenv(
-    text: &str,
-    lookup: Lookup<'_>,
-) -> Result<Vec<(String, String)>, DotenvError> {
-    compose_dotenv_over(text, lookup, &|_| None)
+/// Parses an env file. Returns each variable once, in the order of their first lines, with its last value.
+///
+/// `lookup` gives the variables of the shell. They take precedence over the file in `${…}`, and a bare `KEY` takes its
+/// value from them.
+///
+/// # Errors
+///
+/// If Compose rejects the file, or if variables expand to more than 8 MiB.
+pub fn parse(text: &str, lookup: Lookup<'_>) -> Result<Vec<(String, String)>, DotenvError> {
+    parse_over(text, lookup, &|_| None)
 }
 
-/// The same over variables that are there already: `${…}` sees them where neither `lookup` nor the file
-/// gives anything.
-pub fn compose_dotenv_over(
+/// Parses an env file like [`parse`]. `${…}` takes a variable that is set neither in `lookup` nor in the file from
+/// `fallback`.
+pub fn parse_over(
     text: &str,
     lookup: Lookup<'_>,
-    there: Lookup<'_>,
+    fallback: Lookup<'_>,
 ) -> Result<Vec<(String, String)>, DotenvError> {
     let mut reader = Reader {
         rest: text.strip_prefix('\u{feff}').unwrap_or(text),
@@ -72,8 +86,8 @@ pub fn compose_dotenv_over(
         places: HashMap::new(),
         found: Vec::new(),
         lookup,
-        there,
-        left: Cell::new(MOST_EXPANDED),
+        fallback,
+        left: Cell::new(MAX_EXPANDED),
     };
     while reader.skip_to_statement() {
         reader.statement()?;
@@ -86,28 +100,28 @@ struct Reader<'t, 'l> {
     /// The line that `rest` starts on.
     line: usize,
     found: Vec<(String, String)>,
-    /// Where each name is in `found`.
+    /// The index of each name in `found`.
     places: HashMap<String, usize>,
     lookup: Lookup<'l>,
-    there: Lookup<'l>,
-    /// How much variables may still bring in.
+    fallback: Lookup<'l>,
+    /// The bytes that variables may still add.
     left: Cell<usize>,
 }
 
-/// How a statement goes on behind its key.
+/// The start of a statement.
 enum Key<'t> {
-    /// `KEY=` or `KEY:`
+    /// `KEY=` or `KEY:`.
     WithValue(&'t str),
-    /// A bare `KEY`
+    /// A bare `KEY`.
     Bare(&'t str),
 }
 
 impl<'t> Reader<'t, '_> {
-    /// Passes blanks and comments; `false` at the end.
+    /// Skips whitespace and comments. Returns `false` at the end of the text.
     fn skip_to_statement(&mut self) -> bool {
         loop {
-            let blanks = self.rest.len() - self.rest.trim_start().len();
-            self.advance(blanks);
+            let skipped = self.rest.len() - self.rest.trim_start().len();
+            self.advance(skipped);
             if !self.rest.starts_with('#') {
                 return !self.rest.is_empty();
             }
@@ -139,7 +153,7 @@ impl<'t> Reader<'t, '_> {
             return Err(DotenvProblem::NoKey);
         }
         let source = self.rest;
-        let Some(end) = source.find(|c| !may_be_in_key(c)) else {
+        let Some(end) = source.find(|c| !is_key_character(c)) else {
             return Ok(Key::WithValue(""));
         };
         let key = source[..end].trim_end();
@@ -186,7 +200,7 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// What stands between quotes, of whose kind `\'` or `\"` is one; other escapes stay.
+    /// The text between quotes. An escaped quote of the same kind is a quote; other escapes stay.
     fn quoted(&mut self, quote: char) -> Result<String, DotenvProblem> {
         let mut value = String::new();
         let mut escaped = false;
@@ -235,7 +249,7 @@ impl<'t> Reader<'t, '_> {
     fn known(&self, name: &str) -> Option<String> {
         match self.places.get(name) {
             Some(&place) => Some(self.found[place].1.clone()),
-            None => (self.there)(name),
+            None => (self.fallback)(name),
         }
     }
 
@@ -259,11 +273,11 @@ impl<'t> Reader<'t, '_> {
     }
 }
 
-fn may_be_in_key(c: char) -> bool {
+fn is_key_character(c: char) -> bool {
     is_blank(c) || c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '[' | ']')
 }
 
-/// A blank that ends no line.
+/// Whether a character is whitespace other than a line feed.
 fn is_blank(c: char) -> bool {
     matches!(
         c,
@@ -271,7 +285,7 @@ fn is_blank(c: char) -> bool {
     )
 }
 
-/// The escapes of double quotes; `\$` becomes `$$`, which interpolation then makes a `$`.
+/// Resolves the escapes of double quotes. `\$` becomes `$$`, which interpolation turns into `$`.
 fn unescape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut rest = value;
@@ -315,7 +329,7 @@ fn unescape(value: &str) -> String {
     out
 }
 
-/// `\0123` is the character of the octal number 123; fewer digits stay, without the 0.
+/// Resolves `\0123`, the character with the octal number 123. Fewer than three digits stay, without the 0.
 fn push_octal(digits: &str, out: &mut String) {
     let code = if digits.len() == 3 {
         u8::from_str_radix(digits, 8).ok()

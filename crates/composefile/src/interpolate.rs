@@ -1,36 +1,52 @@
-//! `${VAR}` and its forms, as compose replaces them.
+//! Replaces variables as Compose does.
 //!
-//! `$VAR`, `${VAR}`, `${VAR-d}`, `${VAR:-d}`, `${VAR+x}`, `${VAR:+x}`, `${VAR?e}`, `${VAR:?e}`, nested in
-//! `d` and `x`; `$$` is one `$`. A `$` before anything else stays. A variable that nobody sets is empty.
+//! ```
+//! use composefile::interpolate::interpolate;
+//!
+//! let lookup = |name: &str| (name == "TAG").then(|| "1.27".to_owned());
+//! assert_eq!(interpolate("nginx:${TAG}", &lookup)?, "nginx:1.27");
+//! assert_eq!(interpolate("${DATA:-./data}:/data", &lookup)?, "./data:/data");
+//! assert_eq!(interpolate("$$TAG", &lookup)?, "$TAG");
+//! assert!(interpolate("${KEY:?set it}", &lookup).is_err());
+//! # Ok::<(), composefile::interpolate::InterpolateError>(())
+//! ```
+//!
+//! The forms are `$VAR`, `${VAR}`, `${VAR-default}`, `${VAR:-default}`, `${VAR+replacement}`, `${VAR:+replacement}`,
+//! `${VAR?error}` and `${VAR:?error}`. Defaults and replacements can hold variables. `$$` is a literal `$`, and so is a
+//! `$` before any other character. A variable that is not set is empty.
 
 use std::{borrow::Cow, ops::Range};
 
-/// What a variable is set to; `None` where it is not set.
+/// Returns the value of a variable; `None` if it is not set.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Deeper nesting than this is refused, so that no text can exhaust the stack.
-const DEEPEST: usize = 64;
+/// The deepest nesting that is accepted, so that no text can exhaust the stack.
+const MAX_DEPTH: usize = 64;
 
 /// Why a text cannot be interpolated. Never holds a variable's value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InterpolateError {
-    /// A `${` that is none of the forms.
+    /// A `${` that does not start one of the forms.
     #[error("invalid interpolation format at byte {offset}")]
     Invalid {
-        /// The byte of the outermost text where the form starts.
+        /// The byte offset of the `$` in the text.
         offset: usize,
     },
-    /// `${VAR?…}` where the variable is not set, or `${VAR:?…}` where it is empty.
+    /// `${VAR?…}` of a variable that is not set, or `${VAR:?…}` of one that is not set or empty.
     #[error("required variable {name} is missing a value{}{reason}", if reason.is_empty() { "" } else { ": " })]
     Required {
-        /// The variable.
+        /// The name of the variable.
         name: String,
-        /// What the text says about it, as written.
+        /// The text after the `?`, as written.
         reason: String,
     },
 }
 
-/// Replaces every variable in `text` by what `lookup` gives; borrowed where nothing is to be replaced.
+/// Replaces every variable in `text` with its value from `lookup`.
+///
+/// # Errors
+///
+/// If a form is invalid, nested more than 64 levels deep, or requires a variable that has no value.
 pub fn interpolate<'t>(
     text: &'t str,
     lookup: Lookup<'_>,
@@ -61,7 +77,7 @@ fn substitute(
         } else if let Some(inside) = rest.strip_prefix('{') {
             let invalid = InterpolateError::Invalid { offset: base + at };
             let form = Form::read(inside).ok_or(invalid.clone())?;
-            if depth >= DEEPEST {
+            if depth >= MAX_DEPTH {
                 return Err(invalid);
             }
             form.replace(base + at + 2, lookup, depth, out)?;
@@ -80,21 +96,21 @@ fn substitute(
     Ok(())
 }
 
-/// A variable in a text, where it stands. `$$` is none.
+/// A variable in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occurrence<'t> {
-    /// From the `$` to the end of the name or the `}`.
+    /// The bytes from the `$` to the end of the name or to the `}`.
     pub span: Range<usize>,
-    /// The variable.
+    /// The name of the variable.
     pub name: &'t str,
-    /// What follows the name: `:-`, `-`, `:+`, `+`, `:?`, `?`, or nothing.
+    /// `:-`, `-`, `:+`, `+`, `:?`, `?`, or empty.
     pub operator: &'t str,
-    /// The bytes of what follows the operator.
+    /// The bytes of the default, replacement or error message.
     pub word: Range<usize>,
 }
 
-/// The outermost variables of a text, in its order; those inside a default are in its word. Ends at a
-/// form that is none.
+/// The outermost variables of a text, in their order. Variables inside a default are part of its word. Stops at an
+/// invalid form.
 pub fn occurrences(text: &str) -> Vec<Occurrence<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -133,19 +149,19 @@ pub fn occurrences(text: &str) -> Vec<Occurrence<'_>> {
     found
 }
 
-/// A text that interpolation turns into `value`.
+/// Escapes a value, so that interpolation returns it unchanged.
 pub fn escaped(value: &str) -> String {
     value.replace('$', "$$")
 }
 
-/// What stands between `${` and its `}`.
+/// The text between `${` and `}`.
 struct Form<'t> {
     name: &'t str,
     operator: Option<Operator>,
-    /// `:`, which counts an empty value as not set.
+    /// Whether a `:` makes an empty value count as not set.
     empty_is_unset: bool,
     word: &'t str,
-    /// Up to and with the `}`.
+    /// The length up to and including the `}`.
     length: usize,
 }
 
@@ -156,7 +172,7 @@ enum Operator {
 }
 
 impl<'t> Form<'t> {
-    /// Reads from behind `${`.
+    /// Parses the text after `${`.
     fn read(text: &'t str) -> Option<Self> {
         let name = name_at(text);
         let after_name = &text[name.len()..];
@@ -187,7 +203,7 @@ impl<'t> Form<'t> {
         })
     }
 
-    /// `base` is the byte of the outermost text where the name starts.
+    /// `base` is the byte offset of the name in the outermost text.
     fn replace(
         &self,
         base: usize,
@@ -220,7 +236,7 @@ impl<'t> Form<'t> {
     }
 }
 
-/// The variable name that `text` starts with.
+/// The name of a variable at the start of `text`; may be empty.
 fn name_at(text: &str) -> &str {
     let is_name = |(at, byte): (usize, u8)| {
         byte == b'_' || byte.is_ascii_alphabetic() || (at > 0 && byte.is_ascii_digit())
@@ -233,9 +249,9 @@ fn name_at(text: &str) -> &str {
     &text[..length]
 }
 
-/// The text up to the brace that closes the form; braces inside count, and all is on one line.
+/// The text up to the closing brace of the form, on one line. Braces inside it are counted.
 ///
-/// Where the braces do not balance, the form ends at the last one of the line, as compose's does.
+/// If the braces do not balance, the form ends at the last brace of the line, as in Compose.
 fn word_at(text: &str) -> Option<&str> {
     let mut open = 1usize;
     let mut last = None;
@@ -300,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_forms_say_where() {
+    fn errors_have_the_offset_of_the_form() {
         for (text, offset) in [
             ("x${", 1),
             ("${}", 0),

@@ -1,19 +1,28 @@
-//! Where compose finds a path: against the stack's directory, or the home for `~`.
+//! Resolves paths as Compose does: against the project directory, and `~` against the home directory.
+//!
+//! ```
+//! use composefile::path::Base;
+//!
+//! let base = Base { dir: "/srv/web", home: Some("/root") };
+//! assert_eq!(base.host("../data/"), "/srv/data");
+//! assert_eq!(base.host("~/data"), "/root/data");
+//! assert_eq!(base.template("${DATA:-./data}/db").as_deref(), Some("${DATA:-/srv/web/data}/db"));
+//! ```
 
 use super::interpolate::{escaped, occurrences};
 
-/// What paths are resolved against.
+/// The directories that paths are resolved against.
 #[derive(Debug, Clone, Copy)]
 pub struct Base<'a> {
-    /// The stack's directory.
+    /// The project directory, absolute.
     pub dir: &'a str,
-    /// The home of whoever started the stack; without one a `~` stays.
+    /// The home directory of the user who runs Compose. If it is `None`, a `~` is kept.
     pub home: Option<&'a str>,
 }
 
 impl Base<'_> {
-    /// A path that the engine reads (bind sources, `file` of secrets and configs): a Windows path is
-    /// absolute here too.
+    /// Resolves a path that the engine reads: the source of a bind mount, the `file` of a secret or config. An absolute
+    /// Windows path is absolute on every host.
     pub fn host(&self, path: &str) -> String {
         let path = self.without_tilde(path);
         if path.starts_with('/') || is_windows_absolute(&path) == Some(true) {
@@ -22,12 +31,12 @@ impl Base<'_> {
         self.joined(&path)
     }
 
-    /// Whether compose programs disagree on what [`Base::host`] is.
+    /// Whether versions of Compose disagree on the result of [`Base::host`].
     pub fn is_disputed(&self, path: &str) -> bool {
         is_windows_absolute(&self.without_tilde(path)).is_none()
     }
 
-    /// A path that compose itself reads (`env_file`, `develop.watch`).
+    /// Resolves a path that Compose itself reads: an env file, a `path` of `develop.watch`.
     pub fn local(&self, path: &str) -> String {
         let path = self.without_tilde(path);
         if path.is_empty() || path.starts_with('/') {
@@ -47,8 +56,8 @@ impl Base<'_> {
         }
     }
 
-    /// A path with variables in it, made absolute as far as its text tells; `None` where it is absolute, or
-    /// where a variable without a default stands in front.
+    /// Makes a path absolute without replacing its variables. Returns `None` if it is absolute, or if it starts with a
+    /// variable that has no default.
     pub fn template(&self, path: &str) -> Option<String> {
         let first = occurrences(path).into_iter().next();
         if let Some(first) = first.filter(|first| first.span.start == 0) {
@@ -69,17 +78,17 @@ impl Base<'_> {
     }
 }
 
-/// A path without `.`, `..` and doubled slashes, by its text alone.
+/// Removes `.`, `..` and repeated slashes from a path, by its text alone.
 pub fn clean(path: &str) -> String {
     without_dots(path.split('/'), |_| true)
 }
 
-/// The same of a path below a folder.
+/// The cleaned path of `path` in `dir`.
 fn below(dir: &str, path: &str) -> String {
     without_dots(dir.split('/').chain(path.split('/')), |_| true)
 }
 
-/// The same of a path with variables in it: `${…}` is one piece, and no `..` goes above a variable.
+/// Cleans a path that holds variables. A `${…}` is part of one component, and `..` does not remove a variable.
 fn clean_template(path: &str) -> String {
     without_dots(parts_of(path), |part| occurrences(part).is_empty())
 }
@@ -109,7 +118,7 @@ fn without_dots<'p>(
     path
 }
 
-/// The pieces between slashes that are in no variable.
+/// The components of a path that holds variables. A slash inside `${…}` does not separate.
 fn parts_of(path: &str) -> Vec<&str> {
     let variables = occurrences(path);
     let mut ahead = variables.iter().peekable();
@@ -130,9 +139,9 @@ fn parts_of(path: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether a path is absolute on Windows, and so to compose on every host: `C:\x`, `n:/x`,
-/// `\\server\share\x`. `None` where programs disagree: up to 2.2x, what else starts with `\\` is relative, and
-/// a drive is a letter.
+/// Whether a path is absolute on Windows, which makes it absolute for Compose on every host: `C:\x`, `n:/x`,
+/// `\\server\share\x`. `None` if versions of Compose disagree: to Compose 2, other paths that start with `\\` are
+/// relative, and only a letter is a drive.
 fn is_windows_absolute(path: &str) -> Option<bool> {
     let is_separator = |c| matches!(c, '/' | '\\');
     if let [drive, b':', b'/' | b'\\', ..] = path.as_bytes() {

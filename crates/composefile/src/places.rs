@@ -1,68 +1,116 @@
-//! Every place where compose resolves a path.
+//! Where a Compose file holds paths that Compose makes absolute, but for the paths of env files, label files and
+//! builds.
 
-use super::{
-    document::Node,
+use crate::{
+    document::{Node, NodeId},
     interpolate::{Lookup, interpolate},
+    schema::{Holds, Place, ROOT, SERVICE},
     services::Service,
 };
+use std::collections::HashSet;
 
-/// How compose reads the path at a place.
+/// How Compose reads the path at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// `source:target:options`
+    /// A mount in short syntax: `source:target:options`.
     Mount,
     /// A path that the engine reads.
     Host,
-    /// A path that compose reads.
+    /// A path that Compose itself reads.
     Local,
 }
 
-/// The places in a service, but for its env files.
-pub fn of_service<'d>(service: Service<'d>, here: Lookup<'_>) -> Vec<(Node<'d>, Role)> {
-    let mut found = Vec::new();
-    for item in service
-        .node
-        .get("volumes")
-        .into_iter()
-        .flat_map(Node::items)
-    {
-        if item.is_scalar() {
-            found.push((item, Role::Mount));
-        } else if is(item.get("type"), "bind", here) {
-            found.extend(item.get("source").map(|source| (source, Role::Host)));
-        }
-    }
-    let watched = service
-        .node
-        .get("develop")
-        .and_then(|node| node.get("watch"));
-    for item in watched.into_iter().flat_map(Node::items) {
-        found.extend(item.get("path").map(|path| (path, Role::Local)));
-    }
-    found
+/// The paths in a service, in the order of its entries. `lookup` gives the values of variables.
+pub fn of_service<'d>(service: Service<'d>, lookup: Lookup<'_>) -> Vec<(Node<'d>, Role)> {
+    let mut paths = Paths::new(lookup);
+    paths.collect(service.node, &SERVICE, [service.node; 2]);
+    paths.found
 }
 
-/// The places outside of services.
-pub fn of_root<'d>(root: Node<'d>, here: Lookup<'_>) -> Vec<(Node<'d>, Role)> {
-    let mut found = Vec::new();
-    for section in ["secrets", "configs"] {
-        for entry in root.get(section).map(Node::entries).unwrap_or_default() {
-            found.extend(entry.value.get("file").map(|file| (file, Role::Host)));
+/// The paths outside of services. `lookup` gives the values of variables.
+pub fn of_root<'d>(root: Node<'d>, lookup: Lookup<'_>) -> Vec<(Node<'d>, Role)> {
+    let mut paths = Paths::new(lookup);
+    for entry in root.entries() {
+        let place = ROOT
+            .below(&entry)
+            .filter(|_| entry.name() != Some("services"));
+        if let Some(place) = place {
+            paths.collect(entry.value, place, [root; 2]);
         }
     }
-    for entry in root.get("volumes").map(Node::entries).unwrap_or_default() {
-        let Some(options) = entry.value.get("driver_opts") else {
-            continue;
+    paths.found
+}
+
+struct Paths<'d, 'l> {
+    lookup: Lookup<'l>,
+    found: Vec<(Node<'d>, Role)>,
+    /// The mappings and lists among the items of lists that are done: aliases can repeat them.
+    done: HashSet<(NodeId, &'static Place)>,
+}
+
+impl<'d, 'l> Paths<'d, 'l> {
+    fn new(lookup: Lookup<'l>) -> Self {
+        Self {
+            lookup,
+            found: Vec::new(),
+            done: HashSet::new(),
+        }
+    }
+
+    /// Adds the paths at a node and below it. `above` are the two nodes that hold it, the nearest first.
+    fn collect(&mut self, node: Node<'d>, place: &'static Place, above: [Node<'d>; 2]) {
+        if node.is_scalar() {
+            let role = self.role(place, above);
+            self.found.extend(role.map(|role| (node, role)));
+            return;
+        }
+        if !leads_to_path(place) {
+            return;
+        }
+        let above = [node, above[0]];
+        for entry in node.entries() {
+            if let Some(place) = place.below(&entry) {
+                self.collect(entry.value, place, above);
+            }
+        }
+        let Some(place) = place.item() else { return };
+        for item in node.items() {
+            if item.is_scalar() || self.done.insert((item.resolved().id(), place)) {
+                self.collect(item, place, above);
+            }
+        }
+    }
+
+    fn role(&self, place: &Place, [mapping, outer]: [Node<'d>; 2]) -> Option<Role> {
+        let is_path = match place.holds() {
+            Holds::Mount => return Some(Role::Mount),
+            Holds::LocalPath => return Some(Role::Local),
+            Holds::HostPath => true,
+            Holds::MountSource => self.reads(mapping.get("type"), "bind"),
+            Holds::Device => {
+                self.reads(outer.get("driver"), "local") && self.reads(mapping.get("o"), "bind")
+            }
+            _ => false,
         };
-        if is(entry.value.get("driver"), "local", here) && is(options.get("o"), "bind", here) {
-            found.extend(options.get("device").map(|device| (device, Role::Host)));
-        }
+        is_path.then_some(Role::Host)
     }
-    found
+
+    /// Whether a node's text is `value` after interpolation.
+    fn reads(&self, node: Option<Node<'_>>, value: &str) -> bool {
+        node.and_then(Node::as_str)
+            .and_then(|text| interpolate(text, self.lookup).ok())
+            .is_some_and(|read| read == value)
+    }
 }
 
-fn is(node: Option<Node<'_>>, value: &str, here: Lookup<'_>) -> bool {
-    node.and_then(Node::as_str)
-        .and_then(|text| interpolate(text, here).ok())
-        .is_some_and(|read| read == value)
+fn leads_to_path(place: &Place) -> bool {
+    [
+        Holds::Mount,
+        Holds::MountSource,
+        Holds::Device,
+        Holds::HostPath,
+        Holds::LocalPath,
+    ]
+    .into_iter()
+    .any(|holds| place.leads_to(holds))
 }

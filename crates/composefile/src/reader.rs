@@ -1,6 +1,28 @@
-//! What a compose file means where it lies: its variables, its paths, its env files, its project's name.
+//! What a Compose file means in its directory: variables, paths, env files, `extends`, the name of the project.
 //!
-//! The faithful rewrite and the losses of the literal one read by it, here and as the manager does.
+//! ```
+//! use composefile::{
+//!     document::Document,
+//!     reader::{Context, EnvFiles, Reader},
+//! };
+//!
+//! let document = Document::parse("services:\n  web:\n    image: nginx:$TAG\n")?;
+//! let variables = [("TAG".to_owned(), "1.27".to_owned())];
+//! let context = Context {
+//!     stack_dir: "/srv/My Web",
+//!     file: "compose.yaml",
+//!     env_file: ".env",
+//!     home: Some("/root"),
+//!     shell: &|_| None,
+//!     overrides: &[],
+//!     env_files: &EnvFiles::new(),
+//! };
+//! let reader = Reader::new(&document, Some("TAG=1.27\n"), &variables, &context);
+//! assert_eq!(reader.project, "myweb");
+//! assert_eq!(reader.read("nginx:$TAG").as_deref(), Ok("nginx:1.27"));
+//! assert_eq!(reader.base().host("./data"), "/srv/My Web/data");
+//! # Ok::<(), composefile::document::ParseError>(())
+//! ```
 
 use std::{
     borrow::Cow,
@@ -8,64 +30,68 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use super::{
+use crate::{
     document::{Document, Entry, Node, NodeMap, NodeSet},
     interpolate::{InterpolateError, Lookup, interpolate},
     path::Base,
     services::{Service, is_remote_context, services},
 };
 
-/// The texts of env files other than `.env` and of label files, by absolute path; `None` is a file that is not
-/// there.
+/// The texts of env files other than `.env` and of label files, by absolute path; `None` for a file that does not exist.
 pub type EnvFiles = BTreeMap<String, Option<String>>;
 
-/// The names under which compose finds a file by itself. Only then it looks for an override, and a file of
-/// another name was named.
-pub const FOUND_BY_ITSELF: [&str; 4] = [
+/// The names of files that Compose finds without `--file`. Only with these it reads an override file, too.
+pub const DEFAULT_FILES: [&str; 4] = [
     "compose.yaml",
     "compose.yml",
     "docker-compose.yml",
     "docker-compose.yaml",
 ];
 
-/// What has to be known of the place where a stack lies.
+/// Where a Compose file is, and who runs Compose.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The stack's directory, absolute.
+    /// The project directory, absolute.
     pub stack_dir: &'a str,
-    /// The compose file's name in it.
+    /// The name of the Compose file in the directory.
     pub file: &'a str,
-    /// The name of the env file in it that compose reads by itself: `.env`, at the manager `stack.env`.
+    /// The name of the env file in the directory that Compose reads for variables. Usually `.env`.
     pub env_file: &'a str,
-    /// The home of whoever started the stack, for `~`.
+    /// The home directory of the user who runs Compose, for `~`.
     pub home: Option<&'a str>,
-    /// The variables of the shell that the stack is started from.
+    /// The variables of the shell that runs Compose.
     pub shell: Lookup<'a>,
-    /// Override files beside the compose file, which compose would read with it.
+    /// The override files in the directory, which Compose reads in addition.
     pub overrides: &'a [String],
-    /// What [`super::faithful::env_files_needed`] asked for; one that cannot be read is left out.
+    /// The texts of other env files and label files. A file that cannot be read is not in the map.
     pub env_files: &'a EnvFiles,
 }
 
-/// A text with all that compose reads it by.
+/// A Compose file with everything that its meaning depends on.
 pub struct Reader<'d, 'a> {
+    /// The parsed file.
     pub document: &'d Document<'d>,
+    /// The services of the file.
     pub services: Vec<Service<'d>>,
-    /// What each service extends, by the node of the one that does.
+    /// The service that each service extends, by the node of the latter.
     bases: OnceCell<NodeMap<Service<'d>>>,
-    /// The project's name.
+    /// The name of the project.
     pub project: String,
+    /// Where the file is.
     pub context: &'a Context<'a>,
-    /// The env file that compose reads by itself, absolute.
+    /// The path of the env file that Compose reads for variables, absolute.
     pub own_env: String,
-    /// `.env`, as it is; `None` where there is none.
+    /// The text of that env file; `None` if it does not exist.
     pub env_text: Option<&'a str>,
-    /// `.env`, read.
+    /// The variables of that env file.
     pub env: &'a [(String, String)],
+    /// The variables of that env file, by name.
     pub variables: HashMap<&'a str, &'a str>,
 }
 
 impl<'d, 'a> Reader<'d, 'a> {
+    /// Reads a file in its context. `env` holds the variables that [`dotenv::parse`](crate::dotenv::parse) returns for
+    /// `env_text`.
     pub fn new(
         document: &'d Document<'d>,
         env_text: Option<&'a str>,
@@ -90,7 +116,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         reader
     }
 
-    /// What a variable is to compose: the shell goes before `.env`.
+    /// The value of a variable. The shell takes precedence over the env file.
     pub fn here(&self, name: &str) -> Option<String> {
         if name == "COMPOSE_PROJECT_NAME" && !self.project.is_empty() {
             return Some(self.project.clone());
@@ -99,12 +125,12 @@ impl<'d, 'a> Reader<'d, 'a> {
         (self.context.shell)(name).or_else(env)
     }
 
-    /// A text with its variables replaced.
+    /// Replaces the variables in a text.
     pub fn read<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, InterpolateError> {
         interpolate(text, &|name| self.here(name))
     }
 
-    /// The files that compose reads as the stack: those of `COMPOSE_FILE`, else this one and an override.
+    /// The files that Compose reads for the project: those of `COMPOSE_FILE`, or this file and an override.
     pub fn files(&self) -> Vec<String> {
         let listed = self.listed_files();
         if !listed.is_empty() {
@@ -116,7 +142,8 @@ impl<'d, 'a> Reader<'d, 'a> {
             .collect()
     }
 
-    /// The files of `COMPOSE_FILE`. A file that was named stands for itself, unless it is one of them.
+    /// The files of `COMPOSE_FILE`. Empty if this file can only have been passed with `--file`: its name is not a default
+    /// name and not in `COMPOSE_FILE`.
     pub fn listed_files(&self) -> Vec<String> {
         let files = self.here("COMPOSE_FILE").unwrap_or_default();
         let separator = self.here("COMPOSE_PATH_SEPARATOR");
@@ -126,18 +153,19 @@ impl<'d, 'a> Reader<'d, 'a> {
             .filter(|file| !file.is_empty())
             .collect();
         let file = self.context.file;
-        if FOUND_BY_ITSELF.contains(&file) || files.iter().any(|listed| listed == file) {
+        if DEFAULT_FILES.contains(&file) || files.iter().any(|listed| listed == file) {
             files
         } else {
             Vec::new()
         }
     }
 
+    /// The directories that paths are resolved against.
     pub fn base(&self) -> Base<'a> {
         base(self.context)
     }
 
-    /// The text of an env file; `None` where it is not there.
+    /// The text of an env file; `None` if it does not exist.
     pub fn env_file_text(&self, file: &str) -> Option<&'a str> {
         if file == self.own_env {
             return self.env_text;
@@ -145,7 +173,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         self.context.env_files.get(file)?.as_deref()
     }
 
-    /// A service after those it extends, the outermost base first.
+    /// The services that a service extends, the outermost base first, then the service itself.
     pub fn chain(&self, service: Service<'d>) -> Vec<Service<'d>> {
         let bases = self.bases.get_or_init(|| self.bases());
         let mut found = vec![service];
@@ -181,7 +209,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         extends.into_iter().filter_map(base).collect()
     }
 
-    /// Whether a build reads nothing of this host.
+    /// Whether a build reads nothing from this host.
     pub fn is_remote(&self, build: Node<'_>) -> bool {
         let context = build.get("context").unwrap_or(build);
         let reads_more = ["additional_contexts", "secrets", "ssh"]
@@ -191,7 +219,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         !reads_more && context.is_some_and(|context| is_remote_context(&context))
     }
 
-    /// `COMPOSE_PROJECT_NAME`, the text's `name`, or the directory's.
+    /// `COMPOSE_PROJECT_NAME`, or the `name` of the file, or the name of the directory.
     fn project_name(&self) -> String {
         if let Some(name) = self
             .here("COMPOSE_PROJECT_NAME")
@@ -202,11 +230,11 @@ impl<'d, 'a> Reader<'d, 'a> {
         let written = self.document.get("name").and_then(Node::as_str);
         let named = written
             .and_then(|name| self.read(name).ok())
-            .map(|name| normalised(&name))
+            .map(|name| normalized_project_name(&name))
             .filter(|name| !name.is_empty());
         named.unwrap_or_else(|| {
             let dir = self.context.stack_dir.trim_end_matches('/');
-            normalised(dir.rsplit('/').next().unwrap_or_default())
+            normalized_project_name(dir.rsplit('/').next().unwrap_or_default())
         })
     }
 }
@@ -218,8 +246,14 @@ fn base<'a>(context: &Context<'a>) -> Base<'a> {
     }
 }
 
-/// As compose normalises a name: lower case, nothing but `[a-z0-9_-]`, no `_` or `-` in front.
-fn normalised(name: &str) -> String {
+/// Normalizes the name of a project as Compose does: lower case, only `[a-z0-9_-]`, no `_` or `-` at the start.
+///
+/// ```
+/// use composefile::reader::normalized_project_name;
+///
+/// assert_eq!(normalized_project_name("_My Stack.2"), "mystack2");
+/// ```
+pub fn normalized_project_name(name: &str) -> String {
     let kept: String = name
         .to_lowercase()
         .chars()
@@ -228,7 +262,7 @@ fn normalised(name: &str) -> String {
     kept.trim_start_matches(['_', '-']).to_owned()
 }
 
-/// A key of a service, or of the nearest one that it extends.
+/// The entry of a key in the last service of a chain that has one. See [`Reader::chain`].
 pub fn effective<'d>(chain: &[Service<'d>], key: &str) -> Option<Entry<'d>> {
     chain.iter().rev().find_map(|service| {
         let entry = service.node.entry(key);

@@ -1,78 +1,75 @@
-//! What a compose file says, in compose's words: services and what is written about them.
+//! Typed views of a Compose file: its services, and what they name.
 //!
-//! Every view reads through aliases and merges, takes each form compose takes, and leaves out what has
-//! the wrong type. Values are as written, `${VAR}` not yet replaced.
+//! Every view follows aliases and merges, accepts each form that Compose accepts, and leaves out values of the wrong
+//! type. Values are as written: variables are not replaced.
+//!
+//! ```
+//! use composefile::{document::Document, services::services};
+//!
+//! let text = "
+//! services:
+//!   web:
+//!     image: nginx
+//!     env_file: [web.env]
+//!     environment: {PORT: 8080}
+//! ";
+//! let document = Document::parse(text)?;
+//! let web = services(&document)[0];
+//! assert_eq!(web.name, "web");
+//! assert_eq!(web.env_files()[0].path, "web.env");
+//! assert_eq!(web.environment()[0].value, Some("8080"));
+//! // Any other key is a node.
+//! assert_eq!(web.node.get("image").and_then(|image| image.as_str()), Some("nginx"));
+//! # Ok::<(), composefile::document::ParseError>(())
+//! ```
 
 mod mount;
 
 use std::fmt;
 
-pub use mount::split_at_colons;
-pub use mount::{MountKind, MountSpec, is_host_path};
+pub use mount::{MountSpec, MountType, is_host_path, split_at_colons};
 
 use super::document::{Document, Entry, Node};
 
-/// A service of the file.
+/// A service of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Service<'d> {
-    /// Its key below `services`.
+    /// The key below `services`.
     pub name: &'d str,
-    /// What is written about it.
+    /// The value of the key.
     pub node: Node<'d>,
 }
 
-/// One file named by `env_file`.
+/// A file that `env_file` names.
 #[derive(Debug, Clone, Copy)]
 pub struct EnvFile<'d> {
     /// As written.
     pub path: &'d str,
-    /// Whether compose fails where the file is not there; `true` unless the file says otherwise.
+    /// Whether Compose fails if the file does not exist. The default is `true`.
     pub required: bool,
-    /// `raw`, where the values are not interpolated; `None` is compose's own format.
+    /// `raw` if Compose takes values literally; `None` for the default format.
     pub format: Option<&'d str>,
     /// The node of the path.
     pub node: Node<'d>,
 }
 
-/// One entry of a service's `environment`; `Debug` leaves the value out.
+/// A variable that `environment` sets. `Debug` does not print the value.
 #[derive(Clone, Copy)]
 pub struct EnvironmentEntry<'d> {
-    /// The variable.
+    /// The name of the variable.
     pub name: &'d str,
-    /// What it is set to; `None` for a bare `NAME`, which takes its value from where compose runs.
+    /// The value; `None` for a bare `NAME`, which takes its value from the shell or `.env`.
     pub value: Option<&'d str>,
-    /// The node of the entry: the item in list form, the key in map form.
+    /// The item of a list, or the key of a mapping.
     pub node: Node<'d>,
 }
 
-/// One entry of a service's `volumes`.
-#[derive(Debug, Clone, Copy)]
-pub struct ServiceMount<'d> {
-    /// What it says.
-    pub spec: MountSpec<'d>,
-    /// The node of the source in long syntax, of the whole item in short syntax.
-    pub node: Node<'d>,
-    /// The node of the whole item.
-    pub item: Node<'d>,
-    /// In which syntax it is written.
-    pub syntax: Syntax,
-}
-
-/// The two ways to write a port or a volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Syntax {
-    /// `source:target:options`
-    Short,
-    /// A mapping.
-    Long,
-}
-
-/// A file or folder that the text names by path.
+/// A path of a file or directory.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedPath<'d> {
     /// As written.
     pub path: &'d str,
-    /// Where it is written.
+    /// The node of the path.
     pub node: Node<'d>,
 }
 
@@ -96,7 +93,7 @@ impl<'d> NamedPath<'d> {
     }
 }
 
-/// The services of a file, in its order.
+/// The services of a file, in the order of the text.
 pub fn services<'d>(document: &'d Document<'d>) -> Vec<Service<'d>> {
     let entries = document.get("services").map(Node::entries);
     let service = |entry: Entry<'d>| {
@@ -108,7 +105,7 @@ pub fn services<'d>(document: &'d Document<'d>) -> Vec<Service<'d>> {
     entries.into_iter().flatten().filter_map(service).collect()
 }
 
-/// The files that `include` names, each path of a list for itself.
+/// The files that `include` names.
 pub fn includes<'d>(document: &'d Document<'d>) -> Vec<NamedPath<'d>> {
     let items = document.get("include").into_iter().flat_map(Node::items);
     items
@@ -118,25 +115,8 @@ pub fn includes<'d>(document: &'d Document<'d>) -> Vec<NamedPath<'d>> {
         .collect()
 }
 
-/// The `file` of each entry below the top-level `secrets` or `configs`.
-pub fn files_of<'d>(document: &'d Document<'d>, section: &str) -> Vec<(&'d str, NamedPath<'d>)> {
-    let entries = document.get(section).map(Node::entries);
-    let file = |entry: Entry<'d>| Some((entry.name()?, NamedPath::of(entry.value.get("file")?)?));
-    entries.into_iter().flatten().filter_map(file).collect()
-}
-
 impl<'d> Service<'d> {
-    /// The text of a key of the service.
-    pub fn text(&self, key: &str) -> Option<&'d str> {
-        self.node.get(key)?.as_str()
-    }
-
-    /// `image`
-    pub fn image(&self) -> Option<&'d str> {
-        self.text("image")
-    }
-
-    /// `env_file`: one path, a list of paths, or a list of mappings.
+    /// The files of `env_file`: one path, or a list of paths and mappings.
     pub fn env_files(&self) -> Vec<EnvFile<'d>> {
         let value = self.node.get("env_file");
         value
@@ -146,7 +126,7 @@ impl<'d> Service<'d> {
             .collect()
     }
 
-    /// `environment`: a mapping, or a list of `NAME=value` and bare `NAME`.
+    /// The variables of `environment`: a mapping, or a list of `NAME=value` and bare `NAME`.
     pub fn environment(&self) -> Vec<EnvironmentEntry<'d>> {
         let Some(value) = self.node.get("environment") else {
             return Vec::new();
@@ -156,24 +136,12 @@ impl<'d> Service<'d> {
         listed.chain(mapped).collect()
     }
 
-    /// `volumes`, in both syntaxes.
-    pub fn mounts(&self) -> Vec<ServiceMount<'d>> {
-        let items = self.node.get("volumes").into_iter().flat_map(Node::items);
-        items.filter_map(mount).collect()
-    }
-
-    /// `ports`, as written.
-    pub fn ports(&self) -> Vec<Node<'d>> {
-        let items = self.node.get("ports").into_iter().flat_map(Node::items);
-        items.collect()
-    }
-
-    /// `build`, in either form.
+    /// The value of `build`: a path or a mapping.
     pub fn build(&self) -> Option<Node<'d>> {
         self.node.get("build").filter(|build| !build.is_null())
     }
 
-    /// The folders that `build` reads: its context (`.` where none is written) and the additional ones.
+    /// The directories that `build` reads: the context (default `.`) and the additional contexts.
     pub fn build_contexts(&self) -> Vec<NamedPath<'d>> {
         let Some(build) = self.build() else {
             return Vec::new();
@@ -192,12 +160,12 @@ impl<'d> Service<'d> {
             .collect()
     }
 
-    /// `extends.file`
+    /// The value of `extends.file`.
     pub fn extends_file(&self) -> Option<NamedPath<'d>> {
         NamedPath::of(self.node.get("extends")?.get("file")?)
     }
 
-    /// `label_file`: one path or a list of paths.
+    /// The files of `label_file`: one path or a list of paths.
     pub fn label_files(&self) -> Vec<NamedPath<'d>> {
         let value = self.node.get("label_file");
         value
@@ -208,13 +176,13 @@ impl<'d> Service<'d> {
     }
 }
 
-/// Whether a build context lies elsewhere than on a disk of this host.
+/// Whether a build context is not a directory of this host.
 pub fn is_remote_context(context: &str) -> bool {
     const REMOTE: [&str; 3] = ["github.com/", "git@", "service:"];
     context.contains("://") || REMOTE.iter().any(|prefix| context.starts_with(prefix))
 }
 
-/// The items of a list, or the one node that stands for a list of one.
+/// The items of a list; for any other node, the node itself.
 pub fn one_or_many(node: Node<'_>) -> Vec<Node<'_>> {
     if node.is_sequence() {
         node.items().collect()
@@ -260,32 +228,6 @@ fn additional_contexts(node: Node<'_>) -> Vec<NamedPath<'_>> {
         .into_iter()
         .filter_map(|entry| NamedPath::of(entry.value));
     listed.chain(mapped).collect()
-}
-
-fn mount(item: Node<'_>) -> Option<ServiceMount<'_>> {
-    if let Some(spec) = item.as_str() {
-        return Some(ServiceMount {
-            spec: MountSpec::parse(spec)?,
-            node: item,
-            item,
-            syntax: Syntax::Short,
-        });
-    }
-    if !item.is_mapping() {
-        return None;
-    }
-    let source = item.get("source");
-    Some(ServiceMount {
-        spec: MountSpec {
-            kind: MountKind::named(item.get("type")?.as_str()?),
-            source: source.and_then(Node::as_str),
-            target: item.get("target")?.as_str()?,
-            options: None,
-        },
-        node: source.unwrap_or(item),
-        item,
-        syntax: Syntax::Long,
-    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The faithful rewrite of a stack on disk, and how its refusals are shown.
+//! The faithful rewrite of a stack on disk, and how its blockers are shown.
 
 use std::ops::Range;
 
@@ -8,11 +8,12 @@ use composefile::document::Position;
 
 use crate::{
     failure::Failure,
-    rewrite::faithful::{self, Faithful, Notice, Refusal},
+    rewrite::faithful::{self, Blocker, Faithful, Notice},
     stack::{Shell, Source, Stack},
+    text::counted,
 };
 
-/// Rewrites the stack. The error shows every refusal with its line.
+/// Rewrites the stack. The error shows every blocker with its line.
 pub(super) fn rewrite(stack: &Stack, source: &Source) -> Result<Faithful> {
     let (text, env) = (source.compose.as_str(), source.env.as_deref());
     let shell = Shell::of(stack, |context| {
@@ -22,7 +23,7 @@ pub(super) fn rewrite(stack: &Stack, source: &Source) -> Result<Faithful> {
         return Err(error);
     }
     faithful::rewrite(text, env, &shell.context())
-        .map_err(|refusals| refused(stack, &source.compose, &refusals).into())
+        .map_err(|blockers| blocked(stack, &source.compose, &blockers).into())
 }
 
 /// A notice after its file and line.
@@ -33,16 +34,13 @@ pub(super) fn notice(stack: &Stack, notice: &Notice) -> String {
     }
 }
 
-fn refused(stack: &Stack, text: &str, refusals: &[Refusal]) -> Failure {
+fn blocked(stack: &Stack, text: &str, blockers: &[Blocker]) -> Failure {
     let name = stack.name();
-    let pictures: Vec<String> = refusals
+    let pictures: Vec<String> = blockers
         .iter()
-        .map(|refusal| picture(stack.file(), text, refusal))
+        .map(|blocker| picture(stack.file(), text, blocker))
         .collect();
-    let count = match refusals.len() {
-        1 => "1 problem".to_owned(),
-        many => format!("{many} problems"),
-    };
+    let count = counted(blockers.len(), "problem");
     Failure::new(format!("cannot adopt the stack {name}: {count}"))
         .details(pictures.join("\n\n"))
         .hint(format!(
@@ -51,10 +49,10 @@ fn refused(stack: &Stack, text: &str, refusals: &[Refusal]) -> Failure {
 }
 
 /// The message, the line with the place marked, and the hint.
-fn picture(file: &str, text: &str, refusal: &Refusal) -> String {
-    let title = Level::ERROR.no_name().primary_title(&refusal.message);
-    let help = Level::HELP.message(&refusal.hint);
-    let report = match refusal.position {
+fn picture(file: &str, text: &str, blocker: &Blocker) -> String {
+    let title = Level::ERROR.no_name().primary_title(&blocker.message);
+    let help = Level::HELP.message(&blocker.hint);
+    let report = match blocker.position {
         Some(position) => {
             let (line, place) = marked(text, position);
             let snippet = Snippet::source(line)

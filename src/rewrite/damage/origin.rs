@@ -1,12 +1,12 @@
-//! From the bytes of the literal rewrite's result back to those of the original.
+//! Maps bytes of the literal rewrite's result to bytes of the original.
 
 use std::ops::Range;
 
-use crate::rewrite::literal::{Edit, Edits};
+use crate::rewrite::literal::{TextEdit, TextEdits};
 
-/// Where each byte of a result comes from.
+/// The origin of each byte of a result.
 pub(super) struct Origin {
-    /// From `.0` in the result on, bytes come from `.1` in the original on.
+    /// The bytes of the result from `.0` on come from the original from `.1` on.
     pieces: Vec<(usize, usize)>,
     length: usize,
 }
@@ -16,13 +16,13 @@ impl Origin {
         let mut pieces = vec![(0, 0)];
         let mut result = 0;
         let mut done = 0;
-        for edit in Edits::new(original) {
+        for edit in TextEdits::new(original) {
             match edit {
-                Edit::Delete(line) => {
+                TextEdit::Delete(line) => {
                     result += line.start - done;
                     done = line.end;
                 }
-                Edit::Replace { dot } => {
+                TextEdit::Replace { dot } => {
                     result += dot - done;
                     pieces.push((result, dot));
                     result += stack_dir.len();
@@ -37,16 +37,16 @@ impl Origin {
         }
     }
 
-    /// The byte of the original that a byte of the result comes from; for the directory, the dot.
+    /// The byte of the original that a byte of the result comes from; for the inserted directory, the dot.
     pub(super) fn of(&self, offset: usize) -> usize {
         let after = self.pieces.partition_point(|piece| piece.0 <= offset);
         let (result, original) = self.pieces[after.saturating_sub(1)];
-        // A piece ends where the next one starts: what is inserted is longer than the dot it is for.
+        // A piece ends where the next one starts: the inserted directory is longer than the dot.
         let end = self.pieces.get(after).map_or(self.length, |next| next.1);
         (original + offset - result).min(end)
     }
 
-    /// The bytes of the original that a range of the result comes from, deleted ones between included.
+    /// The bytes of the original that a range of the result comes from, including deleted bytes in between.
     pub(super) fn of_range(&self, range: &Range<usize>) -> Range<usize> {
         let start = self.of(range.start);
         if range.is_empty() {

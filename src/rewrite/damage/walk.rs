@@ -1,15 +1,20 @@
-//! The original and the result side by side, node by node.
+//! Compares the original and the result node by node.
 //!
-//! Collections are first taken pair by pair, which is all there is to do for a text without damage. Only
-//! where that fails are their members aligned by where they stood in the original.
+//! Collections are first compared pair by pair, which suffices for a text without damage. Only if that fails are their
+//! members aligned by their position in the original.
 
 use std::{iter, ops::Range};
 
 use super::{Damage, DamageKind, MOST, origin::Origin};
-use crate::rewrite::env_files::{DeletedLines, EnvFileKey, Part, env_file_keys};
-use composefile::document::{Document, Entry, Kind, Node};
+use crate::rewrite::env_files::{
+    DeletedLines, EnvFileKey, Where, below, env_file_keys, is_env_file, item,
+};
+use composefile::{
+    document::{Document, Entry, Node, NodeKind},
+    schema::ROOT,
+};
 
-/// Every place where `result` is not what the contract wants made of `original`; at most [`MOST`].
+/// Every place where `result` differs from the expected rewrite of `original`; at most [`MOST`].
 pub(super) fn differences(
     original: &Document<'_>,
     result: &Document<'_>,
@@ -25,7 +30,7 @@ pub(super) fn differences(
     match (original.root(), result.root()) {
         (Some(before), Some(after)) => walk.run(before, after),
         (Some(before), None) => walk.report.gone(before),
-        // Deleting and replacing bring no node to a text that has none.
+        // Deletions and replacements add no node to an empty text.
         (None, _) => {}
     }
     walk.report.damages
@@ -36,36 +41,36 @@ struct Walk<'d> {
     origin: Origin,
     stack_dir: &'d str,
     report: Report<'d>,
-    /// What is still to be compared.
-    ahead: Vec<(Node<'d>, Node<'d>, Part)>,
+    /// Pairs still to be compared.
+    ahead: Vec<(Node<'d>, Node<'d>, Where)>,
 }
 
 impl<'d> Walk<'d> {
     fn run(&mut self, before: Node<'d>, after: Node<'d>) {
-        self.ahead.push((before, after, Part::Root));
-        while let Some((before, after, part)) = self.ahead.pop() {
+        self.ahead.push((before, after, Some(&ROOT)));
+        while let Some((before, after, at)) = self.ahead.pop() {
             if self.report.is_full() {
                 return;
             }
-            self.compare(before, after, part);
+            self.compare(before, after, at);
         }
     }
 
-    fn compare(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
+    fn compare(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
         let same = match (before.kind(), after.kind()) {
             _ if !self.same_tag(before, after) => false,
-            (Kind::Scalar(_), Kind::Scalar(_)) => self.same_scalar(before, after),
-            (Kind::Alias, Kind::Alias) => self.same_target(before, after),
-            (Kind::Mapping(_), Kind::Mapping(_)) => {
-                self.mappings(before, after, part);
+            (NodeKind::Scalar(_), NodeKind::Scalar(_)) => self.same_scalar(before, after),
+            (NodeKind::Alias, NodeKind::Alias) => self.same_target(before, after),
+            (NodeKind::Mapping(_), NodeKind::Mapping(_)) => {
+                self.mappings(before, after, at);
                 true
             }
-            (Kind::Sequence(_), Kind::Sequence(_)) => {
-                self.sequences(before, after, part);
+            (NodeKind::Sequence(_), NodeKind::Sequence(_)) => {
+                self.sequences(before, after, at);
                 true
             }
-            (Kind::Mapping(_), Kind::Scalar(_)) if after.is_null() => {
-                return self.report.emptied(before, part);
+            (NodeKind::Mapping(_), NodeKind::Scalar(_)) if after.is_null() => {
+                return self.report.emptied(before, at);
             }
             _ => false,
         };
@@ -90,28 +95,28 @@ impl<'d> Walk<'d> {
         is_replaced(old, new, self.stack_dir) && before.scalar_type() == after.scalar_type()
     }
 
-    /// Aliases are the same where their targets stood at the same place; the walk compares the targets.
+    /// Aliases are the same if their targets come from the same position. The targets are compared on their own.
     fn same_target(&self, before: Node<'_>, after: Node<'_>) -> bool {
         let target = before.resolved().span();
         let from = self.origin.of(after.resolved().span().start);
         target.start <= from && from <= target.end
     }
 
-    fn mappings(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
-        if self.entries_agree(before, after, part) {
-            let kept = kept_entries(before, part);
+    fn mappings(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
+        if self.entries_agree(before, after, at) {
+            let kept = kept_entries(before, at);
             self.ahead.extend(
                 iter::zip(kept, after.own_entries())
-                    .map(|(old, new)| (old.value, new.value, part.below(&old))),
+                    .map(|(old, new)| (old.value, new.value, below(at, &old))),
             );
         } else {
-            self.align_entries(before, after, part);
+            self.align_entries(before, after, at);
         }
     }
 
-    /// Whether the keys are those that should be there, in their order.
-    fn entries_agree(&self, before: Node<'_>, after: Node<'_>, part: Part) -> bool {
-        let mut kept = kept_entries(before, part);
+    /// Whether the keys are the expected ones, in order.
+    fn entries_agree(&self, before: Node<'_>, after: Node<'_>, at: Where) -> bool {
+        let mut kept = kept_entries(before, at);
         let mut found = after.own_entries();
         loop {
             match (kept.next(), found.next()) {
@@ -122,18 +127,18 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// Keys that are collections are taken for different, so that they are aligned and then walked.
+    /// Keys that are collections count as different, so that they are aligned and then compared.
     fn same_key(&self, before: Node<'_>, after: Node<'_>) -> bool {
         match (before.kind(), after.kind()) {
-            (Kind::Scalar(_), Kind::Scalar(_)) => {
+            (NodeKind::Scalar(_), NodeKind::Scalar(_)) => {
                 self.same_tag(before, after) && self.same_scalar(before, after)
             }
-            (Kind::Alias, Kind::Alias) => self.same_target(before, after),
+            (NodeKind::Alias, NodeKind::Alias) => self.same_target(before, after),
             _ => false,
         }
     }
 
-    fn align_entries(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
+    fn align_entries(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
         let mut found = after.own_entries().peekable();
         for old in before.own_entries() {
             let place = old.key.span();
@@ -141,13 +146,13 @@ impl<'d> Walk<'d> {
                 self.extra(before, new.key);
             }
             let here = found.next_if(|new| self.start(new.key) <= place.end);
-            match (part.is_env_file(&old), here) {
+            match (is_env_file(at, &old), here) {
                 (true, Some(_)) => self.report.stays(old.key),
                 (true, None) => {}
                 (false, None) => self.report.gone(old.key),
                 (false, Some(new)) => {
-                    self.ahead.push((old.key, new.key, Part::Other));
-                    self.ahead.push((old.value, new.value, part.below(&old)));
+                    self.ahead.push((old.key, new.key, None));
+                    self.ahead.push((old.value, new.value, below(at, &old)));
                 }
             }
         }
@@ -156,7 +161,7 @@ impl<'d> Walk<'d> {
         }
     }
 
-    fn sequences(&mut self, before: Node<'d>, after: Node<'d>, part: Part) {
+    fn sequences(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
         let same_count = before.own_items().count() == after.own_items().count();
         let mut found = after.own_items().peekable();
         for old in before.own_items() {
@@ -166,7 +171,7 @@ impl<'d> Walk<'d> {
                 self.extra(before, new);
             }
             match found.next_if(|&new| same_count || self.start(new) <= place.end) {
-                Some(new) => self.ahead.push((old, new, part.item())),
+                Some(new) => self.ahead.push((old, new, item(at))),
                 None => self.report.gone(old),
             }
         }
@@ -175,12 +180,12 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// Where a node of the result stood in the original.
+    /// The position in the original that a node of the result comes from.
     fn start(&self, after: Node<'_>) -> usize {
         self.origin.of(after.span().start)
     }
 
-    /// A member of the result's collection that the original's does not have.
+    /// Reports a member that the collection has only in the result.
     fn extra(&mut self, before: Node<'d>, after: Node<'d>) {
         let from = self.origin.of_range(&after.span());
         self.report
@@ -188,13 +193,13 @@ impl<'d> Walk<'d> {
     }
 }
 
-/// The entries that the contract keeps.
-fn kept_entries(node: Node<'_>, part: Part) -> impl Iterator<Item = Entry<'_>> {
+/// The entries that the literal rewrite keeps.
+fn kept_entries(node: Node<'_>, at: Where) -> impl Iterator<Item = Entry<'_>> {
     node.own_entries()
-        .filter(move |entry| !part.is_env_file(entry))
+        .filter(move |entry| !is_env_file(at, entry))
 }
 
-/// Whether `after` is `before` with every `./` replaced, without making the replaced text.
+/// Whether `after` is `before` with every `./` replaced. Does not build the replaced text.
 fn is_replaced(before: &str, after: &str, stack_dir: &str) -> bool {
     let mut after = Some(after);
     let mut done = 0;
@@ -206,11 +211,11 @@ fn is_replaced(before: &str, after: &str, stack_dir: &str) -> bool {
     after == Some(&before[done..])
 }
 
-/// Finds the words for a difference.
+/// Describes the differences.
 struct Report<'d> {
     original: &'d Document<'d>,
     deleted: DeletedLines,
-    /// The `env_file` keys of which something is left over.
+    /// The removed `env_file` keys of which a part remains.
     left_over: Vec<EnvFileKey<'d>>,
     damages: Vec<Damage>,
 }
@@ -240,12 +245,12 @@ impl<'d> Report<'d> {
         self.damages.push(Damage { line, kind });
     }
 
-    /// Whether there is enough to say; finding the words costs time.
+    /// Whether no more damages are listed: describing each costs time.
     fn is_full(&self) -> bool {
         self.damages.len() >= MOST
     }
 
-    /// Nothing of the result stands where `before` stood.
+    /// The result has nothing in the place of `before`.
     fn gone(&mut self, before: Node<'_>) {
         if self.is_full() {
             return;
@@ -262,17 +267,17 @@ impl<'d> Report<'d> {
         self.add(key.line(), DamageKind::EnvFileStays { path });
     }
 
-    /// A mapping became null: because all of it was `env_file`, or because of what else was deleted.
-    fn emptied(&mut self, before: Node<'_>, part: Part) {
+    /// A mapping became null: because it only held `env_file`, or because other entries were deleted.
+    fn emptied(&mut self, before: Node<'_>, at: Where) {
         let path = path_of(before);
-        let other = before.own_entries().find(|entry| !part.is_env_file(entry));
+        let other = before.own_entries().find(|entry| !is_env_file(at, entry));
         match other {
             Some(entry) => self.gone(entry.key),
             None => self.add(before.line(), DamageKind::Emptied { path }),
         }
     }
 
-    /// `before` reads otherwise now; `from` is what of the original it is read from.
+    /// `before` has another value, which comes from the bytes `from` of the original.
     fn differs(&mut self, before: Node<'_>, from: Range<usize>) {
         if self.is_full() {
             return;
@@ -287,7 +292,7 @@ impl<'d> Report<'d> {
         }
     }
 
-    /// The collection `before` has a member more, read from `from`.
+    /// The collection `before` has an additional member, which comes from the bytes `from`.
     fn extra(&mut self, before: Node<'_>, line: usize, from: Range<usize>) {
         if self.is_full() {
             return;

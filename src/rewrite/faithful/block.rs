@@ -1,17 +1,20 @@
-//! Where a block scalar (`|`, `>`) is written: its header stands on a line of its own in front of its span.
+//! The source ranges of a block scalar (`|`, `>`), whose header is on the line before its span.
 #![deny(clippy::disallowed_methods)]
 
 use std::ops::Range;
 
-use composefile::document::{Kind, Node, Style};
+use composefile::document::{Node, NodeKind, Style};
 
-/// The header's bytes, `|` or `>` with what belongs to it; `None` for any other node.
+/// The bytes of the header, `|` or `>` with its indicators; `None` for any other node.
 pub(super) fn header(node: Node<'_>) -> Option<Range<usize>> {
-    if !matches!(node.kind(), Kind::Scalar(Style::Literal | Style::Folded)) {
+    if !matches!(
+        node.kind(),
+        NodeKind::Scalar(Style::Literal | Style::Folded)
+    ) {
         return None;
     }
     let text = node.document().text();
-    // What is written before it: its key, or something that may stand on the same line.
+    // Its key, or another node that may be on the same line.
     let before = node.before()?;
     let from = if before.holds(node) {
         before.span().start
@@ -27,21 +30,21 @@ pub(super) fn header(node: Node<'_>) -> Option<Range<usize>> {
             .bytes()
             .take_while(|byte| matches!(byte, b'+' | b'-' | b'1'..=b'9'))
             .count();
-        let behind = rest[length..].trim_start();
-        let stands_alone = written[..at].is_empty() || written[..at].ends_with([' ', '\t']);
-        let is_header = stands_alone && (behind.is_empty() || behind.starts_with('#'));
+        let after = rest[length..].trim_start();
+        let is_separate = written[..at].is_empty() || written[..at].ends_with([' ', '\t']);
+        let is_header = is_separate && (after.is_empty() || after.starts_with('#'));
         is_header.then(|| line + at..line + at + 1 + length)
     })
 }
 
-/// What stands behind the header on its line: nothing, or a comment.
-pub(super) fn behind(node: Node<'_>, header: &Range<usize>) -> String {
+/// The rest of the line after the header: empty, or a comment.
+pub(super) fn after_header(node: Node<'_>, header: &Range<usize>) -> String {
     let text = node.document().text();
     let line = text[header.end..].lines().next().unwrap_or_default();
     line.trim_end().to_owned()
 }
 
-/// The first byte of a node with its anchor, its tag and its header.
+/// The first byte of a node, including its anchor, its tag and its header.
 pub(super) fn start(node: Node<'_>) -> usize {
     let header = header(node).map(|header| header.start);
     let properties = [node.anchor_span(), node.tag_span()];

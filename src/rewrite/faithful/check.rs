@@ -1,20 +1,60 @@
-//! The proof of a rewrite: the new text parsed, and compared with the old one node by node.
+//! The proof of a rewrite: the new text is parsed and compared with the original node by node.
 #![deny(clippy::disallowed_methods)]
 
-use super::splice::{Expected, Value};
-use composefile::document::{Document, Entries, Kind, Node, NodeId, NodeMap};
+use composefile::{
+    document::{Document, Entries, Node, NodeId, NodeKind, NodeMap, Position},
+    reader::Reader,
+    services::services,
+};
 
-/// The place in the old text where the two part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mismatch {
-    /// An alias that stands for something else, or for what has gone.
-    Alias(usize),
-    Other(usize),
+use super::{
+    Blocker,
+    findings::{NewEntry, NewValue},
+    inline::{LABELS, VARIABLES},
+    listed::{Listed, listed},
+    splice::{Expected, Written},
+};
+
+/// Proves that the new text differs from the original by the expected changes only, and that Portainer can read it.
+pub(super) fn prove(reader: &Reader<'_, '_>, written: &Written) -> Result<(), Blocker> {
+    let failed = |at: Option<usize>| {
+        let text = reader.document.text();
+        let position = at.map(|at| Position::of(text, at));
+        Blocker::internal("the rewritten file failed verification", position)
+    };
+    let new = Document::parse(&written.text).map_err(|_| failed(None))?;
+    compare(reader.document, &new, &written.expected).map_err(|at| failed(Some(at)))?;
+    match unreadable(reader, &new) {
+        Some(message) => Err(Blocker::internal(&message, None)),
+        None => Ok(()),
+    }
 }
 
-pub(super) fn compare(old: &Document, new: &Document, expected: &Expected) -> Result<(), Mismatch> {
+/// The first part of the new text that Portainer cannot read.
+fn unreadable(reader: &Reader<'_, '_>, new: &Document<'_>) -> Option<String> {
+    services(new).iter().find_map(|service| {
+        let files = listed(reader, *service, VARIABLES.files);
+        let readable = |one: &Listed<'_>| one.named == "stack.env" && one.format.is_none();
+        let builds = service
+            .build()
+            .is_some_and(|build| !reader.is_remote(build));
+        let what = if !files.iter().all(readable) {
+            "an env file"
+        } else if builds {
+            "a build"
+        } else if service.node.get(LABELS.files).is_some() {
+            "a label file"
+        } else {
+            return None;
+        };
+        Some(format!("service {} still has {what}", service.name))
+    })
+}
+
+/// The error is the byte of the original where the texts differ unexpectedly.
+fn compare(old: &Document<'_>, new: &Document<'_>, expected: &Expected) -> Result<(), usize> {
     let (Some(old), Some(new)) = (old.root(), new.root()) else {
-        return Err(Mismatch::Other(0));
+        return Err(0);
     };
     let mut check = Check {
         expected,
@@ -23,23 +63,25 @@ pub(super) fn compare(old: &Document, new: &Document, expected: &Expected) -> Re
         aliases: Vec::new(),
     };
     while let Some((old, new)) = check.ahead.pop() {
-        let same = check.pair(old, new);
-        same.ok_or(Mismatch::Other(old.span().start))?;
+        check.pair(old, new).ok_or(old.span().start)?;
     }
     let twins = &check.twins;
-    let lost = check
-        .aliases
-        .iter()
-        .find(|(old, new)| twins.get(&old.resolved().id()) != Some(&new.resolved().id()));
-    lost.map_or(Ok(()), |(old, _)| Err(Mismatch::Alias(old.span().start)))
+    let is_lost = |(old, new): &&(Node<'_>, Node<'_>)| {
+        twins.get(&old.resolved().id()) != Some(&new.resolved().id())
+    };
+    match check.aliases.iter().find(is_lost) {
+        Some((old, _)) => Err(old.span().start),
+        None => Ok(()),
+    }
 }
 
 struct Check<'a> {
     expected: &'a Expected,
+    /// Pairs still to be compared.
     ahead: Vec<(Node<'a>, Node<'a>)>,
-    /// The new node of each anchored old one.
+    /// The new node for each anchored node of the original.
     twins: NodeMap<NodeId>,
-    /// Aliases: what one points at stands before it, but may be compared later.
+    /// Pairs of aliases. Their targets may be compared later.
     aliases: Vec<(Node<'a>, Node<'a>)>,
 }
 
@@ -56,18 +98,18 @@ impl<'a> Check<'a> {
         }
         if self.expected.emptied.contains(&old.id()) {
             let is_empty = new.own_entries().next().is_none();
-            return (matches!(new.kind(), Kind::Mapping(_)) && is_empty).then_some(());
+            return (matches!(new.kind(), NodeKind::Mapping(_)) && is_empty).then_some(());
         }
         match (old.kind(), new.kind()) {
-            (Kind::Alias, Kind::Alias) => {
+            (NodeKind::Alias, NodeKind::Alias) => {
                 self.aliases.push((old, new));
                 Some(())
             }
-            (Kind::Scalar(a), Kind::Scalar(b)) => {
+            (NodeKind::Scalar(a), NodeKind::Scalar(b)) => {
                 (a == b && old.scalar()?.0 == new.scalar()?.0).then_some(())
             }
-            (Kind::Sequence(a), Kind::Sequence(b)) if a == b => self.items(old, new),
-            (Kind::Mapping(a), Kind::Mapping(b)) if a == b => self.entries(old, new),
+            (NodeKind::Sequence(a), NodeKind::Sequence(b)) if a == b => self.items(old, new),
+            (NodeKind::Mapping(a), NodeKind::Mapping(b)) if a == b => self.entries(old, new),
             _ => None,
         }
     }
@@ -75,7 +117,7 @@ impl<'a> Check<'a> {
     fn items(&mut self, old: Node<'a>, new: Node<'a>) -> Option<()> {
         let mut written = new.own_items();
         for (_, value) in self.expected.front.get(&old.id()).into_iter().flatten() {
-            let Value::Item(text) = value else {
+            let NewValue::Item(text) = value else {
                 return None;
             };
             (written.next()?.as_str() == Some(text)).then_some(())?;
@@ -106,27 +148,27 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Passes entries that are new.
-fn take(written: &mut Entries<'_>, new: Option<&Vec<(String, Value)>>) -> Option<()> {
+/// Skips the expected new entries; `None` if one is missing.
+fn take(written: &mut Entries<'_>, new: Option<&Vec<NewEntry>>) -> Option<()> {
     for (name, value) in new.into_iter().flatten() {
         let entry = written.next()?;
-        (entry.name() == Some(name) && is(entry.value, value)).then_some(())?;
+        (entry.name() == Some(name) && has_value(entry.value, value)).then_some(())?;
     }
     Some(())
 }
 
-fn is(node: Node<'_>, value: &Value) -> bool {
+fn has_value(node: Node<'_>, value: &NewValue) -> bool {
     match value {
-        Value::Text(text) => node.as_str() == Some(text),
-        Value::Null => node.is_null(),
-        Value::Map(entries) => {
+        NewValue::Text(text) => node.as_str() == Some(text),
+        NewValue::Null => node.is_null(),
+        NewValue::Mapping(entries) => {
             let written: Vec<_> = node.own_entries().collect();
             written.len() == entries.len()
                 && written.iter().zip(entries).all(|(entry, (name, value))| {
-                    entry.name() == Some(name) && is(entry.value, value)
+                    entry.name() == Some(name) && has_value(entry.value, value)
                 })
         }
-        Value::Nothing => node.is_sequence() && node.own_items().next().is_none(),
-        Value::Item(_) => false,
+        NewValue::EmptyList => node.is_sequence() && node.own_items().next().is_none(),
+        NewValue::Item(_) => false,
     }
 }

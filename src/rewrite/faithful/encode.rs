@@ -1,11 +1,24 @@
-//! What a variable has to look like in `stack.env`, for compose to read its value again (M08, N11).
+//! How values are written in `stack.env`, so that Compose reads them back (M08, N11).
 #![deny(clippy::disallowed_methods)]
 
-use crate::rewrite::env::contract_env;
-use composefile::dotenv::compose_dotenv;
+use composefile::{dotenv, reader::Reader};
 
-/// The text behind `NAME=` that compose reads as `value`: as it is where that is safe, else quoted as
-/// N11 says.
+use crate::{model::Variable, rewrite::env::contract_env};
+
+/// The `env` to send: the variables of `.env`, as `stack.env` needs them.
+pub(super) fn payload(reader: &Reader<'_, '_>) -> Vec<Variable> {
+    let kept = kept(reader.env_text.unwrap_or_default(), reader.env);
+    let entries = reader.env.iter().zip(kept);
+    entries
+        .filter(|((name, _), _)| !name.is_empty())
+        .map(|((name, value), kept)| Variable {
+            name: name.clone(),
+            value: kept.map_or_else(|| encoded(name, value), str::to_owned),
+        })
+        .collect()
+}
+
+/// The text after `NAME=` that Compose reads as `value`: without quotes if that is safe, else quoted as N11 needs.
 pub fn encoded(name: &str, value: &str) -> String {
     if is_plain(value) && reads_as(name, value, value) {
         return value.to_owned();
@@ -13,9 +26,9 @@ pub fn encoded(name: &str, value: &str) -> String {
     quoted(value)
 }
 
-/// The entries of a `.env` whose text can go on as it is, by name: one line, nothing to replace, the
-/// same to every compose.
-pub(super) fn kept<'t>(text: &'t str, values: &[(String, String)]) -> Vec<Option<&'t str>> {
+/// The present text of each variable of a `.env`, if it can stay: on a single line, without interpolation, and the
+/// same for every Compose version.
+fn kept<'t>(text: &'t str, values: &[(String, String)]) -> Vec<Option<&'t str>> {
     let mut written = std::collections::HashMap::new();
     let mut at = 0;
     let mut lines = Vec::new();
@@ -28,7 +41,7 @@ pub(super) fn kept<'t>(text: &'t str, values: &[(String, String)]) -> Vec<Option
         if contract_env(line).variables.len() == 1
             && let Some((name, raw)) = line.split_once('=')
         {
-            // A name that stands twice is read once, with its last value.
+            // Compose uses the last value of a name.
             written.insert(name, raw);
         }
     }
@@ -70,8 +83,8 @@ fn quoted(value: &str) -> String {
 
 fn reads_as(name: &str, raw: &str, value: &str) -> bool {
     let line = format!("{name}={raw}\n");
-    // Whatever else is set there, also to a name behind a closing quote.
-    compose_dotenv(&line, &|_| Some(format!("not {value}")))
+    // The lookup answers every name, so that an accidental interpolation shows.
+    dotenv::parse(&line, &|_| Some(format!("not {value}")))
         .is_ok_and(|read| matches!(&read[..], [(n, v)] if n == name && v == value))
 }
 
@@ -80,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{encoded, kept};
-    use composefile::dotenv::compose_dotenv;
+    use composefile::dotenv;
 
     #[test]
     fn n11() {
@@ -100,10 +113,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_safe_stays_as_written() {
+    fn safe_values_stay_as_written() {
         let text =
             "A=\"x y\"\nB='$1'\nC=x # c\nexport D=1\nE=1\nE='2'\nF: 3\nG=\"a\nb\"\nH=\"1\"H\n";
-        let values = compose_dotenv(text, &|_| None).expect("read");
+        let values = dotenv::parse(text, &|_| None).expect("read");
         assert_eq!(
             kept(text, &values),
             [
@@ -129,7 +142,7 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join("\n")
                 + "\n";
-            let read = compose_dotenv(&text, &|_| None).expect("read");
+            let read = dotenv::parse(&text, &|_| None).expect("read");
             let read: Vec<_> = read.into_iter().map(|(_, value)| value).collect();
             prop_assert_eq!(read, values);
         }

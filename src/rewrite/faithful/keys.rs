@@ -1,49 +1,39 @@
-//! Keys that compose does not know: it refuses the stack, but a newer one may know them. So they are said, and
-//! no more.
+//! Notices about keys that no measured Compose version accepts. They do not block: a newer version may accept them.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::HashSet;
+use composefile::{
+    document::Node,
+    reader::Reader,
+    schema::{Place, ROOT, SERVICE},
+};
 
-use super::{Notice, rewriter::Rewriter};
-use composefile::document::Node;
+use super::findings::Findings;
 
-/// The keys of a compose file (5.6).
-const OF_THE_FILE: &str = "configs include models name networks secrets services version volumes";
-
-/// The keys of a service (5.6).
-const OF_A_SERVICE: &str = "\
-    annotations attach blkio_config build cap_add cap_drop cgroup cgroup_parent command configs \
-    container_name cpu_count cpu_percent cpu_period cpu_quota cpu_rt_period cpu_rt_runtime cpu_shares cpus \
-    cpuset credential_spec depends_on deploy develop device_cgroup_rules devices dns dns_opt dns_search \
-    domainname entrypoint env_file environment expose extends external_links extra_hosts gpus group_add \
-    healthcheck hostname image init ipc isolation label_file labels links logging mac_address mem_limit \
-    mem_reservation mem_swappiness memswap_limit models network_mode networks oom_kill_disable oom_score_adj \
-    pid pids_limit platform ports post_start pre_start pre_stop privileged profiles provider pull_policy \
-    pull_refresh_after read_only restart runtime scale secrets security_opt shm_size stdin_open \
-    stop_grace_period stop_signal storage_opt sysctls tmpfs tty ulimits use_api_socket user userns_mode uts \
-    volumes volumes_from working_dir";
-
-impl<'d> Rewriter<'d, '_> {
-    /// Says which keys of the file and of its services compose does not know.
-    pub(super) fn unknown_keys(&mut self) {
-        let root = self.document.root();
-        self.notice_unknown(root.into_iter(), OF_THE_FILE);
-        let services = self.services.clone().into_iter();
-        self.notice_unknown(services.map(|service| service.node), OF_A_SERVICE);
+/// Reports each unknown key of the file and of its services.
+pub(super) fn unknown_keys<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+    let mut found = Findings::default();
+    if let Some(root) = reader.document.root() {
+        report(root, &ROOT, &mut found);
+        if let Some(jobs) = root.entry("jobs") {
+            let message =
+                "only the paths in `jobs` are rewritten; some Compose versions reject the key";
+            found.notice(jobs.key.line(), message.to_owned());
+        }
     }
+    for service in &reader.services {
+        report(service.node, &SERVICE, &mut found);
+    }
+    found
+}
 
-    fn notice_unknown(&mut self, mappings: impl Iterator<Item = Node<'d>>, known: &str) {
-        let known: HashSet<&str> = known.split(' ').collect();
-        for entry in mappings.flat_map(Node::entries) {
-            let name = entry.name().unwrap_or_default();
-            if !known.contains(name) && !name.starts_with("x-") {
-                self.notices.push(Notice {
-                    line: Some(entry.key.line()),
-                    message: format!(
-                        "compose 5.6 knows no key {name} here, and one that does not know it refuses the stack"
-                    ),
-                });
-            }
+fn report(mapping: Node<'_>, place: &Place, found: &mut Findings<'_>) {
+    for entry in mapping.entries() {
+        let name = entry.name().unwrap_or_default();
+        if place.key(name).is_none() {
+            found.notice(
+                entry.key.line(),
+                format!("unknown key `{name}`: some Compose versions reject it"),
+            );
         }
     }
 }

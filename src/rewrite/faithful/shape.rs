@@ -1,221 +1,112 @@
-//! Whether a text has the shape of a compose file, as far as the rewrite reads it.
+//! Refuses a file whose values do not have the types that Compose expects.
 #![deny(clippy::disallowed_methods)]
 
 use std::collections::HashSet;
 
-use super::{Reason, Refusal, rewriter::Rewriter};
-use composefile::document::{Document, Entry, Kind, Node, NodeId, NodeMap, ScalarType};
+use super::{Blocker, Reason};
+use composefile::{
+    document::{Document, Entry, Node, NodeId, NodeKind, NodeMap},
+    schema::{Holds, Place, ROOT, Type},
+};
 
-/// What can stand at a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Is {
-    Nothing,
-    Text,
-    Bool,
-    Number,
-    Date,
-    List,
-    Mapping,
-}
-
-use Is::{Bool, List, Mapping, Nothing, Number, Text};
-
-/// A key of a mapping, `*` for any, or `[]` for the items of a list; what compose takes there (the same
-/// from 2.26 to 5.6), and the places below.
-struct Place(&'static str, &'static [Is], &'static [Place]);
-
-const TEXT: &[Is] = &[Text];
-const MAPPING: &[Is] = &[Mapping];
-const PAIRS: &[Place] = &[
-    Place("[]", TEXT, &[]),
-    Place("*", &[Nothing, Text, Bool, Number, Is::Date], &[]),
-];
-const TEXTS: &[Place] = &[Place("[]", TEXT, &[])];
-const SOURCES: &[Place] = &[Place("[]", &[Text, Mapping], &[Place("source", TEXT, &[])])];
-
-const ROOT: Place = Place(
-    "",
-    MAPPING,
-    &[
-        Place("name", &[Text, Is::Date], &[]),
-        Place("include", &[Nothing, List], &[]),
-        Place("services", MAPPING, &[Place("*", MAPPING, SERVICE)]),
-        Place("networks", MAPPING, &[Place("*", &[Nothing, Mapping], &[])]),
-        Place(
-            "volumes",
-            MAPPING,
-            &[Place("*", &[Nothing, Mapping], VOLUME)],
-        ),
-        Place("secrets", MAPPING, &[Place("*", MAPPING, FILE)]),
-        Place("configs", MAPPING, &[Place("*", MAPPING, FILE)]),
-    ],
-);
-
-const SERVICE: &[Place] = &[
-    Place("image", TEXT, &[]),
-    Place("environment", &[List, Mapping], PAIRS),
-    Place("labels", &[List, Mapping], PAIRS),
-    Place("volumes", &[List], &[Place("[]", &[Text, Mapping], MOUNT)]),
-    Place(
-        "env_file",
-        &[Text, List],
-        &[Place("[]", &[Text, Mapping], ENV_FILE)],
-    ),
-    Place("label_file", &[Text, List], TEXTS),
-    Place("build", &[Text, Mapping], BUILD),
-    Place("pull_policy", TEXT, &[]),
-    Place("extends", &[Text, Mapping], EXTENDS),
-    Place("develop", &[Nothing, Mapping], DEVELOP),
-    Place("profiles", &[List], TEXTS),
-    Place("depends_on", &[List, Mapping], DEPENDENCIES),
-    Place("networks", &[List, Mapping], NETWORKS),
-    Place("secrets", &[List], SOURCES),
-    Place("configs", &[List], SOURCES),
-    Place("links", &[List], TEXTS),
-    Place("volumes_from", &[List], TEXTS),
-    Place("network_mode", TEXT, &[]),
-    Place("ipc", TEXT, &[]),
-    Place("pid", TEXT, &[]),
-];
-
-const MOUNT: &[Place] = &[
-    Place("type", TEXT, &[]),
-    Place("source", TEXT, &[]),
-    Place("target", TEXT, &[]),
-];
-
-const ENV_FILE: &[Place] = &[
-    Place("path", TEXT, &[]),
-    Place("required", &[Text, Bool], &[]),
-    Place("format", TEXT, &[]),
-];
-
-const BUILD: &[Place] = &[
-    Place("context", TEXT, &[]),
-    Place("additional_contexts", &[List, Mapping], PAIRS),
-    Place("secrets", &[List], SOURCES),
-    Place("ssh", &[List, Mapping], PAIRS),
-];
-
-const EXTENDS: &[Place] = &[
-    Place("service", TEXT, &[]),
-    Place("file", &[Nothing, Text], &[]),
-];
-
-const DEVELOP: &[Place] = &[Place(
-    "watch",
-    &[List],
-    &[Place("[]", MAPPING, &[Place("path", TEXT, &[])])],
-)];
-
-const DEPENDENCIES: &[Place] = &[Place("[]", TEXT, &[]), Place("*", MAPPING, &[])];
-
-const NETWORKS: &[Place] = &[Place("[]", TEXT, &[]), Place("*", &[Nothing, Mapping], &[])];
-
-const VOLUME: &[Place] = &[
-    Place("driver", TEXT, &[]),
-    Place("driver_opts", MAPPING, &[Place("*", &[Text, Number], &[])]),
-];
-
-const FILE: &[Place] = &[
-    Place("file", TEXT, &[]),
-    Place("environment", TEXT, &[]),
-    Place("content", TEXT, &[]),
-];
-
-/// What aliases may make of a text: compose reads no more than this to its end in good time.
-const MOST_NODES: u64 = 1_000_000;
+/// The most nodes a file may have after its aliases are expanded; Compose takes too long to read more.
+const MAX_NODES: u64 = 1_000_000;
 
 const HINT: &str = "see https://docs.docker.com/reference/compose-file/";
 
-impl<'d> Rewriter<'d, '_> {
-    /// Refuses what has not the shape of a compose file; the error is a text with nothing to go on with.
-    pub(super) fn shape(&mut self) -> Result<(), Refusal> {
+/// Finds values of a type that Compose rejects. The error is a file that no pass can read.
+pub(super) fn check(document: &Document<'_>) -> Result<Vec<Blocker>, Blocker> {
+    let mut shape = Shape {
+        document,
+        blockers: Vec::new(),
+    };
+    shape.file()?;
+    Ok(shape.blockers)
+}
+
+struct Shape<'d> {
+    document: &'d Document<'d>,
+    blockers: Vec<Blocker>,
+}
+
+impl<'d> Shape<'d> {
+    fn file(&mut self) -> Result<(), Blocker> {
         let Some(root) = self.document.root() else {
             let what = "the compose file is empty";
-            let hint = "name the right file with --file";
-            return Err(Refusal::of(Reason::WrongType, what, hint));
+            let hint = "pass the right file with --file";
+            return Err(Blocker::new(Reason::WrongType, what, hint));
         };
-        if let Some(refusal) = endless(self.document) {
-            return Err(refusal);
+        if let Some(blocker) = endless(self.document) {
+            return Err(blocker);
         }
         if !root.is_mapping() {
-            return Err(wrong(root, "the compose file is no mapping"));
+            return Err(wrong(root, "the compose file is not a mapping"));
         }
         for twice in self.document.duplicate_keys() {
             let name = twice.again.scalar().map_or("", |(name, _)| name);
             let line = twice.first.line();
-            let what =
-                format!("the key {name} stands a second time in one mapping, first in line {line}");
-            self.refusals.push(wrong(twice.again, what));
+            let what = format!("duplicate key `{name}`, first used in line {line}");
+            self.blockers.push(wrong(twice.again, what));
         }
         for entry in self.document.nodes().flat_map(Node::own_entries) {
             if entry.is_merge() {
                 let target = entry.value;
                 if !target.is_mapping() && !is_list_of_mappings(target) {
-                    let what = "`<<` merges mappings, and here is something else";
-                    self.refusals.push(wrong(place_of(entry.key, target), what));
+                    let what = "`<<` can only merge mappings";
+                    self.blockers.push(wrong(place_of(entry.key, target), what));
                 }
-            } else if is(entry.key) != Text {
-                let what = format!("{} is a key: compose takes text", named(is(entry.key)));
-                self.refusals.push(Refusal::at(
+            } else if Type::of(entry.key) != Type::Text {
+                let what = format!("keys must be strings, got {}", Type::of(entry.key));
+                self.blockers.push(Blocker::at(
                     entry.key,
                     Reason::WrongType,
                     what,
-                    "write it in quotes",
+                    "quote the key",
                 ));
             }
         }
-        let mut seen = HashSet::new();
-        self.place(root, root, &ROOT, &Step::Root, &mut seen);
+        self.check(root, root, &ROOT, &Step::Root, &mut HashSet::new());
         Ok(())
     }
 
-    /// Refuses what is not what compose takes at a place, and all that is wrong below it.
-    fn place(
+    /// Refuses a value of the wrong type, or every such value below it. `shown` is the node of its key or item.
+    fn check(
         &mut self,
         node: Node<'d>,
         shown: Node<'d>,
         place: &'static Place,
-        way: &Step<'_>,
-        seen: &mut HashSet<(NodeId, *const Place)>,
+        path: &Step<'_>,
+        checked: &mut HashSet<(NodeId, &'static Place)>,
     ) {
-        let Place(_, takes, below) = place;
-        let found = is(node);
-        if takes.contains(&found) && below.is_empty() {
+        let found = Type::of(node);
+        let is_accepted = place.accepts(found) && !is_misread(place, found);
+        let is_done = is_accepted && (node.is_scalar() || place.is_unchecked());
+        if is_done || !checked.insert((node.resolved().id(), place)) {
             return;
         }
-        if !seen.insert((node.resolved().id(), std::ptr::from_ref(place))) {
-            return;
-        }
-        if !takes.contains(&found) {
-            let takes: Vec<_> = takes.iter().copied().map(named).collect();
-            let what = format!(
-                "`{way}` is {}: compose takes {}",
-                named(found),
-                takes.join(" or ")
-            );
-            self.refusals.push(wrong(place_of(shown, node), what));
+        if !is_accepted {
+            let named = place.types().iter().filter(|&&named| named != Type::Date);
+            let expected: Vec<_> = named.map(ToString::to_string).collect();
+            let what = format!("`{path}` must be {}, got {found}", expected.join(" or "));
+            self.blockers.push(wrong(place_of(shown, node), what));
             return;
         }
         for Entry { key, value } in node.entries() {
             let Some((name, _)) = key.scalar() else {
                 continue;
             };
-            let at = below.iter().find(|at| at.0 == name || at.0 == "*");
-            if let Some(at) = at {
-                self.place(value, key, at, &Step::Key(way, name), seen);
+            if let Some(below) = place.key(name).filter(|below| is_kept(place, below)) {
+                self.check(value, key, below, &Step::Key(path, name), checked);
             }
         }
-        if let Some(at) = below.iter().find(|at| at.0 == "[]") {
-            for (index, item) in node.items().enumerate() {
-                self.place(item, item, at, &Step::Item(way, index), seen);
-            }
+        let Some(below) = place.item() else { return };
+        for (index, item) in node.items().enumerate() {
+            self.check(item, item, below, &Step::Item(path, index), checked);
         }
     }
 }
 
-/// The way to a place, for messages.
+/// The path to a value, for messages.
 enum Step<'a> {
     Root,
     Key(&'a Step<'a>, &'a str),
@@ -233,39 +124,49 @@ impl std::fmt::Display for Step<'_> {
     }
 }
 
-/// An alias inside what it points at, or aliases that make too much of the text.
-fn endless(document: &Document) -> Option<Refusal> {
-    // How much each anchored collection makes; those that are open, and what was made before them.
+/// Whether Compose reads a value as something other than its text: it turns a date into a time.
+fn is_misread(place: &Place, found: Type) -> bool {
+    found == Type::Date && !matches!(place.holds(), Holds::Plain | Holds::Extension)
+}
+
+/// Whether a mistake at a key's place reaches the result: a build on this host is replaced by its image.
+fn is_kept(mapping: &Place, place: &Place) -> bool {
+    mapping.holds() != Holds::Build || !place.is_plain()
+}
+
+/// Refuses an alias inside its own anchor, and aliases that expand to too many nodes.
+fn endless(document: &Document) -> Option<Blocker> {
+    // The expanded size of each anchored collection, and the open collections with the count before each.
     let mut sizes: NodeMap<u64> = NodeMap::default();
     let mut open: Vec<(Node<'_>, u64)> = Vec::new();
-    let mut made: u64 = 0;
+    let mut count: u64 = 0;
     for (written, node) in (1..).zip(document.nodes()) {
         while let Some((above, before)) = open.pop_if(|(above, _)| !above.holds(node)) {
-            sizes.insert(above.id(), made - before);
+            sizes.insert(above.id(), count - before);
         }
-        if node.kind() == Kind::Alias {
+        if node.kind() == NodeKind::Alias {
             let target = node.resolved();
             if target.holds(node) {
-                return Some(wrong(node, "the alias stands inside what it points at"));
+                return Some(wrong(node, "the alias is inside its own anchor"));
             }
             let size = sizes.get(&target.id()).copied().unwrap_or(1);
-            made = made.saturating_add(size);
+            count = count.saturating_add(size);
         } else {
             if node.anchor().is_some() && !node.is_scalar() {
-                open.push((node, made));
+                open.push((node, count));
             }
-            made = made.saturating_add(1);
+            count = count.saturating_add(1);
         }
-        if made > MOST_NODES.max(10 * written) {
-            let what = format!("aliases make more than {MOST_NODES} nodes of this text");
+        if count > MAX_NODES.max(10 * written) {
+            let what = format!("the aliases expand to more than {MAX_NODES} nodes");
             return Some(wrong(node, what));
         }
     }
     None
 }
 
-fn wrong(node: Node<'_>, what: impl Into<String>) -> Refusal {
-    Refusal::at(node, Reason::WrongType, what, HINT)
+fn wrong(node: Node<'_>, what: impl Into<String>) -> Blocker {
+    Blocker::at(node, Reason::WrongType, what, HINT)
 }
 
 /// The value, or its key where no value is written.
@@ -275,30 +176,4 @@ fn place_of<'d>(key: Node<'d>, value: Node<'d>) -> Node<'d> {
 
 fn is_list_of_mappings(node: Node<'_>) -> bool {
     node.is_sequence() && node.items().all(Node::is_mapping)
-}
-
-fn is(node: Node<'_>) -> Is {
-    if node.is_mapping() {
-        return Mapping;
-    }
-    match node.scalar_type() {
-        None => List,
-        Some(ScalarType::Null) => Nothing,
-        Some(ScalarType::Bool) => Bool,
-        Some(ScalarType::Number) => Number,
-        Some(ScalarType::Timestamp) => Is::Date,
-        Some(ScalarType::Merge | ScalarType::Text) => Text,
-    }
-}
-
-fn named(is: Is) -> &'static str {
-    match is {
-        Nothing => "nothing",
-        Text => "text",
-        Bool => "true or false",
-        Number => "a number",
-        Is::Date => "a date",
-        List => "a list",
-        Mapping => "a mapping",
-    }
 }

@@ -1,29 +1,67 @@
-//! Variables that only the caller's shell defines: the manager does not have them, so what they are
-//! is written into the text.
+//! Variables of the caller's shell. Portainer does not have them, so the rewrite writes their values into the text.
 #![deny(clippy::disallowed_methods)]
 
 use std::borrow::Cow;
 
-use composefile::interpolate::{Occurrence, escaped, occurrences};
+use composefile::{
+    document::Node,
+    interpolate::{Occurrence, escaped, occurrences},
+    reader::Reader,
+};
 
-/// What a variable of the shell is at the manager.
-pub(super) enum Fate {
-    /// The manager reads it from `stack.env`, or finds it as unset as it is here.
-    Stays,
-    /// To be written into the text; `None` is unset.
-    Written(Option<String>),
+use super::findings::Secrecy;
+
+/// The container of Portainer sets these variables, and they override `stack.env`.
+pub(in crate::rewrite) const SET_BY_PORTAINER: [&str; 3] = ["HOME", "HOSTNAME", "PATH"];
+
+/// Who replaces a variable by its value.
+pub(super) enum Substitution {
+    /// Portainer, from `stack.env`; or the variable is unset there as it is here.
+    Portainer,
+    /// The rewrite writes this value into the text; `None` is unset.
+    Inline(Option<String>),
 }
 
-/// `text` with the variables that do not stay replaced by what they are here. Names what was replaced.
-pub(super) fn written<'t>(
+/// Who replaces the variable `name`.
+pub(super) fn substitution(reader: &Reader<'_, '_>, name: &str) -> Substitution {
+    let shell = (reader.context.shell)(name);
+    let env = reader.variables.get(name).copied();
+    let differs = shell.is_some() && shell.as_deref() != env;
+    if name == "COMPOSE_PROJECT_NAME" || !(differs || SET_BY_PORTAINER.contains(&name)) {
+        return Substitution::Portainer;
+    }
+    Substitution::Inline(reader.here(name))
+}
+
+/// Whether the value of a variable comes from `.env`.
+pub(super) fn secrecy(reader: &Reader<'_, '_>, name: &str) -> Secrecy {
+    if (reader.context.shell)(name).is_none() && reader.variables.contains_key(name) {
+        Secrecy::Secret
+    } else {
+        Secrecy::Public
+    }
+}
+
+/// A scalar's text after [`super::findings::Edit::InlineVariables`]: what every other pass starts from.
+pub(super) fn effective_text<'d>(reader: &Reader<'d, '_>, node: Node<'d>) -> Option<Cow<'d, str>> {
+    let text = node.as_str()?;
+    Some(inlined(
+        text,
+        &|name| substitution(reader, name),
+        &mut Vec::new(),
+    ))
+}
+
+/// `text` with the values of the variables that Portainer does not replace. Adds their names to `replaced`.
+pub(super) fn inlined<'t>(
     text: &'t str,
-    fate: &dyn Fn(&str) -> Fate,
+    substitution: &dyn Fn(&str) -> Substitution,
     replaced: &mut Vec<String>,
 ) -> Cow<'t, str> {
     let mut out = String::new();
     let mut done = 0;
     for occurrence in occurrences(text) {
-        let Some(new) = one(text, &occurrence, fate, replaced) else {
+        let Some(new) = replacement(text, &occurrence, substitution, replaced) else {
             continue;
         };
         out.push_str(&text[done..occurrence.span.start]);
@@ -37,16 +75,16 @@ pub(super) fn written<'t>(
     Cow::Owned(out)
 }
 
-fn one(
+fn replacement(
     text: &str,
     occurrence: &Occurrence<'_>,
-    fate: &dyn Fn(&str) -> Fate,
+    substitution: &dyn Fn(&str) -> Substitution,
     replaced: &mut Vec<String>,
 ) -> Option<String> {
     let word = &text[occurrence.word.clone()];
-    let new_word = written(word, fate, replaced);
-    match fate(occurrence.name) {
-        Fate::Stays => match new_word {
+    let new_word = inlined(word, substitution, replaced);
+    match substitution(occurrence.name) {
+        Substitution::Portainer => match new_word {
             Cow::Borrowed(_) => None,
             Cow::Owned(new) => Some(format!(
                 "{}{new}{}",
@@ -54,19 +92,19 @@ fn one(
                 &text[occurrence.word.end..occurrence.span.end]
             )),
         },
-        Fate::Written(value) => {
-            let counts = match occurrence.operator {
+        Substitution::Inline(value) => {
+            let counts_as_set = match occurrence.operator {
                 ":-" | ":+" | ":?" => value.as_deref().is_some_and(|value| !value.is_empty()),
                 _ => value.is_some(),
             };
-            // A required variable without a value is refused where the text is read.
-            if !counts && occurrence.operator.ends_with('?') {
+            // The pass over all variables blocks on a required variable without a value.
+            if !counts_as_set && occurrence.operator.ends_with('?') {
                 return None;
             }
             replaced.push(occurrence.name.to_owned());
             let takes_word = match occurrence.operator {
-                ":-" | "-" => !counts,
-                ":+" | "+" => counts,
+                ":-" | "-" => !counts_as_set,
+                ":+" | "+" => counts_as_set,
                 _ => false,
             };
             Some(if takes_word {
@@ -78,7 +116,7 @@ fn one(
     }
 }
 
-/// Every variable that a text asks for, inside defaults too.
+/// Calls `found` with every variable in a text, also inside defaults, and whether it has no operator.
 pub(in crate::rewrite) fn names<'t>(text: &'t str, found: &mut dyn FnMut(&'t str, bool)) {
     for occurrence in occurrences(text) {
         found(occurrence.name, occurrence.operator.is_empty());
@@ -86,20 +124,22 @@ pub(in crate::rewrite) fn names<'t>(text: &'t str, found: &mut dyn FnMut(&'t str
     }
 }
 
-/// Variables that the manager's own container has whatever the stack says: they win over `stack.env`.
-pub(in crate::rewrite) const OF_THE_MANAGER: [&str; 3] = ["HOME", "HOSTNAME", "PATH"];
+/// Whether Compose treats the value of one of its own variables as true.
+pub(super) fn is_true(value: &str) -> bool {
+    matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True")
+}
 
 #[cfg(test)]
 mod tests {
-    use super::{Fate, written};
+    use super::{Substitution, inlined};
 
     #[test]
-    fn replaced() {
-        let fate = |name: &str| match name {
-            "HOME" => Fate::Written(Some("/h$".into())),
-            "E" => Fate::Written(Some(String::new())),
-            "U" => Fate::Written(None),
-            _ => Fate::Stays,
+    fn shell_variables_are_replaced() {
+        let substitution = |name: &str| match name {
+            "HOME" => Substitution::Inline(Some("/h$".into())),
+            "E" => Substitution::Inline(Some(String::new())),
+            "U" => Substitution::Inline(None),
+            _ => Substitution::Portainer,
         };
         for (text, expected) in [
             ("$HOME/x ${HOME}", "/h$$/x /h$$"),
@@ -109,7 +149,11 @@ mod tests {
             ("${HOME:+$A}${E:+x}${U+x}", "$A"),
             ("${HOME:?e}${U:?e}", "/h$$${U:?e}"),
         ] {
-            assert_eq!(written(text, &fate, &mut Vec::new()), expected, "{text}");
+            assert_eq!(
+                inlined(text, &substitution, &mut Vec::new()),
+                expected,
+                "{text}"
+            );
         }
     }
 }

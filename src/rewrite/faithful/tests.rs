@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{Context, EnvFiles, Faithful, Reason, Refusal, env_files_needed, rewrite};
+use super::{Blocker, Context, EnvFiles, Faithful, Reason, env_files_needed, rewrite};
 
-fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Refusal>> {
+fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Blocker>> {
     let files = EnvFiles::from([("/s/web/app.env".to_owned(), Some("X=1\nY=$A\n".to_owned()))]);
     let shell = |name: &str| (name == "HOME").then(|| "/home/u".to_owned());
     let context = Context {
@@ -20,7 +20,7 @@ fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Refusal>> {
     rewrite(text, env, &context)
 }
 
-/// Lines that compose files are made of, in no good order.
+/// Lines of Compose files, in any order.
 fn lines() -> impl Strategy<Value = String> {
     let line = prop::sample::select(vec![
         "services:",
@@ -103,7 +103,7 @@ const KEYS: [&str; 19] = [
     "extends: a",
 ];
 
-/// Files that compose mostly takes: services of some of these keys.
+/// Files that Compose mostly accepts: services with some of these keys.
 fn stacks() -> impl Strategy<Value = String> {
     let keys = prop::sample::subsequence(KEYS.to_vec(), 1..8).prop_shuffle();
     let services = prop::collection::vec(keys, 1..4);
@@ -125,8 +125,8 @@ fn stacks() -> impl Strategy<Value = String> {
     })
 }
 
-/// The result, rewritten once more as a manager holds it.
-fn again(first: &Faithful) -> Result<Faithful, Vec<Refusal>> {
+/// The result, rewritten again as Portainer stores it.
+fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
     let env = first.stack_env();
     let context = Context {
         stack_dir: "/data/compose/7",
@@ -140,7 +140,7 @@ fn again(first: &Faithful) -> Result<Faithful, Vec<Refusal>> {
     rewrite(&first.text, (!env.is_empty()).then_some(&env), &context)
 }
 
-/// Whether the pieces stand in a text in their order, the first at its start and the last at its end.
+/// Whether a text holds the pieces in order, the first at its start and the last at its end.
 fn holds(mut text: &str, pieces: &[&str]) -> bool {
     let [first, middle @ .., last] = pieces else {
         return pieces == [text];
@@ -168,9 +168,9 @@ proptest! {
     ) {
         let first = match run(&text, Some(&env)) {
             Ok(first) => first,
-            Err(refusals) => {
-                let is_internal = refusals.iter().any(|refusal| refusal.reason == Reason::Internal);
-                prop_assert!(!is_internal, "{refusals:?}\n{text}");
+            Err(blockers) => {
+                let is_internal = blockers.iter().any(|blocker| blocker.reason == Reason::Internal);
+                prop_assert!(!is_internal, "{blockers:?}\n{text}");
                 return Ok(());
             }
         };
@@ -179,16 +179,16 @@ proptest! {
         let kept: Vec<_> = starts.zip(ends).map(|(start, end)| &text[start..end]).collect();
         prop_assert!(holds(&first.text, &kept), "{}\n{text}", first.text);
 
-        let second = again(&first).map_err(|refusals| TestCaseError::fail(format!("{refusals:?}\n{}", first.text)))?;
+        let second = again(&first).map_err(|blockers| TestCaseError::fail(format!("{blockers:?}\n{}", first.text)))?;
         prop_assert!(second.edits.is_empty(), "{:?}\n{}", second.edits, first.text);
         prop_assert_eq!((second.text, second.env), (first.text, first.env));
     }
 
     #[test]
     fn no_text_is_an_internal_error(text in lines(), env in "(A=[./~a$]{0,4}\n){0,2}") {
-        if let Err(refusals) = run(&text, Some(&env)) {
-            for refusal in refusals {
-                prop_assert_ne!(refusal.reason, Reason::Internal, "{}\n{}", refusal.message, text);
+        if let Err(blockers) = run(&text, Some(&env)) {
+            for blocker in blockers {
+                prop_assert_ne!(blocker.reason, Reason::Internal, "{}\n{}", blocker.message, text);
             }
         }
     }
@@ -220,7 +220,7 @@ fn a_billion_laughs_cost_nothing() {
 }
 
 #[test]
-fn debug_and_refusals_show_no_value() {
+fn debug_and_blockers_show_no_value() {
     let env = "TOKEN=hunter2hunter2\n";
     let faithful = run(
         "services:\n  a:\n    env_file: .env\n    image: x\n",
@@ -228,7 +228,7 @@ fn debug_and_refusals_show_no_value() {
     )
     .expect("rewritten");
     assert!(!format!("{faithful:?}").contains("hunter2"));
-    let refusals =
-        run("services:\n  a:\n    image: \"$TOKEN${\"\n", Some(env)).expect_err("refused");
-    assert!(!format!("{refusals:?}").contains("hunter2"));
+    let blockers =
+        run("services:\n  a:\n    image: \"$TOKEN${\"\n", Some(env)).expect_err("blocked");
+    assert!(!format!("{blockers:?}").contains("hunter2"));
 }

@@ -1,107 +1,150 @@
-//! Nodes that an alias brings to a place where they have to stay as they are.
+//! Aliased nodes that an edit must not change, because they are also used where the change would be wrong.
 #![deny(clippy::disallowed_methods)]
 
 use composefile::{
-    document::{Document, Kind, Node, NodeSet},
+    document::{Document, Entry, Node, NodeKind, NodeSet},
+    schema::{Holds, Place, ROOT, SERVICE},
     services::is_remote_context,
 };
 
-/// The part of a compose file that a node stands in, as far as paths are concerned.
+/// What a node is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Root,
-    Services,
-    Service,
-    Mounts,
-    Mount,
-    Environment,
-    Labels,
-    /// Behind an alias that stands in `Labels`: these may get more, but what they hold stays.
+enum Use {
+    /// A place where the rewrite may edit the node or a node below it.
+    At(&'static Place),
+    /// The labels of a container, through an alias: entries can be added, but the existing ones must not change.
     SharedLabels,
-    /// Where a path is one, or where nothing reads it.
-    Known,
-    Other,
-    /// Behind an alias that stands in `Other`.
-    Brought,
+    /// A path that the rewrite resolves, a key that it removes, or an extension, which Compose ignores.
+    Editable,
+    /// Any other place.
+    Fixed,
+    /// Any other place, through an alias.
+    Pinned,
 }
 
-/// What stands, through an alias, at a place where it is no path and no part of the environment or the labels,
-/// or where it is both of these.
+/// The nodes that an alias brings to a place where they must not change, and those that it makes both `environment` and
+/// `labels`.
 pub(super) fn elsewhere(document: &Document) -> NodeSet {
-    const ENVIRONMENT: u16 = 1 << Part::Environment as u16;
-    const LABELS: u16 = 1 << Part::Labels as u16 | 1 << Part::SharedLabels as u16;
     let mut found = NodeSet::default();
-    if !document.nodes().any(|node| node.kind() == Kind::Alias) {
+    if !document.nodes().any(|node| node.kind() == NodeKind::Alias) {
         return found;
     }
-    // One bit for each part that a node was seen in.
-    let mut seen = vec![0u16; document.nodes().len()];
+    let mut seen: Vec<Vec<Use>> = vec![Vec::new(); document.nodes().len()];
     let mut ahead: Vec<_> = document
         .root()
-        .map(|root| (root, Part::Root))
+        .map(|root| (root, Use::At(&ROOT)))
         .into_iter()
         .collect();
-    while let Some((node, part)) = ahead.pop() {
-        let (seen, bit) = (&mut seen[node.id().index()], 1 << part as u16);
-        if part == Part::Known || *seen & bit != 0 {
+    while let Some((node, used)) = ahead.pop() {
+        let seen = &mut seen[node.id().index()];
+        if used == Use::Editable || seen.contains(&used) {
             continue;
         }
-        *seen |= bit;
-        if node.kind() == Kind::Alias {
-            let part = match part {
-                Part::Other => Part::Brought,
-                Part::Labels => Part::SharedLabels,
-                part => part,
-            };
-            ahead.push((node.resolved(), part));
+        seen.push(used);
+        if node.kind() == NodeKind::Alias {
+            ahead.push((node.resolved(), used.through_alias()));
             continue;
         }
-        let part = if *seen & ENVIRONMENT != 0 && *seen & LABELS != 0 {
-            Part::Brought
-        } else {
-            part
-        };
-        if part == Part::Brought {
+        let is_both = seen.iter().any(|used| used.is(Holds::Environment))
+            && seen.iter().any(|used| used.is(Holds::Labels));
+        let used = if is_both { Use::Pinned } else { used };
+        if used == Use::Pinned {
             found.insert(node.id());
         }
-        for entry in node.own_entries() {
-            let name = entry.name().unwrap_or_default();
-            let below = if entry.is_merge() {
-                part
-            } else {
-                below(part, name, entry.value)
-            };
-            ahead.push((entry.value, below));
-        }
-        let item = match part {
-            Part::Mounts => Part::Mount,
-            Part::Environment | Part::Labels => Part::Other,
-            Part::SharedLabels => Part::Brought,
-            part => part,
-        };
-        ahead.extend(node.own_items().map(|node| (node, item)));
+        let values = node
+            .own_entries()
+            .map(|entry| (entry.value, used.below(&entry)));
+        ahead.extend(values);
+        ahead.extend(node.own_items().map(|item| (item, used.item(item))));
     }
     found
 }
 
-/// Whether a build has a remote context.
-fn stays(build: Node<'_>) -> bool {
-    let context = build.get("context").and_then(Node::as_str);
-    context.is_some_and(is_remote_context)
+impl Use {
+    /// How a value at a place of the schema is used.
+    fn of(place: Option<&'static Place>, value: Node<'_>) -> Self {
+        let Some(place) = place.filter(|&place| !is_left_alone(place)) else {
+            return Self::Fixed;
+        };
+        match place.holds() {
+            Holds::Build if is_remote(value) => Self::Fixed,
+            Holds::Build
+            | Holds::EnvFile
+            | Holds::LabelFile
+            | Holds::MountSource
+            | Holds::Device
+            | Holds::HostPath
+            | Holds::LocalPath
+            | Holds::Extension => Self::Editable,
+            Holds::Mount => Self::At(place),
+            Holds::Environment | Holds::Labels if !value.is_scalar() => Self::At(place),
+            _ if EDITED.iter().any(|&holds| place.leads_to(holds)) => Self::At(place),
+            _ => Self::Fixed,
+        }
+    }
+
+    fn is(self, holds: Holds) -> bool {
+        match self {
+            Self::At(place) => place.holds() == holds,
+            Self::SharedLabels => holds == Holds::Labels,
+            _ => false,
+        }
+    }
+
+    fn through_alias(self) -> Self {
+        match self {
+            Self::Fixed => Self::Pinned,
+            Self::At(place) if place.holds() == Holds::Labels => Self::SharedLabels,
+            used => used,
+        }
+    }
+
+    /// How the value of an entry is used.
+    fn below(self, entry: &Entry<'_>) -> Self {
+        match self {
+            _ if entry.is_merge() => self,
+            Self::At(place) => Self::of(place.below(entry), entry.value),
+            Self::SharedLabels | Self::Pinned => Self::Pinned,
+            Self::Editable | Self::Fixed => Self::Fixed,
+        }
+    }
+
+    /// How an item of a list is used, also of a `<<` list.
+    fn item(self, item: Node<'_>) -> Self {
+        match self {
+            Self::At(place) if matches!(place.holds(), Holds::Environment | Holds::Labels) => {
+                Self::Fixed
+            }
+            Self::At(place) => place
+                .item()
+                .map_or(self, |place| Self::of(Some(place), item)),
+            Self::SharedLabels => Self::Pinned,
+            used => used,
+        }
+    }
 }
 
-fn below(part: Part, name: &str, value: Node<'_>) -> Part {
-    match (part, name) {
-        (Part::Root, "services") => Part::Services,
-        (Part::Root, "volumes" | "secrets" | "configs") | (Part::Mount, "source") => Part::Known,
-        (Part::Root | Part::Service, _) if name.starts_with("x-") => Part::Known,
-        (Part::Services, _) => Part::Service,
-        (Part::Service, "volumes") if value.is_sequence() => Part::Mounts,
-        (Part::Service, "build") if stays(value) => Part::Other,
-        (Part::Service, "env_file" | "label_file" | "build" | "develop") => Part::Known,
-        (Part::Service, "labels") if !value.is_scalar() => Part::Labels,
-        (Part::Service, "environment") if !value.is_scalar() => Part::Environment,
-        (Part::Brought | Part::SharedLabels, _) => Part::Brought,
-        _ => Part::Other,
-    }
+/// What the rewrite edits.
+const EDITED: [Holds; 10] = [
+    Holds::Mount,
+    Holds::MountSource,
+    Holds::Device,
+    Holds::HostPath,
+    Holds::LocalPath,
+    Holds::EnvFile,
+    Holds::LabelFile,
+    Holds::Environment,
+    Holds::Labels,
+    Holds::Build,
+];
+
+/// Whether a place holds containers whose environment, labels, env files and builds the rewrite leaves alone.
+fn is_left_alone(place: &'static Place) -> bool {
+    [ROOT.key("jobs"), SERVICE.key("pre_start")].contains(&Some(place))
+}
+
+/// Whether a build has a remote context, so that it stays.
+fn is_remote(build: Node<'_>) -> bool {
+    let context = build.get("context").and_then(Node::as_str);
+    context.is_some_and(is_remote_context)
 }

@@ -1,4 +1,4 @@
-//! One text read twice: as compose does here, and as the manager does after the rewrite.
+//! One text, read twice: by Compose on this host, and by Portainer after the rewrite.
 
 use std::borrow::Cow;
 
@@ -7,31 +7,31 @@ use composefile::{
     path::clean,
     places::Role,
     reader::Reader,
-    services::{MountKind, MountSpec},
+    services::{MountSpec, MountType},
 };
 
-/// Who reads the original, and who the result.
+/// The reader of the original, and the reader of the result.
 pub(super) struct Both<'d, 'a> {
     pub(super) here: Reader<'d, 'a>,
     pub(super) there: Reader<'d, 'a>,
 }
 
-/// What becomes of a text that is no path.
+/// How the meaning of a text that is not a path changes.
 #[derive(Default)]
-pub(super) struct Change {
-    /// A `./` in it is replaced (C32), and it reads otherwise for that.
+pub(super) struct Difference {
+    /// Whether replacing `./` changes it (C32).
     pub(super) replaced: bool,
-    /// The variables for which it reads otherwise.
+    /// The variables that change it.
     pub(super) variables: Vec<String>,
 }
 
 impl Both<'_, '_> {
-    /// Whether a variable is not to the manager what it is here.
+    /// Whether a variable has another value in Portainer.
     pub(super) fn differs(&self, name: &str) -> bool {
         self.here.here(name) != self.there.here(name)
     }
 
-    /// A text as the rewrite leaves it (C32).
+    /// A text after the rewrite (C32).
     pub(super) fn rewritten<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if text.contains("./") {
             Cow::Owned(text.replace("./", &format!("{}/", self.here.context.stack_dir)))
@@ -40,47 +40,47 @@ impl Both<'_, '_> {
         }
     }
 
-    /// A text, or the part of it that counts; what cannot be read here does not change.
-    pub(super) fn text(&self, text: &str, part: &dyn Fn(String) -> Option<String>) -> Change {
-        let mut change = Change::default();
+    /// The difference in the relevant `part` of a text. A text that cannot be read on this host does not difference.
+    pub(super) fn text(&self, text: &str, part: &dyn Fn(String) -> Option<String>) -> Difference {
+        let mut difference = Difference::default();
         if !text.contains("./") && !text.contains('$') {
-            return change;
+            return difference;
         }
         let read = |reader: &Reader<'_, '_>, text: &str| {
             let read = reader.read(text).ok()?;
             part(read.into_owned())
         };
         let Some(before) = read(&self.here, text) else {
-            return change;
+            return difference;
         };
         let rewritten = self.rewritten(text);
         let after = read(&self.there, &rewritten);
         if after.as_ref() == Some(&before) {
-            return change;
+            return difference;
         }
         let rewritten = read(&self.here, &rewritten);
-        change.replaced = rewritten != Some(before);
+        difference.replaced = rewritten != Some(before);
         if rewritten != after {
             names(text, &mut |name, _| {
-                if self.differs(name) && !change.variables.iter().any(|known| known == name) {
-                    change.variables.push(name.to_owned());
+                if self.differs(name) && !difference.variables.iter().any(|known| known == name) {
+                    difference.variables.push(name.to_owned());
                 }
             });
         }
-        change
+        difference
     }
 
-    /// Whether a path leads elsewhere.
+    /// Whether a path will point to another place.
     pub(super) fn path_moves(&self, path: &str, role: Role) -> bool {
         self.moves(path, |reader, path| Some(place(reader, role, path)))
     }
 
-    /// Whether the source of a mount in the short syntax leads elsewhere, and what becomes of the rest; of a
-    /// volume the name is part of that.
-    pub(super) fn mount(&self, text: &str) -> (bool, Change) {
+    /// Whether the source of a mount in short syntax will point to another place, and the difference in the rest. The
+    /// name of a volume is part of the rest.
+    pub(super) fn mount(&self, text: &str) -> (bool, Difference) {
         let source = |reader: &Reader<'_, '_>, read: &str| {
             let spec = MountSpec::parse(read)?;
-            let source = spec.source.filter(|_| spec.kind == MountKind::Bind)?;
+            let source = spec.source.filter(|_| spec.kind == MountType::Bind)?;
             Some(place(reader, Role::Host, source))
         };
         let before = self.here.read(text).ok();
@@ -104,7 +104,7 @@ impl Both<'_, '_> {
     }
 }
 
-/// Where a path leads, the same for every way to write it.
+/// The place that a path points to, independent of its spelling.
 fn place(reader: &Reader<'_, '_>, role: Role, path: &str) -> String {
     let base = reader.base();
     let path = match role {

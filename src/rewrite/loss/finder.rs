@@ -1,4 +1,4 @@
-//! Walks through a text and names what of it is lost.
+//! Walks through a text and lists the losses.
 
 use std::{
     borrow::Cow,
@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     FileUse, Owner, TextLoss, TextLossKind,
-    both::{Both, Change},
+    both::{Both, Difference},
 };
 use crate::rewrite::{env_files::DeletedLines, faithful::read_over};
 use composefile::{
@@ -19,8 +19,8 @@ use composefile::{
     },
 };
 
-/// What of a service is not read text by text.
-const READ_APART: [&str; 6] = [
+/// The keys of a service that are not compared text by text.
+const READ_SEPARATELY: [&str; 6] = [
     "build",
     "env_file",
     "environment",
@@ -29,19 +29,19 @@ const READ_APART: [&str; 6] = [
     "volumes",
 ];
 
-/// Lists of which a service that extends another one keeps its own only.
-const OVERRIDDEN: [&str; 3] = ["command", "entrypoint", "test"];
+/// Lists that a service does not merge with those of the service it extends.
+const NOT_MERGED: [&str; 3] = ["command", "entrypoint", "test"];
 
 pub(super) struct Finder<'d, 'a> {
     both: Both<'d, 'a>,
     deleted: DeletedLines,
-    /// How compose reads the paths of what is looked at.
+    /// How Compose resolves the paths of the current part.
     roles: NodeMap<Role>,
-    /// What is looked at.
+    /// The current part of the file.
     owner: Owner,
     service: Option<Service<'d>>,
     found: Vec<TextLoss>,
-    /// Texts that are no path, said after what is.
+    /// Losses in texts that are not paths. They are listed after the paths.
     texts: Vec<(Node<'d>, TextLossKind)>,
 }
 
@@ -67,7 +67,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             self.owner = Owner::Service(service.name.to_owned());
             self.service = Some(service);
             self.service(service);
-            self.say_texts();
+            self.flush_texts();
         }
         self.service = None;
         self.rest();
@@ -86,7 +86,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         for (entry, layers) in members(&chain.iter().map(|one| one.node).collect::<Vec<_>>()) {
             if !entry
                 .name()
-                .is_some_and(|name| READ_APART.contains(&name) || name.starts_with("x-"))
+                .is_some_and(|name| READ_SEPARATELY.contains(&name) || name.starts_with("x-"))
             {
                 self.key(entry.key);
                 self.below(layers);
@@ -107,7 +107,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         for file in includes(document) {
             self.unreadable(file, FileUse::Include);
         }
-        self.beside();
+        self.other_files();
         self.project();
         let Some(root) = document.root() else {
             return;
@@ -130,16 +130,16 @@ impl<'d, 'a> Finder<'d, 'a> {
                 if let Some(node) = member.value.get("environment") {
                     self.bare(node, node.as_str().unwrap_or_default());
                 }
-                self.say_texts();
+                self.flush_texts();
             }
         }
     }
 
-    /// What compose reads with this file.
-    fn beside(&mut self) {
+    /// The files that Compose merges with this one.
+    fn other_files(&mut self) {
         for file in self.here().files() {
             if file != self.here().context.file {
-                self.add(1, TextLossKind::Beside { file });
+                self.add(1, TextLossKind::IgnoredFile { file });
             }
         }
     }
@@ -155,15 +155,15 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
     }
 
-    /// An env file that stays in the text and need not be there is lost like one that goes.
+    /// An optional env file that stays in the text is lost like one that is removed.
     fn env_files(&mut self, chain: &[Service<'d>]) {
         let (mut lost, mut left) = (Vec::new(), Vec::new());
         for service in chain {
             let entry = service.node.entry("env_file");
-            let key_goes = entry.is_some_and(|entry| self.deleted.hold(entry.key.span().start));
+            let removes_key = entry.is_some_and(|entry| self.deleted.hold(entry.key.span().start));
             for file in service.env_files() {
-                let goes = key_goes || self.deleted.hold(file.node.span().start);
-                if goes || !file.required {
+                let is_removed = removes_key || self.deleted.hold(file.node.span().start);
+                if is_removed || !file.required {
                     lost.push(file);
                 } else {
                     left.push(file);
@@ -177,8 +177,8 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
     }
 
-    /// What goes with env files. A variable that `environment` names does not come from one, also where it is
-    /// bare; and the last file that sets it is the one it comes from.
+    /// The variables that removed env files set. A variable that `environment` names, even without a value, does not come
+    /// from a file. Of several files, the last one sets it.
     fn variables(&mut self, chain: &[Service<'d>], files: &[EnvFile<'d>]) {
         let mut known: HashMap<String, String> = HashMap::new();
         let mut from: HashMap<String, usize> = HashMap::new();
@@ -210,7 +210,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
     }
 
-    /// What an env file sets, and nothing where it need not be there; `None` where nobody knows.
+    /// The variables that an env file sets; empty for an optional file that does not exist; `None` if they are unknown.
     fn read_env_file(
         &self,
         file: &EnvFile<'d>,
@@ -230,7 +230,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         )
     }
 
-    /// A service that only runs because of a profile that the shell names (M14).
+    /// A service that only runs because of a profile that the shell activates (M14).
     fn profiles(&mut self, chain: &[Service<'d>]) {
         let lists = chain.iter().filter_map(|one| one.node.get("profiles"));
         let profiles: Vec<_> = lists
@@ -251,7 +251,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
     }
 
-    /// The last entry of a name is the one that counts.
+    /// The last entry with a name takes effect.
     fn environment(&mut self, chain: &[Service<'d>]) {
         let entries: Vec<_> = chain.iter().flat_map(Service::environment).collect();
         let last: HashMap<&str, NodeId> = entries
@@ -267,22 +267,22 @@ impl<'d, 'a> Finder<'d, 'a> {
             }
             match entry.value {
                 Some(value) => {
-                    let change = self.both.text(value, &Some);
-                    self.changed(entry.node, change);
+                    let difference = self.both.text(value, &Some);
+                    self.changed(entry.node, difference);
                 }
                 None => self.bare(entry.node, entry.name),
             }
         }
     }
 
-    /// A variable that is taken from where compose runs.
+    /// A variable that Compose takes from its environment.
     fn bare(&mut self, node: Node<'d>, name: &str) {
         if self.both.differs(name) {
             self.value(node, vec![name.to_owned()]);
         }
     }
 
-    /// The last mount of a target is the one that counts.
+    /// The last mount with a target takes effect.
     fn mounts(&mut self, chain: &[Service<'d>]) {
         let volumes = chain.iter().filter_map(|one| one.node.get("volumes"));
         let items: Vec<_> = volumes.flat_map(Node::items).collect();
@@ -317,7 +317,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
     }
 
-    /// Everything below a place, and below the same place of the services that are extended, outermost first.
+    /// Everything below a node, and below the same node of the extended services, outermost base first.
     fn below(&mut self, layers: Vec<Node<'d>>) {
         let mut seen = NodeSet::default();
         let mut ahead = vec![layers];
@@ -333,7 +333,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             if top.is_mapping() {
                 for (entry, mut layers) in members(&layers) {
                     self.key(entry.key);
-                    if entry.name().is_some_and(|name| OVERRIDDEN.contains(&name)) {
+                    if entry.name().is_some_and(|name| NOT_MERGED.contains(&name)) {
                         layers = layers.split_off(layers.len() - 1);
                     }
                     ahead.push(layers);
@@ -356,11 +356,11 @@ impl<'d, 'a> Finder<'d, 'a> {
         let Some(text) = node.as_str() else { return };
         match self.roles.get(&node.id()) {
             None => {
-                let change = self.both.text(text, &Some);
-                self.changed(node, change);
+                let difference = self.both.text(text, &Some);
+                self.changed(node, difference);
             }
             Some(Role::Mount) => {
-                let (moves, change) = self.both.mount(text);
+                let (moves, difference) = self.both.mount(text);
                 if moves {
                     let written = match split_at_colons(text)[..] {
                         [source, _] | [source, _, _] => source,
@@ -368,7 +368,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                     };
                     self.moved(node, written);
                 }
-                self.changed(node, change);
+                self.changed(node, difference);
             }
             Some(&role) => {
                 if self.both.path_moves(text, role) {
@@ -378,12 +378,12 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
     }
 
-    fn changed(&mut self, node: Node<'d>, change: Change) {
-        if change.replaced {
+    fn changed(&mut self, node: Node<'d>, difference: Difference) {
+        if difference.replaced {
             self.replaced_in(node);
         }
-        if !change.variables.is_empty() {
-            self.value(node, change.variables);
+        if !difference.variables.is_empty() {
+            self.value(node, difference.variables);
         }
     }
 
@@ -438,7 +438,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         });
     }
 
-    fn say_texts(&mut self) {
+    fn flush_texts(&mut self) {
         let mut texts = std::mem::take(&mut self.texts);
         texts.sort_by_key(|(node, _)| node.id());
         for (node, kind) in texts {
@@ -452,7 +452,7 @@ fn roles<'d>(places: impl IntoIterator<Item = (Node<'d>, Role)>) -> NodeMap<Role
     places.map(|(node, role)| (node.id(), role)).collect()
 }
 
-/// The entries of a mapping that comes on top of others: of each name the last entry, and every value.
+/// The entries of a mapping that is merged over others: the last entry with each name, and all its values.
 fn members<'d>(layers: &[Node<'d>]) -> Vec<(Entry<'d>, Vec<Node<'d>>)> {
     let mut found: Vec<(Entry<'d>, Vec<Node<'d>>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();

@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 
-use super::{Context, EnvFiles, losses};
-use composefile::document::Document;
+use super::losses;
+use composefile::{
+    document::Document,
+    reader::{Context, EnvFiles},
+};
 
 const ENV: &str = "TOKEN=t\nDATA=./data-of-mine\nMODE=m\nABS=/srv\nURL=https://x/y.git\n";
 
@@ -42,22 +45,22 @@ fn of_web(lines: &str) -> Vec<String> {
 }
 
 #[test]
-fn variables_that_no_longer_arrive() {
+fn variables_that_are_no_longer_set() {
     assert_eq!(
         of_web("image: i\nenv_file: .env"),
         [
-            "service web: TOKEN no longer arrives (from .env)",
-            "service web: DATA no longer arrives (from .env)",
-            "service web: MODE no longer arrives (from .env)",
-            "service web: ABS no longer arrives (from .env)",
-            "service web: URL no longer arrives (from .env)",
+            "service web: TOKEN will no longer be set (from .env)",
+            "service web: DATA will no longer be set (from .env)",
+            "service web: MODE will no longer be set (from .env)",
+            "service web: ABS will no longer be set (from .env)",
+            "service web: URL will no longer be set (from .env)",
         ]
     );
     assert_eq!(
         of_web("env_file: [.env, ./app.env]\nenvironment:\n  TOKEN: x\n  DATA:\n  ABS:\n  URL:"),
         [
-            "service web: MODE no longer arrives (from ./app.env)",
-            "service web: APP no longer arrives (from ./app.env)",
+            "service web: MODE will no longer be set (from ./app.env)",
+            "service web: APP will no longer be set (from ./app.env)",
         ]
     );
     assert_eq!(
@@ -71,18 +74,18 @@ fn variables_through_a_fragment() {
     let text = "x-base: &base\n  env_file: .env\nservices:\n  web:\n    <<: *base\n    environment: {TOKEN: x, MODE: y, ABS: , URL: }\n  api:\n    image: i\n";
     assert_eq!(
         shown(text),
-        ["service web: DATA no longer arrives (from .env)"]
+        ["service web: DATA will no longer be set (from .env)"]
     );
 }
 
 #[test]
-fn env_files_that_nobody_can_read() {
+fn unreadable_env_files() {
     assert_eq!(
         of_web("env_file: [locked.env, none.env, unasked.env]"),
         [
-            "service web: what locked.env sets no longer arrives; it cannot be read here",
-            "service web: what none.env sets no longer arrives; it cannot be read here",
-            "service web: what unasked.env sets no longer arrives; it cannot be read here",
+            "service web: cannot read locked.env: its variables will no longer be set",
+            "service web: cannot read none.env: its variables will no longer be set",
+            "service web: cannot read unasked.env: its variables will no longer be set",
         ]
     );
     assert_eq!(
@@ -95,21 +98,21 @@ fn env_files_that_nobody_can_read() {
 fn env_files_that_stay_in_the_text() {
     assert_eq!(
         shown("services:\n  web: {image: i, env_file: .env}\n"),
-        ["service web: the manager must be able to read .env (env_file)"]
+        ["service web: Portainer needs .env (env_file), but might not be able to read it"]
     );
     assert_eq!(
         of_web(
             "\"env_file\":\n  - .env\n  - ./app.env\nenvironment: {TOKEN: , DATA: , ABS: , URL: }"
         ),
         [
-            "service web: MODE no longer arrives (from .env)",
-            "service web: the manager must be able to read ./app.env (env_file)",
+            "service web: MODE will no longer be set (from .env)",
+            "service web: Portainer needs ./app.env (env_file), but might not be able to read it",
         ]
     );
 }
 
 #[test]
-fn paths_that_stay_where_they_are() {
+fn paths_that_keep_their_meaning() {
     for lines in [
         "volumes: ['./a:/a', '/b:/b', 'data:/c', '/anon', './:/y']",
         "volumes: ['${ABS}/a:/a', '${ABS:-../x}:/b', '${NONE:-./d}:/d', 'n:/n:/m', '/b/.hidden:/c']",
@@ -121,11 +124,10 @@ fn paths_that_stay_where_they_are() {
 }
 
 #[test]
-fn paths_that_lead_elsewhere() {
-    let elsewhere =
-        |path: &str| format!("service web: the manager looks for {path} in a folder of its own");
+fn paths_that_point_elsewhere() {
+    let elsewhere = |path: &str| format!("service web: {path} will be resolved inside Portainer");
     let becomes = |path: &str, other: &str| {
-        format!("service web: {path} becomes {other}, which is another place")
+        format!("service web: {path} will point to a different place: {other}")
     };
     for (lines, expected) in [
         ("volumes: ['../a:/a']", becomes("../a", "./s/web/a")),
@@ -170,21 +172,21 @@ fn paths_outside_services() {
     assert_eq!(
         shown(text),
         [
-            "secret b: the manager looks for b.txt in a folder of its own",
-            "config c: ../c becomes ./s/web/c, which is another place",
-            "volume v: the manager looks for data in a folder of its own",
+            "secret b: b.txt will be resolved inside Portainer",
+            "config c: ../c will point to a different place: ./s/web/c",
+            "volume v: data will be resolved inside Portainer",
         ]
     );
 }
 
 #[test]
-fn files_the_manager_must_read() {
+fn files_that_portainer_needs() {
     assert_eq!(
         of_web("build: .\nextends: {file: base.yml, service: x}\nlabel_file: ./l"),
         [
-            "service web: the manager must be able to read base.yml (extends)",
-            "service web: the manager must be able to read . (build)",
-            "service web: the manager must be able to read ./l (label_file)",
+            "service web: Portainer needs base.yml (extends), but might not be able to read it",
+            "service web: Portainer needs . (build), but might not be able to read it",
+            "service web: Portainer needs ./l (label_file), but might not be able to read it",
         ]
     );
     assert_eq!(
@@ -198,17 +200,16 @@ fn files_the_manager_must_read() {
     assert_eq!(
         shown("include:\n  - ./a.yml\n  - path: [b.yml, 'oci://c']\n"),
         [
-            "compose file: the manager must be able to read ./a.yml (include)",
-            "compose file: the manager must be able to read b.yml (include)",
+            "compose file: Portainer needs ./a.yml (include), but might not be able to read it",
+            "compose file: Portainer needs b.yml (include), but might not be able to read it",
         ]
     );
 }
 
 #[test]
-fn strings_that_are_no_paths_of_the_host() {
-    let replaced = |place: &str| {
-        format!("service web: `./` is replaced in {place}, which is no path of this host")
-    };
+fn strings_that_are_not_paths() {
+    let replaced =
+        |place: &str| format!("service web: the rewrite changes {place}, which is not a path");
     for (lines, place) in [
         ("command: ./run", "services.web.command"),
         ("entrypoint: [sh, ../x]", "services.web.entrypoint[1]"),
@@ -248,9 +249,9 @@ fn strings_that_are_no_paths_of_the_host() {
 }
 
 #[test]
-fn variables_that_the_manager_reads_otherwise() {
+fn variables_with_another_value_in_portainer() {
     let other = |place: &str, names: &str| {
-        format!("service web: services.web.{place} gets another value, because of {names}")
+        format!("service web: services.web.{place} will have a different value, because of {names}")
     };
     for (lines, expected) in [
         ("command: $HOME", other("command", "HOME")),
@@ -278,22 +279,22 @@ fn variables_that_the_manager_reads_otherwise() {
 }
 
 #[test]
-fn an_env_that_the_manager_cannot_read() {
+fn an_env_that_portainer_cannot_parse() {
     let text = "services:\n  web:\n    command: $A\n";
     assert_eq!(
         shown_with(text, "# c\nB=1\n\nA=\"l1\nl2\"\n"),
         [
-            ".env: as it is sent the manager cannot read it, and deploys nothing: line 4: unterminated quoted value"
+            ".env: Portainer cannot parse it as it is sent, and will deploy nothing: line 4: unterminated quoted value"
         ]
     );
 }
 
 #[test]
-fn what_makes_another_project_of_it() {
+fn another_project_name_and_ignored_files() {
     assert_eq!(
         shown("name: shop\nservices:\n  web: {image: i}\n"),
         [
-            "compose file: the project is shop here and web to the manager: other volumes and networks"
+            "compose file: the project will be named web instead of shop, with new volumes and networks"
         ]
     );
     assert_eq!(
@@ -301,12 +302,12 @@ fn what_makes_another_project_of_it() {
             "services:\n  web: {image: i}\n",
             "COMPOSE_FILE=docker-compose.yml:more.yml\n"
         ),
-        ["compose file: what more.yml says is not sent"]
+        ["compose file: more.yml will be ignored"]
     );
 }
 
 #[test]
-fn what_a_service_extends() {
+fn extended_services() {
     let text = "services:\n  base:\n    env_file: ./app.env\n    build: .\n    command: ./x\n    environment: {A: ./x, MODE: m}\n    volumes: ['../a:/a', '../b:/b']\n  web:\n    extends: base\n    command: x\n    environment: {A: x}\n    volumes: ['/b:/b']\n";
     let of = |service: &str| {
         let shown = shown(text).into_iter();
@@ -317,19 +318,19 @@ fn what_a_service_extends() {
     assert_eq!(
         of("service web: "),
         [
-            "APP no longer arrives (from ./app.env)",
-            "../a becomes ./s/web/a, which is another place",
-            "the manager must be able to read . (build)",
+            "APP will no longer be set (from ./app.env)",
+            "../a will point to a different place: ./s/web/a",
+            "Portainer needs . (build), but might not be able to read it",
         ]
     );
     assert_eq!(of("service base: ").len(), 6);
 }
 
 #[test]
-fn an_anchor_that_is_a_path_and_none() {
+fn an_anchor_that_is_also_not_a_path() {
     assert_eq!(
         of_web("volumes: [{type: bind, source: &d ./d, target: /d}]\nlabels: {dir: *d}"),
-        ["service web: `./` is replaced in services.web.labels.dir, which is no path of this host"]
+        ["service web: the rewrite changes services.web.labels.dir, which is not a path"]
     );
 }
 
@@ -362,12 +363,12 @@ fn losses_are_data() {
 }
 
 #[test]
-fn aliases_without_end_are_no_trouble() {
+fn recursive_aliases_end() {
     let text = "x: &x {command: [*x, ./a], <<: *x}\nservices:\n  web: *x\n";
     assert_eq!(shown(text).len(), 2, "{:?}", shown(text));
 }
 
-/// A service out of lines that each lose something, in any order and of any shape.
+/// A service of lines that each lose something, in any order and shape.
 fn services_of_any_shape() -> impl Strategy<Value = String> {
     let keys = vec![
         "env_file",

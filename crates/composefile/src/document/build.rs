@@ -1,4 +1,4 @@
-//! From the parser's events to the list of nodes.
+//! Builds the list of nodes from the events of the parser.
 
 use std::{ops::Range, sync::OnceLock};
 
@@ -9,7 +9,7 @@ use super::{
     Style,
 };
 
-/// Parses `text`; the one place where the YAML parser is called.
+/// Parses `text`. Nothing else calls the YAML parser.
 pub(super) fn build(text: &str) -> Result<Document<'_>, ParseError> {
     if u32::try_from(text.len()).is_err() {
         return Err(error(text, 0, "the text is larger than 4 GiB".into()));
@@ -26,25 +26,25 @@ pub(super) fn build(text: &str) -> Result<Document<'_>, ParseError> {
     Ok(builder.document)
 }
 
-/// Offsets and ids fit: `build` has refused a longer text, and no node is without a byte or two.
+/// Offsets and numbers of nodes fit: `build` rejects a longer text, and each node takes a byte or more.
 pub(super) fn narrow(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 struct Builder<'t> {
     document: Document<'t>,
-    /// The collections that are open, outermost first.
+    /// The open collections, outermost first.
     open: Vec<Open>,
-    /// The node of each anchor, by the parser's number less one.
+    /// The node of each anchor. The parser counts anchors from 1.
     anchored: Vec<u32>,
     documents: usize,
 }
 
 struct Open {
     id: u32,
-    /// The column it starts in.
+    /// The column in which the collection starts.
     column: usize,
-    /// How many nodes stand right below it so far.
+    /// The number of direct children so far.
     below: usize,
 }
 
@@ -53,7 +53,7 @@ impl<'t> Builder<'t> {
         Self {
             document: Document {
                 text,
-                // Most texts have a node every 15 bytes or more.
+                // Most texts have at most one node every 15 bytes.
                 nodes: Vec::with_capacity(text.len() / 15),
                 properties: vec![Properties::default()],
                 decoded: String::new(),
@@ -113,7 +113,7 @@ impl<'t> Builder<'t> {
     fn start_document(&mut self, offset: usize) -> Result<(), ParseError> {
         self.documents += 1;
         if self.documents > 1 {
-            let message = "a second YAML document starts here; only one is read".into();
+            let message = "a second YAML document starts here: only one is supported".into();
             return Err(error(self.document.text, offset, message));
         }
         Ok(())
@@ -167,7 +167,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Marks the mapping whose key was just read as one that merges.
+    /// Marks the open mapping as one that merges, if the last node is its `<<` key.
     fn merge_key(&mut self) {
         let last = self.last();
         let is_merge = Node::new(&self.document, last).scalar_type() == Some(ScalarType::Merge);
@@ -183,7 +183,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Ends the innermost collection: a flow one at its bracket, a block one where its last node ends.
+    /// Ends the innermost collection: a flow collection at its bracket, a block collection with its last node.
     fn close(&mut self, range: &Range<usize>) {
         let Some(Open { id, .. }) = self.open.pop() else {
             return;
@@ -201,7 +201,7 @@ impl<'t> Builder<'t> {
             Layout::Flow => narrow(range.end),
             Layout::Block => last_end.max(node.end),
         };
-        // What encloses this one looks at the last node for its own end, which lies further in.
+        // The outer collection takes its end from the last node, which may end before this one.
         let end = node.end;
         if let Some(outer) = self.open.last() {
             let outer = &mut self.document.nodes[outer.id as usize];
@@ -209,8 +209,8 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// The parser reports a value that is not there at its colon, or where a key further out begins, which may
-    /// be one that is not there either.
+    /// The parser reports a missing value at its colon, or at the start of the next outer key, which may itself be
+    /// missing. This moves the span of the former after the colon.
     fn behind_colon(&self, range: Range<usize>, span: Span) -> Range<usize> {
         let is_colon = self.document.text[range.start..].starts_with(':');
         let is_its = |outer: &Open| outer.below % 2 == 1 && outer.column <= span.start.col();
@@ -231,10 +231,10 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Keeps a value as a place in the text where it reads as it is written.
+    /// Stores a value as a range of the text if the text is the value.
     fn store(&mut self, value: &str, style: Style, range: Range<usize>) -> (Stored, usize, usize) {
         let written = self.document.text.get(range.clone()).unwrap_or_default();
-        // The parser reports a scalar that is not there as `~`.
+        // The parser reports a missing scalar as `~`.
         if style == Style::Plain && written.is_empty() {
             return (Stored::InText, range.start, 0);
         }
@@ -255,7 +255,7 @@ impl<'t> Builder<'t> {
         (Stored::Decoded, offset, value.len())
     }
 
-    /// The parser reports a block sequence at its key's own indentation behind its first hyphen.
+    /// The parser reports a block sequence that is not indented more than its key after its first hyphen.
     fn sequence_start(&self, layout: Layout, reported: usize) -> usize {
         let text = self.document.text;
         if layout == Layout::Flow || text[reported..].starts_with('-') {

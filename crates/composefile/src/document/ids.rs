@@ -1,4 +1,4 @@
-//! Maps and sets of nodes: their keys are small numbers, which need no more than a fast hash.
+//! Maps and sets of nodes. Their keys are small numbers, so a fast hash is enough.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Reading a node: through aliases and merges, as compose sees it.
+//! Nodes, and how to read them through aliases and merges.
 
 use std::{collections::HashSet, fmt, iter, ops::Range};
 
@@ -9,21 +9,21 @@ use super::{
     Stored, Style,
 };
 
-/// A place in a document.
+/// A node of a document.
 ///
-/// [`Node::span`], [`Node::kind`], [`Node::tag`] and [`Node::anchor`] speak of what is written at the
-/// place. Everything that reads a value ([`Node::as_str`], [`Node::get`], …) sees the target where
-/// an alias is written. An alias may lie inside its own target, so whoever walks down through
-/// aliases must bound the walk; [`Node::own_entries`] and [`Node::own_items`] never follow one.
+/// [`Node::span`], [`Node::kind`], [`Node::tag`] and [`Node::anchor`] describe the node as written, and so an alias.
+/// Methods that read a value ([`Node::as_str`], [`Node::get`], …) follow an alias to its target. An alias can be
+/// inside its own target: bound a walk that follows aliases. [`Node::own_entries`] and [`Node::own_items`] do not
+/// follow them.
 #[derive(Clone, Copy)]
 pub struct Node<'d> {
     document: &'d Document<'d>,
     id: u32,
 }
 
-/// What is written at a place.
+/// What a node is, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// A scalar.
     Scalar(Style),
     /// A list.
@@ -37,9 +37,9 @@ pub enum Kind {
 /// A key with its value.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'d> {
-    /// The key, where it is written: in another mapping if it was merged.
+    /// The key. If the entry was merged, the key is in another mapping.
     pub key: Node<'d>,
-    /// Its value.
+    /// The value of the key.
     pub value: Node<'d>,
 }
 
@@ -56,39 +56,38 @@ impl<'d> Node<'d> {
         &self.document.properties[self.raw().properties as usize]
     }
 
-    /// Its place in the order of the text.
+    /// The number of the node, in the order of the text.
     pub fn id(self) -> NodeId {
         NodeId(self.id)
     }
 
-    /// The document it is part of.
+    /// The document of the node.
     pub fn document(self) -> &'d Document<'d> {
         self.document
     }
 
-    /// The bytes of what is written: quotes and brackets included, anchor and tag not.
+    /// The bytes of the node, with its quotes or brackets and without its anchor and tag.
     ///
-    /// A block scalar's span starts behind its `|` or `>` line and may end in the next line's
-    /// indentation. A block collection's ends with its last node. A scalar that is not there has an
-    /// empty span.
+    /// The span of a block scalar starts after the line of its `|` or `>` and may end in the indentation of the next
+    /// line. The span of a block collection ends with its last node. The span of a missing value is empty.
     pub fn span(self) -> Range<usize> {
         self.raw().start as usize..self.raw().end as usize
     }
 
-    /// The line it starts on, counted from 1.
+    /// The line on which the node starts, counted from 1.
     pub fn line(self) -> usize {
         self.document.line(self.span().start)
     }
 
-    /// The way to it from the root, as people write it: `services.web.volumes[0]`.
+    /// The path from the root, for messages: `services.web.volumes[0]`.
     ///
-    /// Costs time in proportion to what stands before it on each level, so it is for messages.
+    /// Takes time in proportion to the number of siblings before the node on each level.
     pub fn path(self) -> String {
         let root = Self::new(self.document, 0);
         self.path_below(root).unwrap_or_default()
     }
 
-    /// The same from another node on, which is cheaper; `None` where it is not below that one.
+    /// The path from another node; `None` if this node is not below that one.
     pub fn path_below(self, above: Node<'d>) -> Option<String> {
         let mut path = String::new();
         let mut at = above;
@@ -106,7 +105,7 @@ impl<'d> Node<'d> {
         Some(path)
     }
 
-    /// The child that is or holds a node, and how to name it; the value where the node is its key.
+    /// The child that is or holds a node, and its step of the path.
     fn step_towards(self, id: u32) -> Option<(String, Self)> {
         if let Some(entry) = self.own_entries().find(|entry| entry.value.last_id() >= id) {
             let name = entry.name().unwrap_or("?").to_owned();
@@ -125,17 +124,17 @@ impl<'d> Node<'d> {
         Some((format!("[{index}]"), item))
     }
 
-    /// Whether a node is written below this one.
+    /// Whether a node is below this one in the text.
     pub fn holds(self, node: Node<'d>) -> bool {
         self.id < node.id && node.id <= self.last_id()
     }
 
-    /// The node that is written before this one, or holds it.
+    /// The previous node in the order of the text.
     pub fn before(self) -> Option<Self> {
         Some(Self::new(self.document, self.id.checked_sub(1)?))
     }
 
-    /// The last node that is part of this one.
+    /// The number of the last node below this one.
     fn last_id(self) -> u32 {
         match self.raw().shape {
             Shape::Sequence { after, .. } | Shape::Mapping { after, .. } => after - 1,
@@ -143,17 +142,17 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// What is written here.
-    pub fn kind(self) -> Kind {
+    /// What the node is, as written.
+    pub fn kind(self) -> NodeKind {
         match self.raw().shape {
-            Shape::Scalar { style, .. } => Kind::Scalar(style),
-            Shape::Sequence { layout, .. } => Kind::Sequence(layout),
-            Shape::Mapping { layout, .. } => Kind::Mapping(layout),
-            Shape::Alias { .. } => Kind::Alias,
+            Shape::Scalar { style, .. } => NodeKind::Scalar(style),
+            Shape::Sequence { layout, .. } => NodeKind::Sequence(layout),
+            Shape::Mapping { layout, .. } => NodeKind::Mapping(layout),
+            Shape::Alias { .. } => NodeKind::Alias,
         }
     }
 
-    /// The tag as written (`!reset`, `!!str`).
+    /// The tag, such as `!reset` or `!!str`.
     pub fn tag(self) -> Option<&'d str> {
         self.document.text.get(self.tag_span()?)
     }
@@ -163,7 +162,7 @@ impl<'d> Node<'d> {
         self.properties().tag.clone().map(widen)
     }
 
-    /// The name of the anchor, without the `&`.
+    /// The name of the anchor.
     pub fn anchor(self) -> Option<&'d str> {
         self.document
             .text
@@ -171,12 +170,12 @@ impl<'d> Node<'d> {
             .strip_prefix('&')
     }
 
-    /// The bytes of the anchor, the `&` included.
+    /// The bytes of the anchor, with the `&`.
     pub fn anchor_span(self) -> Option<Range<usize>> {
         self.properties().anchor.clone().map(widen)
     }
 
-    /// What an alias points at; any other node itself.
+    /// The target of an alias; any other node itself.
     #[must_use]
     pub fn resolved(self) -> Self {
         match self.raw().shape {
@@ -185,22 +184,22 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// Whether it is, or points at, a scalar.
+    /// Whether the node is a scalar or an alias of one.
     pub fn is_scalar(self) -> bool {
-        matches!(self.resolved().kind(), Kind::Scalar(_))
+        matches!(self.resolved().kind(), NodeKind::Scalar(_))
     }
 
-    /// Whether it is, or points at, a list.
+    /// Whether the node is a list or an alias of one.
     pub fn is_sequence(self) -> bool {
-        matches!(self.resolved().kind(), Kind::Sequence(_))
+        matches!(self.resolved().kind(), NodeKind::Sequence(_))
     }
 
-    /// Whether it is, or points at, a mapping.
+    /// Whether the node is a mapping or an alias of one.
     pub fn is_mapping(self) -> bool {
-        matches!(self.resolved().kind(), Kind::Mapping(_))
+        matches!(self.resolved().kind(), NodeKind::Mapping(_))
     }
 
-    /// Whether it is nothing: `~`, `null`, or not written at all.
+    /// Whether the value is null: `~`, `null`, or missing.
     pub fn is_null(self) -> bool {
         let Some((value, style)) = self.scalar() else {
             return false;
@@ -220,7 +219,7 @@ impl<'d> Node<'d> {
         })
     }
 
-    /// A scalar's value, escapes and folding undone, and how it is written; numbers and null as well.
+    /// The value of a scalar of any type, with escapes and folding resolved, and its style.
     pub fn scalar(self) -> Option<(&'d str, Style)> {
         let document = self.document;
         match self.resolved().raw().shape {
@@ -241,19 +240,19 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// A scalar's value; `None` for null and for collections.
+    /// The value of a scalar; `None` for null and for collections.
     pub fn as_str(self) -> Option<&'d str> {
         let (value, _) = self.scalar()?;
         (!self.is_null()).then_some(value)
     }
 
-    /// `true` or `false`.
+    /// The value of a boolean; `None` for any other value.
     pub fn as_bool(self) -> Option<bool> {
         let (value, _) = self.scalar()?;
         (self.scalar_type() == Some(ScalarType::Bool)).then(|| value.eq_ignore_ascii_case("true"))
     }
 
-    /// The items of a list; none for anything else. Items tagged `!reset` are left out.
+    /// The items of a list without those tagged `!reset`; empty for any other node.
     pub fn items(self) -> Items<'d> {
         let target = self.resolved();
         match target.raw().shape {
@@ -272,7 +271,7 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// The items of the list that is written here, `!reset` ones included; none behind an alias.
+    /// The items of a list as written, with those tagged `!reset`; empty for an alias.
     pub fn own_items(self) -> Items<'d> {
         match self.raw().shape {
             Shape::Sequence { .. } => Items {
@@ -286,8 +285,8 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// The entries of a mapping as compose sees them: what `<<` brings in comes after the mapping's
-    /// own, each key once, entries tagged `!reset` left out; none for anything else.
+    /// The entries of a mapping as Compose reads them: first its own, then those that `<<` merges, each key once,
+    /// without those tagged `!reset`. Empty for any other node.
     pub fn entries(self) -> Vec<Entry<'d>> {
         let target = self.resolved();
         let mut found: Vec<_> = if target.has_merges() {
@@ -299,22 +298,21 @@ impl<'d> Node<'d> {
         found
     }
 
-    /// The entries of the mapping that is written here, `<<` among them, nothing merged or left out;
-    /// none behind an alias.
+    /// The entries of a mapping as written, `<<` among them; empty for an alias.
     pub fn own_entries(self) -> Entries<'d> {
         match self.kind() {
-            Kind::Mapping(_) => self.pairs(),
+            NodeKind::Mapping(_) => self.pairs(),
             _ => Entries(Children::none(self.document)),
         }
     }
 
-    /// The value of a key, also one that `<<` brings in: the mapping's own goes first, then the
-    /// merged ones in their order. A value tagged `!reset` is no value.
+    /// The value of a key, its own or merged. An own key takes precedence over a merged one, and an earlier merge over
+    /// a later one. Returns `None` for a value tagged `!reset`.
     pub fn get(self, key: &str) -> Option<Node<'d>> {
         Some(self.entry(key)?.value)
     }
 
-    /// The same with the key.
+    /// The entry of a key, found as in [`Node::get`].
     pub fn entry(self, key: &str) -> Option<Entry<'d>> {
         let found = self
             .mappings()
@@ -322,7 +320,7 @@ impl<'d> Node<'d> {
         (!found.value.is_reset()).then_some(found)
     }
 
-    /// The mapping and those that `<<` brings in, each once, in the order in which they count.
+    /// The mapping and those that it merges, each once, in order of precedence.
     pub fn mappings(self) -> impl Iterator<Item = Node<'d>> {
         let first = self.resolved();
         let mut ahead = Vec::new();
@@ -331,12 +329,12 @@ impl<'d> Node<'d> {
         iter::from_fn(move || {
             last = Some(match last {
                 None => first,
-                // Asked for only now: most keys are in the first mapping, and most mappings merge none.
+                // Lazy: most keys are in the first mapping, and most mappings merge none.
                 Some(last) => {
                     last.push_merges(&mut ahead);
                     loop {
                         let next = ahead.pop()?;
-                        // What is alone and merges nothing is the last, and need not be remembered.
+                        // The last mapping need not be remembered.
                         let is_last = ahead.is_empty() && seen.is_empty() && !next.has_merges();
                         if next.id != first.id && (is_last || seen.insert(next.id())) {
                             break next;
@@ -352,7 +350,7 @@ impl<'d> Node<'d> {
         self.tag() == Some("!reset")
     }
 
-    /// The pairs below a mapping, `<<` among them.
+    /// The entries of a mapping as written.
     fn pairs(self) -> Entries<'d> {
         match self.raw().shape {
             Shape::Mapping { after, .. } => Entries(Children {
@@ -364,8 +362,8 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// Puts the mappings that `<<` names on a stack, on its top the one that counts most. A second `<<` is a
-    /// key that stands twice, which compose refuses.
+    /// Pushes the mappings that `<<` merges, the one with the highest precedence last. A second `<<` is a duplicate
+    /// key, which Compose rejects.
     fn push_merges(self, ahead: &mut Vec<Self>) {
         let Shape::Mapping {
             merge: key @ 1.., ..
@@ -397,14 +395,14 @@ impl<'d> Node<'d> {
 }
 
 impl<'d> Entry<'d> {
-    /// The key as text; `None` for a key that is a collection.
+    /// The text of the key; `None` if the key is a collection.
     pub fn name(&self) -> Option<&'d str> {
         Some(self.key.scalar()?.0)
     }
 
     fn is_named(&self, name: &str) -> bool {
         match self.key.resolved().raw().shape {
-            // Most keys have another length, and their text need not be looked at.
+            // Most keys differ in length: comparing it first is faster.
             Shape::Scalar { length, .. } => {
                 length as usize == name.len() && self.name() == Some(name)
             }
@@ -412,7 +410,7 @@ impl<'d> Entry<'d> {
         }
     }
 
-    /// Whether it is `<<`.
+    /// Whether the entry merges mappings (`<<`).
     pub fn is_merge(&self) -> bool {
         self.is_named("<<") && self.key.scalar_type() == Some(ScalarType::Merge)
     }
@@ -424,7 +422,7 @@ impl fmt::Debug for Node<'_> {
     }
 }
 
-/// The nodes right below a collection.
+/// The direct children of a collection.
 #[derive(Clone)]
 struct Children<'d> {
     document: &'d Document<'d>,
@@ -474,7 +472,7 @@ impl<'d> Iterator for Items<'d> {
     }
 }
 
-/// The pairs of a mapping.
+/// The entries of a mapping.
 #[derive(Clone)]
 pub struct Entries<'d>(Children<'d>);
 
@@ -488,7 +486,7 @@ impl<'d> Iterator for Entries<'d> {
     }
 }
 
-/// Adds the keys that stand twice in the mapping written at `node`; `keys` is room to work in.
+/// Adds the duplicate keys of the mapping written at `node`. `keys` is a buffer.
 pub(super) fn duplicates_in<'d>(
     node: Node<'d>,
     keys: &mut Vec<(&'d str, Node<'d>)>,

@@ -1,4 +1,4 @@
-//! What a scalar is: how it is written, and the type compose gives it.
+//! The style of a scalar, and the type that Compose gives it.
 
 /// How a scalar is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +15,14 @@ pub enum Style {
     Folded,
 }
 
-/// The type that compose's YAML reader gives a scalar.
+/// The type that Compose gives a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScalarType {
-    /// Nothing, `~` or `null`.
+    /// `null`, `~`, or no value.
     Null,
-    /// `true` or `false`; `yes` and `on` are text.
+    /// `true` or `false`. `yes` and `on` are text.
     Bool,
-    /// Anything that reads as a number.
+    /// A number in any notation of YAML.
     Number,
     /// A date, with or without a time.
     Timestamp,
@@ -45,12 +45,12 @@ impl ScalarType {
         }
     }
 
-    /// Whether an untagged scalar is nothing.
+    /// Whether an untagged scalar is null.
     pub(super) fn is_null(value: &str, style: Style) -> bool {
         style == Style::Plain && matches!(value, "" | "~" | "null" | "Null" | "NULL")
     }
 
-    /// The type of a scalar with a tag, which is written in front of it.
+    /// The type of a tagged scalar.
     pub(super) fn of_tagged(tag: &str, value: &str, style: Style) -> Self {
         match tag {
             "!!str" | "!" | "!!binary" => Self::Text,

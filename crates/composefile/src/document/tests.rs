@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Document, Kind, Layout, Node, ScalarType, Style};
+use super::{Document, Layout, Node, NodeKind, ScalarType, Style};
 
 fn parse(text: &str) -> Document<'_> {
     match Document::parse(text) {
@@ -41,8 +41,11 @@ fn a_block_collection_ends_with_its_last_node() {
     let document = parse("a:\n  - [x, y]\n\n# end\nb:\n- k:\n    - v\n\n\n# end\n");
     assert_eq!(written(&document, "a"), "- [x, y]");
     assert_eq!(written(&document, "b"), "- k:\n    - v");
-    assert_eq!(at(&document, "a").kind(), Kind::Sequence(Layout::Block));
-    assert_eq!(at(&document, "a.0").kind(), Kind::Sequence(Layout::Flow));
+    assert_eq!(at(&document, "a").kind(), NodeKind::Sequence(Layout::Block));
+    assert_eq!(
+        at(&document, "a.0").kind(),
+        NodeKind::Sequence(Layout::Flow)
+    );
 }
 
 #[test]
@@ -71,7 +74,7 @@ fn anchors_tags_and_aliases_keep_their_places() {
     let document = parse("a: &one !t {k: v}\nb: *one\nc: !!str 1\n");
     assert_eq!(at(&document, "a").anchor(), Some("one"));
     assert_eq!(at(&document, "a").tag(), Some("!t"));
-    assert_eq!(at(&document, "b").kind(), Kind::Alias);
+    assert_eq!(at(&document, "b").kind(), NodeKind::Alias);
     assert_eq!(written(&document, "b"), "*one");
     assert_eq!(at(&document, "b.k").as_str(), Some("v"));
     assert_eq!(at(&document, "c").scalar_type(), Some(ScalarType::Text));
@@ -257,7 +260,7 @@ fn a_line_is_found_by_its_byte() {
 }
 
 proptest! {
-    /// Whatever the text: no panic, spans lie in it in order, and every node reads.
+    /// For any text: no panic, spans are inside the text and in order, and every node can be read.
     #[test]
     fn any_text_is_read_or_refused(text in "([a-c:{}\\[\\],&*!|>'\"#<\\- \n\t\r]|<<: |&a |\\*a|- ){0,60}") {
         if let Ok(document) = Document::parse(&text) {

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
-use super::{DotenvError, DotenvProblem, compose_dotenv};
+use super::{DotenvError, DotenvProblem, parse};
 
 fn read(text: &str) -> Result<Vec<(String, String)>, DotenvError> {
-    compose_dotenv(text, &|name| (name == "OUTER").then(|| "outer".to_owned()))
+    parse(text, &|name| (name == "OUTER").then(|| "outer".to_owned()))
 }
 
 fn check(text: &str, expected: &[(&str, &str)]) {
@@ -84,7 +84,7 @@ fn bare_keys() {
 }
 
 #[test]
-fn what_the_manager_makes_of_raw_values() {
+fn values_end_at_a_comment_or_a_line_end() {
     check("A=x # y\n", &[("A", "x")]);
     check("A=one\ntwo=2\n", &[("A", "one"), ("two", "2")]);
 }

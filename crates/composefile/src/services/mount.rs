@@ -1,22 +1,33 @@
-//! One volume of a service: `source:target:options`.
+//! Mounts in short syntax, `source:target:options`.
 
-/// What is mounted where.
+/// A mount of a service.
+///
+/// ```
+/// use composefile::services::{MountSpec, MountType};
+///
+/// let mount = MountSpec::parse("${DATA:-./data}:/var/lib/db:ro").expect("a mount");
+/// assert_eq!(mount.source, Some("${DATA:-./data}"));
+/// assert_eq!(mount.options, Some("ro"));
+/// // The type depends on the text alone: replace variables first.
+/// assert_eq!(mount.kind, MountType::Volume);
+/// assert_eq!(MountSpec::parse("./data:/var/lib/db").map(|mount| mount.kind), Some(MountType::Bind));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MountSpec<'t> {
-    /// What kind of thing the source is.
-    pub kind: MountKind,
-    /// A host path or a volume's name; `None` for an anonymous volume.
+    /// What the source is.
+    pub kind: MountType,
+    /// A host path or the name of a volume; `None` for an anonymous volume.
     pub source: Option<&'t str>,
     /// The path in the container.
     pub target: &'t str,
-    /// What stands behind the second colon: `ro`, `z`, …
+    /// The options after the second colon: `ro`, `z`, …
     pub options: Option<&'t str>,
 }
 
-/// What kind of thing is mounted.
+/// The type of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MountKind {
-    /// A path of the host.
+pub enum MountType {
+    /// A host path.
     Bind,
     /// A volume, named or anonymous.
     Volume,
@@ -24,8 +35,8 @@ pub enum MountKind {
     Other,
 }
 
-impl MountKind {
-    /// The kind that the long syntax's `type` names.
+impl MountType {
+    /// The type that the `type` key of the long syntax names.
     pub fn named(kind: &str) -> Self {
         match kind {
             "bind" => Self::Bind,
@@ -36,8 +47,8 @@ impl MountKind {
 }
 
 impl<'t> MountSpec<'t> {
-    /// Reads the short syntax. Colons inside `${…}` and after a drive letter separate nothing. `None`
-    /// where compose finds no volume in it: an empty part, or more than three.
+    /// Parses the short syntax. Colons inside `${…}` and after a drive letter are not separators. Returns `None`
+    /// for a text that Compose rejects: one with an empty part or with more than three parts.
     pub fn parse(spec: &'t str) -> Option<Self> {
         let parts = if spec.len() <= 2 {
             vec![spec]
@@ -55,8 +66,8 @@ impl<'t> MountSpec<'t> {
         };
         Some(Self {
             kind: match source {
-                Some(path) if is_host_path(path) => MountKind::Bind,
-                _ => MountKind::Volume,
+                Some(path) if is_host_path(path) => MountType::Bind,
+                _ => MountType::Volume,
             },
             source,
             target,
@@ -65,19 +76,19 @@ impl<'t> MountSpec<'t> {
     }
 }
 
-/// Whether compose takes the source of the short syntax for a path of the host: it starts with `.`, `/`,
-/// `~`, `\\` or a drive letter. A bare `dir/file` is a volume's name to it, which it then refuses.
+/// Whether the source of a mount in short syntax is a host path: it starts with `.`, `/`, `~`, `\\` or a drive
+/// letter. Compose takes a bare `dir/file` for the name of a volume and rejects it.
 pub fn is_host_path(source: &str) -> bool {
     source.starts_with(['.', '/', '~']) || source.starts_with(r"\\") || starts_with_drive(source)
 }
 
-/// Whether a path starts with a drive letter, which compose takes for absolute.
+/// Whether a path starts with a drive letter. Compose treats such a path as absolute.
 fn starts_with_drive(source: &str) -> bool {
     let mut chars = source.chars();
     chars.next().is_some_and(char::is_alphabetic) && chars.next() == Some(':')
 }
 
-/// The parts of the short syntax.
+/// Splits a mount in short syntax at its separators.
 pub fn split_at_colons(spec: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;

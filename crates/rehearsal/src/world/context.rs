@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use composefile::dotenv::compose_dotenv;
+use composefile::dotenv;
 use serde_json::Value;
 
 /// What a Compose file depends on besides its own text.
@@ -71,7 +71,7 @@ pub(super) fn variables(
     known: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, String>, String> {
     let lookup = |name: &str| known.get(name).cloned();
-    let read = compose_dotenv(text, &lookup);
+    let read = dotenv::parse(text, &lookup);
     let read = read.map_err(|error| {
         format!(
             "failed to read {path}: line {}: {}",

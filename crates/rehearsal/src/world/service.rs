@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use composefile::schema::{Place, SERVICE, Type};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,7 @@ use super::{
     context::{Context, Sections, variables},
     mounts::{self, MountSpec},
     ports,
-    values::{many, pairs, text, unknown},
+    values::{many, pairs, text},
 };
 
 /// A resolved service.
@@ -52,144 +53,40 @@ pub(super) struct Dependency {
     pub required: bool,
 }
 
-/// Every key of a service that compose knows.
-const KEYS: [&str; 94] = [
-    "annotations",
-    "attach",
-    "blkio_config",
-    "build",
-    "cap_add",
-    "cap_drop",
-    "cgroup",
-    "cgroup_parent",
-    "command",
-    "configs",
-    "container_name",
-    "cpu_count",
-    "cpu_percent",
-    "cpu_period",
-    "cpu_quota",
-    "cpu_rt_period",
-    "cpu_rt_runtime",
-    "cpu_shares",
-    "cpus",
-    "cpuset",
-    "credential_spec",
-    "depends_on",
-    "deploy",
-    "develop",
-    "device_cgroup_rules",
-    "devices",
-    "dns",
-    "dns_opt",
-    "dns_search",
-    "domainname",
-    "entrypoint",
-    "env_file",
-    "environment",
-    "expose",
-    "extends",
-    "external_links",
-    "extra_hosts",
-    "gpus",
-    "group_add",
-    "healthcheck",
-    "hostname",
-    "image",
-    "init",
-    "ipc",
-    "isolation",
-    "label_file",
-    "labels",
-    "links",
-    "logging",
-    "mac_address",
-    "mem_limit",
-    "mem_reservation",
-    "mem_swappiness",
-    "memswap_limit",
-    "models",
-    "network_mode",
-    "networks",
-    "oom_kill_disable",
-    "oom_score_adj",
-    "pid",
-    "pids_limit",
-    "platform",
-    "ports",
-    "post_start",
-    "pre_stop",
-    "privileged",
-    "profiles",
-    "provider",
-    "pull_policy",
-    "pull_refresh_after",
-    "read_only",
-    "restart",
-    "runtime",
-    "scale",
-    "secrets",
-    "security_opt",
-    "shm_size",
-    "stdin_open",
-    "stop_grace_period",
-    "stop_signal",
-    "storage_opt",
-    "sysctls",
-    "tmpfs",
-    "tty",
-    "ulimits",
-    "use_api_socket",
-    "user",
-    "userns_mode",
-    "uts",
-    "volumes",
-    "volumes_from",
-    "working_dir",
-    "volume_driver",
-    "cpu_rt",
-];
-
-const LISTS: [&str; 8] = [
-    "cap_add", "cap_drop", "configs", "devices", "ports", "profiles", "secrets", "volumes",
-];
-
-/// Checks the shape of a service.
-///
-/// # Errors
-/// The message of the schema validation.
+/// Checks the keys of a service and the types of their values; the error is the message of Compose.
 pub(super) fn validate(name: &str, value: &Value) -> Result<(), String> {
     let Value::Object(map) = value else {
         return Err(format!("services.{name} must be a mapping"));
     };
-    if let Some(key) = unknown(map, &KEYS) {
-        return Err(format!(
-            "services.{name} Additional property {key} is not allowed"
-        ));
-    }
-    for key in LISTS {
-        if map
-            .get(key)
-            .is_some_and(|value| !value.is_array() && !value.is_null())
-        {
-            return Err(format!("services.{name}.{key} must be a array"));
+    for (key, value) in map {
+        let Some(place) = SERVICE.key(key) else {
+            return Err(format!(
+                "services.{name} Additional property {key} is not allowed"
+            ));
+        };
+        if !has_right_form(place, value) {
+            let expected = match place.types() {
+                [.., Type::Mapping] => "mapping",
+                [Type::List, ..] => "array",
+                _ => "string",
+            };
+            return Err(format!("services.{name}.{key} must be a {expected}"));
         }
-    }
-    for key in ["image", "container_name", "network_mode", "restart"] {
-        if map
-            .get(key)
-            .is_some_and(|value| value.is_array() || value.is_object())
-        {
-            return Err(format!("services.{name}.{key} must be a string"));
-        }
-    }
-    if map
-        .get("environment")
-        .is_some_and(|value| !value.is_object() && !value.is_array() && !value.is_null())
-    {
-        return Err(format!("services.{name}.environment must be a mapping"));
     }
     Ok(())
+}
+
+/// Whether the schema accepts the form of a value: scalar, list or mapping. It accepts null everywhere.
+fn has_right_form(place: &Place, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(_) => place.accepts(Type::List),
+        Value::Object(_) => place.accepts(Type::Mapping),
+        _ => place
+            .types()
+            .iter()
+            .any(|found| !matches!(found, Type::List | Type::Mapping)),
+    }
 }
 
 impl Service {

@@ -1,98 +1,101 @@
-//! What the text says about itself that compose would refuse: a create that fails takes every container of
-//! the project with it (M06), so nothing is sent that is known to fail.
+//! Blocks on references and contradictions that Compose rejects: a create that fails removes every container of the
+//! project (M06), so nothing is sent that is known to fail.
 //!
-//! Invariant: what is refused here, compose refuses from 2.26 to 5.6; what a service gets by `extends` is
-//! looked at where it is written.
+//! Invariant: every Compose from 2.26 to 5.6 rejects what this pass blocks. What a service inherits by `extends` is
+//! checked where it is written.
 #![deny(clippy::disallowed_methods)]
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Reason, Refusal, rewriter::Rewriter};
 use composefile::{
     document::Node,
-    interpolate::interpolate,
-    services::{MountKind, MountSpec, Service},
+    reader::Reader,
+    services::{MountSpec, MountType, Service},
 };
 
-/// A service's key, and the section that its names are defined in.
+use crate::rewrite::faithful::{Blocker, Reason, findings::Findings};
+
+/// The keys of a service whose names are defined in a top-level section, and the noun for messages.
 const DEFINED: [(&str, &str); 3] = [
     ("networks", "network"),
     ("secrets", "secret"),
     ("configs", "config"),
 ];
 
-/// What has to say where its content is, and how it can.
+/// The sections whose members name their content by exactly one of these keys.
 const CONTENTS: [(&str, &[&str]); 2] = [
     ("secrets", &["file", "environment"]),
     ("configs", &["file", "environment", "content"]),
 ];
 
-impl Rewriter<'_, '_> {
-    /// Refuses references to what is not there, and what contradicts itself.
-    pub(super) fn references(&mut self) {
-        let mut found = References::new(self);
-        found.extends();
-        found.contents();
-        for service in found.active.clone() {
-            found.resources(service);
-            found.image(service);
-        }
-        found.dependencies();
-        let refusals = found.refusals;
-        self.refusals.extend(refusals);
+/// Finds undefined names, contradictions and dependency cycles.
+pub(super) fn references<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+    let mut found = References::new(reader);
+    found.extends();
+    found.contents();
+    for service in found.active.clone() {
+        found.resources(service);
+        found.image(service);
+    }
+    found.dependencies();
+    Findings {
+        blockers: found.blockers,
+        ..Findings::default()
     }
 }
 
 struct References<'r, 'd, 'a> {
-    rewriter: &'r Rewriter<'d, 'a>,
+    reader: &'r Reader<'d, 'a>,
     names: HashSet<&'d str>,
-    /// The services that compose starts.
+    /// The services that Compose starts.
     active: Vec<Service<'d>>,
-    /// What each section defines.
+    /// The names that each section defines.
     defined: HashMap<&'static str, HashSet<&'d str>>,
-    refusals: Vec<Refusal>,
+    blockers: Vec<Blocker>,
 }
 
 impl<'r, 'd, 'a> References<'r, 'd, 'a> {
-    fn new(rewriter: &'r Rewriter<'d, 'a>) -> Self {
-        let services = &rewriter.services;
-        let profiles = rewriter.here("COMPOSE_PROFILES").unwrap_or_default();
+    fn new(reader: &'r Reader<'d, 'a>) -> Self {
+        let services = &reader.services;
+        let profiles = reader.here("COMPOSE_PROFILES").unwrap_or_default();
         let profiles: HashSet<&str> = profiles.split(',').map(str::trim).collect();
         let active = services.iter().copied();
         let sections = ["networks", "secrets", "configs", "volumes"];
         let names = |section| {
-            let entries = rewriter.document.get(section).map(Node::entries);
+            let entries = reader.document.get(section).map(Node::entries);
             let names = entries.into_iter().flatten();
             (section, names.filter_map(|entry| entry.name()).collect())
         };
         Self {
-            rewriter,
+            reader,
             names: services.iter().map(|service| service.name).collect(),
             active: active
-                .filter(|&service| is_active(rewriter, service, &profiles))
+                .filter(|&service| is_active(reader, service, &profiles))
                 .collect(),
             defined: sections.into_iter().map(names).collect(),
-            refusals: Vec::new(),
+            blockers: Vec::new(),
         }
     }
 
-    fn refuse(&mut self, node: Node<'d>, what: String) {
-        let hint = "mend it: compose refuses the stack as it is";
-        let refusal = Refusal::at(node, Reason::Inconsistent, what, hint);
-        self.refusals.push(refusal);
+    fn block(&mut self, node: Node<'d>, message: String) {
+        let hint = "fix this: Compose rejects the stack as it is";
+        let blocker = Blocker::at(node, Reason::Inconsistent, message, hint);
+        self.blockers.push(blocker);
     }
 
+    /// A scalar's text after interpolation.
     fn read(&self, node: Node<'d>) -> Option<String> {
-        self.rewriter.read(node)
+        let read = self.reader.read(node.as_str()?).ok()?;
+        Some(read.into_owned())
     }
 
-    /// `extends` of what is not there, or of itself.
+    /// `extends` of an undefined service, or of the service itself.
     fn extends(&mut self) {
-        for &service in &self.rewriter.services {
+        for &service in &self.reader.services {
             if service.node.get("extends").is_none() {
                 continue;
             }
-            let chain = self.rewriter.chain(service);
+            let chain = self.reader.chain(service);
             let Some(last) = chain.first() else { continue };
             let Some(extends) = last.node.get("extends") else {
                 continue;
@@ -106,36 +109,36 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
             };
             let service = service.name;
             if chain.iter().any(|base| base.name == name) {
-                self.refuse(node, format!("the service {service} extends itself"));
+                self.block(node, format!("service {service} extends itself"));
             } else if last.name == service {
-                let what = format!("the service {service} extends {name}, which is not there");
-                self.refuse(node, what);
+                let what = format!("service {service} extends undefined service {name}");
+                self.block(node, what);
             }
         }
     }
 
-    /// Secrets and configs that do not say what is in them.
+    /// Secrets and configs without content, or with several contents.
     fn contents(&mut self) {
         for (section, keys) in CONTENTS {
-            let entries = self.rewriter.document.get(section).map(Node::entries);
+            let entries = self.reader.document.get(section).map(Node::entries);
             for entry in entries.into_iter().flatten() {
                 let has = |key: &str| entry.value.get(key).is_some();
                 let name = entry.name().unwrap_or_default();
                 let one = keys.join(", ");
                 match keys.iter().filter(|key| has(key)).count() {
                     0 if has("driver") || has("external") => {}
-                    0 => self.refuse(entry.key, format!("{section}.{name} has none of {one}")),
+                    0 => self.block(entry.key, format!("{section}.{name} needs one of {one}")),
                     1 => {}
                     _ => {
-                        let what = format!("{section}.{name} has more than one of {one}");
-                        self.refuse(entry.key, what);
+                        let what = format!("{section}.{name} can have only one of {one}");
+                        self.block(entry.key, what);
                     }
                 }
             }
         }
     }
 
-    /// Networks, secrets, configs and volumes that the service names and the text does not define.
+    /// Networks, secrets, configs and volumes that the service refers to and no section defines.
     fn resources(&mut self, service: Service<'d>) {
         for (section, what) in DEFINED {
             for (name, node) in self.named(service.node.get(section)) {
@@ -155,8 +158,8 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
         let networks = self.named(service.node.get("networks"));
         if let ([(_, node), ..], false) = (&networks[..], mode.is_empty()) {
             let name = service.name;
-            let what = format!("the service {name} has both `network_mode` and `networks`");
-            self.refuse(*node, what);
+            let what = format!("service {name} has both `network_mode` and `networks`");
+            self.block(*node, what);
         }
     }
 
@@ -170,9 +173,10 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
     ) {
         if !self.defined[section].contains(name) {
             let service = service.name;
-            let what =
-                format!("the {what} {name} of the service {service} is not defined in `{section}`");
-            self.refuse(node, what);
+            let what = format!(
+                "service {service} refers to {what} {name}, which `{section}` does not define"
+            );
+            self.block(node, what);
         }
     }
 
@@ -181,16 +185,16 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
         if item.is_mapping() {
             let kind = self.read(item.get("type")?)?;
             let source = self.read(item.get("source")?)?;
-            let is_named = MountKind::named(&kind) == MountKind::Volume && !source.is_empty();
+            let is_named = MountType::named(&kind) == MountType::Volume && !source.is_empty();
             return is_named.then_some(source);
         }
         let read = self.read(item)?;
         let spec = MountSpec::parse(&read)?;
-        let source = spec.source.filter(|_| spec.kind == MountKind::Volume)?;
+        let source = spec.source.filter(|_| spec.kind == MountType::Volume)?;
         Some(source.to_owned())
     }
 
-    /// The names in a list of texts or of mappings with a `source`, or the keys of a mapping.
+    /// The names in a list of strings or of mappings with a `source`, or the keys of a mapping.
     fn named(&self, node: Option<Node<'d>>) -> Vec<(String, Node<'d>)> {
         let Some(node) = node else { return Vec::new() };
         let listed = node.items().filter_map(|item| {
@@ -202,9 +206,9 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
         listed.chain(mapped).collect()
     }
 
-    /// A service without image or build.
+    /// A service without an image or a build.
     fn image(&mut self, service: Service<'d>) {
-        let chain = self.rewriter.chain(service);
+        let chain = self.reader.chain(service);
         let has = |key: &str| chain.iter().any(|base| base.node.get(key).is_some());
         let image = chain
             .iter()
@@ -217,12 +221,12 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
             .is_some_and(|base| base.node.get("extends").is_none());
         if is_absent && is_known && !has("build") && !has("provider") {
             let name = service.name;
-            let what = format!("the service {name} has neither an image nor a build");
-            self.refuse(service.node, what);
+            let what = format!("service {name} has neither an image nor a build");
+            self.block(service.node, what);
         }
     }
 
-    /// Services that need one that is not started, or each other.
+    /// Dependencies on services that do not start, and dependency cycles.
     fn dependencies(&mut self) {
         let places: HashMap<&str, Service<'d>> =
             self.active.iter().map(|&one| (one.name, one)).collect();
@@ -238,12 +242,12 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
                 let service = service.name;
                 let is_known = self.names.contains(name.as_str());
                 if !is_known {
-                    let what = format!("the service {service} needs {name}, which is not there");
-                    self.refuse(node, what);
+                    let what = format!("service {service} depends on undefined service {name}");
+                    self.block(node, what);
                 } else if is_required {
                     let what =
-                        format!("the service {service} needs {name}, whose profile is not active");
-                    self.refuse(node, what);
+                        format!("service {service} depends on {name}, whose profile is not active");
+                    self.block(node, what);
                 }
             }
         }
@@ -266,13 +270,13 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
             .iter()
             .find(|one| waiting.contains_key(one.name));
         if let Some(service) = first.copied() {
-            let what = format!("the service {} waits for itself in the end", service.name);
-            self.refuse(service.node, what);
+            let what = format!("dependency cycle: service {} cannot start", service.name);
+            self.block(service.node, what);
         }
     }
 
-    /// The services that this one needs, where it says so, and whether compose insists on one whose profile
-    /// is not active.
+    /// The services that a service depends on, the nodes that name them, and whether Compose fails if the profile
+    /// of the other service is not active.
     fn needed(&self, service: Service<'d>) -> Vec<(String, Node<'d>, bool)> {
         let get = |key| service.node.get(key);
         let mut found = Vec::new();
@@ -297,25 +301,20 @@ impl<'r, 'd, 'a> References<'r, 'd, 'a> {
                 found.push((name.to_owned(), node, true));
             }
         }
-        // What `depends_on` says of a service stands.
+        // `depends_on` takes precedence.
         let mut seen = HashSet::new();
         found.retain(|(name, _, _)| seen.insert(name.clone()));
         found
     }
 }
 
-/// Whether compose starts a service: it has no profile, or an active one.
-fn is_active<'d>(
-    rewriter: &Rewriter<'d, '_>,
-    service: Service<'d>,
-    active: &HashSet<&str>,
-) -> bool {
-    let chain = rewriter.chain(service);
+/// Whether Compose starts a service: it has no profile, or an active one.
+fn is_active<'d>(reader: &Reader<'d, '_>, service: Service<'d>, active: &HashSet<&str>) -> bool {
+    let chain = reader.chain(service);
     let listed = chain.iter().filter_map(|base| base.node.get("profiles"));
     let mut profiles = listed.flat_map(Node::items).peekable();
-    let here = |name: &str| rewriter.here(name);
     let reads_active = |node: Node<'_>| {
-        let read = interpolate(node.as_str().unwrap_or_default(), &here);
+        let read = reader.read(node.as_str().unwrap_or_default());
         read.is_ok_and(|profile| active.contains(profile.as_ref()))
     };
     profiles.peek().is_none() || active.contains("*") || profiles.any(reads_active)

@@ -1,0 +1,48 @@
+//! The top level of the file, and what it includes.
+
+use super::{
+    Holds, Key, Place,
+    Type::{Date, List, Mapping, Null, Text},
+    leaf::{ENV_FILE_PATH, TEXT},
+    resource::{CONFIG, MODEL, NETWORK, SECRET, VOLUME},
+    service::{JOB, SERVICE},
+};
+
+/// The whole file.
+pub static ROOT: Place = Place::mapping(&[
+    Key::new("configs", &Place::mapping_of(&CONFIG)),
+    Key::new("include", &INCLUDES),
+    Key::newer("jobs", &Place::mapping_of(&JOB)),
+    Key::newer("models", &Place::mapping_of(&MODEL)),
+    Key::new("name", &Place::new(&[Text, Date])),
+    Key::new("networks", &Place::mapping_of(&NETWORK)),
+    Key::new("secrets", &Place::mapping_of(&SECRET)),
+    Key::new("services", &Place::mapping_of(&SERVICE)),
+    Key::new("version", &TEXT),
+    Key::new("volumes", &Place::mapping_of(&VOLUME)),
+]);
+
+static INCLUDES: Place = Place::new(&[Null, List])
+    .holding(Holds::ComposeFile)
+    .listed(&INCLUDE);
+
+/// An item of `include`.
+pub static INCLUDE: Place = Place::new(&[Text, Mapping])
+    .holding(Holds::ComposeFile)
+    .keyed(&[
+        Key::new(
+            "env_file",
+            &Place::new(&[Text, List])
+                .holding(Holds::EnvFile)
+                .listed(&ENV_FILE_PATH),
+        ),
+        Key::new(
+            "path",
+            &Place::new(&[Text, List])
+                .holding(Holds::ComposeFile)
+                .listed(&COMPOSE_FILE),
+        ),
+        Key::new("project_directory", &COMPOSE_FILE),
+    ]);
+
+static COMPOSE_FILE: Place = Place::new(&[Text]).holding(Holds::ComposeFile);

@@ -1,0 +1,322 @@
+//! Services, jobs and hooks.
+
+use super::{
+    Holds, Key, Place,
+    Type::{Bool, Date, List, Mapping, Null, Number, Text},
+    build::{BUILD, CONFIGS, SECRETS, ULIMITS},
+    deploy::{DEPLOY, GPUS},
+    leaf::{
+        ANY, COMMAND, ENV_FILE_PATH, EXTRA_HOSTS, FLAG, NUMBER, OPTIONS, PAIRS, PORTS, SIZE,
+        STRICT_FLAG, STRICT_NUMBER, TEXT, TEXT_OR_TEXTS, TEXTS, VALUE,
+    },
+    mount::MOUNTS,
+};
+
+/// An entry of the top-level `services`.
+pub static SERVICE: Place = Place::mapping(&[
+    Key::new("attach", &FLAG),
+    Key::new("container_name", &TEXT),
+    Key::new("deploy", &DEPLOY),
+    Key::new("develop", &DEVELOP),
+    Key::new("extends", &EXTENDS),
+    Key::new("external_links", &TEXTS),
+    Key::new("links", &SERVICES),
+    Key::new("post_start", &Place::list_of(&HOOK)),
+    Key::newer("pre_start", &Place::list_of(&PRE_START)),
+    Key::new("pre_stop", &Place::list_of(&HOOK)),
+    Key::new("profiles", &PROFILES),
+    Key::newer("provider", &PROVIDER),
+    Key::new("restart", &TEXT),
+    Key::new("scale", &NUMBER),
+])
+.sharing(&[CONTAINER, WORKLOAD]);
+
+/// An entry of the top-level `jobs`.
+pub(super) static JOB: Place = Place::mapping(&[
+    Key::newer("profiles", &PROFILES),
+    Key::newer("triggers", &TRIGGERS),
+])
+.sharing(&[CONTAINER, WORKLOAD]);
+
+/// An item of `pre_start`: a container that runs first.
+static PRE_START: Place = Place::mapping(&[Key::newer("per_replica", &FLAG)]).sharing(&[CONTAINER]);
+
+/// What services and jobs have and hooks do not.
+static WORKLOAD: &[Key] = &[
+    Key::new("build", &BUILD),
+    Key::new("depends_on", &DEPENDS_ON),
+    Key::new("expose", &PORTS),
+    Key::new("healthcheck", &HEALTHCHECK),
+    Key::new("ports", &PUBLISHED_PORTS),
+    Key::new("stdin_open", &FLAG),
+    Key::new("tty", &FLAG),
+];
+
+/// What every container has.
+static CONTAINER: &[Key] = &[
+    Key::new("annotations", &PAIRS),
+    Key::new("blkio_config", &BLKIO_CONFIG),
+    Key::new("cap_add", &TEXTS),
+    Key::new("cap_drop", &TEXTS),
+    Key::new("cgroup", &TEXT),
+    Key::new("cgroup_parent", &TEXT),
+    Key::new("command", &COMMAND),
+    Key::new("configs", &CONFIGS),
+    Key::new("cpu_count", &NUMBER),
+    Key::new("cpu_percent", &NUMBER),
+    Key::new("cpu_period", &NUMBER),
+    Key::new("cpu_quota", &NUMBER),
+    Key::new("cpu_rt_period", &NUMBER),
+    Key::new("cpu_rt_runtime", &NUMBER),
+    Key::new("cpu_shares", &NUMBER),
+    Key::new("cpus", &NUMBER),
+    Key::new("cpuset", &TEXT),
+    Key::new("credential_spec", &CREDENTIAL_SPEC),
+    Key::new("device_cgroup_rules", &TEXTS),
+    Key::new("devices", &DEVICES),
+    Key::new("dns", &TEXT_OR_TEXTS),
+    Key::new("dns_opt", &TEXTS),
+    Key::new("dns_search", &TEXT_OR_TEXTS),
+    Key::new("domainname", &TEXT),
+    Key::new("entrypoint", &COMMAND),
+    Key::new("env_file", &ENV_FILES),
+    Key::new("environment", &ENVIRONMENT),
+    Key::new("extra_hosts", &EXTRA_HOSTS),
+    Key::new("gpus", &GPUS),
+    Key::new("group_add", &NUMBERS),
+    Key::new("hostname", &TEXT),
+    Key::new("image", &Place::new(&[Text]).holding(Holds::Image)),
+    Key::new("init", &FLAG),
+    Key::new("ipc", &NAMESPACE),
+    Key::new("isolation", &TEXT),
+    Key::new("label_file", &LABEL_FILES),
+    Key::new("labels", &LABELS),
+    Key::new("logging", &LOGGING),
+    Key::new("mac_address", &TEXT),
+    Key::new("mem_limit", &SIZE),
+    Key::new("mem_reservation", &SIZE),
+    Key::new("mem_swappiness", &SIZE),
+    Key::new("memswap_limit", &SIZE),
+    Key::newer("models", &MODELS),
+    Key::new("network_mode", &NAMESPACE),
+    Key::new("networks", &NETWORKS),
+    Key::new("oom_kill_disable", &FLAG),
+    Key::new("oom_score_adj", &NUMBER),
+    Key::new("pid", &NAMESPACE),
+    Key::new("pids_limit", &NUMBER),
+    Key::new("platform", &TEXT),
+    Key::new("privileged", &FLAG),
+    Key::new("pull_policy", &TEXT),
+    Key::newer("pull_refresh_after", &TEXT),
+    Key::new("read_only", &FLAG),
+    Key::new("runtime", &TEXT),
+    Key::new("secrets", &SECRETS),
+    Key::new("security_opt", &SECURITY_OPTIONS),
+    Key::new("shm_size", &SIZE),
+    Key::new("stop_grace_period", &TEXT),
+    Key::new("stop_signal", &TEXT),
+    Key::new("storage_opt", &ANY_MAPPING),
+    Key::new("sysctls", &PAIRS),
+    Key::new("tmpfs", &TEXT_OR_TEXTS),
+    Key::new("ulimits", &ULIMITS),
+    Key::newer("use_api_socket", &STRICT_FLAG),
+    Key::new("user", &TEXT),
+    Key::new("userns_mode", &TEXT),
+    Key::new("uts", &TEXT),
+    Key::new("volumes", &MOUNTS),
+    Key::new("volumes_from", &SERVICES),
+    Key::new("working_dir", &TEXT),
+];
+
+static NUMBERS: Place = Place::list_of(&NUMBER);
+
+static ANY_MAPPING: Place = Place::mapping_of(&ANY);
+
+static ENVIRONMENT: Place = Place::new(&[List, Mapping])
+    .holding(Holds::Environment)
+    .listed(&TEXT)
+    .valued(&VALUE);
+
+static LABELS: Place = Place::new(&[List, Mapping])
+    .holding(Holds::Labels)
+    .listed(&TEXT)
+    .valued(&VALUE);
+
+static ENV_FILES: Place = Place::new(&[Text, List])
+    .holding(Holds::EnvFile)
+    .listed(&ENV_FILE);
+
+static ENV_FILE: Place = Place::new(&[Text, Date, Mapping])
+    .holding(Holds::EnvFile)
+    .keyed(&[
+        Key::new("format", &TEXT),
+        Key::new("path", &ENV_FILE_PATH),
+        Key::new("required", &Place::new(&[Text, Bool])),
+    ]);
+
+static LABEL_FILES: Place = Place::new(&[Text, List])
+    .holding(Holds::LabelFile)
+    .listed(&Place::new(&[Text]).holding(Holds::LabelFile));
+
+static EXTENDS: Place = Place::new(&[Text, Mapping]).keyed(&[
+    Key::new(
+        "file",
+        &Place::new(&[Null, Text]).holding(Holds::ComposeFile),
+    ),
+    Key::new("service", &SERVICE_NAME),
+]);
+
+static DEPENDS_ON: Place = Place::new(&[List, Mapping])
+    .holding(Holds::Service)
+    .listed(&SERVICE_NAME)
+    .valued(&Place::mapping(&[
+        Key::new("condition", &TEXT),
+        Key::new("required", &FLAG),
+        Key::new("restart", &FLAG),
+    ]));
+
+static SERVICES: Place = Place::list_of(&SERVICE_NAME).holding(Holds::Service);
+
+static SERVICE_NAME: Place = Place::new(&[Text]).holding(Holds::Service);
+
+static NAMESPACE: Place = Place::new(&[Text]).holding(Holds::Namespace);
+
+static PROFILES: Place =
+    Place::list_of(&Place::new(&[Text]).holding(Holds::Profile)).holding(Holds::Profile);
+
+static SECURITY_OPTIONS: Place =
+    Place::list_of(&Place::new(&[Text]).holding(Holds::SecurityOption))
+        .holding(Holds::SecurityOption);
+
+static NETWORKS: Place = Place::new(&[List, Mapping])
+    .holding(Holds::Network)
+    .listed(&Place::new(&[Text]).holding(Holds::Network))
+    .valued(&Place::new(&[Null, Mapping]).keyed(&[
+        Key::new("aliases", &TEXTS),
+        Key::new("driver_opts", &OPTIONS),
+        Key::new("gw_priority", &STRICT_NUMBER),
+        Key::newer("interface_name", &TEXT),
+        Key::new("ipv4_address", &TEXT),
+        Key::new("ipv6_address", &TEXT),
+        Key::new("link_local_ips", &TEXTS),
+        Key::new("mac_address", &TEXT),
+        Key::new("priority", &STRICT_NUMBER),
+    ]));
+
+static MODELS: Place = Place::new(&[List, Mapping])
+    .holding(Holds::Model)
+    .listed(&Place::new(&[Text]).holding(Holds::Model))
+    .valued(&Place::new(&[Null, Mapping]).keyed(&[
+        Key::newer("endpoint_var", &TEXT),
+        Key::newer("model_var", &TEXT),
+    ]));
+
+static PUBLISHED_PORTS: Place = Place::list_of(
+    &Place::new(&[Number, Text, Mapping])
+        .holding(Holds::Port)
+        .keyed(&[
+            Key::new("app_protocol", &TEXT),
+            Key::new("host_ip", &TEXT),
+            Key::new("mode", &TEXT),
+            Key::new("name", &TEXT),
+            Key::new("protocol", &TEXT),
+            Key::new("published", &NUMBER),
+            Key::new("target", &NUMBER),
+        ]),
+)
+.holding(Holds::Port);
+
+static HEALTHCHECK: Place = Place::mapping(&[
+    Key::new("disable", &FLAG),
+    Key::new("interval", &TEXT),
+    Key::new("retries", &NUMBER),
+    Key::new("start_interval", &TEXT),
+    Key::new("start_period", &TEXT),
+    Key::new("test", &TEXT_OR_TEXTS),
+    Key::new("timeout", &TEXT),
+]);
+
+static LOGGING: Place = Place::mapping(&[
+    Key::new("driver", &TEXT),
+    Key::new(
+        "options",
+        &Place::mapping_of(&Place::new(&[Null, Text, Number, Date])),
+    ),
+]);
+
+static CREDENTIAL_SPEC: Place = Place::mapping(&[
+    Key::new("config", &Place::new(&[Text]).holding(Holds::Config)),
+    Key::new("file", &TEXT),
+    Key::new("registry", &TEXT),
+]);
+
+static DEVICES: Place = Place::list_of(&Place::new(&[Text, Mapping]).keyed(&[
+    Key::new("permissions", &TEXT),
+    Key::new("source", &TEXT),
+    Key::new("target", &TEXT),
+]));
+
+static BLKIO_CONFIG: Place = Place::mapping(&[
+    Key::new("device_read_bps", &DEVICE_RATES),
+    Key::new("device_read_iops", &DEVICE_RATES),
+    Key::new("device_write_bps", &DEVICE_RATES),
+    Key::new("device_write_iops", &DEVICE_RATES),
+    Key::new("weight", &NUMBER),
+    Key::new(
+        "weight_device",
+        &Place::list_of(&Place::mapping(&[
+            Key::new("path", &TEXT),
+            Key::new("weight", &NUMBER),
+        ])),
+    ),
+]);
+
+static DEVICE_RATES: Place = Place::list_of(&Place::mapping(&[
+    Key::new("path", &TEXT),
+    Key::new("rate", &SIZE),
+]));
+
+static DEVELOP: Place =
+    Place::new(&[Null, Mapping]).keyed(&[Key::new("watch", &Place::list_of(&WATCH))]);
+
+static WATCH: Place = Place::mapping(&[
+    Key::new("action", &TEXT),
+    Key::new("exec", &HOOK),
+    Key::new("ignore", &TEXT_OR_TEXTS),
+    Key::newer("include", &TEXT_OR_TEXTS),
+    Key::newer("initial_sync", &STRICT_FLAG),
+    Key::new("path", &Place::new(&[Text]).holding(Holds::LocalPath)),
+    Key::new("target", &TEXT),
+]);
+
+/// A command to run in a container that exists.
+static HOOK: Place = Place::mapping(&[
+    Key::new("command", &COMMAND),
+    Key::new("environment", &PAIRS),
+    Key::new("privileged", &FLAG),
+    Key::new("user", &TEXT),
+    Key::new("working_dir", &TEXT),
+]);
+
+static PROVIDER: Place = Place::mapping(&[
+    Key::newer(
+        "options",
+        &Place::mapping_of(
+            &Place::new(&[Text, Bool, Number, List]).listed(&Place::new(&[Text, Bool, Number])),
+        ),
+    ),
+    Key::newer("type", &TEXT),
+]);
+
+static TRIGGERS: Place = Place::mapping(&[
+    Key::newer("manual", &FLAG),
+    Key::newer(
+        "schedule",
+        &Place::list_of(&Place::new(&[Text, Mapping]).keyed(&[
+            Key::newer("concurrency", &TEXT),
+            Key::newer("cron", &TEXT),
+            Key::newer("missed_fires", &TEXT),
+            Key::newer("timezone", &TEXT),
+        ])),
+    ),
+]);

@@ -1,0 +1,278 @@
+//! The schema is what the measured Compose programs accept.
+//!
+//! The fixtures are the JSON schemas that are embedded in the programs, printed by `fixtures/flatten.py`.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use composefile::schema::{Place, ROOT, Since, Type};
+
+/// Types by path, in the words of the fixtures.
+type Places = BTreeMap<String, BTreeSet<String>>;
+
+const OLD: &str = include_str!("fixtures/schema-2.26.1.txt");
+const NEW: &str = include_str!("fixtures/schema-5.6.1.txt");
+
+/// How the programs differ from their own JSON schemas: the types that they accept besides, or reject although the
+/// schema has them. A path that starts with `.`, `*` or `[` stands for every path that ends with it.
+const MEASURED: [(&str, &[Type], &[Type]); 31] = [
+    // Read before the JSON schema is applied.
+    ("name", &[Type::Date], &[]),
+    // Dropped before the JSON schema is applied.
+    ("include", &[Type::Null], &[]),
+    (".extends.file", &[Type::Null], &[]),
+    // Dates become strings.
+    (".environment.*", &[Type::Date], &[]),
+    (".labels.*", &[Type::Date], &[]),
+    (".annotations.*", &[Type::Date], &[]),
+    (".sysctls.*", &[Type::Date], &[]),
+    (".args.*", &[Type::Date], &[]),
+    (".additional_contexts.*", &[Type::Date], &[]),
+    (".ssh.*", &[Type::Date], &[]),
+    ("[].options.*", &[Type::Date], &[]),
+    (".command", &[Type::Date], &[]),
+    (".entrypoint", &[Type::Date], &[]),
+    (".mem_limit", &[Type::Date], &[]),
+    (".mem_reservation", &[Type::Date], &[]),
+    (".mem_swappiness", &[Type::Date], &[]),
+    (".memswap_limit", &[Type::Date], &[]),
+    (".shm_size", &[Type::Date], &[]),
+    (".provenance", &[Type::Date], &[]),
+    (".sbom", &[Type::Date], &[]),
+    (".ipam.options.*", &[Type::Date], &[]),
+    (".limits.memory", &[Type::Date], &[]),
+    (".reservations.memory", &[Type::Date], &[]),
+    (".aux_addresses.*", &[Type::Date], &[]),
+    (".driver_opts.*", &[Type::Date], &[]),
+    (".logging.options.*", &[Type::Date], &[]),
+    ("[].rate", &[Type::Date], &[]),
+    ("*.env_file[]", &[Type::Date], &[]),
+    (".pre_start[].env_file[]", &[Type::Date], &[]),
+    // Interpolation makes it a boolean.
+    (".depends_on.*.required", &[Type::Text], &[]),
+    // Both programs crash.
+    (".pid", &[], &[Type::Null]),
+];
+
+#[test]
+fn the_table_is_the_union_of_the_measured_schemas() {
+    let (old, new) = (read(OLD), read(NEW));
+    let mut expected = new.clone();
+    for (path, types) in &old {
+        expected
+            .entry(path.clone())
+            .or_default()
+            .extend(types.iter().cloned());
+    }
+    for (path, types) in &mut expected {
+        for (end, more, less) in MEASURED {
+            if path == end || (end.starts_with(['.', '*', '[']) && path.ends_with(end)) {
+                types.extend(more.iter().copied().map(word));
+                types.retain(|name| !less.iter().any(|&one| word(one) == *name));
+            }
+        }
+    }
+    // A key of its own in the table, one of any in the JSON schemas.
+    let device = expected["volumes.*.driver_opts.*"].clone();
+    expected.insert("volumes.*.driver_opts.device".into(), device);
+    assert_same(&places(Since::V5_6), &expected);
+}
+
+#[test]
+fn keys_are_marked_with_the_oldest_version_that_accepts_them() {
+    let keys = |places: Places| {
+        places
+            .into_keys()
+            .filter(|path| !path.ends_with("driver_opts.device"))
+    };
+    let old: BTreeSet<_> = keys(places(Since::V2_26)).collect();
+    assert_eq!(old, read(OLD).into_keys().collect());
+    let new: BTreeSet<_> = keys(places(Since::V5_6)).collect();
+    assert_eq!(new, read(NEW).into_keys().collect());
+}
+
+fn assert_same(found: &Places, expected: &Places) {
+    let differences: Vec<_> = found
+        .keys()
+        .chain(expected.keys())
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .filter(|path| found.get(*path) != expected.get(*path))
+        .map(|path| {
+            format!(
+                "{path}: {:?}, expected {:?}",
+                found.get(path),
+                expected.get(path)
+            )
+        })
+        .collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+fn read(fixture: &str) -> Places {
+    let lines = fixture.lines().map(|line| line.split(' '));
+    lines
+        .map(|mut words| {
+            let path = words
+                .next()
+                .unwrap_or_default()
+                .trim_matches('.')
+                .to_owned();
+            (path, words.map(str::to_owned).collect())
+        })
+        .collect()
+}
+
+/// The places of the table that a version accepts.
+fn places(version: Since) -> Places {
+    let mut found = Places::new();
+    collect(&ROOT, String::new(), version, &mut found);
+    found
+}
+
+fn collect(place: &'static Place, path: String, version: Since, found: &mut Places) {
+    let mut types: BTreeSet<_> = place.types().iter().copied().map(word).collect();
+    let below = |name: &str| format!("{path}.{name}").trim_start_matches('.').to_owned();
+    for key in place.keys().filter(|key| key.since <= version) {
+        collect(key.place, below(key.name), version, found);
+    }
+    match place.any_key() {
+        Some(any) if any.is_unchecked() => {
+            types.insert("open".into());
+        }
+        Some(any) => collect(any, below("*"), version, found),
+        None => {}
+    }
+    if let Some(item) = place.item() {
+        collect(item, format!("{path}[]"), version, found);
+    }
+    found.insert(path, types);
+}
+
+fn word(of: Type) -> String {
+    match of {
+        Type::Null => "null",
+        Type::Text => "text",
+        Type::Bool => "bool",
+        Type::Number => "number",
+        Type::Date => "date",
+        Type::List => "list",
+        Type::Mapping => "mapping",
+    }
+    .to_owned()
+}
+
+/// Neither program accepts a type or a key that the table does not have.
+#[test]
+#[ignore = "needs a compose program: run scripts/test"]
+fn compose_rejects_what_the_table_rejects() {
+    let program = std::env::var_os("STACKLIFT_TEST_COMPOSE")
+        .expect("STACKLIFT_TEST_COMPOSE names a compose program");
+    let folder = tempfile::tempdir().expect("a folder");
+    let accepts = |file: &str| {
+        let path = folder.path().join("compose.yaml");
+        std::fs::write(&path, file).expect("written");
+        let mut command = std::process::Command::new(&program);
+        command.arg("--file").arg(&path).args(["config", "--quiet"]);
+        command.output().expect("compose runs").status.success()
+    };
+    let mut wrong = Vec::new();
+    // Places where no sample is accepted, so that a rejection proves nothing: most allow certain words only.
+    let mut unjudged = Vec::new();
+    let mut tried = 0;
+    let mut try_all = |path: &str, place: &'static Place| {
+        let mut accepted = SAMPLES.iter().filter(|(of, _)| place.accepts(*of));
+        if !accepted.any(|(_, value)| accepts(&file(path, value))) {
+            unjudged.push(path.to_owned());
+        }
+        // Compose 5.6.1 accepts dates almost everywhere in a hook, and does not crash there without a `pid`.
+        let is_hook = path.contains(".pre_start.");
+        let is_odd =
+            |of: Type| is_hook && (of == Type::Date || path.rsplit('.').next() == Some("pid"));
+        let rejected = SAMPLES
+            .iter()
+            .filter(|(of, _)| !place.accepts(*of) && !is_odd(*of));
+        for (_, value) in rejected {
+            tried += 1;
+            if accepts(&file(path, value)) {
+                wrong.push(format!("{path}: {value} is accepted"));
+            }
+        }
+        let is_closed = place.accepts(Type::Mapping) && place.key("unknown").is_none();
+        if is_closed {
+            tried += 1;
+            if accepts(&file(path, "{unknown: x}")) {
+                wrong.push(format!("{path}: any key is accepted"));
+            }
+        }
+    };
+    visit(&ROOT, "", &mut HashSet::new(), &mut try_all);
+    assert!(wrong.is_empty(), "of {tried}:\n{}", wrong.join("\n"));
+    assert!(tried > 1000, "only {tried} probes");
+    eprintln!("not judged: {}", unjudged.join(" "));
+}
+
+/// A value of each type.
+const SAMPLES: [(Type, &str); 7] = [
+    (Type::Null, "null"),
+    (Type::Text, "x"),
+    (Type::Bool, "true"),
+    (Type::Number, "1"),
+    (Type::Date, "2024-01-31"),
+    (Type::List, "[]"),
+    (Type::Mapping, "{}"),
+];
+
+/// Calls `probe` for every place at or below one, but once for each place and name.
+fn visit(
+    place: &'static Place,
+    path: &str,
+    seen: &mut HashSet<(String, &'static Place)>,
+    probe: &mut dyn FnMut(&str, &'static Place),
+) {
+    let name = path.rsplit('.').next().unwrap_or_default();
+    if place.is_unchecked() || !seen.insert((name.to_owned(), place)) {
+        return;
+    }
+    if !path.is_empty() {
+        probe(path, place);
+    }
+    let mut keys: Vec<_> = place.keys().collect();
+    // Services before the jobs and hooks that share most of their keys.
+    keys.sort_by_key(|key| key.since);
+    for key in keys {
+        visit(key.place, &format!("{path}.{}", key.name), seen, probe);
+    }
+    if let Some(value) = place.any_key() {
+        visit(value, &format!("{path}.*"), seen, probe);
+    }
+    if let Some(item) = place.item() {
+        visit(item, &format!("{path}.-"), seen, probe);
+    }
+}
+
+/// A file that is valid but for the value at a path.
+fn file(path: &str, value: &str) -> String {
+    let mut text = value.to_owned();
+    let mut steps: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+    while let Some(step) = steps.pop() {
+        text = match step {
+            "-" => format!("[{text}]"),
+            "*" => format!("{{s: {text}}}"),
+            key => {
+                let others = match steps[..] {
+                    [.., "services" | "jobs", "*"] => "image: x",
+                    [.., "volumes", "-"] => "type: volume, source: v, target: /t",
+                    [.., "ports", "-"] => "target: 80",
+                    [.., "watch", "-"] => "path: /p, action: rebuild, target: /t",
+                    _ => "",
+                };
+                let mut entries = vec![format!("{key}: {text}")];
+                let others = others.split(", ").filter(|other| !other.is_empty());
+                let others = others.filter(|other| !other.starts_with(&format!("{key}:")));
+                entries.extend(others.map(str::to_owned));
+                format!("{{{}}}", entries.join(", "))
+            }
+        };
+    }
+    text
+}

@@ -1,0 +1,94 @@
+//! What prevents a rewrite: the place, the cause, and what to do.
+#![deny(clippy::disallowed_methods)]
+
+use composefile::document::{Node, ParseError, Position};
+
+/// A reason why the stack cannot be rewritten faithfully. Never holds a value of an env file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocker {
+    /// The kind of problem.
+    pub reason: Reason,
+    /// The place in the Compose file; `None` if the problem is in another file.
+    pub position: Option<Position>,
+    /// The problem.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// The kinds of problems that prevent a rewrite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// Compose cannot parse the text as YAML.
+    NotYaml,
+    /// A value has a type that Compose rejects.
+    WrongType,
+    /// Compose cannot read `.env` or another env file.
+    BadEnvFile,
+    /// A required env file or label file does not exist.
+    MissingEnvFile,
+    /// Invalid interpolation, or a required variable without a value.
+    BadVariable,
+    /// The stack has more than one file: `include`, `extends.file`, an override file, `COMPOSE_FILE`.
+    SeveralFiles,
+    /// An anchor or a merge is used in places that need different values.
+    Shared,
+    /// A variable of the shell is used where its value cannot be written.
+    ShellVariable,
+    /// Compose versions disagree about the meaning.
+    VersionDependent,
+    /// A reference to something undefined, or a contradiction: Compose rejects the stack.
+    Inconsistent,
+    /// Compose reads or runs a file of this host that Portainer does not have, such as a seccomp profile.
+    UnreadableFile,
+    /// The new text cannot be written in its place.
+    Unwritable,
+    /// The rewritten file failed verification: a bug in this program.
+    Internal,
+}
+
+impl Blocker {
+    pub(super) fn at(
+        node: Node<'_>,
+        reason: Reason,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            position: Some(node.document().position(node.span().start)),
+            ..Self::new(reason, message, hint)
+        }
+    }
+
+    /// A problem without a place in the Compose file.
+    pub(super) fn new(reason: Reason, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            reason,
+            position: None,
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+
+    pub(super) fn not_yaml(error: &ParseError) -> Self {
+        Self {
+            position: Some(error.position),
+            ..Self::new(
+                Reason::NotYaml,
+                format!("cannot parse the Compose file: {}", error.message),
+                "fix this line: `docker compose config` must accept the file",
+            )
+        }
+    }
+
+    pub(super) fn internal(message: &str, position: Option<Position>) -> Self {
+        Self {
+            position,
+            ..Self::new(
+                Reason::Internal,
+                format!("internal error: {message}; nothing was changed"),
+                "please report this with the Compose file",
+            )
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a pass returns: edits, blockers and notices.
+#![deny(clippy::disallowed_methods)]
+
+use composefile::document::{Entry, Node};
+
+use super::{Blocker, Notice};
+
+/// The result of one pass. No pass sees the findings of another.
+#[derive(Default)]
+pub(super) struct Findings<'d> {
+    pub(super) edits: Vec<Edit<'d>>,
+    pub(super) blockers: Vec<Blocker>,
+    pub(super) notices: Vec<Notice>,
+}
+
+impl Findings<'_> {
+    pub(super) fn append(&mut self, mut other: Self) {
+        self.edits.append(&mut other.edits);
+        self.blockers.append(&mut other.blockers);
+        self.notices.append(&mut other.notices);
+    }
+
+    pub(super) fn notice(&mut self, line: usize, message: impl Into<String>) {
+        self.notices.push(Notice {
+            line: Some(line),
+            message: message.into(),
+        });
+    }
+}
+
+/// A change that a pass asks for. The merge decides which of them are compatible.
+pub(super) enum Edit<'d> {
+    /// Writes the values of shell variables into a scalar. This is right wherever the scalar is used, and
+    /// [`Edit::SetScalar`] replaces it: passes compute their texts from [`super::shell::effective_text`].
+    InlineVariables {
+        node: Node<'d>,
+        text: String,
+        /// The source text of a block scalar, if its line structure can stay.
+        raw: Option<String>,
+        note: Note,
+    },
+    /// Gives a scalar another text.
+    SetScalar {
+        node: Node<'d>,
+        text: String,
+        note: Note,
+    },
+    /// The effective text of the scalar is right in one of its places: another text would be wrong there.
+    KeepScalar { node: Node<'d> },
+    /// Gives a key without a value a value.
+    FillEntry {
+        entry: Entry<'d>,
+        text: String,
+        note: Note,
+    },
+    /// Removes a key and its value, wherever the mapping with that key is written.
+    RemoveEntry { entry: Entry<'d>, why: &'static str },
+    /// Writes other entries in place of a key and its value. Includes its removal.
+    ReplaceEntry {
+        entry: Entry<'d>,
+        new: Vec<NewEntry>,
+        note: Note,
+    },
+    /// Adds entries to a mapping.
+    InsertEntries {
+        mapping: Node<'d>,
+        new: Vec<NewEntry>,
+        note: Note,
+    },
+    /// Adds entries or items at the front of a collection.
+    InsertFront {
+        collection: Node<'d>,
+        new: Vec<NewEntry>,
+        note: Note,
+    },
+    /// Removes an item from a list.
+    RemoveItem {
+        list: Node<'d>,
+        item: Node<'d>,
+        note: Note,
+    },
+}
+
+/// An entry to be written: the name and the value.
+pub(super) type NewEntry = (String, NewValue);
+
+/// A value to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NewValue {
+    Text(String),
+    Null,
+    Mapping(Vec<NewEntry>),
+    EmptyList,
+    /// An item of a list. The name of the entry is not written.
+    Item(String),
+}
+
+/// What an edit does and why, for people.
+#[derive(Debug, Clone)]
+pub(super) struct Note {
+    pub(super) what: String,
+    pub(super) why: &'static str,
+    pub(super) secrecy: Secrecy,
+}
+
+/// Whether an edit writes a value of an env file, which must not be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Secrecy {
+    Public,
+    Secret,
+}
+
+impl Note {
+    pub(super) fn new(what: impl Into<String>, why: &'static str) -> Self {
+        Self {
+            what: what.into(),
+            why,
+            secrecy: Secrecy::Public,
+        }
+    }
+
+    pub(super) fn with(self, secrecy: Secrecy) -> Self {
+        Self {
+            secrecy: self.secrecy.max(secrecy),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The files that `env_file` and `label_file` name.
+#![deny(clippy::disallowed_methods)]
+
+use std::{borrow::Cow, collections::HashMap};
+
+use composefile::{
+    document::{Entry, Node},
+    reader::Reader,
+    services::{Service, one_or_many},
+};
+
+use super::{Blocker, Reason};
+
+/// One env file or label file that a service names.
+#[derive(Clone)]
+pub(super) struct Listed<'d> {
+    /// The service's `env_file` or `label_file`.
+    pub(super) entry: Entry<'d>,
+    /// The item of the list, or the one scalar.
+    pub(super) item: Node<'d>,
+    /// The node of the path.
+    pub(super) path: Node<'d>,
+    /// The path after interpolation: Compose reads each of them once.
+    pub(super) named: String,
+    /// The absolute path.
+    pub(super) file: String,
+    pub(super) required: bool,
+    /// `raw`, or a format that Compose does not have; `None` is the default.
+    pub(super) format: Option<String>,
+}
+
+impl Listed<'_> {
+    /// The file, for people: as written if the text contains a variable, whose value must not be shown.
+    pub(super) fn shown(&self) -> &str {
+        let written = self.path.as_str().unwrap_or_default();
+        if written.contains('$') {
+            written
+        } else {
+            &self.file
+        }
+    }
+
+    /// The blocker for a file that must exist.
+    pub(super) fn missing(&self, service: Service<'_>) -> Blocker {
+        let key = self.entry.name().unwrap_or_default();
+        Blocker::at(
+            self.path,
+            Reason::MissingEnvFile,
+            format!(
+                "the {} {} of service {} does not exist",
+                key.replace('_', " "),
+                self.shown(),
+                service.name
+            ),
+            "create it: Compose rejects the stack without it",
+        )
+    }
+}
+
+/// The files that the key `key` of a service names, in order. Leaves out paths that cannot be interpolated, which
+/// block the rewrite like every such text.
+pub(super) fn listed<'d>(
+    reader: &Reader<'_, '_>,
+    service: Service<'d>,
+    key: &str,
+) -> Vec<Listed<'d>> {
+    let Some(entry) = service.node.entry(key) else {
+        return Vec::new();
+    };
+    let read = |item: Node<'d>| {
+        let path = if item.is_mapping() {
+            item.get("path")?
+        } else {
+            item
+        };
+        let named = reader.read(path.as_str()?).ok()?;
+        let word = |key: &str| reader.read(item.get(key)?.as_str()?).ok();
+        Some(Listed {
+            entry,
+            item,
+            path,
+            file: reader.base().local(&named),
+            named: named.into_owned(),
+            required: word("required").as_deref() != Some("false"),
+            format: word("format")
+                .filter(|format| !matches!(&**format, "" | ".env"))
+                .map(Cow::into_owned),
+        })
+    };
+    one_or_many(entry.value)
+        .into_iter()
+        .filter_map(read)
+        .collect()
+}
+
+/// Each path once: in the place of its first mention, with the options of its last.
+pub(super) fn unique<'l, 'd>(listed: impl Iterator<Item = &'l Listed<'d>>) -> Vec<&'l Listed<'d>> {
+    let mut found: Vec<&Listed<'d>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for one in listed {
+        let place = *places.entry(&one.named).or_insert(found.len());
+        match found.get_mut(place) {
+            Some(known) => *known = one,
+            None => found.push(one),
+        }
+    }
+    found
+}

@@ -1,0 +1,374 @@
+//! Merges the edits of all passes: finds those that contradict each other, and writes the others.
+//!
+//! Invariant: the result does not depend on the order of the passes, except for the order of new entries in front of
+//! the same key.
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::BTreeMap;
+
+use composefile::document::{Document, Entry, Node, NodeId, NodeKind, NodeMap, NodeSet};
+
+use super::{
+    Blocker, Reason,
+    findings::{Edit, NewEntry, Note, Secrecy},
+    splice::Splices,
+    uses,
+    write::Unwritable,
+};
+
+/// What became of the edits: changes of the text, and the contradictions between them.
+pub(super) struct Merged {
+    pub(super) splices: Splices,
+    pub(super) blockers: Vec<Blocker>,
+}
+
+/// Merges the edits of all passes.
+pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Merged {
+    let mut merge = Merge {
+        document,
+        fixed: uses::elsewhere(document),
+        splices: Splices::default(),
+        gone: BTreeMap::new(),
+        blockers: Vec::new(),
+    };
+    let mut requests = Requests::default();
+    for edit in edits {
+        merge.sort(edit, &mut requests);
+    }
+    let scalars = merge.scalars(requests.inlined, &requests.kept, requests.set);
+    merge.entries(requests.removed, requests.replaced, requests.inserted);
+    merge.write_scalars(scalars);
+    merge.check_collections();
+    merge.check_anchors();
+    Merged {
+        splices: merge.splices,
+        blockers: merge.blockers,
+    }
+}
+
+/// A new text of a scalar.
+struct Scalar<'d> {
+    node: Node<'d>,
+    text: String,
+    /// The source text to write, if not one made from `text`.
+    raw: Option<String>,
+    note: Note,
+}
+
+/// New entries for a mapping.
+struct Insertion<'d> {
+    mapping: Node<'d>,
+    new: Vec<NewEntry>,
+    note: Note,
+}
+
+/// New entries in place of one.
+struct Replacement<'d> {
+    entry: Entry<'d>,
+    new: Vec<NewEntry>,
+    note: Note,
+}
+
+/// The edits that can contradict each other, by kind.
+#[derive(Default)]
+struct Requests<'d> {
+    inlined: Vec<Scalar<'d>>,
+    kept: NodeSet,
+    set: Vec<Scalar<'d>>,
+    /// By key, with the reason.
+    removed: BTreeMap<NodeId, (Entry<'d>, &'static str)>,
+    /// By key.
+    replaced: BTreeMap<NodeId, Replacement<'d>>,
+    inserted: Vec<Insertion<'d>>,
+}
+
+struct Merge<'d> {
+    document: &'d Document<'d>,
+    /// Nodes that an alias also uses in a place where they must not change.
+    fixed: NodeSet,
+    splices: Splices,
+    /// The nodes that are removed or replaced with all that they hold. None holds another.
+    gone: BTreeMap<NodeId, Node<'d>>,
+    blockers: Vec<Blocker>,
+}
+
+impl<'d> Merge<'d> {
+    /// Writes an edit that no other can contradict, or keeps it for the comparison.
+    fn sort(&mut self, edit: Edit<'d>, requests: &mut Requests<'d>) {
+        match edit {
+            Edit::InlineVariables {
+                node,
+                text,
+                raw,
+                note,
+            } => requests.inlined.push(Scalar {
+                node,
+                text,
+                raw,
+                note,
+            }),
+            Edit::SetScalar { node, text, note } => requests.set.push(Scalar {
+                node,
+                text,
+                raw: None,
+                note,
+            }),
+            Edit::KeepScalar { node } => {
+                requests.kept.insert(node.resolved().id());
+            }
+            Edit::FillEntry { entry, text, note } => {
+                if self.may_change(entry.value) {
+                    let filled = self.splices.fill(entry, &text, note);
+                    self.written(filled, entry.key);
+                }
+            }
+            Edit::RemoveEntry { entry, why } => {
+                requests.removed.insert(entry.key.id(), (entry, why));
+            }
+            Edit::ReplaceEntry { entry, new, note } => {
+                let known = requests.replaced.get(&entry.key.id());
+                if known.is_some_and(|known| known.new != new) {
+                    self.block_shared(entry.key);
+                }
+                let replacement = Replacement { entry, new, note };
+                requests.replaced.insert(entry.key.id(), replacement);
+            }
+            Edit::InsertEntries { mapping, new, note } => {
+                requests.inserted.push(Insertion { mapping, new, note });
+            }
+            Edit::InsertFront {
+                collection,
+                new,
+                note,
+            } => self.splices.insert_front(collection, new, note),
+            Edit::RemoveItem { list, item, note } => {
+                self.gone.insert(item.id(), item);
+                let removed = self.splices.remove_item(list, item, note);
+                self.written(removed, item);
+            }
+        }
+    }
+
+    /// The new text of each scalar. A text that is set replaces one with inlined variables, which it was made from.
+    fn scalars(
+        &mut self,
+        inlined: Vec<Scalar<'d>>,
+        kept: &NodeSet,
+        set: Vec<Scalar<'d>>,
+    ) -> BTreeMap<NodeId, Scalar<'d>> {
+        let mut effective: BTreeMap<NodeId, Scalar<'d>> = inlined
+            .into_iter()
+            .map(|scalar| (scalar.node.id(), scalar))
+            .collect();
+        let mut wanted: BTreeMap<NodeId, Scalar<'d>> = BTreeMap::new();
+        for mut scalar in set {
+            let id = scalar.node.resolved().id();
+            if !self.may_change(scalar.node) {
+                continue;
+            }
+            let known = wanted.get(&id);
+            if kept.contains(&id) || known.is_some_and(|known| known.text != scalar.text) {
+                self.block_shared(scalar.node);
+                continue;
+            }
+            let before = [known, effective.get(&id)].into_iter().flatten();
+            let secrecy = before.map(|before| before.note.secrecy).max();
+            scalar.note = scalar.note.with(secrecy.unwrap_or(Secrecy::Public));
+            scalar.node = scalar.node.resolved();
+            wanted.insert(id, scalar);
+        }
+        effective.append(&mut wanted);
+        effective
+    }
+
+    /// Writes the removals, replacements and insertions of entries.
+    fn entries(
+        &mut self,
+        mut removed: BTreeMap<NodeId, (Entry<'d>, &'static str)>,
+        replaced: BTreeMap<NodeId, Replacement<'d>>,
+        mut inserted: Vec<Insertion<'d>>,
+    ) {
+        removed.retain(|key, _| !replaced.contains_key(key));
+        if !removed.is_empty() || !replaced.is_empty() {
+            let holders =
+                self.holders(|key| removed.contains_key(&key) || replaced.contains_key(&key));
+            self.replace(&holders, replaced);
+            self.remove(&holders, removed, &mut inserted);
+        }
+        self.insert(inserted);
+    }
+
+    /// The mapping that each of these keys is written in.
+    fn holders(&self, is_wanted: impl Fn(NodeId) -> bool) -> NodeMap<Node<'d>> {
+        let mut holders = NodeMap::default();
+        for mapping in self.document.nodes() {
+            for entry in mapping.own_entries() {
+                if is_wanted(entry.key.id()) {
+                    holders.insert(entry.key.id(), mapping);
+                }
+            }
+        }
+        holders
+    }
+
+    fn replace(
+        &mut self,
+        holders: &NodeMap<Node<'d>>,
+        replaced: BTreeMap<NodeId, Replacement<'d>>,
+    ) {
+        for (key, Replacement { entry, new, note }) in replaced {
+            if let Some(&mapping) = holders.get(&key) {
+                self.mark_gone(entry);
+                self.splices.replace_entry(mapping, entry, new, note);
+            }
+        }
+    }
+
+    fn remove(
+        &mut self,
+        holders: &NodeMap<Node<'d>>,
+        removed: BTreeMap<NodeId, (Entry<'d>, &'static str)>,
+        inserted: &mut Vec<Insertion<'d>>,
+    ) {
+        let mut by_holder: BTreeMap<NodeId, (Node<'d>, Vec<_>)> = BTreeMap::new();
+        for (key, removal) in removed {
+            if let Some(&holder) = holders.get(&key) {
+                let (_, entries) = by_holder.entry(holder.id()).or_insert((holder, Vec::new()));
+                entries.push(removal);
+            }
+        }
+        for (holder, entries) in by_holder.into_values() {
+            let nothing_stays = holder.own_entries().count() == entries.len();
+            for (at, (entry, why)) in entries.into_iter().enumerate() {
+                self.mark_gone(entry);
+                let name = entry.name().unwrap_or_default();
+                let note = Note::new(format!("`{name}` is removed"), why);
+                if nothing_stays && at == 0 {
+                    self.replace_all(holder, entry, note, inserted);
+                } else {
+                    let removed = self.splices.remove_entry(holder, entry, note);
+                    self.written(removed, entry.key);
+                }
+            }
+        }
+    }
+
+    /// Replaces the first entry of a mapping that loses all of them by the entries that are inserted into it.
+    fn replace_all(
+        &mut self,
+        holder: Node<'d>,
+        first: Entry<'d>,
+        note: Note,
+        inserted: &mut Vec<Insertion<'d>>,
+    ) {
+        let here = inserted.extract_if(.., |insertion| insertion.mapping.id() == holder.id());
+        let (mut entries, mut secrecy) = (Vec::new(), Secrecy::Public);
+        for mut insertion in here {
+            entries.append(&mut insertion.new);
+            secrecy = secrecy.max(insertion.note.secrecy);
+        }
+        if entries.is_empty() {
+            self.splices.empty(holder, first, note);
+        } else {
+            let note = note.with(secrecy);
+            self.splices.replace_entry(holder, first, entries, note);
+        }
+    }
+
+    /// Writes new entries in front of the first that stays.
+    fn insert(&mut self, inserted: Vec<Insertion<'d>>) {
+        for Insertion { mapping, new, note } in inserted {
+            let place = mapping
+                .own_entries()
+                .find(|entry| !self.splices.is_removed(entry.key));
+            let Some(place) = place else {
+                self.written(Err(Unwritable), mapping);
+                continue;
+            };
+            for entry in new {
+                self.splices
+                    .insert_before(mapping, place.key, entry, note.clone());
+            }
+        }
+    }
+
+    /// Writes the new texts of the scalars that stay.
+    fn write_scalars(&mut self, scalars: BTreeMap<NodeId, Scalar<'d>>) {
+        for scalar in scalars.into_values() {
+            if !self.is_gone(scalar.node) {
+                let set = self
+                    .splices
+                    .set(scalar.node, &scalar.text, scalar.raw, scalar.note);
+                self.written(set, scalar.node);
+            }
+        }
+    }
+
+    /// Blocks on changed collections that are used where they must not change.
+    fn check_collections(&mut self) {
+        let changed: Vec<_> = self.splices.changed_collections().collect();
+        for node in changed.into_iter().filter_map(|id| self.document.node(id)) {
+            self.may_change(node);
+        }
+    }
+
+    /// Blocks on aliases that stay, of anchors that are removed.
+    fn check_anchors(&mut self) {
+        if self.gone.is_empty() {
+            return;
+        }
+        let nodes = self.document.nodes();
+        let aliases = nodes.filter(|node| node.kind() == NodeKind::Alias);
+        let lost = aliases.filter(|alias| self.is_gone(alias.resolved()) && !self.is_gone(*alias));
+        let blockers = lost.map(|alias| {
+            Blocker::at(
+                alias,
+                Reason::Shared,
+                "this alias uses an anchor in a part that is removed, because Portainer cannot read it",
+                "write out the value instead of the alias",
+            )
+        });
+        let mut blockers = blockers.collect();
+        self.blockers.append(&mut blockers);
+    }
+
+    fn mark_gone(&mut self, entry: Entry<'d>) {
+        for node in [entry.key, entry.value] {
+            self.gone.insert(node.id(), node);
+        }
+    }
+
+    fn is_gone(&self, node: Node<'d>) -> bool {
+        let before = self.gone.range(..=node.id()).next_back();
+        before.is_some_and(|(&id, gone)| id == node.id() || gone.holds(node))
+    }
+
+    /// Whether a node may change in every place where it is used; blocks if not.
+    fn may_change(&mut self, node: Node<'d>) -> bool {
+        let is_fixed = self.fixed.contains(&node.resolved().id());
+        if is_fixed {
+            self.block_shared(node);
+        }
+        !is_fixed
+    }
+
+    fn block_shared(&mut self, node: Node<'d>) {
+        self.blockers.push(Blocker::at(
+            node,
+            Reason::Shared,
+            "an alias uses this value in places that need different values",
+            "write out the value in each place",
+        ));
+    }
+
+    fn written(&mut self, result: Result<(), Unwritable>, node: Node<'d>) {
+        if let Err(Unwritable) = result {
+            self.blockers.push(Blocker::at(
+                node,
+                Reason::Unwritable,
+                "this cannot be edited in its present form",
+                "put it on its own line",
+            ));
+        }
+    }
+}

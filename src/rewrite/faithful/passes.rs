@@ -1,0 +1,53 @@
+//! The passes of the faithful rewrite. Each reads the original text and returns the edits it needs and the problems
+//! that block it.
+//!
+//! Invariant: no pass knows another; [`super::merge`] brings their edits together, whatever their order.
+#![deny(clippy::disallowed_methods)]
+
+mod bare_variables;
+mod builds;
+mod env_files;
+mod host;
+mod label_files;
+mod paths;
+mod references;
+mod several_files;
+mod shell_options;
+mod shell_variables;
+
+use composefile::reader::Reader;
+
+use super::{Blocker, findings::Findings, keys, shape};
+
+type Pass = for<'d> fn(&Reader<'d, '_>) -> Findings<'d>;
+
+const PASSES: [Pass; 10] = [
+    // Blocks on, or reports, what no edit can carry over.
+    keys::unknown_keys,
+    several_files::other_files,
+    host::files_of_this_host,
+    shell_options::shell_options,
+    // Edits the values that mean something else in Portainer.
+    shell_variables::shell_variables,
+    bare_variables::bare_variables,
+    paths::relative_paths,
+    env_files::env_files,
+    label_files::label_files,
+    builds::builds,
+];
+
+/// Runs every pass. The error is a text that the passes cannot read.
+pub(super) fn run<'d>(reader: &Reader<'d, '_>) -> Result<Findings<'d>, Blocker> {
+    let mut found = Findings {
+        blockers: shape::check(reader.document)?,
+        ..Findings::default()
+    };
+    // Where values have the wrong type, these findings would only repeat that.
+    if found.blockers.is_empty() {
+        found.append(references::references(reader));
+    }
+    for pass in PASSES {
+        found.append(pass(reader));
+    }
+    Ok(found)
+}

@@ -1,0 +1,126 @@
+//! Variables without a value, which Compose takes from its own environment.
+#![deny(clippy::disallowed_methods)]
+
+use composefile::{
+    document::{Node, NodeSet},
+    interpolate::{escaped, interpolate},
+    reader::Reader,
+};
+
+use crate::rewrite::faithful::{
+    Blocker, Reason,
+    findings::{Edit, Findings, Note},
+    shell::{self, Substitution, effective_text},
+};
+
+/// Gives a value to bare names in `environment`, and in `args` of builds that Portainer can run, if the shell sets
+/// them. Blocks on secrets and configs that come from the shell.
+pub(super) fn bare_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+    let mut pass = BareVariables {
+        reader,
+        seen: NodeSet::default(),
+        found: Findings::default(),
+    };
+    for service in &reader.services {
+        let args = service.build().filter(|build| reader.is_remote(*build));
+        let places = [
+            service.node.get("environment"),
+            args.and_then(|build| build.get("args")),
+        ];
+        for place in places.into_iter().flatten() {
+            if pass.seen.insert(place.resolved().id()) {
+                pass.items(place);
+                pass.entries(place);
+            }
+        }
+    }
+    pass.sources("secrets");
+    pass.sources("configs");
+    pass.found
+}
+
+struct BareVariables<'r, 'd, 'a> {
+    reader: &'r Reader<'d, 'a>,
+    seen: NodeSet,
+    found: Findings<'d>,
+}
+
+impl<'d> BareVariables<'_, 'd, '_> {
+    fn items(&mut self, list: Node<'d>) {
+        for item in list.items() {
+            let Some(text) = effective_text(self.reader, item) else {
+                continue;
+            };
+            let Ok(name) = interpolate(&text, &|name| self.reader.here(name)) else {
+                continue;
+            };
+            if name.contains('=') {
+                continue;
+            }
+            if let Some((value, note)) = self.value(item, &name) {
+                let text = format!("{name}={}", escaped(&value));
+                self.found.edits.push(Edit::SetScalar {
+                    node: item,
+                    text,
+                    note,
+                });
+            }
+        }
+    }
+
+    fn entries(&mut self, mapping: Node<'d>) {
+        for entry in mapping.entries() {
+            let Some(name) = entry.name().filter(|_| entry.value.is_null()) else {
+                continue;
+            };
+            if let Some((value, note)) = self.value(entry.value, name)
+                && self.seen.insert(entry.value.id())
+            {
+                let text = escaped(&value);
+                self.found.edits.push(Edit::FillEntry { entry, text, note });
+            }
+        }
+    }
+
+    /// `environment` of the members of `secrets` or `configs`: no text can hold the value.
+    fn sources(&mut self, section: &str) {
+        let section = self.reader.document.get(section);
+        for entry in section.map(Node::entries).unwrap_or_default() {
+            let Some(node) = entry.value.get("environment") else {
+                continue;
+            };
+            let text = node.as_str().unwrap_or_default();
+            let name = self.reader.read(text).unwrap_or_default();
+            if let Substitution::Inline(_) = shell::substitution(self.reader, &name) {
+                self.block(node, &name);
+            }
+        }
+    }
+
+    /// The value to be written for a variable, if Portainer would not find it.
+    fn value(&mut self, node: Node<'d>, name: &str) -> Option<(String, Note)> {
+        match shell::substitution(self.reader, name) {
+            Substitution::Portainer => None,
+            Substitution::Inline(Some(value)) => {
+                let about = Note::new(
+                    format!("{name} is set to its value on this host"),
+                    "Portainer does not have the variables of your shell",
+                );
+                Some((value, about.with(shell::secrecy(self.reader, name))))
+            }
+            Substitution::Inline(None) => {
+                self.block(node, name);
+                None
+            }
+        }
+    }
+
+    fn block(&mut self, node: Node<'d>, name: &str) {
+        self.found.blockers.push(Blocker::at(
+            node,
+            Reason::ShellVariable,
+            format!("{name} does not have the same value in Portainer as in your shell"),
+            format!("set a variable with another name in .env, and use it instead of {name}"),
+        ));
+    }
+}

@@ -1,0 +1,200 @@
+//! Replaces `build` by the image that was built: Portainer cannot read the build context (M11).
+#![deny(clippy::disallowed_methods)]
+
+use composefile::{
+    document::Entry,
+    reader::{Reader, effective},
+    services::Service,
+};
+
+use crate::rewrite::faithful::{
+    Blocker, Reason,
+    findings::{Edit, Findings, NewValue, Note},
+    sharing::{Sharing, is_own, overridden},
+    shell::is_true,
+};
+
+const WHY: &str = "Portainer cannot read the build context";
+
+/// Replaces every `build` that reads files of this host.
+pub(super) fn builds<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+    let mut pass = Builds {
+        reader,
+        sharing: Sharing::new(reader),
+        found: Findings::default(),
+    };
+    for &service in &reader.services {
+        pass.service(service);
+    }
+    pass.found
+}
+
+struct Builds<'r, 'd, 'a> {
+    reader: &'r Reader<'d, 'a>,
+    sharing: Sharing<'r, 'd, 'a>,
+    found: Findings<'d>,
+}
+
+impl<'d> Builds<'_, 'd, '_> {
+    fn service(&mut self, service: Service<'d>) {
+        let chain = self.reader.chain(service);
+        let Some(build) = effective(&chain, "build") else {
+            return;
+        };
+        if self.reader.is_remote(build.value) {
+            return;
+        }
+        if self.overrides_remote(service, &chain, build) {
+            self.found.blockers.push(Blocker::at(
+                build.key,
+                Reason::Shared,
+                format!(
+                    "the build of service {} overrides one with a remote context",
+                    service.name
+                ),
+                "remove the overridden build",
+            ));
+            return;
+        }
+        for entry in overridden(service, build) {
+            self.remove(entry);
+        }
+        let own_build = service.node.entry("build");
+        match effective(&chain, "image") {
+            None => self.replace_by_image(service, own_build),
+            Some(image) if self.reads_empty(image) => {
+                let name = self.image_name(service);
+                self.notice_recreated(service, &name);
+                let what = format!("service {} gets `image: {name}`", service.name);
+                self.found.edits.push(Edit::SetScalar {
+                    node: image.value,
+                    text: name,
+                    note: Note::new(what, WHY),
+                });
+                if let Some(entry) = own_build {
+                    self.remove(entry);
+                }
+            }
+            Some(_) => {
+                if let Some(entry) = own_build {
+                    let name = service.name;
+                    self.found.notice(
+                        service.node.line(),
+                        format!("service {name} keeps its current image: to rebuild it, run `docker compose build {name}`"),
+                    );
+                    self.remove(entry);
+                }
+            }
+        }
+        self.pull_policy(service, &chain);
+    }
+
+    fn reads_empty(&self, entry: Entry<'d>) -> bool {
+        let text = entry.value.as_str();
+        text.and_then(|text| self.reader.read(text).ok())
+            .is_some_and(|text| text.is_empty())
+    }
+
+    /// The name that Compose gives to the image that it builds for a service without `image`.
+    fn image_name(&self, service: Service<'d>) -> String {
+        let compatible = self.reader.here("COMPOSE_COMPATIBILITY");
+        let underscore =
+            compatible.is_some_and(|value| value.eq_ignore_ascii_case("y") || is_true(&value));
+        let separator = if underscore { '_' } else { '-' };
+        format!("{}{separator}{}", self.reader.project, service.name)
+    }
+
+    /// Whether a build with a remote context, which has to stay for other services, would take effect without this
+    /// one.
+    fn overrides_remote(
+        &self,
+        service: Service<'d>,
+        chain: &[Service<'d>],
+        build: Entry<'d>,
+    ) -> bool {
+        let bases = chain.iter().filter(|base| base.name != service.name);
+        let inherited = bases.filter_map(|base| effective(&[*base], "build"));
+        let mut hidden = inherited.chain(overridden(service, build));
+        hidden.any(|entry| self.reader.is_remote(entry.value))
+    }
+
+    fn replace_by_image(&mut self, service: Service<'d>, own_build: Option<Entry<'d>>) {
+        let image = self.image_name(service);
+        self.notice_recreated(service, &image);
+        if self.sharing.is_shared(service) {
+            self.found.blockers.push(Blocker::at(
+                service.node,
+                Reason::Shared,
+                format!(
+                    "service {} needs its own `image`, but another service uses the same mapping",
+                    service.name
+                ),
+                format!(
+                    "add `image: {image}` to the service, or write the service without an anchor"
+                ),
+            ));
+            return;
+        }
+        let mapping = service.node.resolved();
+        let what = format!(
+            "`build` of service {} becomes `image: {image}`",
+            service.name
+        );
+        let note = Note::new(what, WHY);
+        let new = vec![("image".to_owned(), NewValue::Text(image))];
+        match own_build {
+            Some(entry) if is_own(mapping, entry) => {
+                self.found
+                    .edits
+                    .push(Edit::ReplaceEntry { entry, new, note });
+            }
+            other => {
+                self.found
+                    .edits
+                    .push(Edit::InsertEntries { mapping, new, note });
+                if let Some(entry) = other {
+                    self.remove(entry);
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, entry: Entry<'d>) {
+        self.found.edits.push(Edit::RemoveEntry { entry, why: WHY });
+    }
+
+    fn notice_recreated(&mut self, service: Service<'d>, image: &str) {
+        let name = service.name;
+        self.found.notice(
+            service.node.line(),
+            format!(
+                "service {name} uses the image {image} that was built on this host. Its container is recreated once, because it had no `image` before. To rebuild the image, run `docker compose build {name}`"
+            ),
+        );
+    }
+
+    /// No registry has an image that was built here.
+    fn pull_policy(&mut self, service: Service<'d>, chain: &[Service<'d>]) {
+        let Some(policy) = effective(chain, "pull_policy") else {
+            return;
+        };
+        let name = service.name;
+        match policy.value.as_str() {
+            Some("build") => self.found.edits.push(Edit::SetScalar {
+                node: policy.value,
+                text: "missing".to_owned(),
+                note: Note::new(
+                    format!("`pull_policy` of service {name} becomes `missing`"),
+                    "the service no longer has a build",
+                ),
+            }),
+            Some("always" | "daily" | "weekly") => self.found.notice(
+                policy.key.line(),
+                format!(
+                    "`pull_policy` of service {name} pulls its image on each deployment: this fails if the image exists only on this host"
+                ),
+            ),
+            _ => {}
+        }
+    }
+}

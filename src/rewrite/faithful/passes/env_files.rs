@@ -1,0 +1,238 @@
+//! Turns `.env` into `stack.env`, and writes the variables of other env files into `environment` (M09–M11).
+//!
+//! They do not go to `stack.env`, because every service that names that file would get them.
+#![deny(clippy::disallowed_methods)]
+
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
+
+use composefile::{
+    document::{NodeMap, NodeSet},
+    reader::Reader,
+    services::Service,
+};
+
+use crate::rewrite::faithful::{
+    Blocker, Reason,
+    findings::{Edit, Findings, Note},
+    inline::{Addition, AllDropped, Dropped, VARIABLES, inline},
+    listed::{Listed, unique},
+    reading::{self, Explicit, Reading, Sources},
+    service_files::{FileList, ServiceFiles, file_list},
+    sharing::overridden,
+};
+
+/// The values of lists of files, those of the extended services told apart: most services share theirs with others.
+type Readings<'l> = HashMap<(FileList<'l>, FileList<'l>), Reading>;
+
+/// What becomes of an env file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Disposition {
+    /// It is the stack's `.env`, and becomes `stack.env`.
+    Renamed,
+    /// It is empty, or optional and does not exist.
+    Omitted,
+    /// Its variables go to `environment`.
+    Inlined,
+    /// It is required and does not exist.
+    Missing,
+}
+
+/// Handles `env_file` of every service.
+pub(super) fn env_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+    let mut pass = EnvFiles {
+        reader,
+        files: ServiceFiles::new(reader, &VARIABLES),
+        dispositions: NodeMap::default(),
+    };
+    let mut found = Findings::default();
+    pass.decide(&mut found);
+    let dropped = pass.drop(&mut found);
+    let additions = pass.additions(&mut found);
+    found.append(inline(reader, &VARIABLES, &additions, &dropped));
+    found
+}
+
+struct EnvFiles<'r, 'd, 'a> {
+    reader: &'r Reader<'d, 'a>,
+    files: ServiceFiles<'r, 'd, 'a>,
+    /// By the item that names the file.
+    dispositions: NodeMap<Disposition>,
+}
+
+impl<'d> EnvFiles<'_, 'd, '_> {
+    fn is(&self, disposition: Disposition, listed: &Listed<'d>) -> bool {
+        self.dispositions.get(&listed.item.id()) == Some(&disposition)
+    }
+
+    fn decide(&mut self, found: &mut Findings<'d>) {
+        for &service in &self.reader.services {
+            for listed in self.files.of(service) {
+                let item = listed.item.id();
+                if !self.dispositions.contains_key(&item) {
+                    let disposition = disposition(self.reader, listed);
+                    self.dispositions.insert(item, disposition);
+                    apply(service, listed, disposition, found);
+                }
+            }
+        }
+    }
+
+    /// Removes what Portainer cannot read. Returns the `env_file` keys of which nothing stays.
+    fn drop(&self, found: &mut Findings<'d>) -> AllDropped<'d> {
+        let mut dropped = AllDropped::new();
+        let mut items = NodeSet::default();
+        for &service in &self.reader.services {
+            let all = self.files.of(service);
+            let Some(first) = all.first() else {
+                continue;
+            };
+            let stays = |one: &&Listed<'d>| self.is(Disposition::Renamed, one);
+            if !all.iter().any(|one| stays(&one)) {
+                let entry = first.entry;
+                let overrides = overridden(service, entry).next().is_some();
+                let known = dropped.entry(entry.key.id()).or_insert(Dropped {
+                    entry,
+                    overrides: false,
+                });
+                known.overrides |= overrides;
+                continue;
+            }
+            for one in all.iter().filter(|one| !stays(one)) {
+                if items.insert(one.item.id()) {
+                    found.edits.push(Edit::RemoveItem {
+                        list: first.entry.value.resolved(),
+                        item: one.item,
+                        note: Note::new(
+                            "an env file is removed",
+                            "stack.env is the only env file that Portainer can read",
+                        ),
+                    });
+                }
+            }
+        }
+        dropped
+    }
+
+    fn additions(&self, found: &mut Findings<'d>) -> Vec<Addition<'d>> {
+        let mut additions = Vec::new();
+        let mut readings = Readings::new();
+        for &service in &self.reader.services {
+            match self.addition(service, &mut readings) {
+                Ok(addition) => additions.push(addition),
+                Err(blocker) => found.blockers.push(blocker),
+            }
+        }
+        additions
+    }
+
+    fn addition<'l>(
+        &'l self,
+        service: Service<'d>,
+        readings: &mut Readings<'l>,
+    ) -> Result<Addition<'d>, Blocker> {
+        let reader = self.reader;
+        let chain = reader.chain(service);
+        let mut addition = Addition {
+            service,
+            values: Rc::default(),
+            files: self.files.key(service),
+        };
+        let all = unique(self.files.of_chain(&chain));
+        let files = self.files.with_texts(&all);
+        let mut bases = unique(self.files.of_chain(&chain[..chain.len() - 1]));
+        bases.retain(|listed| self.is(Disposition::Inlined, listed));
+        let base_files = self.files.with_texts(&bases);
+        let mut sources = Sources {
+            files: &files,
+            explicit: &Explicit::new(),
+            here: &|name| reader.here(name),
+        };
+        let of_bases = Sources {
+            files: &base_files,
+            ..sources
+        };
+        let has_stack_env = all.iter().any(|one| self.is(Disposition::Renamed, one));
+        let read = |sources: &Sources<'_>| {
+            let mut reading = reading::variables(sources);
+            if has_stack_env {
+                // What is written into the `environment` of a base would override stack.env.
+                let written = reading::variables(&of_bases).values;
+                let written: HashSet<_> = written.iter().map(|(name, _)| name).collect();
+                let from_stack_env =
+                    |name: &str, value: &str| reader.variables.get(name).copied() == Some(value);
+                let values = reading.values.iter();
+                let inlined = values
+                    .filter(|(name, value)| written.contains(name) || !from_stack_env(name, value));
+                reading.values = inlined.cloned().collect();
+            }
+            reading
+        };
+        let shared = readings
+            .entry((file_list(&files), file_list(&base_files)))
+            .or_insert_with(|| read(&sources));
+        if shared.is_empty() {
+            return Ok(addition);
+        }
+        self.files.check_inherited(&chain)?;
+        let explicit = self.files.explicit(&chain);
+        sources.explicit = &explicit;
+        addition.values = if shared.is_right_for(&explicit) {
+            shared.for_service(&sources)?
+        } else {
+            read(&sources).for_service(&sources)?
+        };
+        Ok(addition)
+    }
+}
+
+fn disposition(reader: &Reader<'_, '_>, listed: &Listed<'_>) -> Disposition {
+    match reader.env_file_text(&listed.file).is_some() {
+        false if listed.required => Disposition::Missing,
+        false => Disposition::Omitted,
+        true if listed.file != reader.own_env || listed.format.is_some() => Disposition::Inlined,
+        true if reader.env.iter().all(|(name, _)| name.is_empty()) => Disposition::Omitted,
+        true => Disposition::Renamed,
+    }
+}
+
+/// Asks for what a disposition needs where the file is named.
+fn apply<'d>(
+    service: Service<'d>,
+    listed: &Listed<'d>,
+    disposition: Disposition,
+    found: &mut Findings<'d>,
+) {
+    if listed.format.as_deref().is_some_and(|name| name != "raw") {
+        found.blockers.push(Blocker::at(
+            listed.path,
+            Reason::BadEnvFile,
+            format!("unknown `format` of the env file {}", listed.shown()),
+            "remove it, or write `format: raw`",
+        ));
+    }
+    match disposition {
+        Disposition::Renamed if listed.path.as_str() != Some("stack.env") => {
+            let note = Note::new(
+                format!("the env file of service {} becomes stack.env", service.name),
+                "Portainer stores .env under that name",
+            );
+            found.edits.push(Edit::SetScalar {
+                node: listed.path,
+                text: "stack.env".into(),
+                note,
+            });
+        }
+        Disposition::Omitted => found.notice(
+            listed.path.line(),
+            format!(
+                "the env file {} is empty or does not exist: it is left out",
+                listed.shown()
+            ),
+        ),
+        Disposition::Missing => found.blockers.push(listed.missing(service)),
+        Disposition::Renamed | Disposition::Inlined => {}
+    }
+}

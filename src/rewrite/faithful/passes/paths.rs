@@ -1,0 +1,233 @@
+//! Makes every path absolute in the places where Compose resolves one.
+#![deny(clippy::disallowed_methods)]
+
+use composefile::{
+    document::{Node, NodeMap},
+    interpolate::{Lookup, escaped, interpolate, occurrences},
+    path::Base,
+    places::{self, Role},
+    reader::Reader,
+    services::{MountSpec, MountType, is_host_path, split_at_colons},
+};
+
+use crate::rewrite::faithful::{
+    Blocker, Reason,
+    findings::{Edit, Findings, Note, Secrecy},
+    shell::effective_text,
+};
+
+/// Rewrites relative paths and paths that start with `~`, which Portainer would resolve elsewhere (M12).
+pub(super) fn relative_paths<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+    let here = |name: &str| reader.here(name);
+    let root = reader.document.root().into_iter();
+    let mut places: Vec<_> = root.flat_map(|root| places::of_root(root, &here)).collect();
+    for &service in &reader.services {
+        places.extend(places::of_service(service, &here));
+    }
+    let mut found = Findings::default();
+    let mut seen: NodeMap<Role> = NodeMap::default();
+    for (node, role) in places {
+        let known = seen.insert(node.resolved().id(), role);
+        if known != Some(role)
+            && let Some(text) = effective_text(reader, node)
+        {
+            place(reader, node, role, &text, &mut found);
+        }
+    }
+    found
+}
+
+fn place<'d>(
+    reader: &Reader<'d, '_>,
+    node: Node<'d>,
+    role: Role,
+    text: &str,
+    found: &mut Findings<'d>,
+) {
+    match absolute(text, role, &reader.base(), &|name| reader.here(name)) {
+        Ok(None) => found.edits.push(Edit::KeepScalar { node }),
+        Ok(Some(Absolute { text, values })) => {
+            let mut about = Note::new(
+                "the path becomes absolute",
+                "Portainer resolves relative paths and ~ in other directories",
+            );
+            if values == Values::Written {
+                let message = "the path contains a variable with a relative value: its current value is written into the text";
+                found.notice(node.line(), message);
+                about = about.with(Secrecy::Secret);
+            }
+            found.edits.push(Edit::SetScalar {
+                node,
+                text,
+                note: about,
+            });
+        }
+        Err(trouble) => found.blockers.push(trouble.at(node)),
+    }
+}
+
+/// The new text of a path.
+#[derive(Debug, PartialEq, Eq)]
+struct Absolute {
+    text: String,
+    values: Values,
+}
+
+/// What becomes of the variables in a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Values {
+    /// They stay variables, or there are none.
+    Kept,
+    /// Their current values are written.
+    Written,
+}
+
+impl Values {
+    /// For a text without variables, nothing is written.
+    fn written_from(text: &str) -> Self {
+        if text.contains('$') {
+            Self::Written
+        } else {
+            Self::Kept
+        }
+    }
+}
+
+/// Why a path cannot be made absolute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    /// No text in its place can express the path.
+    Colon,
+    /// Compose versions disagree about the path.
+    VersionDependent,
+}
+
+impl Trouble {
+    fn at(self, node: Node<'_>) -> Blocker {
+        match self {
+            Self::Colon => Blocker::at(
+                node,
+                Reason::Unwritable,
+                "the absolute path contains a colon, which the short mount syntax cannot express",
+                "write the mount in long syntax (`type: bind`), or move the stack to a directory without a colon",
+            ),
+            Self::VersionDependent => Blocker::at(
+                node,
+                Reason::VersionDependent,
+                "the meaning of this path depends on the Compose version",
+                "avoid Windows shares, drives that are not a letter, and colons inside braces",
+            ),
+        }
+    }
+}
+
+/// The text in a place, made absolute; `None` if it is absolute already.
+fn absolute(
+    text: &str,
+    role: Role,
+    base: &Base<'_>,
+    here: Lookup<'_>,
+) -> Result<Option<Absolute>, Trouble> {
+    let Ok(read) = interpolate(text, here) else {
+        return Ok(None);
+    };
+    match role {
+        Role::Mount => mount(text, &read, base, here),
+        Role::Host if base.is_disputed(&read) => Err(Trouble::VersionDependent),
+        Role::Host => Ok(whole(text, &read, &base.host(&read), base, here)),
+        Role::Local => Ok(whole(text, &read, &base.local(&read), base, here)),
+    }
+}
+
+fn whole(
+    text: &str,
+    read: &str,
+    expected: &str,
+    base: &Base<'_>,
+    here: Lookup<'_>,
+) -> Option<Absolute> {
+    let reads_right = |new: &String| {
+        interpolate(new, here).is_ok_and(|read| read == expected && base.host(&read) == expected)
+    };
+    let template = text.contains('$').then(|| base.template(text)).flatten();
+    let is_relative = template.is_some() || read != expected;
+    if let Some(text) = template.filter(reads_right) {
+        return Some(Absolute {
+            text,
+            values: Values::Kept,
+        });
+    }
+    is_relative.then(|| Absolute {
+        text: escaped(expected),
+        values: Values::written_from(text),
+    })
+}
+
+fn mount(
+    text: &str,
+    read: &str,
+    base: &Base<'_>,
+    here: Lookup<'_>,
+) -> Result<Option<Absolute>, Trouble> {
+    // Compose 2.26 also splits at a colon inside the literal braces of `$${…}`.
+    let without_braces = read.replace("${", "$(");
+    if split_at_colons(&without_braces).len() != split_at_colons(read).len() {
+        return Err(Trouble::VersionDependent);
+    }
+    let Some(before) = MountSpec::parse(read) else {
+        return Ok(None);
+    };
+    let Some(source) = before.source else {
+        return Ok(None);
+    };
+    let expected = match before.kind {
+        MountType::Bind if base.is_disputed(source) => return Err(Trouble::VersionDependent),
+        MountType::Bind => base.host(source),
+        _ => source.to_owned(),
+    };
+    let reads_right = |new: &String| {
+        let Ok(read) = interpolate(new, here) else {
+            return false;
+        };
+        let after = MountSpec::parse(&read);
+        after.is_some_and(|after| {
+            after.kind == before.kind
+                && after.source == Some(&expected)
+                && (after.target, after.options) == (before.target, before.options)
+        })
+    };
+    // The source before interpolation, if the text has one.
+    let written = match split_at_colons(text)[..] {
+        [source, _] | [source, _, _] => Some(source),
+        _ => None,
+    };
+    let with = |source: String| written.map(|old| format!("{source}{}", &text[old.len()..]));
+    let head = written.filter(|source| text.contains('$') && is_path(source));
+    let template = head.and_then(|source| base.template(source));
+    let is_relative = template.is_some() || expected != source;
+    if let Some(text) = template.and_then(with).filter(reads_right) {
+        return Ok(Some(Absolute {
+            text,
+            values: Values::Kept,
+        }));
+    }
+    if !is_relative {
+        return Ok(None);
+    }
+    let rest = &read[source.len()..];
+    let whole = || Some(escaped(&format!("{expected}{rest}")));
+    let new = with(escaped(&expected)).filter(reads_right);
+    let new = new.or_else(|| whole().filter(reads_right));
+    Ok(Some(Absolute {
+        text: new.ok_or(Trouble::Colon)?,
+        values: Values::written_from(text),
+    }))
+}
+
+/// Whether the source of a mount in short syntax can be a path, not the name of a volume.
+fn is_path(source: &str) -> bool {
+    match occurrences(source).into_iter().next() {
+        Some(first) if first.span.start == 0 => is_path(&source[first.word]),
+        _ => is_host_path(source),
+    }
+}

@@ -1,0 +1,58 @@
+//! Blocks on options that the shell gives to Compose itself, unless `.env` gives the same (M14).
+#![deny(clippy::disallowed_methods)]
+
+use composefile::reader::Reader;
+
+use crate::rewrite::faithful::{Blocker, Reason, findings::Findings, shell::is_true};
+
+const NO_ENV_FILE: &str = "COMPOSE_DISABLE_ENV_FILE";
+
+/// Finds `COMPOSE_…` and `DOCKER_…` variables whose effect Portainer would not repeat.
+pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+    let shell = |name: &str| (reader.context.shell)(name).filter(|value| !value.is_empty());
+    let mut blockers = Vec::new();
+    for name in [
+        "COMPOSE_PROFILES",
+        "COMPOSE_COMPATIBILITY",
+        "DOCKER_DEFAULT_PLATFORM",
+    ] {
+        let value = shell(name);
+        if value.is_some() && value.as_deref() != reader.variables.get(name).copied() {
+            blockers.push(Blocker::new(
+                Reason::ShellVariable,
+                format!("{name} is set in the shell, but .env does not set it to the same value"),
+                "set it in .env, or unset it: Portainer does not have the variables of your shell",
+            ));
+        }
+    }
+    let others =
+        shell("COMPOSE_ENV_FILES").filter(|files| reader.base().local(files) != reader.own_env);
+    if others.is_some() {
+        blockers.push(Blocker::new(
+            Reason::ShellVariable,
+            "COMPOSE_ENV_FILES names env files other than .env",
+            "move their variables into .env and unset it: Portainer has only one such file",
+        ));
+    }
+    if shell(NO_ENV_FILE).as_deref().is_some_and(is_true) && reader.env_text.is_some() {
+        blockers.push(Blocker::new(
+            Reason::ShellVariable,
+            format!("{NO_ENV_FILE} is set in the shell: Compose ignores .env"),
+            "unset it, or move .env away",
+        ));
+    } else if reader
+        .variables
+        .get(NO_ENV_FILE)
+        .is_some_and(|value| is_true(value))
+    {
+        blockers.push(Blocker::new(
+            Reason::VersionDependent,
+            format!(".env sets {NO_ENV_FILE}: whether Compose reads it depends on the version"),
+            format!("remove {NO_ENV_FILE} from .env"),
+        ));
+    }
+    Findings {
+        blockers,
+        ..Findings::default()
+    }
+}

@@ -1,0 +1,130 @@
+//! The env files or label files of every service, and the values that a service sets itself.
+#![deny(clippy::disallowed_methods)]
+
+use std::{borrow::Cow, collections::HashMap};
+
+use composefile::{
+    document::{Entry, Node},
+    reader::Reader,
+    services::Service,
+};
+
+use super::{
+    Blocker, Reason,
+    inline::Section,
+    listed::{Listed, listed},
+    reading::Explicit,
+};
+
+/// The paths of files that are read one after the other, and whether each is raw.
+pub(super) type FileList<'l> = Vec<(&'l str, bool)>;
+
+/// The files that the services name by one key.
+pub(super) struct ServiceFiles<'r, 'd, 'a> {
+    reader: &'r Reader<'d, 'a>,
+    section: &'static Section,
+    by_service: HashMap<&'d str, Vec<Listed<'d>>>,
+}
+
+impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
+    pub(super) fn new(reader: &'r Reader<'d, 'a>, section: &'static Section) -> Self {
+        let services = reader.services.iter();
+        let by_service = services
+            .map(|&service| (service.name, listed(reader, service, section.files)))
+            .collect();
+        Self {
+            reader,
+            section,
+            by_service,
+        }
+    }
+
+    /// The files that a service names itself, in order.
+    pub(super) fn of(&self, service: Service<'d>) -> &[Listed<'d>] {
+        let files = self.by_service.get(service.name);
+        files.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The key by which a service names its files.
+    pub(super) fn key(&self, service: Service<'d>) -> Option<Entry<'d>> {
+        self.of(service).first().map(|listed| listed.entry)
+    }
+
+    /// The files of a service and of those that it extends.
+    pub(super) fn of_chain<'l>(
+        &'l self,
+        chain: &[Service<'d>],
+    ) -> impl Iterator<Item = &'l Listed<'d>> {
+        let listed = chain
+            .iter()
+            .filter_map(|service| self.by_service.get(service.name));
+        listed.flatten()
+    }
+
+    /// The files that exist, with their texts.
+    pub(super) fn with_texts<'l>(&self, all: &[&'l Listed<'d>]) -> Vec<(&'l Listed<'d>, &'a str)> {
+        all.iter()
+            .filter_map(|&listed| Some((listed, self.reader.env_file_text(&listed.file)?)))
+            .collect()
+    }
+
+    /// `environment` or `labels` of a service with all that it extends, interpolated.
+    pub(super) fn explicit(&self, chain: &[Service<'d>]) -> Explicit {
+        let reader = self.reader;
+        let mut found = Explicit::new();
+        let places = chain
+            .iter()
+            .filter_map(|service| service.node.get(self.section.values));
+        for place in places {
+            for item in place.items().filter_map(Node::as_str) {
+                let item = reader.read(item).unwrap_or_default();
+                match item.split_once('=') {
+                    Some((name, value)) => found.insert(name.to_owned(), Some(value.to_owned())),
+                    None => found.insert(item.to_string(), reader.here(&item)),
+                };
+            }
+            for entry in place.entries() {
+                let Some(name) = entry.name() else { continue };
+                let value = match entry.value.as_str() {
+                    Some(value) => reader.read(value).ok().map(Cow::into_owned),
+                    None => reader.here(name),
+                };
+                found.insert(name.to_owned(), value);
+            }
+        }
+        found
+    }
+
+    /// Blocks on a service that resets or overrides inherited keys: values written into those would be lost with
+    /// them.
+    pub(super) fn check_inherited(&self, chain: &[Service<'_>]) -> Result<(), Blocker> {
+        let keys = [Some(self.section.files), Some(self.section.values)];
+        let cuts = |service: &&Service<'_>| {
+            let entries = service.node.mappings().flat_map(Node::own_entries);
+            entries
+                .filter(|entry| keys.contains(&entry.name()))
+                .any(|entry| matches!(entry.value.tag(), Some("!reset" | "!override")))
+        };
+        let (Some(service), true) = (chain.last(), chain.iter().skip(1).any(|one| cuts(&one)))
+        else {
+            return Ok(());
+        };
+        Err(Blocker::at(
+            service.node,
+            Reason::Shared,
+            format!(
+                "service {} resets or overrides the `{}` of an extended service that has `{}`",
+                service.name, self.section.values, self.section.files
+            ),
+            "write the service without `extends`",
+        ))
+    }
+}
+
+/// A key by which services with the same files share a reading.
+pub(super) fn file_list<'l>(files: &[(&'l Listed<'_>, &str)]) -> FileList<'l> {
+    files
+        .iter()
+        .map(|(listed, _)| (listed.file.as_str(), listed.format.is_some()))
+        .collect()
+}

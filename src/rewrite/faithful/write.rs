@@ -1,0 +1,197 @@
+//! How new scalars and entries are written.
+#![deny(clippy::disallowed_methods)]
+
+use std::fmt::Write;
+
+use composefile::document::{Document, Layout, Node, NodeKind, ScalarType, Style};
+
+use super::findings::{NewEntry, NewValue};
+
+/// The new text cannot be written in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unwritable;
+
+/// Shown in place of a value that must not be shown.
+pub(super) const HIDDEN: &str = "***";
+
+/// The same entries, with their values hidden.
+pub(super) fn hidden(entries: &[NewEntry]) -> Vec<NewEntry> {
+    let one = |(name, value): &NewEntry| {
+        let value = match value {
+            NewValue::Text(_) => NewValue::Text(HIDDEN.into()),
+            NewValue::Item(_) => NewValue::Item(format!("{name}={HIDDEN}")),
+            NewValue::Mapping(entries) => NewValue::Mapping(hidden(entries)),
+            NewValue::Null | NewValue::EmptyList => value.clone(),
+        };
+        (name.clone(), value)
+    };
+    entries.iter().map(one).collect()
+}
+
+/// The source text of a scalar with another value: in the present style, if that can express the value.
+pub(super) fn scalar_text(
+    node: Node<'_>,
+    value: &str,
+    raw: Option<String>,
+) -> Result<String, Unwritable> {
+    let NodeKind::Scalar(style) = node.kind() else {
+        return Err(Unwritable);
+    };
+    if let Some(raw) = raw {
+        return Ok(raw);
+    }
+    let written = &node.document().text()[node.span()];
+    let breaks =
+        |c: char| c.is_control() || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
+    Ok(match style {
+        Style::Plain if is_plain(value, written) => value.to_owned(),
+        Style::SingleQuoted if !value.contains(breaks) => {
+            format!("'{}'", value.replace('\'', "''"))
+        }
+        Style::Plain | Style::SingleQuoted | Style::DoubleQuoted => quoted(value),
+        Style::Literal | Style::Folded => return Err(Unwritable),
+    })
+}
+
+/// Whether a value without quotes reads as the same text in the place of `before`, which has no quotes.
+fn is_plain(value: &str, before: &str) -> bool {
+    // A flow collection cannot hold brackets or commas without quotes.
+    let is_in_block = before.contains(['{', '}', '[', ']', ',']);
+    if is_surely_plain(value, is_in_block) {
+        return true;
+    }
+    let line = if is_in_block {
+        format!("k: {value}")
+    } else {
+        format!("[{value}]")
+    };
+    let Ok(document) = Document::parse(&line) else {
+        return false;
+    };
+    let Some(root) = document.root() else {
+        return false;
+    };
+    let read = if is_in_block {
+        root.get("k")
+    } else {
+        root.items().next()
+    };
+    let is_alone = root.own_items().count() + root.own_entries().count() == 1;
+    let is_value = |node: Node<'_>| {
+        let is_text = node.scalar_type() == Some(ScalarType::Text);
+        is_text && node.kind() == NodeKind::Scalar(Style::Plain) && node.as_str() == Some(value)
+    };
+    is_alone && read.is_some_and(is_value)
+}
+
+/// Whether a value is a common path, mount or variable, for which the parser need not be called.
+fn is_surely_plain(value: &str, in_block: bool) -> bool {
+    let is_safe = |byte: u8| match byte {
+        b'/' | b'.' | b'_' | b'-' | b'=' | b'$' => true,
+        b'{' | b'}' => in_block,
+        _ => byte.is_ascii_alphanumeric(),
+    };
+    let mut parts = value.split(':');
+    value.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '$'))
+        && !value.eq_ignore_ascii_case("null")
+        && parts.all(|part| !part.is_empty() && part.bytes().all(is_safe))
+}
+
+/// A value in double quotes, on a single line.
+pub(super) fn quoted(value: &str) -> String {
+    let mut out = String::with_capacity(value.len() + 2);
+    out.push('"');
+    for c in value.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// The source text between two entries or items of a collection.
+pub(super) fn separator(collection: Node<'_>, at: usize) -> String {
+    match collection.kind() {
+        NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow) => ", ".to_owned(),
+        _ => {
+            let document = collection.document();
+            format!(
+                "{}{}",
+                document.line_end(),
+                " ".repeat(column(document, at))
+            )
+        }
+    }
+}
+
+fn column(document: &Document<'_>, at: usize) -> usize {
+    document.text()[document.line_start(at)..at]
+        .trim_start_matches('\u{feff}')
+        .chars()
+        .count()
+}
+
+/// The source text of each new entry or item of a collection, `at` being where the first one is written.
+pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]) -> Vec<String> {
+    let is_flow = matches!(
+        collection.kind(),
+        NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow)
+    );
+    let document = collection.document();
+    let deeper = || {
+        let blanks = " ".repeat(column(document, at) + 2);
+        format!("{}{blanks}", document.line_end())
+    };
+    let one = |(name, value): &NewEntry| match value {
+        NewValue::Item(item) if is_flow => quoted(item),
+        NewValue::Item(item) => format!("- {}", quoted(item)),
+        NewValue::Text(value) => format!("{}: {}", key(name), quoted(value)),
+        NewValue::EmptyList => format!("{}: []", key(name)),
+        NewValue::Null => format!("{}:{}", key(name), if is_flow { " null" } else { "" }),
+        NewValue::Mapping(entries) if is_flow => {
+            let inside: Vec<_> = entries.iter().map(flat).collect();
+            format!("{}: {{{}}}", key(name), inside.join(", "))
+        }
+        NewValue::Mapping(entries) => {
+            let deeper = deeper();
+            let inside = entries
+                .iter()
+                .map(|entry| format!("{deeper}{}", flat(entry)));
+            format!("{}:{}", key(name), inside.collect::<String>())
+        }
+    };
+    entries.iter().map(one).collect()
+}
+
+/// An entry of a mapping, on a single line.
+fn flat((name, value): &NewEntry) -> String {
+    match value {
+        NewValue::Text(value) => format!("{}: {}", key(name), quoted(value)),
+        _ => format!("{}: null", key(name)),
+    }
+}
+
+/// A name as a key.
+fn key(name: &str) -> String {
+    let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !matches!(
+            name.to_ascii_lowercase().as_str(),
+            "null" | "true" | "false" | "y" | "n" | "yes" | "no" | "on" | "off"
+        );
+    if is_plain {
+        name.to_owned()
+    } else {
+        quoted(name)
+    }
+}
