@@ -1,11 +1,12 @@
 //! The literal migration (contract C01–C59): from the source on disk to a stack that Portainer runs.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use anyhow::Result;
 use chrono::NaiveDate;
 
 use crate::{
+    plan::Sent,
     portainer::{BaseUrl, Payload},
     rewrite::{
         env::{ContractEnv, contract_env},
@@ -96,6 +97,14 @@ impl Rewrite {
         }
     }
 
+    /// The same, as the plan reads it.
+    fn sent(&self) -> Sent<'_> {
+        Sent {
+            text: &self.text,
+            env: &self.env.variables,
+        }
+    }
+
     /// The body of call C.
     pub fn payload<'a>(&'a self, name: &'a str) -> Payload<'a> {
         Payload {
@@ -119,7 +128,7 @@ impl Procedure<'_, '_> {
         let records = self.look_for_namesake()?;
         let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());
         let document = Document::parse(&source.compose);
-        let before = self.observe(records, BTreeSet::new())?;
+        let before = self.observe(records, &rewrite)?;
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
         self.back_up(&source)?;

@@ -11,12 +11,12 @@ use std::{
 use anyhow::Result;
 use serde_json::Value;
 
-use super::Procedure;
+use super::{Procedure, Rewrite};
 use crate::{
     engine::Engine,
     failure::Failure,
     model::{Changes, Container, Record},
-    plan::Environment,
+    plan::{self, Environment},
     portainer::{Contents, EngineOf, Portainer},
     snapshot::Known,
 };
@@ -66,12 +66,7 @@ impl Before {
 
 impl Procedure<'_, '_> {
     /// The Portainer stack to delete (C50), the containers to remove (C52), and everything that the plan needs.
-    /// `images` are the references of the text.
-    pub(super) fn observe(
-        &mut self,
-        records: Vec<Record>,
-        images: BTreeSet<String>,
-    ) -> Result<Before> {
+    pub(super) fn observe(&mut self, records: Vec<Record>, rewrite: &Rewrite) -> Result<Before> {
         let name = self.m.stack.name();
         let record = self.record_to_delete(records);
         let containers = self.list_before(name.as_str());
@@ -97,7 +92,8 @@ impl Procedure<'_, '_> {
             details: Details::default(),
         };
         if before.destroys() {
-            self.read_details(&mut before, images);
+            let images = plan::image_references(rewrite.sent(), &project);
+            self.read_details(&mut before, images.into_iter().collect());
         }
         Ok(before)
     }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::{Consent, OnRefusal, Procedure, Rewrite, observe::Before};
 use crate::{
     failure::Failure,
-    plan::{self, Facts, PathKind, Plan, RecordFacts, Refusal, Removal, Sent},
+    plan::{self, Facts, PathKind, Plan, RecordFacts, Refusal, Removal},
     rewrite::faithful::env_files_needed,
     stack::{Shell, Source},
 };
@@ -39,10 +39,7 @@ impl Procedure<'_, '_> {
                 document,
                 env,
             },
-            sent: Sent {
-                text: &rewrite.text,
-                env: &rewrite.env.variables,
-            },
+            sent: rewrite.sent(),
             context: &shell.context(),
             listed: before.all.as_deref(),
             containers: details.containers.as_deref(),
@@ -103,7 +100,7 @@ impl Procedure<'_, '_> {
         let Consent::Ask(ask) = self.m.consent else {
             return Ok(());
         };
-        if !before.destroys() || (plan.losses.is_empty() && before.is_known()) {
+        if !plan.destroys || (plan.losses.is_empty() && before.is_known()) {
             return Ok(());
         }
         let name = self.m.stack.name();
@@ -126,7 +123,13 @@ impl Procedure<'_, '_> {
 /// The error that lists every refusal. A single one is the message itself.
 fn refused(refusals: &[Refusal]) -> Failure {
     if let [refusal] = refusals {
-        let failure = Failure::new(format!("refusing to migrate: {refusal}")).hint(refusal.hint());
+        let hint = refusal.hint();
+        let hint = if hint.contains("--force") {
+            hint.to_owned()
+        } else {
+            format!("{hint}; --force overrides this check")
+        };
+        let failure = Failure::new(format!("refusing to migrate: {refusal}")).hint(hint);
         return match refusal.details() {
             Some(details) => failure.details(details),
             None => failure,
