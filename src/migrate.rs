@@ -128,7 +128,7 @@ impl Procedure<'_, '_> {
         let records = self.look_for_namesake()?;
         let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());
         let document = Document::parse(&source.compose);
-        let before = self.observe(records, &rewrite)?;
+        let before = self.observe(records, &rewrite);
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
         self.back_up(&source)?;

@@ -66,7 +66,7 @@ impl Before {
 
 impl Procedure<'_, '_> {
     /// The Portainer stack to delete (C50), the containers to remove (C52), and everything that the plan needs.
-    pub(super) fn observe(&mut self, records: Vec<Record>, rewrite: &Rewrite) -> Result<Before> {
+    pub(super) fn observe(&mut self, records: Vec<Record>, rewrite: &Rewrite) -> Before {
         let name = self.m.stack.name();
         let record = self.record_to_delete(records);
         let containers = self.list_before(name.as_str());
@@ -95,7 +95,7 @@ impl Procedure<'_, '_> {
             let images = plan::image_references(rewrite.sent(), &project);
             self.read_details(&mut before, images.into_iter().collect());
         }
-        Ok(before)
+        before
     }
 
     /// The first record of this name and environment. Warns of one on another environment.

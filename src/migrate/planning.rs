@@ -137,10 +137,11 @@ fn refused(refusals: &[Refusal]) -> Failure {
     }
     let reasons = refusals.iter().map(|refusal| {
         let details = refusal.details().unwrap_or_default();
-        let details: String = details
-            .lines()
-            .map(|line| format!("\n    {line}"))
-            .collect();
+        let details = details.replace('\n', "\n    ");
+        let details = match details.as_str() {
+            "" => String::new(),
+            details => format!("\n    {details}"),
+        };
         format!("  - {refusal}{details}\n    hint: {}", refusal.hint())
     });
     let reasons: Vec<String> = reasons.collect();
