@@ -14,8 +14,6 @@ use crate::{
 };
 
 mod facts;
-mod stub;
-pub use stub::migration;
 
 #[expect(
     unused_imports,
