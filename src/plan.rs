@@ -2,34 +2,47 @@
 //!
 //! Invariant: pure. Code that plans cannot write.
 #![deny(clippy::disallowed_methods)]
-
-use std::{collections::BTreeSet, fmt};
+#![expect(
+    dead_code,
+    unused_imports,
+    reason = "until the migration acts on the plan"
+)]
 
 use serde::Serialize;
 
 use crate::{
-    model::{Carried, Container, MountKind, PublishedPort, Record},
-    rewrite::loss::{Owner, TextLoss, TextLossKind},
+    model::{Container, MountKind},
+    rewrite::{
+        damage::{Verdict, judge_document},
+        loss::{TextLossKind, losses},
+    },
     text::printable,
 };
 
 mod facts;
+mod held;
+mod itself;
+mod layer;
+mod limits;
+mod loss;
+mod missing;
+mod record;
+mod recreated;
+mod refusal;
+mod rejected;
+mod running;
+mod sent;
 
-#[expect(
-    unused_imports,
-    reason = "the migration fills the facts once its plan reads all of them"
-)]
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
-
-/// Images of Portainer itself, without its agent (B04).
-const PORTAINER_IMAGES: [&str; 3] = ["portainer", "portainer-ce", "portainer-ee"];
+pub use itself::runs_portainer;
+pub use loss::{ContainerLoss, Loss, text_lost};
+pub use record::record_lost;
+pub use refusal::Refusal;
+pub use sent::image_references;
+use sent::{SentStack, SentText, with_sent};
 
 /// What a migration would do to what exists now (B01–B06).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[expect(
-    dead_code,
-    reason = "the migration acts on the plan once it is complete"
-)]
 pub struct Plan {
     /// Everything that will be lost, in the order to show it.
     pub losses: Vec<Loss>,
@@ -41,95 +54,126 @@ pub struct Plan {
     pub destroys: bool,
 }
 
-/// Something that works before a run and not after: by name, never by value (B01).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub enum Loss {
-    /// Anything that the rewritten text loses, except variables.
-    Text(TextLoss),
-    /// Variables of a removed `env_file`, grouped by owner and file.
-    Variables {
-        /// The service or other element that loses them.
-        owner: Owner,
-        /// The env file, as written in the compose file.
-        file: String,
-        /// The names of the variables.
-        names: Vec<String>,
-    },
-    /// An anonymous volume, which a new container replaces with an empty one (M05).
-    AnonymousVolume {
-        /// The container's name.
-        container: String,
-        /// The mount point in the container.
-        target: String,
-        /// The volume's name, which still leads to its data.
-        volume: String,
-    },
-    /// A property of the deleted Portainer stack that the new one does not have.
-    Carried(Carried),
-    /// Variables of the deleted Portainer stack that are not in `.env`.
-    RecordVariables(Vec<String>),
-}
-
-impl fmt::Display for Loss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(loss) => f.write_str(&printable(&loss.to_string())),
-            Self::Variables { owner, file, names } => f.write_str(&printable(&format!(
-                "{owner}: these variables of {file} will no longer be set: {}",
-                names.join(", ")
-            ))),
-            Self::AnonymousVolume {
-                container,
-                target,
-                volume,
-            } => write!(
-                f,
-                "{container}: the anonymous volume at {} will be replaced by an empty one; its data stays in the volume {volume}",
-                printable(target)
-            ),
-            Self::Carried(carried) => match carried {
-                Carried::Git(url) => {
-                    write!(f, "the Portainer stack's Git link to {}", printable(url))
-                }
-                Carried::AutoUpdate => f.write_str("the Portainer stack's automatic update"),
-                Carried::Webhook => f.write_str("the Portainer stack's webhook"),
-                Carried::Access => f.write_str("the Portainer stack's access rights"),
-            },
-            Self::RecordVariables(names) => write!(
-                f,
-                "variables of the Portainer stack that are not in .env: {}",
-                printable(&names.join(", "))
-            ),
-        }
-    }
-}
-
-/// The losses of the text, with the variables of one file and one owner grouped.
-pub fn text_lost(losses: Vec<TextLoss>) -> Vec<Loss> {
-    let mut grouped: Vec<Loss> = Vec::new();
-    for loss in losses {
-        let TextLossKind::Variable { name, file } = loss.kind else {
-            grouped.push(Loss::Text(loss));
-            continue;
+/// Plans a migration.
+pub fn migration(facts: &Facts) -> Plan {
+    with_sent(facts.sent, facts.project, |text, stack| {
+        let mut plan = Plan {
+            losses: Vec::new(),
+            refusals: Vec::new(),
+            warnings: Vec::new(),
+            destroys: facts.record.is_some() || facts.listed.is_none_or(|all| !all.is_empty()),
         };
-        let group = grouped.iter_mut().find_map(|other| match other {
-            Loss::Variables {
-                owner,
-                file: of,
-                names,
-            } if *owner == loss.owner && *of == file => Some(names),
-            _ => None,
-        });
-        match group {
-            Some(names) => names.push(name),
-            None => grouped.push(Loss::Variables {
-                owner: loss.owner,
-                file,
-                names: vec![name],
-            }),
+        plan.refuse(facts, text, stack);
+        plan.lose(facts, stack);
+        plan
+    })
+}
+
+impl Plan {
+    fn refuse(&mut self, facts: &Facts, text: &SentText, stack: Option<&SentStack>) {
+        let damage = damage(facts);
+        let is_damaged = damage.is_some();
+        self.refusals.extend(damage);
+        let listed = facts.listed.unwrap_or_default();
+        if !listed.is_empty() {
+            self.refusals
+                .extend(runs_portainer(listed, facts.portainer_port));
+            if facts.environment == Environment::OtherEngine {
+                let endpoint = facts.endpoint;
+                self.refusals.push(Refusal::OtherEngine { endpoint });
+            }
+        }
+        if self.destroys {
+            self.refuse_a_failing_create(facts, text, stack, is_damaged);
         }
     }
-    grouped
+
+    /// B06.
+    fn refuse_a_failing_create(
+        &mut self,
+        facts: &Facts,
+        text: &SentText,
+        stack: Option<&SentStack>,
+        is_damaged: bool,
+    ) {
+        let endpoint = facts.endpoint;
+        match &facts.environment {
+            Environment::NotFound => self.refusals.push(Refusal::NoEnvironment { endpoint }),
+            &Environment::Forbidden(status) => self
+                .refusals
+                .push(Refusal::ForbiddenEnvironment { endpoint, status }),
+            Environment::Unknown(reason) => self.warnings.push(format!(
+                "could not check that environment {endpoint} is this host: {}",
+                printable(reason)
+            )),
+            Environment::SameEngine | Environment::OtherEngine => {}
+        }
+        self.refusals
+            .extend(rejected::refusals(facts, text, is_damaged));
+        let Some(stack) = stack else { return };
+        let (refusals, doubts) = missing::missing(facts, stack);
+        self.refusals.extend(refusals);
+        self.warnings.extend(doubts);
+        let held = held::held(facts, stack);
+        if held.is_empty() {
+            return;
+        }
+        if facts.environment == Environment::SameEngine {
+            self.refusals.push(Refusal::Held(held));
+        } else {
+            self.warnings.extend(held);
+        }
+    }
+
+    /// B01.
+    fn lose(&mut self, facts: &Facts, stack: Option<&SentStack>) {
+        let text = match facts.source.document {
+            Ok(document) => losses(document, facts.source.env, facts.context, facts.project),
+            Err(_) => Vec::new(),
+        };
+        let is_refused = |kind: &TextLossKind| {
+            let mut refusals = self.refusals.iter();
+            matches!(kind, TextLossKind::UnreadableEnv { .. })
+                && refusals.any(|refusal| matches!(refusal, Refusal::UnreadableEnv { .. }))
+        };
+        let text = text.into_iter().filter(|loss| !is_refused(&loss.kind));
+        let text = text_lost(text.collect());
+        let (running, unknown) = running::losses(facts, stack, &text);
+        self.losses.extend(running);
+        self.losses.extend(text);
+        self.warnings.extend(unknown);
+        if let Some(record) = &facts.record {
+            self.losses.extend(record::losses(record, facts.sent));
+            if record.contents.is_none() {
+                self.warnings.push(format!(
+                    "cannot read Portainer stack {}: whether its text and variables differ is unknown",
+                    printable(&record.record.id)
+                ));
+            }
+        }
+        let listed = facts.listed.is_some_and(|all| !all.is_empty());
+        if listed && facts.containers.is_none() {
+            self.warnings
+                .push("cannot inspect the containers: what they would lose is unknown".to_owned());
+        }
+        if let (Err(error), false) = (facts.source.document, facts.containers.is_none()) {
+            self.warnings.push(format!(
+                "cannot parse the compose file: what the stack will lose is unknown ({error})"
+            ));
+        }
+    }
+}
+
+/// B02.
+fn damage(facts: &Facts) -> Option<Refusal> {
+    let document = facts.source.document.ok()?;
+    match judge_document(document, facts.sent.text, facts.dir) {
+        Verdict::Damaged(places) => {
+            let places = places.iter().map(ToString::to_string).collect();
+            Some(Refusal::Damage(places))
+        }
+        _ => None,
+    }
 }
 
 /// The anonymous volumes of containers that will be removed (B01, M05).
@@ -137,14 +181,18 @@ pub fn volumes_lost(containers: &[Container]) -> Vec<Loss> {
     let mut losses = Vec::new();
     for container in containers {
         for mount in &container.mounts {
-            let Some(volume) = mount.name.as_deref().filter(|name| is_anonymous(name)) else {
+            let name = mount.name.as_deref();
+            let Some(volume) = name.filter(|name| running::is_anonymous(name)) else {
                 continue;
             };
             if mount.kind == MountKind::Volume {
-                losses.push(Loss::AnonymousVolume {
+                losses.push(Loss::Container {
                     container: container.name().to_owned(),
-                    target: mount.target.clone(),
-                    volume: volume.to_owned(),
+                    loss: ContainerLoss::AnonymousVolume {
+                        target: mount.target.clone(),
+                        volume: volume.to_owned(),
+                        is_deleted: false,
+                    },
                 });
             }
         }
@@ -152,139 +200,5 @@ pub fn volumes_lost(containers: &[Container]) -> Vec<Loss> {
     losses
 }
 
-/// The engine gives an anonymous volume a name of 64 hexadecimal digits.
-fn is_anonymous(volume: &str) -> bool {
-    volume.len() == 64 && volume.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// The losses of deleting a Portainer stack (B01): its properties, and its variables that are not in `names`.
-pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
-    let mut losses: Vec<Loss> = record.carries.iter().cloned().map(Loss::Carried).collect();
-    let variables: Vec<String> = record
-        .variables
-        .iter()
-        .filter(|name| !names.contains(name.as_str()))
-        .cloned()
-        .collect();
-    if !variables.is_empty() {
-        losses.push(Loss::RecordVariables(variables));
-    }
-    losses
-}
-
-/// A reason to refuse a run, unless `--force` overrides it (B02–B04).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub enum Refusal {
-    /// The literal rewrite damages the text (B02): where and how.
-    Damage(Vec<String>),
-    /// Containers would be removed here and created on another engine (B03).
-    OtherEngine {
-        /// Portainer's environment.
-        endpoint: i64,
-    },
-    /// The stack runs Portainer itself (B04).
-    RunsPortainer {
-        /// The container's name.
-        container: String,
-        /// The evidence: its image, or the published port.
-        because: String,
-    },
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Damage(_) => f.write_str("the literal rewrite damages the compose file"),
-            Self::OtherEngine { endpoint } => write!(
-                f,
-                "environment {endpoint} is another engine: containers would be removed on this host and created there"
-            ),
-            Self::RunsPortainer { container, because } => write!(
-                f,
-                "the stack runs Portainer itself: the container {container} {because}"
-            ),
-        }
-    }
-}
-
-impl Refusal {
-    /// The details, one per line.
-    pub fn details(&self) -> Option<String> {
-        match self {
-            Self::Damage(places) => Some(places.join("\n")),
-            Self::OtherEngine { .. } | Self::RunsPortainer { .. } => None,
-        }
-    }
-
-    /// What the user can do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Damage(_) => {
-                "change those lines so that the rewrite does not damage them, or pass --force to send the damaged text"
-            }
-            Self::OtherEngine { .. } => {
-                "pass the environment of this host with --endpoint, or pass --force"
-            }
-            Self::RunsPortainer { .. } => {
-                "manage this stack by hand: removing it would cut off Portainer; --force overrides this check"
-            }
-        }
-    }
-}
-
-/// The first container that runs Portainer (B04): by its image, or because it publishes Portainer's port. `port` is
-/// `None` if Portainer is not on this host.
-pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Refusal> {
-    containers.iter().find_map(|container| {
-        let because = if is_portainer_image(&container.image) {
-            format!("runs {}", printable(&container.image))
-        } else {
-            let port = port?;
-            let publishes = |published: &PublishedPort| {
-                published.host_port == port && published.protocol == "tcp"
-            };
-            container.ports.iter().find(|p| publishes(p))?;
-            format!("publishes Portainer's port {port}")
-        };
-        Some(Refusal::RunsPortainer {
-            container: container.name().to_owned(),
-            because,
-        })
-    })
-}
-
-/// `[registry/]portainer/portainer[-ce|-ee][:tag][@digest]`.
-fn is_portainer_image(image: &str) -> bool {
-    let image = image.split('@').next().unwrap_or(image);
-    let mut parts = image.rsplit('/');
-    let repository = parts.next().unwrap_or_default();
-    let repository = repository.split(':').next().unwrap_or_default();
-    parts.next() == Some("portainer") && PORTAINER_IMAGES.contains(&repository)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn portainers_images_are_recognized() {
-        for image in [
-            "portainer/portainer-ce:2.21.0",
-            "portainer/portainer-ee",
-            "portainer/portainer@sha256:00",
-            "registry.example:5000/portainer/portainer-ce:latest",
-        ] {
-            assert!(is_portainer_image(image), "{image}");
-        }
-        for image in ["portainer/agent:2", "portainer-ce", "nginx", "x/portainer"] {
-            assert!(!is_portainer_image(image), "{image}");
-        }
-    }
-
-    #[test]
-    fn only_anonymous_volumes_are_lost() {
-        assert!(is_anonymous(&"0a".repeat(32)));
-        assert!(!is_anonymous("web_data"));
-        assert!(!is_anonymous(&"0a".repeat(31)));
-    }
-}
+mod tests;

@@ -1,0 +1,95 @@
+//! Ports and names that containers outside the stack hold (B06).
+
+use super::{
+    Facts,
+    sent::{Given, Publish, SentStack},
+};
+use crate::{
+    model::{Container, PublishedPort},
+    text::printable,
+};
+
+/// What the text needs and a container outside the stack has, one per item.
+pub(super) fn held(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    let Some(others) = facts.others else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for service in stack.active() {
+        if service.replicas() == Some(0) {
+            continue;
+        }
+        let host = service.given(&["network_mode"]) == Given::Is("host".to_owned());
+        let ports = if host { Vec::new() } else { service.ports() };
+        for publish in ports {
+            if let Some((other, port)) = holder(others, &publish) {
+                found.push(format!(
+                    "service {}: port {}/{} is used by the container {}",
+                    printable(service.name),
+                    port.host_port,
+                    port.protocol,
+                    printable(other.name())
+                ));
+            }
+        }
+        if let Given::Is(name) = service.given(&["container_name"])
+            && let Some(other) = others.iter().find(|other| other.names.contains(&name))
+        {
+            found.push(format!(
+                "service {}: the container name {} is used by the container {}",
+                printable(service.name),
+                printable(&name),
+                printable(other.id.get(..12).unwrap_or(&other.id))
+            ));
+        }
+    }
+    found
+}
+
+fn holder<'a>(
+    others: &'a [Container],
+    publish: &Publish,
+) -> Option<(&'a Container, &'a PublishedPort)> {
+    others.iter().find_map(|other| {
+        let port = other.ports.iter().find(|port| {
+            publish.ports.contains(&port.host_port)
+                && publish.protocol == port.protocol
+                && overlap(publish.address.as_deref(), &port.address)
+        })?;
+        Some((other, port))
+    })
+}
+
+/// Whether two addresses of the host cannot both listen on one port.
+fn overlap(wanted: Option<&str>, used: &str) -> bool {
+    let wanted = wanted.unwrap_or_default();
+    let family = |address: &str| address.contains(':');
+    if wanted.is_empty() || used.is_empty() {
+        return true;
+    }
+    if family(wanted) != family(used) {
+        return false;
+    }
+    let is_any = |address: &str| matches!(address, "0.0.0.0" | "::");
+    wanted == used || is_any(wanted) || is_any(used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::overlap;
+
+    #[test]
+    fn addresses_overlap_within_their_family() {
+        for (wanted, used, expected) in [
+            (None, "127.0.0.1", true),
+            (None, "::", true),
+            (Some("127.0.0.1"), "0.0.0.0", true),
+            (Some("127.0.0.1"), "::", false),
+            (Some("127.0.0.1"), "10.0.0.1", false),
+            (Some("0.0.0.0"), "10.0.0.1", true),
+            (Some("::1"), "::", true),
+        ] {
+            assert_eq!(overlap(wanted, used), expected, "{wanted:?} {used}");
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What works before a run and not after (B01).
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::{
+    model::Carried,
+    rewrite::loss::{Owner, TextLoss, TextLossKind},
+    text::{counted, printable},
+};
+
+/// Something that works before a run and not after: by name, never by value (B01).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Loss {
+    /// Anything that the rewritten text loses, except variables.
+    Text(TextLoss),
+    /// Variables of a removed `env_file`, grouped by owner and file.
+    Variables {
+        /// The service or other element that loses them.
+        owner: Owner,
+        /// The env file, as written in the compose file.
+        file: String,
+        /// The names of the variables.
+        names: Vec<String>,
+    },
+    /// Running containers end with SIGKILL: how many.
+    Killed(usize),
+    /// Something that one container has.
+    Container {
+        /// The container's name.
+        container: String,
+        loss: ContainerLoss,
+    },
+    /// Containers of a service beyond those that the text starts.
+    Replicas {
+        service: String,
+        now: usize,
+        after: usize,
+    },
+    /// Running containers that came from this directory under another project name. They are not removed.
+    OtherProject {
+        project: String,
+        containers: Vec<String>,
+    },
+    /// A property of the deleted Portainer stack that the new one does not have.
+    Carried(Carried),
+    /// Variables of the deleted Portainer stack that are not in `.env`.
+    RecordVariables(Vec<String>),
+    /// Variables of the deleted Portainer stack with another value in `.env`.
+    RecordValues(Vec<String>),
+    /// Members of a section of the deleted Portainer stack's text that are not in the compose file.
+    RecordMembers {
+        /// `services`, `volumes`, …
+        section: &'static str,
+        names: Vec<String>,
+    },
+    /// The text of the deleted Portainer stack differs in some other way.
+    RecordText,
+}
+
+/// Something that one container has and its successor will not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum ContainerLoss {
+    /// No service of the text starts it.
+    NotDefined { service: String },
+    /// Only a profile that is not active starts its service (M14).
+    Profile { service: String },
+    /// `compose run` started it.
+    OneOff,
+    /// It was started from another directory.
+    OtherDirectory(String),
+    /// It is not running, and its successor will be: `paused`, `exited` or `created` (N08).
+    WillStart { state: String },
+    /// An anonymous volume, which a new container replaces with an empty one (M05).
+    AnonymousVolume {
+        /// The mount point in the container.
+        target: String,
+        volume: String,
+        /// Whether the engine deletes the volume with the container (`--rm`).
+        is_deleted: bool,
+    },
+    /// Files in its own layer: the first ones, and the number of all.
+    Files { shown: Vec<String>, total: usize },
+    /// Variables that its successor will not have.
+    Variables(Vec<String>),
+    /// Variables with another value in its successor.
+    Values(Vec<String>),
+    /// Its successor runs another image of the same name.
+    Image(String),
+    /// A network that it is attached to.
+    Network(String),
+    /// Aliases in a network.
+    Aliases { network: String, names: Vec<String> },
+    /// Settings that differ from the text, as after `docker update`.
+    Limits(Vec<&'static str>),
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(loss) => f.write_str(&printable(&loss.to_string())),
+            Self::Variables { owner, file, names } => f.write_str(&printable(&format!(
+                "{owner}: these variables of {file} will no longer be set: {}",
+                names.join(", ")
+            ))),
+            Self::Killed(count) => write!(
+                f,
+                "{} will be stopped with SIGKILL, without time to shut down",
+                counted(*count, "running container")
+            ),
+            Self::Container { container, loss } => {
+                f.write_str(&printable(&format!("{container}: {loss}")))
+            }
+            Self::Replicas {
+                service,
+                now,
+                after,
+            } => write!(
+                f,
+                "service {}: {} will be replaced by {after}",
+                printable(service),
+                counted(*now, "container")
+            ),
+            Self::OtherProject {
+                project,
+                containers,
+            } => f.write_str(&printable(&format!(
+                "project {project} was started from this directory and will keep running next to the new containers: {}",
+                containers.join(", ")
+            ))),
+            Self::Carried(carried) => match carried {
+                Carried::Git(url) => {
+                    write!(
+                        f,
+                        "the Portainer stack's Git link to {}",
+                        printable(&without_credentials(url))
+                    )
+                }
+                Carried::AutoUpdate => f.write_str("the Portainer stack's automatic update"),
+                Carried::Webhook => f.write_str("the Portainer stack's webhook"),
+                Carried::Access => f.write_str("the Portainer stack's access rights"),
+            },
+            Self::RecordVariables(names) => write!(
+                f,
+                "variables of the Portainer stack that are not in .env: {}",
+                printable(&names.join(", "))
+            ),
+            Self::RecordValues(names) => write!(
+                f,
+                "variables of the Portainer stack with a different value in .env: {}",
+                printable(&names.join(", "))
+            ),
+            Self::RecordMembers { section, names } => write!(
+                f,
+                "{section} of the Portainer stack that are not in the compose file: {}",
+                printable(&names.join(", "))
+            ),
+            Self::RecordText => f.write_str(
+                "the text of the Portainer stack, which differs from the compose file",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for ContainerLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotDefined { service } => write!(
+                f,
+                "it will be removed and not recreated: the compose file has no service {service}"
+            ),
+            Self::Profile { service } => write!(
+                f,
+                "it will be removed and not recreated: no profile of the service {service} is active in Portainer"
+            ),
+            Self::OneOff => f.write_str(
+                "it will be removed and not recreated: it is a one-off container of `compose run`",
+            ),
+            Self::OtherDirectory(dir) => {
+                write!(f, "it was started from another directory: {dir}")
+            }
+            Self::WillStart { state } if state == "paused" => {
+                f.write_str("it is paused, and will be running afterwards")
+            }
+            Self::WillStart { state } => write!(f, "it is stopped ({state}), and will be started"),
+            Self::AnonymousVolume {
+                target,
+                is_deleted: true,
+                ..
+            } => write!(
+                f,
+                "the anonymous volume at {target} will be deleted with its data: the container was started with --rm"
+            ),
+            Self::AnonymousVolume { target, volume, .. } => write!(
+                f,
+                "the anonymous volume at {target} will be replaced by an empty one; its data stays in the volume {volume}"
+            ),
+            Self::Files { shown, total } => {
+                let more = match total.saturating_sub(shown.len()) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                write!(
+                    f,
+                    "files written inside the container: {}{more}",
+                    shown.join(", ")
+                )
+            }
+            Self::Variables(names) => write!(
+                f,
+                "these variables will no longer be set: {}",
+                names.join(", ")
+            ),
+            Self::Values(names) => write!(
+                f,
+                "these variables will have different values: {}",
+                names.join(", ")
+            ),
+            Self::Image(image) => write!(
+                f,
+                "it will be recreated from a different image: {image} is no longer the image that it runs"
+            ),
+            Self::Network(network) => {
+                write!(f, "it will no longer be connected to the network {network}")
+            }
+            Self::Aliases { network, names } => write!(
+                f,
+                "it will no longer have these aliases in the network {network}: {}",
+                names.join(", ")
+            ),
+            Self::Limits(names) => write!(
+                f,
+                "these settings differ from the compose file and will be reset: {}",
+                names.join(", ")
+            ),
+        }
+    }
+}
+
+/// The losses of the text, with the variables of one file and one owner grouped.
+pub fn text_lost(losses: Vec<TextLoss>) -> Vec<Loss> {
+    let mut grouped: Vec<Loss> = Vec::new();
+    for loss in losses {
+        let TextLossKind::Variable { name, file } = loss.kind else {
+            grouped.push(Loss::Text(loss));
+            continue;
+        };
+        let group = grouped.iter_mut().find_map(|other| match other {
+            Loss::Variables {
+                owner,
+                file: of,
+                names,
+            } if *owner == loss.owner && *of == file => Some(names),
+            _ => None,
+        });
+        match group {
+            Some(names) => names.push(name),
+            None => grouped.push(Loss::Variables {
+                owner: loss.owner,
+                file,
+                names: vec![name],
+            }),
+        }
+    }
+    grouped
+}
+
+/// A URL without the user name and password that it may contain.
+fn without_credentials(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://***{}", &rest[at..]),
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b01_credentials_of_a_git_url_are_not_shown() {
+        for (url, shown) in [
+            (
+                "https://me:t@k@git.example/x.git",
+                "https://***@git.example/x.git",
+            ),
+            ("https://token@git.example", "https://***@git.example"),
+            ("https://git.example/a@b", "https://git.example/a@b"),
+            ("git@git.example:x.git", "git@git.example:x.git"),
+        ] {
+            let loss = Loss::Carried(Carried::Git(url.to_owned()));
+            assert_eq!(
+                loss.to_string(),
+                format!("the Portainer stack's Git link to {shown}")
+            );
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! What the create needs and does not exist: files, images, external networks and volumes (B06).
+
+use composefile::{
+    document::Node,
+    services::{MountSpec, MountType, includes, is_remote_context},
+};
+
+use super::{
+    Environment, Facts, PathKind, Refusal, itself,
+    sent::{Given, Place, SentService, SentStack},
+};
+use crate::{
+    model::{Container, MountKind},
+    text::printable,
+};
+
+/// The refusals, and what may be missing.
+pub(super) fn missing(facts: &Facts, stack: &SentStack) -> (Vec<Refusal>, Vec<String>) {
+    let mut search = Search {
+        facts,
+        stack,
+        portainer: portainer(facts),
+        files: Vec::new(),
+        images: Vec::new(),
+        external: Vec::new(),
+        doubts: Vec::new(),
+    };
+    search.read_at_load();
+    for service in stack.active() {
+        search.env_files(&service);
+        search.mounts(&service);
+        search.content(&service);
+        if service.replicas() != Some(0) {
+            search.image(&service);
+        }
+        search.external(&service);
+    }
+    let lists = [
+        (search.files, Refusal::MissingFiles as fn(_) -> _),
+        (search.images, Refusal::MissingImages),
+        (search.external, Refusal::MissingExternal),
+    ];
+    let lists = lists.into_iter().filter(|(list, _)| !list.is_empty());
+    let refusals = lists.map(|(mut list, refusal)| {
+        list.dedup();
+        refusal(list)
+    });
+    (refusals.collect(), search.doubts)
+}
+
+/// Portainer's container, if Portainer runs on this host and its container can be told.
+fn portainer<'f>(facts: &Facts<'f>) -> Option<&'f Container> {
+    itself::portainer(facts.others?, facts.portainer_port?)
+}
+
+struct Search<'a, 'f, 'r, 'd, 'x> {
+    facts: &'a Facts<'f>,
+    stack: &'a SentStack<'r, 'd, 'x>,
+    portainer: Option<&'f Container>,
+    files: Vec<String>,
+    images: Vec<String>,
+    external: Vec<String>,
+    doubts: Vec<String>,
+}
+
+/// Whether something that is looked for is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Yes,
+    No,
+    Unknown,
+}
+
+impl<'d> Search<'_, '_, '_, 'd, '_> {
+    /// Files that Portainer reads for every service, active or not.
+    fn read_at_load(&mut self) {
+        for include in includes(self.stack.reader.document) {
+            if !is_remote_file(include.path) {
+                self.read_by_portainer("include", include.path);
+            }
+        }
+        for service in &self.stack.reader.services {
+            if let Some(file) = service.extends_file()
+                && !is_remote_file(file.path)
+            {
+                self.read_by_portainer(&format!("service {}: extends", service.name), file.path);
+            }
+        }
+    }
+
+    /// Env files that the rewrite leaves in the text, and label files.
+    fn env_files(&mut self, service: &SentService<'_, 'd, '_>) {
+        let name = service.name;
+        for file in service.required_env_files() {
+            let is_stack_env =
+                self.given_place(&file, true) == Some(Place::Folder("stack.env".into()));
+            if is_stack_env && self.facts.sent.env.is_empty() {
+                self.files.push(format!(
+                    "service {}: env_file: Portainer writes stack.env only if .env sets variables",
+                    printable(name)
+                ));
+            } else if !is_stack_env {
+                self.read_by_portainer(&format!("service {name}: env_file"), &file);
+            }
+        }
+        for file in service.label_files() {
+            self.read_by_portainer(&format!("service {name}: label_file"), &file);
+        }
+    }
+
+    /// The sources of bind mounts in the long syntax (M13).
+    fn mounts(&mut self, service: &SentService<'_, 'd, '_>) {
+        for item in service.nodes("volumes").flat_map(Node::items) {
+            let text = |key: &str| {
+                item.get(key)
+                    .map_or(Given::No, |node| self.stack.read(node))
+            };
+            let creates = item
+                .get("bind")
+                .and_then(|bind| bind.get("create_host_path"));
+            if text("type") != Given::Is("bind".to_owned()) || creates.is_some_and(is_true) {
+                continue;
+            }
+            if let Given::Is(source) = text("source") {
+                let what = format!("service {}: bind mount", service.name);
+                self.read_by_engine(&what, &source);
+            }
+        }
+    }
+
+    /// The files of secrets and configs.
+    fn content(&mut self, service: &SentService<'_, 'd, '_>) {
+        for (section, noun) in [("secrets", "secret"), ("configs", "config")] {
+            for item in service.nodes(section).flat_map(Node::items) {
+                let name = self.stack.read(item.get("source").unwrap_or(item)).known();
+                let all = self.stack.reader.document.get(section);
+                let file = name.as_deref().and_then(|name| all?.get(name)?.get("file"));
+                if let (Some(name), Some(Given::Is(file))) =
+                    (name, file.map(|file| self.stack.read(file)))
+                {
+                    self.read_by_engine(&format!("{noun} {name}"), &file);
+                }
+            }
+        }
+    }
+
+    /// An image that must be on the engine, or a build whose context must be readable.
+    fn image(&mut self, service: &SentService<'_, 'd, '_>) {
+        let Some(image) = service.image() else { return };
+        let is_absent = matches!(self.facts.images.get(&image), Some(None));
+        if !is_absent || self.facts.environment == Environment::OtherEngine {
+            return;
+        }
+        let policy = service.given(&["pull_policy"]);
+        let (name, shown) = (printable(service.name), printable(&image).into_owned());
+        if let Some(build) = service.node(&["build"]) {
+            self.build(service.name, build, &shown);
+            return;
+        }
+        match policy {
+            Given::Is(policy) if policy == "never" => self.images.push(format!(
+                "service {name}: the image {shown} does not exist, and `pull_policy: never` forbids to pull it"
+            )),
+            _ => self.doubts.push(format!(
+                "service {name}: the image {shown} does not exist on this host; if it cannot be pulled, the create fails"
+            )),
+        }
+    }
+
+    /// The context of an image that has to be built. A context that Portainer cannot read is certain only without
+    /// `image`: otherwise Compose may pull the image.
+    fn build(&mut self, service: &str, build: Node<'_>, image: &str) {
+        let context = build.get("context").unwrap_or(build);
+        let context = if context.is_mapping() {
+            Given::Is(".".to_owned())
+        } else {
+            self.stack.read(context)
+        };
+        let Given::Is(context) = context else { return };
+        if is_remote_context(&context) {
+            return;
+        }
+        if self.portainer_has(&context) == Found::No {
+            self.images.push(format!(
+                "service {}: the image {image} does not exist, and Portainer cannot read its build context {}",
+                printable(service),
+                printable(&context)
+            ));
+        } else {
+            self.doubts.push(format!(
+                "service {}: the image {image} does not exist; if Portainer cannot read its build context {}, the create fails",
+                printable(service),
+                printable(&context)
+            ));
+        }
+    }
+
+    fn external(&mut self, service: &SentService<'_, 'd, '_>) {
+        if self.facts.environment == Environment::OtherEngine {
+            return;
+        }
+        for key in service.network_keys() {
+            let (name, is_external) = self.stack.resource("networks", &key);
+            let known = self.facts.networks;
+            if let (Given::Is(name), true, Some(known)) = (name, is_external, known)
+                && !known.contains(&name)
+                && !matches!(name.as_str(), "host" | "none" | "bridge")
+            {
+                self.external
+                    .push(format!("the network {} does not exist", printable(&name)));
+            }
+        }
+        for item in service.nodes("volumes").flat_map(Node::items) {
+            let Some(key) = self.named_volume(item) else {
+                continue;
+            };
+            let (name, is_external) = self.stack.resource("volumes", &key);
+            if let (Given::Is(name), true, Some(known)) = (name, is_external, self.facts.volumes)
+                && !known.contains(&name)
+            {
+                self.external
+                    .push(format!("the volume {} does not exist", printable(&name)));
+            }
+        }
+    }
+
+    /// The key of the volume that a mount names.
+    fn named_volume(&self, item: Node<'_>) -> Option<String> {
+        if item.is_mapping() {
+            let kind = self.stack.read(item.get("type")?).known()?;
+            let source = self.stack.read(item.get("source")?).known()?;
+            return (MountType::named(&kind) == MountType::Volume).then_some(source);
+        }
+        let text = self.stack.read(item).known()?;
+        let spec = MountSpec::parse(&text)?;
+        let is_volume = spec.kind == MountType::Volume;
+        spec.source.filter(|_| is_volume).map(str::to_owned)
+    }
+
+    /// A file that Portainer reads (M11): refused if it is certainly missing, a doubt if that is unknown.
+    fn read_by_portainer(&mut self, what: &str, path: &str) {
+        let what = printable(what).into_owned();
+        match self.portainer_has(path) {
+            Found::Yes => {}
+            Found::No => self
+                .files
+                .push(format!("{what}: Portainer cannot read {}", printable(path))),
+            Found::Unknown => self.doubts.push(format!(
+                "{what}: the create fails if Portainer cannot read {}",
+                printable(path)
+            )),
+        }
+    }
+
+    /// Whether Portainer can read a path of the text. Its container sees only what is mounted into it.
+    fn portainer_has(&self, path: &str) -> Found {
+        let place = match self.given_place(path, true) {
+            None | Some(Place::Unknown) => return Found::Unknown,
+            // The folder holds nothing but the text and `stack.env` (M07).
+            Some(Place::Folder(below)) if below.is_empty() => return Found::Yes,
+            Some(Place::Folder(_)) => return Found::No,
+            Some(Place::Absolute(path)) => path,
+        };
+        let Some(portainer) = self.portainer else {
+            return Found::Unknown;
+        };
+        let mounts = portainer.mounts.iter().filter_map(|mount| {
+            let target = mount.target.trim_end_matches('/');
+            let below = place.strip_prefix(target)?;
+            (below.is_empty() || below.starts_with('/')).then_some((mount, below))
+        });
+        match mounts.max_by_key(|(mount, _)| mount.target.len()) {
+            None => Found::No,
+            Some((mount, below)) if mount.kind == MountKind::Bind => {
+                self.host_has(&format!("{}{below}", mount.source))
+            }
+            Some(_) => Found::Unknown,
+        }
+    }
+
+    /// A file that the engine mounts: refused if it is certainly missing.
+    fn read_by_engine(&mut self, what: &str, path: &str) {
+        let (found, place) = match self.given_place(path, false) {
+            None | Some(Place::Unknown) => return,
+            Some(Place::Folder(below)) if below.is_empty() => return,
+            Some(Place::Folder(_)) => (
+                Found::No,
+                format!(
+                    "{} would be looked for in Portainer's folder",
+                    printable(path)
+                ),
+            ),
+            Some(Place::Absolute(place)) => (
+                self.host_has(&place),
+                format!("{} does not exist", printable(&place)),
+            ),
+        };
+        if found == Found::No {
+            self.files.push(format!("{}: {place}", printable(what)));
+        }
+    }
+
+    /// The engine's host is this host only if the environment is this engine.
+    fn host_has(&self, path: &str) -> Found {
+        if self.facts.environment != Environment::SameEngine {
+            return Found::Unknown;
+        }
+        match (self.facts.lookup)(path) {
+            PathKind::File | PathKind::Directory => Found::Yes,
+            PathKind::Missing => Found::No,
+            PathKind::Unknown => Found::Unknown,
+        }
+    }
+
+    /// The place of a path as written.
+    fn given_place(&self, path: &str, local: bool) -> Option<Place> {
+        let path = self.stack.reader.read(path).ok()?;
+        Some(self.stack.place(&path, local))
+    }
+}
+
+fn is_true(node: Node<'_>) -> bool {
+    node.as_bool() == Some(true)
+}
+
+/// Compose fetches these itself: Git repositories and OCI artifacts.
+fn is_remote_file(path: &str) -> bool {
+    is_remote_context(path) || path.starts_with("oci:") || path.ends_with(".git")
+}

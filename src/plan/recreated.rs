@@ -1,0 +1,137 @@
+//! What a container has and its successor of the same service will not have (B01).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{
+    ContainerLoss, Facts, limits,
+    sent::{Given, SentService},
+};
+use crate::snapshot::Inspected;
+
+/// Compares a container with its service. `told` are the variables that the losses of the text name already.
+pub(super) fn losses(
+    facts: &Facts,
+    container: Inspected,
+    service: &SentService,
+    told: &BTreeSet<&str>,
+) -> Vec<ContainerLoss> {
+    let mut losses = Vec::new();
+    losses.extend(will_start(container));
+    losses.extend(other_image(facts, container, service));
+    losses.extend(variables(facts, container, service, told));
+    losses.extend(networks(container, service));
+    let limits = limits::changed(container, service);
+    if !limits.is_empty() {
+        losses.push(ContainerLoss::Limits(limits));
+    }
+    losses
+}
+
+/// N08.
+fn will_start(container: Inspected) -> Option<ContainerLoss> {
+    let state = match container.state() {
+        "running" => return None,
+        "paused" => "paused",
+        _ => container.text("/State/Status"),
+    };
+    let state = state.to_owned();
+    Some(ContainerLoss::WillStart { state })
+}
+
+/// The name of its image now leads to another image, or to none.
+fn other_image(
+    facts: &Facts,
+    container: Inspected,
+    service: &SentService,
+) -> Option<ContainerLoss> {
+    let reference = service.image()?;
+    let now = facts.images.get(&reference)?.as_ref()?;
+    let is_other = reference == container.image_name()
+        && now["Id"]
+            .as_str()
+            .is_some_and(|id| id != container.image_id());
+    is_other.then_some(ContainerLoss::Image(reference))
+}
+
+fn variables(
+    facts: &Facts,
+    container: Inspected,
+    service: &SentService,
+    told: &BTreeSet<&str>,
+) -> Vec<ContainerLoss> {
+    let Some(given) = service.environment() else {
+        return Vec::new();
+    };
+    let old_image = image_env(facts, container.image_id());
+    let new_image = service
+        .image()
+        .and_then(|reference| image_env(facts, &reference))
+        .or_else(|| old_image.clone());
+    let (mut lost, mut changed) = (Vec::new(), Vec::new());
+    for (name, value) in env(container.at("/Config/Env")) {
+        match given.get(name) {
+            Some(Given::Is(new)) if new != value => changed.push(name.to_owned()),
+            Some(_) => {}
+            None => {
+                let (Some(old), Some(new)) = (&old_image, &new_image) else {
+                    continue;
+                };
+                if old.get(name).is_some_and(|old| *old == value) || told.contains(name) {
+                    continue;
+                }
+                match new.get(name) {
+                    None => lost.push(name.to_owned()),
+                    Some(new) if *new != value => changed.push(name.to_owned()),
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+    let lost = (!lost.is_empty()).then_some(ContainerLoss::Variables(lost));
+    let changed = (!changed.is_empty()).then_some(ContainerLoss::Values(changed));
+    lost.into_iter().chain(changed).collect()
+}
+
+/// Whether the variables of a container cannot be told from those of its image.
+pub(super) fn is_image_unknown(facts: &Facts, container: Inspected) -> bool {
+    image_env(facts, container.image_id()).is_none()
+}
+
+fn image_env<'f>(facts: &'f Facts, image: &str) -> Option<BTreeMap<&'f str, &'f str>> {
+    let image = facts.images.get(image)?.as_ref()?;
+    Some(env(image.pointer("/Config/Env")).collect())
+}
+
+fn env(list: Option<&Value>) -> impl Iterator<Item = (&str, &str)> {
+    let list = list.and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(|item| item.as_str()?.split_once('='))
+}
+
+fn networks(container: Inspected, service: &SentService) -> Vec<ContainerLoss> {
+    let Some(given) = service.networks() else {
+        return Vec::new();
+    };
+    let own = [service.name, container.name()];
+    let mut losses = Vec::new();
+    for (network, endpoint) in container.networks() {
+        let Some(aliases) = given.get(network) else {
+            losses.push(ContainerLoss::Network(network.clone()));
+            continue;
+        };
+        let names: Vec<String> = container
+            .aliases(endpoint)
+            .into_iter()
+            .filter(|alias| !own.contains(alias) && !aliases.iter().any(|given| given == alias))
+            .map(str::to_owned)
+            .collect();
+        if !names.is_empty() {
+            losses.push(ContainerLoss::Aliases {
+                network: network.clone(),
+                names,
+            });
+        }
+    }
+    losses
+}

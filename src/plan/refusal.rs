@@ -1,0 +1,127 @@
+//! Why a run is refused (B02–B06).
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A reason to refuse a run, unless `--force` overrides it (B02–B06). Lists hold one fact per item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Refusal {
+    /// The literal rewrite damages the text (B02): where and how.
+    Damage(Vec<String>),
+    /// Containers would be removed here and created on another engine (B03).
+    OtherEngine {
+        /// Portainer's environment.
+        endpoint: i64,
+    },
+    /// The stack runs Portainer itself (B04).
+    RunsPortainer {
+        /// The container's name.
+        container: String,
+        /// The evidence: its image, or the published port.
+        because: String,
+    },
+    /// Portainer has no such environment (B06).
+    NoEnvironment { endpoint: i64 },
+    /// The API key may not use the environment (B06): the status, 401 or 403.
+    ForbiddenEnvironment { endpoint: i64, status: u16 },
+    /// Compose rejects the text as it is sent (B06).
+    Rejected(Vec<String>),
+    /// Compose cannot parse `stack.env` (B06, M08): the variable and the problem.
+    UnreadableEnv { problem: String },
+    /// Files that are missing where Portainer or the engine looks for them (B06, M10, M11, M13).
+    MissingFiles(Vec<String>),
+    /// Images that do not exist and cannot be pulled or built (B06).
+    MissingImages(Vec<String>),
+    /// External networks and volumes that do not exist (B06).
+    MissingExternal(Vec<String>),
+    /// Ports and names that containers outside the stack hold (B06).
+    Held(Vec<String>),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damage(_) => f.write_str("the literal rewrite damages the compose file"),
+            Self::OtherEngine { endpoint } => write!(
+                f,
+                "environment {endpoint} is another engine: containers would be removed on this host and created there"
+            ),
+            Self::RunsPortainer { container, because } => write!(
+                f,
+                "the stack runs Portainer itself: the container {container} {because}"
+            ),
+            Self::NoEnvironment { endpoint } => {
+                write!(f, "Portainer has no environment {endpoint}")
+            }
+            Self::ForbiddenEnvironment { endpoint, status } => write!(
+                f,
+                "the API key is not allowed to use environment {endpoint} ({status})"
+            ),
+            Self::Rejected(_) => {
+                f.write_str("Compose would reject the compose file as it would be sent")
+            }
+            Self::UnreadableEnv { .. } => {
+                f.write_str("Compose would reject .env as Portainer would store it")
+            }
+            Self::MissingFiles(_) => {
+                f.write_str("files would be missing where Portainer or the engine looks for them")
+            }
+            Self::MissingImages(_) => f.write_str("images are missing and cannot be pulled"),
+            Self::MissingExternal(_) => f.write_str("external networks or volumes do not exist"),
+            Self::Held(_) => {
+                f.write_str("ports or container names are used by containers outside the stack")
+            }
+        }
+    }
+}
+
+impl Refusal {
+    /// The details, one per line.
+    pub fn details(&self) -> Option<String> {
+        match self {
+            Self::Damage(items)
+            | Self::Rejected(items)
+            | Self::MissingFiles(items)
+            | Self::MissingImages(items)
+            | Self::MissingExternal(items)
+            | Self::Held(items) => Some(items.join("\n")),
+            Self::UnreadableEnv { problem } => Some(problem.clone()),
+            Self::OtherEngine { .. }
+            | Self::RunsPortainer { .. }
+            | Self::NoEnvironment { .. }
+            | Self::ForbiddenEnvironment { .. } => None,
+        }
+    }
+
+    /// What the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Damage(_) => {
+                "change those lines so that the rewrite does not damage them, or pass --force to send the damaged text"
+            }
+            Self::OtherEngine { .. } => {
+                "pass the environment of this host with --endpoint, or pass --force"
+            }
+            Self::RunsPortainer { .. } => {
+                "manage this stack by hand: removing it would cut off Portainer; --force overrides this check"
+            }
+            Self::NoEnvironment { .. } => "pass the environment of this host with --endpoint",
+            Self::ForbiddenEnvironment { .. } => {
+                "use the API key of an administrator, or give its user access to the environment in Portainer"
+            }
+            Self::Rejected(_) => {
+                "fix those lines, so that Compose accepts the file; the file that would be sent: stacklift render <STACK>"
+            }
+            Self::UnreadableEnv { .. } => {
+                "write the variable on one line, with matching quotes and a name without spaces"
+            }
+            Self::MissingFiles(_) => {
+                "use absolute paths that exist, and for files that Portainer reads, put their content into the compose file"
+            }
+            Self::MissingImages(_) => "pull or build the images first",
+            Self::MissingExternal(_) => "create them first, or fix their names",
+            Self::Held(_) => "stop or rename those containers, or change the compose file",
+        }
+    }
+}

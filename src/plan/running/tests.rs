@@ -1,0 +1,313 @@
+use serde_json::json;
+
+use super::super::{
+    Removal,
+    tests::{World, container, other, world},
+};
+use crate::{
+    model::{Change, ChangeKind, Changes},
+    snapshot::Known,
+};
+
+const PLAIN: &str = "services:\n  web:\n    image: x\n";
+
+/// The losses of one container `web-web-1` with `value` at a JSON pointer.
+fn lost(compose: &str, pointer: &str, value: serde_json::Value) -> Vec<String> {
+    let mut world = world(compose);
+    set(&mut world, 0, pointer, value);
+    world.losses()
+}
+
+/// Sets a member of an object, which may be new.
+fn set(world: &mut World, index: usize, pointer: &str, value: serde_json::Value) {
+    let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+    let parent = world.containers[index].pointer_mut(parent);
+    parent.expect("an object")[key.replace("~1", "/")] = value;
+}
+
+#[test]
+fn b01_containers_that_are_killed() {
+    let mut world = world(PLAIN);
+    world.removal = Removal::Kill;
+    assert_eq!(
+        world.losses(),
+        ["1 running container will be stopped with SIGKILL, without time to shut down"]
+    );
+    set(&mut world, 0, "/State/Running", json!(false));
+    set(&mut world, 0, "/State/Status", json!("exited"));
+    assert_eq!(
+        world.losses(),
+        ["web-web-1: it is stopped (exited), and will be started"]
+    );
+}
+
+#[test]
+fn b01_anonymous_volumes() {
+    let volume = "0a".repeat(32);
+    let mounts = json!([
+        {"Type": "volume", "Name": volume, "Destination": "/data"},
+        {"Type": "volume", "Name": "web_named", "Destination": "/named"},
+        {"Type": "bind", "Source": "/s", "Destination": "/bind"},
+    ]);
+    let mut world = world(PLAIN);
+    set(&mut world, 0, "/Mounts", mounts);
+    assert_eq!(
+        world.losses(),
+        [format!(
+            "web-web-1: the anonymous volume at /data will be replaced by an empty one; its data stays in the volume {volume}"
+        )]
+    );
+    set(&mut world, 0, "/HostConfig/AutoRemove", json!(true));
+    assert_eq!(
+        world.losses(),
+        [
+            "web-web-1: the anonymous volume at /data will be deleted with its data: the container was started with --rm"
+        ]
+    );
+}
+
+#[test]
+fn b01_files_in_the_containers_own_layer() {
+    let compose = "
+services:
+  web:
+    image: x
+    configs: [{source: site, target: /etc/site}]
+configs:
+  site: {content: x}
+";
+    let mut world = world(compose);
+    set(
+        &mut world,
+        0,
+        "/Mounts",
+        json!([{"Type": "bind", "Source": "/s", "Destination": "/mnt/dir"}]),
+    );
+    let mut changes = Changes::default();
+    let names = ["a", "b", "c", "d", "e", "f"].map(|name| format!("/var/db/{name}"));
+    let made = ["/var", "/var/db", "/mnt", "/mnt/dir", "/etc", "/etc/site"].map(str::to_owned);
+    for path in made.into_iter().chain(names) {
+        changes.add(Change {
+            path,
+            kind: ChangeKind::Added,
+        });
+    }
+    let id = world.containers[0]["Id"]
+        .as_str()
+        .expect("an ID")
+        .to_owned();
+    world.changes.insert(id.clone(), Known::Known(changes));
+    assert_eq!(
+        world.losses(),
+        [
+            "web-web-1: files written inside the container: /var/db/a, /var/db/b, /var/db/c, /var/db/d, /var/db/e and 1 more"
+        ]
+    );
+    world
+        .changes
+        .insert(id, Known::Unknown("timed out".to_owned()));
+    assert_eq!(
+        world.plan().warnings,
+        ["cannot list the files written inside web-web-1: they will be lost (timed out)"]
+    );
+}
+
+#[test]
+fn b01_variables_of_another_shell() {
+    let compose = "
+services:
+  web:
+    image: x
+    environment:
+      KEPT: ${KEPT}
+      TAG: ${TAG:-none}
+      BARE:
+      NUMBER: 1e3
+      HERE: ${HOME}
+";
+    let mut world = world(compose);
+    world.env = Some("KEPT=yes\n".to_owned());
+    let env = json!([
+        "PATH=/bin",
+        "VERSION=2",
+        "KEPT=yes",
+        "TAG=secret-1",
+        "BARE=secret-2",
+        "NUMBER=1000",
+        "HERE=/root",
+        "SHELL_ONLY=secret-3"
+    ]);
+    set(&mut world, 0, "/Config/Env", env);
+    let losses = world.losses();
+    assert_eq!(
+        losses,
+        [
+            "web-web-1: these variables will no longer be set: BARE, SHELL_ONLY",
+            "web-web-1: these variables will have different values: VERSION, TAG",
+            "service web: services.web.environment.HERE will have a different value, because of HOME",
+        ]
+    );
+    world.images.clear();
+    assert_eq!(
+        world.losses()[0],
+        "web-web-1: these variables will have different values: TAG"
+    );
+    assert_eq!(
+        world.plan().warnings,
+        ["cannot inspect the image of web-web-1: which variables it will lose is unknown"]
+    );
+}
+
+#[test]
+fn b01_variables_of_an_env_file_are_named_once() {
+    let compose = "services:\n  web:\n    image: x\n    env_file: .env\n";
+    let mut world = world(compose);
+    world.env = Some("A=1\n".to_owned());
+    set(
+        &mut world,
+        0,
+        "/Config/Env",
+        json!(["PATH=/bin", "VERSION=1", "A=1", "B=2"]),
+    );
+    assert_eq!(
+        world.losses(),
+        [
+            "web-web-1: these variables will no longer be set: B",
+            "service web: these variables of .env will no longer be set: A",
+        ]
+    );
+}
+
+#[test]
+fn b01_containers_that_the_text_does_not_start() {
+    let compose = "
+services:
+  web:
+    image: x
+  tool:
+    image: x
+    profiles: [tools]
+";
+    let mut world = world(compose);
+    world.containers.extend([
+        container("web-web-2", "web"),
+        container("web-web-10", "web"),
+        container("web-tool-1", "tool"),
+        container("web-gone-1", "gone"),
+        container("web-web-run-1", "web"),
+    ]);
+    let pointer = "/Config/Labels/com.docker.compose.oneoff";
+    set(&mut world, 5, pointer, json!("True"));
+    // A container that is not recreated is not compared.
+    set(&mut world, 2, "/HostConfig/Memory", json!(1));
+    assert_eq!(
+        world.losses(),
+        [
+            "service web: 3 containers will be replaced by 1",
+            "web-gone-1: it will be removed and not recreated: the compose file has no service gone",
+            "web-tool-1: it will be removed and not recreated: no profile of the service tool is active in Portainer",
+            "web-web-run-1: it will be removed and not recreated: it is a one-off container of `compose run`",
+        ]
+    );
+    world.env = Some("COMPOSE_PROFILES=tools\n".to_owned());
+    world.compose = compose.replacen("image: x\n", "image: x\n    deploy: {replicas: 3}\n", 1);
+    world.containers.truncate(4);
+    set(&mut world, 2, "/HostConfig/Memory", json!(0));
+    assert_eq!(world.losses(), [""; 0]);
+}
+
+#[test]
+fn b01_networks_and_aliases() {
+    let networks = json!({
+        "web_default": {"Aliases": ["web-web-1", "web", "extra"]},
+        "monitoring": {"Aliases": []},
+    });
+    assert_eq!(
+        lost(PLAIN, "/NetworkSettings/Networks", networks.clone()),
+        [
+            "web-web-1: it will no longer have these aliases in the network web_default: extra",
+            "web-web-1: it will no longer be connected to the network monitoring",
+        ]
+    );
+    let compose = "
+services:
+  web:
+    image: x
+    networks:
+      default: {aliases: [extra]}
+      outer:
+networks:
+  outer: {external: true, name: monitoring}
+";
+    let lost = lost(compose, "/NetworkSettings/Networks", networks);
+    assert_eq!(lost, [""; 0]);
+}
+
+#[test]
+fn b01_limits_of_docker_update() {
+    let host = json!({
+        "Memory": 536_870_912, "MemorySwap": 1_073_741_824_u64, "NanoCpus": 500_000_000,
+        "PidsLimit": 100, "CpuShares": 0, "CpusetCpus": "",
+        "RestartPolicy": {"Name": "always", "MaximumRetryCount": 0},
+    });
+    assert_eq!(
+        lost(PLAIN, "/HostConfig", host.clone()),
+        [
+            "web-web-1: these settings differ from the compose file and will be reset: memory limit, CPU limit, process limit, restart policy"
+        ]
+    );
+    let same = "
+services:
+  web:
+    image: x
+    restart: always
+    mem_limit: 512m
+    deploy: {resources: {limits: {cpus: '0.5', pids: 100}}}
+";
+    assert_eq!(lost(same, "/HostConfig", host.clone()), [""; 0]);
+    let other = same.replace("512m", "1g").replace("always", "'no'");
+    assert_eq!(
+        lost(&other, "/HostConfig", host),
+        [
+            "web-web-1: these settings differ from the compose file and will be reset: memory limit, restart policy"
+        ]
+    );
+}
+
+#[test]
+fn b01_paused_containers_and_other_images() {
+    let mut world = world(PLAIN);
+    set(&mut world, 0, "/State/Paused", json!(true));
+    set(&mut world, 0, "/Image", json!("sha256:old"));
+    let old = world.images["sha256:x"].clone();
+    world.images.insert("sha256:old".to_owned(), old);
+    assert_eq!(
+        world.losses(),
+        [
+            "web-web-1: it is paused, and will be running afterwards",
+            "web-web-1: it will be recreated from a different image: x is no longer the image that it runs",
+        ]
+    );
+}
+
+#[test]
+fn b01_directories_and_projects() {
+    let mut world = world(PLAIN);
+    let label = "/Config/Labels/com.docker.compose.project.working_dir";
+    set(&mut world, 0, label, json!("/srv/web"));
+    let mut beside = other("prod-web-1", "x", &[]);
+    for (name, value) in [("project", "prod"), ("project.working_dir", "/s/web/")] {
+        let label = format!("com.docker.compose.{name}");
+        beside.labels.insert(label, value.to_owned());
+    }
+    let mut stopped = beside.clone();
+    stopped.state = "exited".to_owned();
+    world.others = vec![beside, stopped];
+    assert_eq!(
+        world.losses(),
+        [
+            "web-web-1: it was started from another directory: /srv/web",
+            "project prod was started from this directory and will keep running next to the new containers: prod-web-1",
+        ]
+    );
+}

@@ -1,0 +1,494 @@
+//! The text and variables that are sent, as Portainer's Compose reads them.
+
+use std::{borrow::Cow, collections::BTreeMap, ops::RangeInclusive, slice::from_ref};
+
+use composefile::{
+    document::{Document, Node, ScalarType},
+    dotenv::{self, DotenvError},
+    reader::{Context, EnvFiles, Reader},
+    services::Service,
+};
+
+use super::Sent;
+use crate::{model::Variable, rewrite::env::stack_env};
+
+/// Part of every value and path that only Portainer knows. No real one contains it.
+const UNKNOWN: char = '\0';
+/// Portainer's folder of the stack. Its number is unknown before the create.
+const FOLDER: &str = "/\0/stack";
+/// Portainer's home directory.
+const HOME: &str = "/\0/home";
+/// The container of Portainer sets these variables, and they override `stack.env`.
+const SET_BY_PORTAINER: [&str; 3] = ["HOME", "HOSTNAME", "PATH"];
+
+/// A value of the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Given {
+    /// The text does not say it.
+    No,
+    /// It depends on something that only Portainer knows.
+    Unknown,
+    Is(String),
+}
+
+impl Given {
+    fn of(value: Cow<'_, str>) -> Self {
+        if value.contains(UNKNOWN) {
+            Self::Unknown
+        } else {
+            Self::Is(value.into_owned())
+        }
+    }
+
+    pub(super) fn known(self) -> Option<String> {
+        match self {
+            Self::Is(value) => Some(value),
+            Self::No | Self::Unknown => None,
+        }
+    }
+}
+
+/// Where a path of the text leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A path of a file system: of the host or of Portainer's container.
+    Absolute(String),
+    /// A path below Portainer's folder of the stack, relative to it; empty for the folder.
+    Folder(String),
+    Unknown,
+}
+
+/// Reads `sent` for the project `project`. `then` gets no stack if the text is not YAML.
+pub(super) fn with_sent<T>(
+    sent: Sent,
+    project: &str,
+    then: impl FnOnce(&SentText, Option<&SentStack>) -> T,
+) -> T {
+    let shell = |name: &str| match name {
+        "COMPOSE_PROJECT_NAME" => Some(project.to_owned()),
+        _ => SET_BY_PORTAINER
+            .contains(&name)
+            .then(|| UNKNOWN.to_string()),
+    };
+    let no_files = EnvFiles::new();
+    let context = Context {
+        stack_dir: FOLDER,
+        file: "docker-compose.yml",
+        env_file: "stack.env",
+        home: Some(HOME),
+        shell: &shell,
+        overrides: &[],
+        env_files: &no_files,
+    };
+    let env = stack_env(sent.env);
+    let read = dotenv::parse(&env, &shell);
+    let env_error = read.as_ref().err().copied();
+    // The other findings do not depend on the variables that cannot be parsed.
+    let env = if env_error.is_some() {
+        let is_read = |one: &&Variable| dotenv::parse(&stack_env(from_ref(*one)), &shell).is_ok();
+        let kept: Vec<Variable> = sent.env.iter().filter(is_read).cloned().collect();
+        stack_env(&kept)
+    } else {
+        env
+    };
+    let variables = read.or_else(|_| dotenv::parse(&env, &shell));
+    let variables = variables.unwrap_or_default();
+    let text = SentText {
+        text: sent.text,
+        env: &env,
+        env_error,
+        context: &context,
+    };
+    let Ok(document) = Document::parse(sent.text) else {
+        return then(&text, None);
+    };
+    let reader = Reader::new(&document, Some(&env), &variables, &context);
+    let stack = SentStack {
+        reader: &reader,
+        project,
+    };
+    then(&text, Some(&stack))
+}
+
+/// The texts, and the context in which Portainer reads them.
+pub(super) struct SentText<'a> {
+    pub(super) text: &'a str,
+    /// `stack.env` (M07), without variables that Compose cannot parse.
+    pub(super) env: &'a str,
+    /// Why Compose cannot parse `stack.env` with all variables.
+    pub(super) env_error: Option<DotenvError>,
+    pub(super) context: &'a Context<'a>,
+}
+
+/// The stack that the text describes.
+pub(super) struct SentStack<'r, 'd, 'a> {
+    pub(super) reader: &'r Reader<'d, 'a>,
+    pub(super) project: &'r str,
+}
+
+/// A service with what it inherits by `extends` in the same file.
+pub(super) struct SentService<'r, 'd, 'a> {
+    stack: &'r SentStack<'r, 'd, 'a>,
+    pub(super) name: &'d str,
+    /// The outermost base first.
+    chain: Vec<Service<'d>>,
+}
+
+/// A published port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Publish {
+    /// The address of the host; `None` for all addresses.
+    pub(super) address: Option<String>,
+    pub(super) ports: RangeInclusive<u16>,
+    pub(super) protocol: String,
+}
+
+impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
+    /// The services that Compose starts: those without a profile or with an active one (M14).
+    pub(super) fn active(&'r self) -> Vec<SentService<'r, 'd, 'a>> {
+        let mut services = self.services();
+        services.retain(SentService::is_active);
+        services
+    }
+
+    pub(super) fn services(&'r self) -> Vec<SentService<'r, 'd, 'a>> {
+        let services = self.reader.services.iter();
+        services
+            .map(|&service| SentService {
+                stack: self,
+                name: service.name,
+                chain: self.reader.chain(service),
+            })
+            .collect()
+    }
+
+    /// The value of a scalar.
+    pub(super) fn read(&self, node: Node<'_>) -> Given {
+        let Some(text) = node.as_str() else {
+            return Given::No;
+        };
+        match self.reader.read(text) {
+            Ok(value) => Given::of(value),
+            Err(_) => Given::Unknown,
+        }
+    }
+
+    /// The place of a path that Compose (`local`) or the engine reads.
+    pub(super) fn place(&self, path: &str, local: bool) -> Place {
+        let base = self.reader.base();
+        let path = if local {
+            base.local(path)
+        } else {
+            base.host(path)
+        };
+        let path = composefile::path::clean(&path);
+        match path.strip_prefix(FOLDER) {
+            Some(below) if below.is_empty() || below.starts_with('/') => {
+                Place::Folder(below.trim_start_matches('/').to_owned())
+            }
+            _ if path.contains(UNKNOWN) => Place::Unknown,
+            _ => Place::Absolute(path),
+        }
+    }
+
+    /// The engine's name of a network or volume, and whether the text says that it exists already.
+    pub(super) fn resource(&self, section: &str, key: &str) -> (Given, bool) {
+        let node = self
+            .reader
+            .document
+            .get(section)
+            .and_then(|all| all.get(key));
+        let external = node.and_then(|node| node.get("external"));
+        let is_external = external.is_some_and(|external| {
+            external.is_mapping() || external.as_str().is_some_and(|text| text == "true")
+        });
+        let name = external
+            .and_then(|external| external.get("name"))
+            .or_else(|| node.and_then(|node| node.get("name")));
+        let name = match name.map(|name| self.read(name)) {
+            Some(Given::Is(name)) if !name.is_empty() => Given::Is(name),
+            Some(Given::Unknown) => Given::Unknown,
+            _ if is_external => Given::Is(key.to_owned()),
+            _ => Given::Is(format!("{}_{key}", self.project)),
+        };
+        (name, is_external)
+    }
+}
+
+impl<'d> SentService<'_, 'd, '_> {
+    /// The node at a path of keys, of this service or else of the nearest that it extends.
+    pub(super) fn node(&self, path: &[&str]) -> Option<Node<'d>> {
+        self.chain.iter().rev().find_map(|service| {
+            let node = path
+                .iter()
+                .try_fold(service.node, |node, key| node.get(key))?;
+            (!node.is_null()).then_some(node)
+        })
+    }
+
+    /// All nodes of a key, the outermost base first.
+    pub(super) fn nodes(&self, key: &str) -> impl Iterator<Item = Node<'d>> {
+        let nodes = self
+            .chain
+            .iter()
+            .filter_map(|service| service.node.get(key));
+        nodes
+            .filter(|node| !node.is_null())
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    /// The scalar at a path of keys.
+    pub(super) fn given(&self, path: &[&str]) -> Given {
+        self.node(path)
+            .map_or(Given::No, |node| self.stack.read(node))
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        let active = self.stack.reader.here("COMPOSE_PROFILES");
+        let active = active.unwrap_or_default();
+        let active: Vec<&str> = active.split(',').map(str::trim).collect();
+        let mut profiles = self.nodes("profiles").flat_map(Node::items).peekable();
+        profiles.peek().is_none()
+            || active.contains(&"*")
+            || profiles.any(|profile| match self.stack.read(profile) {
+                Given::Is(profile) => active.contains(&profile.as_str()),
+                Given::Unknown | Given::No => false,
+            })
+    }
+
+    /// The number of containers; `None` if it is unknown.
+    pub(super) fn replicas(&self) -> Option<usize> {
+        let count = match self.given(&["scale"]) {
+            Given::No => self.given(&["deploy", "replicas"]),
+            scale => scale,
+        };
+        match count {
+            Given::No => Some(1),
+            Given::Unknown => None,
+            Given::Is(count) => count.parse().ok(),
+        }
+    }
+
+    /// The reference of its image, given or built.
+    pub(super) fn image(&self) -> Option<String> {
+        match self.given(&["image"]) {
+            Given::Is(image) if !image.is_empty() => Some(image),
+            Given::Unknown => None,
+            _ => {
+                let name = format!("{}-{}", self.stack.project, self.name);
+                self.node(&["build"]).map(|_| name.to_lowercase())
+            }
+        }
+    }
+
+    /// The variables of `environment` and of `stack.env` as an env file. `None` if an env file that is not known adds
+    /// others.
+    pub(super) fn environment(&self) -> Option<BTreeMap<String, Given>> {
+        let mut found = BTreeMap::new();
+        for service in &self.chain {
+            for file in service.env_files() {
+                let Ok(path) = self.stack.reader.read(file.path) else {
+                    return None;
+                };
+                if self.stack.place(&path, true) != Place::Folder("stack.env".to_owned()) {
+                    return None;
+                }
+                let variables = self.stack.reader.env.iter();
+                found
+                    .extend(variables.map(|(name, value)| (name.clone(), Given::of(value.into()))));
+            }
+        }
+        for node in self.nodes("environment") {
+            for item in node.items() {
+                let Some(text) = item.as_str() else { continue };
+                let value = text.split_once('=').map(|(_, value)| value);
+                let name = text.split('=').next().unwrap_or_default();
+                // Compose replaces variables in the whole item.
+                let name = self.stack.reader.read(name).ok()?.into_owned();
+                self.set(&mut found, name, value, true);
+            }
+            for entry in node.entries() {
+                let Some(name) = entry.name() else { continue };
+                let is_text = entry.value.scalar_type() == Some(ScalarType::Text);
+                self.set(&mut found, name.to_owned(), entry.value.as_str(), is_text);
+            }
+        }
+        found.retain(|_, value| *value != Given::No);
+        Some(found)
+    }
+
+    /// `value` is `None` for a bare name: it takes its value from where Compose runs.
+    fn set(
+        &self,
+        found: &mut BTreeMap<String, Given>,
+        name: String,
+        value: Option<&str>,
+        is_text: bool,
+    ) {
+        let value = match value {
+            None => {
+                let here = self.stack.reader.here(&name);
+                here.map_or(Given::No, |value| Given::of(value.into()))
+            }
+            Some(value) if is_text || is_plain(value) => match self.stack.reader.read(value) {
+                Ok(value) => Given::of(value),
+                Err(_) => Given::Unknown,
+            },
+            // A number such as 1e3 or 0x10 has another text in the container.
+            Some(_) => Given::Unknown,
+        };
+        found.insert(name, value);
+    }
+
+    /// The networks by the engine's name, with the aliases that the text gives; `None` if they are unknown.
+    pub(super) fn networks(&self) -> Option<BTreeMap<String, Vec<String>>> {
+        match self.given(&["network_mode"]) {
+            Given::Is(mode) if mode.starts_with("service:") || mode.starts_with("container:") => {
+                return Some(BTreeMap::new());
+            }
+            Given::Is(mode) => return Some(BTreeMap::from([(mode, Vec::new())])),
+            Given::Unknown => return None,
+            Given::No => {}
+        }
+        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for node in self.nodes("networks") {
+            for item in node.items() {
+                let key = self.stack.read(item).known()?;
+                found.entry(self.network(&key)?).or_default();
+            }
+            for entry in node.entries() {
+                let aliases = found.entry(self.network(entry.name()?)?).or_default();
+                let given = entry.value.get("aliases").into_iter();
+                for alias in given.flat_map(Node::items) {
+                    aliases.push(self.stack.read(alias).known()?);
+                }
+            }
+        }
+        if found.is_empty() {
+            found.insert(self.network("default")?, Vec::new());
+        }
+        Some(found)
+    }
+
+    fn network(&self, key: &str) -> Option<String> {
+        self.stack.resource("networks", key).0.known()
+    }
+
+    /// The keys of the networks that it uses.
+    pub(super) fn network_keys(&self) -> Vec<String> {
+        let mut keys = Vec::new();
+        for node in self.nodes("networks") {
+            keys.extend(
+                node.items()
+                    .filter_map(|item| self.stack.read(item).known()),
+            );
+            let entries = node.entries().into_iter();
+            keys.extend(entries.filter_map(|entry| Some(entry.name()?.to_owned())));
+        }
+        if keys.is_empty() && self.given(&["network_mode"]) == Given::No {
+            keys.push("default".to_owned());
+        }
+        keys
+    }
+
+    /// The paths of its required env files, as written.
+    pub(super) fn required_env_files(&self) -> Vec<String> {
+        let files = self.chain.iter().flat_map(Service::env_files);
+        files
+            .filter(|file| file.required)
+            .map(|file| file.path.to_owned())
+            .collect()
+    }
+
+    /// The paths of its label files, as written.
+    pub(super) fn label_files(&self) -> Vec<String> {
+        let files = self.chain.iter().flat_map(Service::label_files);
+        files.map(|file| file.path.to_owned()).collect()
+    }
+
+    /// The targets of its secrets and configs: Compose may copy their content into the container.
+    pub(super) fn placed_files(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        for (section, dir) in [("secrets", "/run/secrets"), ("configs", "")] {
+            for item in self.nodes(section).flat_map(Node::items) {
+                let target = item.get("target").or_else(|| item.get("source"));
+                let target = self.stack.read(target.unwrap_or(item)).known();
+                files.extend(target.map(|target| {
+                    if target.starts_with('/') {
+                        target
+                    } else {
+                        format!("{dir}/{target}")
+                    }
+                }));
+            }
+        }
+        files
+    }
+
+    /// The fixed host ports. A range from which the engine chooses a free port is left out.
+    pub(super) fn ports(&self) -> Vec<Publish> {
+        let items = self.nodes("ports").flat_map(Node::items);
+        items
+            .filter_map(|item| {
+                if item.is_mapping() {
+                    let text = |key| {
+                        item.get(key)
+                            .map_or(Given::No, |node| self.stack.read(node))
+                    };
+                    let target = text("target").known()?;
+                    return Some(Publish {
+                        address: text("host_ip").known(),
+                        ports: fixed(&text("published").known()?, &target)?,
+                        protocol: text("protocol").known().unwrap_or_else(|| "tcp".to_owned()),
+                    });
+                }
+                short_port(&self.stack.read(item).known()?)
+            })
+            .collect()
+    }
+}
+
+/// `[ADDRESS:]PUBLISHED:TARGET[/PROTOCOL]`; `None` without a fixed host port.
+fn short_port(text: &str) -> Option<Publish> {
+    let (ports, protocol) = text.split_once('/').unwrap_or((text, "tcp"));
+    let (rest, target) = ports.rsplit_once(':')?;
+    let (address, published) = match rest.rsplit_once(':') {
+        Some((address, published)) => (Some(address), published),
+        None => (None, rest),
+    };
+    let address = address.map(|address| address.trim_matches(['[', ']']).to_owned());
+    Some(Publish {
+        address,
+        ports: fixed(published, target)?,
+        protocol: protocol.to_lowercase(),
+    })
+}
+
+fn fixed(published: &str, target: &str) -> Option<RangeInclusive<u16>> {
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        Some(first.parse::<u16>().ok()?..=last.parse::<u16>().ok()?)
+    };
+    let (published, target) = (range(published)?, range(target)?);
+    let is_fixed = published.len() == target.len() && *published.start() > 0;
+    is_fixed.then_some(published)
+}
+
+/// Whether a scalar that is not text reaches the container as written.
+fn is_plain(value: &str) -> bool {
+    matches!(value, "true" | "false")
+        || (value.bytes().all(|byte| byte.is_ascii_digit()) && !value.starts_with('0'))
+        || value == "0"
+}
+
+/// The images that the services of `sent` name or build, for the engine to inspect.
+pub fn image_references(sent: Sent, project: &str) -> Vec<String> {
+    with_sent(sent, project, |_, stack| {
+        let services = stack.map(SentStack::active).unwrap_or_default();
+        let mut images: Vec<_> = services.iter().filter_map(SentService::image).collect();
+        images.sort();
+        images.dedup();
+        images
+    })
+}

@@ -1,0 +1,440 @@
+//! The stack `web` in `/s/web`, and the plan of its migration to environment 1.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use composefile::{
+    document::Document,
+    reader::{Context, EnvFiles},
+};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    model::{Changes, Mount, PublishedPort},
+    rewrite::{env::contract_env, literal},
+    snapshot::Known,
+};
+
+/// What exists before the migration. One container runs, unless a test says otherwise.
+pub(super) struct World {
+    pub(super) compose: String,
+    pub(super) env: Option<String>,
+    pub(super) containers: Vec<Value>,
+    pub(super) others: Vec<Container>,
+    pub(super) images: BTreeMap<String, Option<Value>>,
+    pub(super) changes: BTreeMap<String, Known<Changes>>,
+    pub(super) environment: Environment,
+    pub(super) missing: Vec<&'static str>,
+    pub(super) removal: Removal,
+}
+
+pub(super) fn world(compose: &str) -> World {
+    World {
+        compose: compose.to_owned(),
+        env: None,
+        containers: vec![container("web-web-1", "web")],
+        others: Vec::new(),
+        images: BTreeMap::from([
+            ("sha256:x".to_owned(), Some(image("sha256:x"))),
+            ("x".to_owned(), Some(image("sha256:x"))),
+        ]),
+        changes: BTreeMap::new(),
+        environment: Environment::SameEngine,
+        missing: Vec::new(),
+        removal: Removal::Stop,
+    }
+}
+
+fn image(id: &str) -> Value {
+    json!({"Id": id, "Config": {"Env": ["PATH=/bin", "VERSION=1"]}})
+}
+
+/// A running container as Compose creates it, without options.
+pub(super) fn container(name: &str, service: &str) -> Value {
+    json!({
+        "Id": format!("{name:0<64}"),
+        "Name": format!("/{name}"),
+        "Image": "sha256:x",
+        "State": {"Status": "running", "Running": true, "Paused": false},
+        "Config": {
+            "Image": "x",
+            "Env": ["PATH=/bin", "VERSION=1"],
+            "Labels": {
+                "com.docker.compose.project": "web",
+                "com.docker.compose.service": service,
+                "com.docker.compose.oneoff": "False",
+                "com.docker.compose.container-number": name.rsplit('-').next(),
+                "com.docker.compose.project.working_dir": "/s/web",
+            },
+        },
+        "HostConfig": {"RestartPolicy": {"Name": "no", "MaximumRetryCount": 0}},
+        "Mounts": [],
+        "NetworkSettings": {"Networks": {"web_default": {"Aliases": [name, service]}}},
+    })
+}
+
+/// A running container outside the stack.
+pub(super) fn other(name: &str, image: &str, ports: &[(&str, u16)]) -> Container {
+    let port = |&(address, port): &(&str, u16)| PublishedPort {
+        address: address.to_owned(),
+        host_port: port,
+        container_port: 80,
+        protocol: "tcp".to_owned(),
+    };
+    Container {
+        id: "f".repeat(64),
+        names: vec![name.to_owned()],
+        image: image.to_owned(),
+        state: "running".to_owned(),
+        ports: ports.iter().map(port).collect(),
+        ..Container::default()
+    }
+}
+
+impl World {
+    pub(super) fn plan(&self) -> Plan {
+        let document = Document::parse(&self.compose);
+        let text = literal::rewrite(&self.compose, "/s/web");
+        let env = contract_env(self.env.as_deref().unwrap_or_default());
+        let no_files = EnvFiles::new();
+        let context = Context {
+            stack_dir: "/s/web",
+            file: "docker-compose.yml",
+            env_file: ".env",
+            home: None,
+            shell: &|_| None,
+            overrides: &[],
+            env_files: &no_files,
+        };
+        let listed: Vec<Container> = self.containers.iter().map(listed).collect();
+        let known = BTreeSet::from(["known".to_owned()]);
+        migration(&Facts {
+            name: "web",
+            project: "web",
+            dir: "/s/web",
+            tool: "docker",
+            endpoint: 1,
+            portainer_port: Some(9443),
+            source: Source {
+                compose: &self.compose,
+                document: document.as_ref(),
+                env: self.env.as_deref(),
+            },
+            sent: Sent {
+                text: &text,
+                env: &env.variables,
+            },
+            context: &context,
+            listed: Some(&listed),
+            containers: Some(&self.containers),
+            others: Some(&self.others),
+            images: &self.images,
+            networks: Some(&known),
+            volumes: Some(&known),
+            changes: &self.changes,
+            record: None,
+            environment: self.environment.clone(),
+            lookup: &|path| {
+                if self.missing.contains(&path) {
+                    PathKind::Missing
+                } else {
+                    PathKind::File
+                }
+            },
+            removal: self.removal,
+        })
+    }
+
+    /// The losses, as shown.
+    pub(super) fn losses(&self) -> Vec<String> {
+        let losses = self.plan().losses;
+        losses.iter().map(ToString::to_string).collect()
+    }
+
+    /// The refusals with their details, as shown.
+    fn refusals(&self) -> Vec<String> {
+        let refusals = self.plan().refusals;
+        let shown = refusals.iter().map(|refusal| match refusal.details() {
+            Some(details) => format!("{refusal}: {details}"),
+            None => refusal.to_string(),
+        });
+        shown.collect()
+    }
+}
+
+fn listed(container: &Value) -> Container {
+    Container {
+        id: container["Id"].as_str().unwrap_or_default().to_owned(),
+        names: vec![container["Name"].as_str().unwrap_or_default()[1..].to_owned()],
+        image: "x".to_owned(),
+        ..Container::default()
+    }
+}
+
+const PLAIN: &str = "services:\n  web:\n    image: x\n";
+
+#[test]
+fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
+    let plan = world(PLAIN).plan();
+    let expected = Plan {
+        losses: Vec::new(),
+        refusals: Vec::new(),
+        warnings: Vec::new(),
+        destroys: true,
+    };
+    assert_eq!(plan, expected);
+}
+
+#[test]
+fn b06_nothing_is_refused_if_there_is_nothing_to_destroy() {
+    let mut world = world("services: [\n");
+    world.containers.clear();
+    world.environment = Environment::NotFound;
+    let plan = world.plan();
+    assert!(!plan.destroys);
+    assert_eq!(plan.refusals, []);
+}
+
+#[test]
+fn b06_environments_that_cannot_be_used_are_refused() {
+    let mut world = world(PLAIN);
+    world.environment = Environment::NotFound;
+    assert_eq!(world.refusals(), ["Portainer has no environment 1"]);
+    world.environment = Environment::Forbidden(403);
+    assert_eq!(
+        world.refusals(),
+        ["the API key is not allowed to use environment 1 (403)"]
+    );
+    world.environment = Environment::Unknown("no response".to_owned());
+    let plan = world.plan();
+    assert_eq!(plan.refusals, []);
+    assert_eq!(
+        plan.warnings,
+        ["could not check that environment 1 is this host: no response"]
+    );
+}
+
+#[test]
+fn b03_another_engine_is_refused() {
+    let mut world = world(PLAIN);
+    world.environment = Environment::OtherEngine;
+    assert_eq!(
+        world.plan().refusals,
+        [Refusal::OtherEngine { endpoint: 1 }]
+    );
+}
+
+#[test]
+fn b06_a_text_that_compose_rejects_is_refused() {
+    let rejected = "Compose would reject the compose file as it would be sent";
+    for (compose, expected) in [
+        ("services: [\n", "line 1: cannot parse the Compose file"),
+        (
+            "services:\n  web:\n    env_file: .env\n    image: x\n    networks: [none-such]\n",
+            "line 5: service web refers to network none-such",
+        ),
+        ("services:\n  web:\n    image: ${TAG:?}\n", "line 3: "),
+        (
+            "services:\n  web:\n    image: x\n    ports: 80\n",
+            "line 4: `services.web.ports`",
+        ),
+    ] {
+        let refusals = world(compose).refusals();
+        let start = format!("{rejected}: {expected}");
+        assert!(
+            refusals.len() == 1 && refusals[0].starts_with(&start),
+            "{refusals:?}"
+        );
+    }
+}
+
+#[test]
+fn b06_an_env_that_portainer_cannot_read_is_refused() {
+    let refused = "Compose would reject .env as Portainer would store it: variable";
+    for (env, expected) in [
+        ("A=1\nKEY=\"one\ntwo\"\n", "KEY: unterminated quoted value"),
+        ("A B=1\n", "A B: key cannot contain a space"),
+    ] {
+        let mut world = world(PLAIN);
+        world.env = Some(env.to_owned());
+        assert_eq!(world.refusals(), [format!("{refused} {expected}")]);
+        assert_eq!(world.losses(), [""; 0], "it is not a loss as well");
+    }
+}
+
+#[test]
+fn b06_files_that_are_missing_where_they_are_looked_for_are_refused() {
+    let compose = "
+services:
+  web:
+    image: x
+    volumes:
+      - type: bind
+        source: ./there
+        target: /a
+      - type: bind
+        source: ./gone
+        target: /b
+      - type: bind
+        source: relative
+        target: /c
+      - type: bind
+        source: ./gone
+        target: /d
+        bind: {create_host_path: true}
+      - ./gone:/e
+      - ../up:/f
+    secrets: [token]
+secrets:
+  token:
+    file: token.txt
+  unused:
+    file: unused.txt
+";
+    let mut world = world(compose);
+    world.missing = vec!["/s/web/gone"];
+    let expected = [
+        "service web: bind mount: /s/web/gone does not exist",
+        "service web: bind mount: relative would be looked for in Portainer's folder",
+        "secret token: token.txt would be looked for in Portainer's folder",
+    ];
+    let refusal = Refusal::MissingFiles(expected.map(str::to_owned).to_vec());
+    assert_eq!(world.plan().refusals, [refusal]);
+
+    world.environment = Environment::Unknown(String::new());
+    let refusal = Refusal::MissingFiles(expected[1..].iter().map(ToString::to_string).collect());
+    assert_eq!(world.plan().refusals, [refusal], "which host is unknown");
+}
+
+#[test]
+fn b06_files_that_portainer_cannot_read_are_refused_where_its_container_is_known() {
+    let compose = "include: [./more.yml]\nservices:\n  web:\n    image: x\n";
+    let mut world = world(compose);
+    assert_eq!(world.refusals(), [""; 0]);
+    assert_eq!(
+        world.plan().warnings,
+        ["include: the create fails if Portainer cannot read /s/web/more.yml"]
+    );
+    let mut portainer = other("portainer", "portainer/portainer-ce", &[("0.0.0.0", 9443)]);
+    world.others = vec![portainer.clone()];
+    assert_eq!(
+        world.refusals(),
+        [
+            "files would be missing where Portainer or the engine looks for them: include: Portainer cannot read /s/web/more.yml"
+        ]
+    );
+    portainer.mounts = vec![Mount {
+        kind: MountKind::Bind,
+        name: None,
+        source: "/s".to_owned(),
+        target: "/s".to_owned(),
+    }];
+    world.others = vec![portainer];
+    assert_eq!(world.refusals(), [""; 0]);
+    assert_eq!(world.plan().warnings, [""; 0]);
+}
+
+#[test]
+fn b06_stack_env_is_not_written_without_variables() {
+    let compose = "services:\n  web:\n    image: x\n    \"env_file\": stack.env\n";
+    let mut world = world(compose);
+    let is_missing = |refusal: &Refusal| matches!(refusal, Refusal::MissingFiles(_));
+    assert!(world.plan().refusals.iter().any(is_missing));
+    world.env = Some("A=1\n".to_owned());
+    assert!(!world.plan().refusals.iter().any(is_missing));
+}
+
+#[test]
+fn b06_images_that_cannot_be_had_are_refused() {
+    let mut world = world("services:\n  web:\n    image: y\n    pull_policy: never\n");
+    world.images.insert("y".to_owned(), None);
+    assert_eq!(
+        world.refusals(),
+        [
+            "images are missing and cannot be pulled: service web: the image y does not exist, and `pull_policy: never` forbids to pull it"
+        ]
+    );
+    world.compose = "services:\n  web:\n    image: y\n".to_owned();
+    let plan = world.plan();
+    assert_eq!(plan.refusals, []);
+    assert_eq!(
+        plan.warnings,
+        [
+            "service web: the image y does not exist on this host; if it cannot be pulled, the create fails"
+        ]
+    );
+    world.compose = "services:\n  web:\n    build: app\n".to_owned();
+    world.images.insert("web-web".to_owned(), None);
+    assert_eq!(
+        world.refusals(),
+        [
+            "images are missing and cannot be pulled: service web: the image web-web does not exist, and Portainer cannot read its build context app"
+        ]
+    );
+    world.images.remove("web-web");
+    assert_eq!(
+        world.plan().warnings,
+        [""; 0],
+        "nobody looked for the image"
+    );
+}
+
+#[test]
+fn b06_external_networks_and_volumes_must_exist() {
+    let compose = "
+services:
+  web:
+    image: x
+    networks: [known, gone]
+    volumes: [data:/data, known:/known]
+networks:
+  known: {external: true}
+  gone: {external: true}
+  unused: {external: true}
+volumes:
+  known: {external: true}
+  data: {name: lost, external: true}
+";
+    assert_eq!(
+        world(compose).refusals(),
+        [
+            "external networks or volumes do not exist: the network gone does not exist\nthe volume lost does not exist"
+        ]
+    );
+}
+
+#[test]
+fn b06_ports_and_names_of_other_containers_are_refused() {
+    let compose = "
+services:
+  web:
+    image: x
+    container_name: frontend
+    ports: ['8080:80', '127.0.0.1:9000:90', '7000-7010:80', '6000:60/udp', '5000']
+";
+    let mut world = world(compose);
+    world.others = vec![
+        other("frontend", "y", &[("0.0.0.0", 8080), ("0.0.0.0", 7000)]),
+        other(
+            "b",
+            "y",
+            &[("10.0.0.1", 9000), ("0.0.0.0", 6000), ("0.0.0.0", 5000)],
+        ),
+    ];
+    let held = [
+        "service web: port 8080/tcp is used by the container frontend",
+        "service web: the container name frontend is used by the container ffffffffffff",
+    ];
+    let refusal = Refusal::Held(held.map(str::to_owned).to_vec());
+    assert_eq!(world.plan().refusals, [refusal]);
+}
+
+#[test]
+fn b06_all_refusals_are_found_at_once() {
+    let compose = "services:\n  web:\n    image: x\n    depends_on: [db]\n    ports: ['80:80']\n";
+    let mut world = world(compose);
+    world.env = Some("A B=1\n".to_owned());
+    world.environment = Environment::SameEngine;
+    world.others = vec![other("b", "y", &[("::", 80)])];
+    assert_eq!(world.plan().refusals.len(), 3, "{:?}", world.refusals());
+}
