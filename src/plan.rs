@@ -109,7 +109,7 @@ impl Plan {
             Environment::SameEngine | Environment::OtherEngine => {}
         }
         self.refusals
-            .extend(rejected::refusals(facts, text, is_damaged));
+            .extend(rejected::refusals(facts, text, stack, is_damaged));
         let Some(stack) = stack else { return };
         let (refusals, doubts) = missing::missing(facts, stack);
         self.refusals.extend(refusals);

@@ -1,32 +1,46 @@
 //! Whether Compose rejects what is sent (B06, M08).
 
-use composefile::dotenv::DotenvError;
+use composefile::{document::Node, dotenv::DotenvError, services::MountSpec};
 
-use super::{Facts, Refusal, sent::SentText};
-use crate::rewrite::{
-    faithful::{self, Blocker, Reason},
-    literal::{TextEdit, TextEdits},
+use super::{
+    Facts, Refusal,
+    sent::{Given, SentStack, SentText},
+};
+use crate::{
+    rewrite::{
+        faithful::{self, Blocker, Reason},
+        literal::{TextEdit, TextEdits},
+    },
+    text::printable,
 };
 
 /// The reasons for which every Compose version rejects the text. `is_damaged`: the rewrite damages it, which says why
 /// it is not YAML.
-pub(super) fn refusals(facts: &Facts, text: &SentText, is_damaged: bool) -> Vec<Refusal> {
+pub(super) fn refusals(
+    facts: &Facts,
+    text: &SentText,
+    stack: Option<&SentStack>,
+    is_damaged: bool,
+) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     if let Some(error) = &text.env_error {
         refusals.push(Refusal::UnreadableEnv {
             problem: problem(facts, error),
         });
     }
-    let blockers = match faithful::rewrite(text.text, Some(text.env), text.context) {
-        Ok(_) => return refusals,
-        Err(blockers) => blockers,
-    };
     let lines = Lines::new(facts.source.compose);
-    let rejected: Vec<String> = blockers
+    let blockers = faithful::rewrite(text.text, Some(text.env), text.context);
+    let blockers = blockers.err().unwrap_or_default();
+    let mut rejected: Vec<String> = blockers
         .iter()
         .filter(|blocker| is_rejection(blocker.reason, is_damaged))
         .map(|blocker| lines.describe(blocker))
         .collect();
+    rejected.extend(
+        stack
+            .into_iter()
+            .flat_map(|stack| empty_parts(stack, &lines)),
+    );
     if !rejected.is_empty() {
         refusals.push(Refusal::Rejected(rejected));
     }
@@ -48,6 +62,34 @@ fn is_rejection(reason: Reason, is_damaged: bool) -> bool {
         | Reason::Unwritable
         | Reason::Internal => false,
     }
+}
+
+/// Mounts and ports in the short syntax with an empty part, usually because a variable is not set.
+fn empty_parts(stack: &SentStack, lines: &Lines) -> Vec<String> {
+    let mut found = Vec::new();
+    for service in stack.active() {
+        let mut check = |key: &str, is_rejected: fn(&str) -> bool| {
+            for item in service.nodes(key).flat_map(Node::items) {
+                let Given::Is(text) = stack.read(item) else {
+                    continue;
+                };
+                if is_rejected(&text) {
+                    let written = item.as_str().unwrap_or_default();
+                    found.push(format!(
+                        "line {}: service {}: a part of `{}` is empty: a variable may not be set",
+                        lines.of(item.line()),
+                        printable(service.name),
+                        printable(written)
+                    ));
+                }
+            }
+        };
+        check("volumes", |text| {
+            text.starts_with(':') && MountSpec::parse(text).is_none()
+        });
+        check("ports", |text| text.ends_with(':'));
+    }
+    found
 }
 
 /// The variable that Compose cannot parse, by name.

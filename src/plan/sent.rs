@@ -18,8 +18,9 @@ const UNKNOWN: char = '\0';
 const FOLDER: &str = "/\0/stack";
 /// Portainer's home directory.
 const HOME: &str = "/\0/home";
-/// The container of Portainer sets these variables, and they override `stack.env`.
-const SET_BY_PORTAINER: [&str; 3] = ["HOME", "HOSTNAME", "PATH"];
+/// The variables that Portainer's container sets: they override `stack.env`. Two are paths.
+const SET_BY_PORTAINER: [(&str, &str); 3] =
+    [("HOME", HOME), ("HOSTNAME", "\0"), ("PATH", "/\0/bin")];
 
 /// A value of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,9 +67,10 @@ pub(super) fn with_sent<T>(
 ) -> T {
     let shell = |name: &str| match name {
         "COMPOSE_PROJECT_NAME" => Some(project.to_owned()),
-        _ => SET_BY_PORTAINER
-            .contains(&name)
-            .then(|| UNKNOWN.to_string()),
+        _ => {
+            let set = SET_BY_PORTAINER.iter().find(|(set, _)| *set == name);
+            set.map(|(_, value)| (*value).to_owned())
+        }
     };
     let no_files = EnvFiles::new();
     let context = Context {

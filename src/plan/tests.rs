@@ -235,6 +235,14 @@ fn b06_a_text_that_compose_rejects_is_refused() {
         ),
         ("services:\n  web:\n    image: ${TAG:?}\n", "line 3: "),
         (
+            "services:\n  web:\n    image: x\n    volumes: ['${DATA}:/data']\n",
+            "line 4: service web: a part of `${DATA}:/data` is empty",
+        ),
+        (
+            "services:\n  web:\n    image: x\n    ports: ['127.0.0.1:80:${PORT}']\n",
+            "line 4: service web: a part of `127.0.0.1:80:${PORT}` is empty",
+        ),
+        (
             "services:\n  web:\n    image: x\n    ports: 80\n",
             "line 4: `services.web.ports`",
         ),
@@ -246,6 +254,22 @@ fn b06_a_text_that_compose_rejects_is_refused() {
             "{refusals:?}"
         );
     }
+}
+
+#[test]
+fn b06_what_only_portainer_knows_is_not_refused() {
+    let compose = "
+services:
+  web:
+    image: x
+    hostname: ${HOSTNAME}
+    ports: ['${HOSTNAME}:80']
+    volumes: ['${HOME}/data:/data', '~/x:/x']
+    secrets: [token]
+secrets:
+  token: {file: ~/token}
+";
+    assert_eq!(world(compose).refusals(), [""; 0]);
 }
 
 #[test]
