@@ -122,13 +122,13 @@ pub(super) struct MigrateArguments {
     ///
     /// Without this flag, stacklift refuses to migrate a stack if the rewrite would damage the Compose
     /// file, if the Portainer environment is not this host, if the stack runs Portainer itself, or if
-    /// the stack would be removed although Portainer is known to be unable to create it.
+    /// there is something to remove and Portainer is known to be unable to create the stack.
     #[arg(long)]
     pub force: bool,
     /// Do not ask for confirmation
     ///
-    /// On a terminal, stacklift asks before it destroys anything that the stack will lose. Without a
-    /// terminal it never asks.
+    /// On a terminal, stacklift asks before it deletes or removes anything if the stack will lose
+    /// something. Without a terminal, it never asks.
     #[arg(short, long)]
     pub yes: bool,
     /// Stop the containers before removing them, and wait this long for each to exit

@@ -122,6 +122,14 @@ fn b01_nothing_is_said_where_nothing_is_lost() {
     bench.run(&["web", "--grace", "1s"]).code(0).hides(LOSSES);
 }
 
+#[test]
+fn b01_portainers_own_directory_is_not_another_directory() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.run(&["web"]).code(0);
+    bench.run(&["web"]).code(0).hides("another directory");
+}
+
 /// An item that is left over from a removed `env_file` becomes one of the list before it.
 const DAMAGED: &str =
     "services:\n  a:\n    image: x\n    ports:\n      - \"80\"\n    env_file:\n      - app.env\n";
