@@ -111,17 +111,21 @@ impl Plan {
         self.refusals
             .extend(rejected::refusals(facts, text, stack, is_damaged));
         let Some(stack) = stack else { return };
-        let (refusals, doubts) = missing::missing(facts, stack);
-        self.refusals.extend(refusals);
+        self.warnings.extend(rejected::doubts(facts, stack));
+        let (mut refusals, doubts) = missing::missing(facts, stack);
         self.warnings.extend(doubts);
         let held = held::held(facts, stack);
-        if held.is_empty() {
-            return;
+        if !held.is_empty() {
+            refusals.push(Refusal::Held(held));
         }
-        if facts.environment == Environment::SameEngine {
-            self.refusals.push(Refusal::Held(held));
-        } else {
-            self.warnings.extend(held);
+        for refusal in refusals {
+            if refusal.is_about_this_engine() && facts.environment != Environment::SameEngine {
+                let details = refusal.details().unwrap_or_default().replace('\n', ", ");
+                self.warnings
+                    .push(format!("the create may fail: {refusal}: {details}"));
+            } else {
+                self.refusals.push(refusal);
+            }
         }
     }
 

@@ -77,6 +77,14 @@ impl fmt::Display for Refusal {
 }
 
 impl Refusal {
+    /// Whether it follows from what exists on the engine of this host.
+    pub(super) fn is_about_this_engine(&self) -> bool {
+        matches!(
+            self,
+            Self::MissingImages(_) | Self::MissingExternal(_) | Self::Held(_)
+        )
+    }
+
     /// The details, one per line.
     pub fn details(&self) -> Option<String> {
         match self {

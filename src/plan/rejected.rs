@@ -1,6 +1,11 @@
 //! Whether Compose rejects what is sent (B06, M08).
 
-use composefile::{document::Node, dotenv::DotenvError, services::MountSpec};
+use composefile::{
+    document::{Document, Node},
+    dotenv::DotenvError,
+    schema::{Key, ROOT, SERVICE, Since},
+    services::MountSpec,
+};
 
 use super::{
     Facts, Refusal,
@@ -33,7 +38,10 @@ pub(super) fn refusals(
     let blockers = blockers.err().unwrap_or_default();
     let mut rejected: Vec<String> = blockers
         .iter()
-        .filter(|blocker| is_rejection(blocker.reason, is_damaged))
+        .filter(|blocker| match blocker.reason {
+            Reason::NotYaml => !is_damaged && is_no_yaml(text.text),
+            reason => is_rejection(reason),
+        })
         .map(|blocker| lines.describe(blocker))
         .collect();
     rejected.extend(
@@ -47,12 +55,18 @@ pub(super) fn refusals(
     refusals
 }
 
-fn is_rejection(reason: Reason, is_damaged: bool) -> bool {
+/// Compose reads several documents in one file, and other line breaks, which this program does not.
+fn is_no_yaml(text: &str) -> bool {
+    let error = Document::parse(text).err();
+    error.is_some_and(|error| !error.message.contains("second YAML document"))
+}
+
+fn is_rejection(reason: Reason) -> bool {
     match reason {
-        Reason::NotYaml => !is_damaged,
         Reason::WrongType | Reason::BadVariable | Reason::Inconsistent => true,
         // These concern the faithful rewrite, or are found elsewhere.
-        Reason::BadEnvFile
+        Reason::NotYaml
+        | Reason::BadEnvFile
         | Reason::MissingEnvFile
         | Reason::SeveralFiles
         | Reason::Shared
@@ -62,6 +76,33 @@ fn is_rejection(reason: Reason, is_damaged: bool) -> bool {
         | Reason::Unwritable
         | Reason::Internal => false,
     }
+}
+
+/// Keys that not every Compose version accepts, as warnings.
+pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    let lines = Lines::new(facts.source.compose);
+    let root = stack.reader.document.root().map(|root| (root, &ROOT));
+    let services = stack.reader.services.iter();
+    let services = services.map(|service| (service.node, &SERVICE));
+    let mappings = root.into_iter().chain(services);
+    let entries = mappings.flat_map(|(node, place)| {
+        let entries = node.entries().into_iter();
+        entries.map(move |entry| (entry, place))
+    });
+    entries
+        .filter_map(|(entry, place)| {
+            let name = entry.name()?;
+            let is_new = |key: &Key| key.name == name && key.since == Since::V5_6;
+            let is_doubtful = place.key(name).is_none() || place.keys().any(is_new);
+            is_doubtful.then(|| {
+                format!(
+                    "line {}: the create fails if Portainer's Compose does not accept the key `{}`",
+                    lines.of(entry.key.line()),
+                    printable(name)
+                )
+            })
+        })
+        .collect()
 }
 
 /// Mounts and ports in the short syntax with an empty part, usually because a variable is not set.

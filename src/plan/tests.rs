@@ -273,6 +273,30 @@ secrets:
 }
 
 #[test]
+fn b06_texts_that_only_this_program_cannot_parse_are_not_refused() {
+    for compose in [
+        "services:\n  web:\n    image: x\n---\nservices:\n  db:\n    image: x\n",
+        "services:\n  web:\n    image: x # a\u{2028}b\n",
+    ] {
+        assert_eq!(world(compose).refusals(), [""; 0], "{compose}");
+    }
+}
+
+#[test]
+fn b06_keys_that_some_compose_versions_reject_are_warnings() {
+    let compose = "services:\n  web:\n    image: x\n    restrat: always\n    x-note: 1\n    provider: {type: t}\n";
+    let plan = world(compose).plan();
+    assert_eq!(plan.refusals, []);
+    assert_eq!(
+        plan.warnings,
+        [
+            "line 4: the create fails if Portainer's Compose does not accept the key `restrat`",
+            "line 6: the create fails if Portainer's Compose does not accept the key `provider`",
+        ]
+    );
+}
+
+#[test]
 fn b06_an_env_that_portainer_cannot_read_is_refused() {
     let refused = "Compose would reject .env as Portainer would store it: variable";
     for (env, expected) in [
@@ -451,6 +475,19 @@ services:
     ];
     let refusal = Refusal::Held(held.map(str::to_owned).to_vec());
     assert_eq!(world.plan().refusals, [refusal]);
+}
+
+#[test]
+fn b06_what_exists_on_another_engine_is_only_a_warning() {
+    let compose = "services:\n  web:\n    image: x\n    networks: [gone]\nnetworks:\n  gone: {external: true}\n";
+    let mut world = world(compose);
+    world.environment = Environment::Unknown("no response".to_owned());
+    let plan = world.plan();
+    assert_eq!(plan.refusals, []);
+    assert_eq!(
+        plan.warnings[1],
+        "the create may fail: external networks or volumes do not exist: the network gone does not exist"
+    );
 }
 
 #[test]
