@@ -79,8 +79,10 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         common,
         command,
     } = arguments;
-    if command.is_some() && (migrate.stack.is_some() || migrate.force) {
-        return Err(Ended::Usage("put STACK and --force after the command"));
+    if command.is_some() && migrate.is_used() {
+        return Err(Ended::Usage(
+            "put STACK, --force, --yes and --grace after the command",
+        ));
     }
     match command {
         None => migrate::run(&migrate, &common, console),

@@ -156,13 +156,8 @@ impl Engine {
             Client::Command(command) => command.list(project),
             Client::Unavailable => Err(self.unavailable()),
         };
-        let mut containers =
-            found.with_context(|| format!("failed to list the containers of {project}"))?;
-        for container in &mut containers {
-            normalize(container);
-        }
-        containers.sort_by(|a, b| (&a.names, &a.id).cmp(&(&b.names, &b.id)));
-        Ok(containers)
+        let found = found.with_context(|| format!("failed to list the containers of {project}"))?;
+        Ok(normalized(found))
     }
 
     /// Removes `containers`, running or not, but not their volumes (C52).
@@ -178,6 +173,31 @@ impl Engine {
             Client::Unavailable => Err(self.unavailable()),
         }
         .context("failed to remove the containers")
+    }
+
+    /// All containers of the engine in every state, sorted by name.
+    pub fn list_all(&self) -> Result<Vec<Container>> {
+        let found = match &self.client {
+            Client::Api(api) => api.list_all(),
+            Client::Command(command) => command.list_all(),
+            Client::Unavailable => Err(self.unavailable()),
+        };
+        Ok(normalized(found.context("failed to list all containers")?))
+    }
+
+    /// Stops `containers` side by side: SIGTERM, then SIGKILL after `grace`. Waits until they have exited.
+    ///
+    /// A container that is stopped or no longer exists is not an error.
+    pub fn stop(&self, containers: &[Container], grace: Duration) -> Result<()> {
+        if containers.is_empty() {
+            return Ok(());
+        }
+        match &self.client {
+            Client::Api(api) => api.stop(containers, grace),
+            Client::Command(command) => command.stop(containers, grace),
+            Client::Unavailable => Err(self.unavailable()),
+        }
+        .context("failed to stop the containers")
     }
 
     /// The ID of the engine. Portainer reports the same ID for its environment (B03).
@@ -225,6 +245,14 @@ impl Engine {
 /// The label that names a container's project.
 fn project_label(tool: &str) -> String {
     format!("com.{tool}.compose.project")
+}
+
+fn normalized(mut containers: Vec<Container>) -> Vec<Container> {
+    for container in &mut containers {
+        normalize(container);
+    }
+    containers.sort_by(|a, b| (&a.names, &a.id).cmp(&(&b.names, &b.id)));
+    containers
 }
 
 /// Makes the reports of both adapters equal: names without a leading slash and without link aliases, sorted ports
@@ -297,6 +325,24 @@ fn removal_result(all: &[Container], remaining: &[Remaining<'_>]) -> Result<()> 
         "fix the errors above or remove the containers yourself, then run the command again: it continues from here",
     )
     .into())
+}
+
+/// The error that names the containers of `all` that could not be stopped, if any.
+fn stop_result<'a>(
+    all: &[Container],
+    failed: impl Iterator<Item = (&'a Container, String)>,
+) -> Result<()> {
+    let reasons: Vec<_> = failed
+        .map(|(container, reason)| format!("{}: {reason}", display_name(container)))
+        .collect();
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    let (failed, all) = (reasons.len(), all.len());
+    Err(Failure::new(format!("not stopped: {failed} of {all}"))
+        .details(reasons.join("\n"))
+        .hint("fix the errors above, then run the command again, or run it without --grace to remove the containers with SIGKILL")
+        .into())
 }
 
 /// The time limit for waiting until a container in `state` is gone, if its removal was refused at `refused` and another

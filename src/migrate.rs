@@ -1,10 +1,12 @@
 //! The literal migration (contract C01–C59): from the source on disk to a stack that Portainer runs.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use chrono::NaiveDate;
 
 use crate::{
-    model::{Container, Record},
+    plan::Sent,
     portainer::{BaseUrl, Payload},
     rewrite::{
         env::{ContractEnv, contract_env},
@@ -17,6 +19,8 @@ use crate::{
 use composefile::document::Document;
 
 mod creating;
+mod observe;
+mod planning;
 mod progress;
 mod steps;
 
@@ -32,8 +36,12 @@ pub struct Migration<'a> {
     pub endpoint: i64,
     /// The local date, for the backup (C20).
     pub today: NaiveDate,
-    /// What to do about a refusal of B02–B04.
+    /// What to do about a refusal of B02–B06.
     pub on_refusal: OnRefusal,
+    /// Whether to ask before something is lost (B08).
+    pub consent: Consent<'a>,
+    /// How long each container may take to stop before it is removed; without it, it is killed (C52).
+    pub grace: Option<Duration>,
     /// Where the snapshot is saved.
     pub store: &'a Store,
     /// The container tool: its name is part of the labels.
@@ -47,6 +55,15 @@ pub enum OnRefusal {
     Stop,
     /// Warn and continue: `--force`.
     Continue,
+}
+
+/// Whether the user agrees to lose something (B08).
+#[derive(Clone, Copy)]
+pub enum Consent<'a> {
+    /// Yes: by `--yes`, or because there is no terminal.
+    Given,
+    /// Ask this question; the answer is whether to continue.
+    Ask(&'a dyn Fn(&str) -> bool),
 }
 
 /// Migrates the stack.
@@ -80,6 +97,14 @@ impl Rewrite {
         }
     }
 
+    /// The same, as the plan reads it.
+    fn sent(&self) -> Sent<'_> {
+        Sent {
+            text: &self.text,
+            env: &self.env.variables,
+        }
+    }
+
     /// The body of call C.
     pub fn payload<'a>(&'a self, name: &'a str) -> Payload<'a> {
         Payload {
@@ -96,26 +121,20 @@ struct Procedure<'a, 'r> {
     progress: Progress,
 }
 
-/// What exists before the first destructive act.
-struct Before {
-    record: Option<Record>,
-    /// `None`: they could not be listed, which is tolerated (C52).
-    containers: Option<Vec<Container>>,
-}
-
 impl Procedure<'_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
         let source = self.m.stack.read()?;
-        let known = self.look_for_namesake()?;
-        self.back_up(&source)?;
+        let records = self.look_for_namesake()?;
+        let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());
         let document = Document::parse(&source.compose);
-        let rewrite = self.rewrite(&source, &document)?;
-        let before = self.observe(known)?;
-        self.refuse_what_cannot_be_undone(&before)?;
-        self.warn_of_filtered_list(&before);
-        self.warn_of_losses(&source, document.ok().as_ref(), &rewrite, &before);
+        let before = self.observe(records, &rewrite);
+        let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
+        self.say(&rewrite, &plan)?;
+        self.back_up(&source)?;
+        self.ask(&plan, &before)?;
         self.take_snapshot(&source, &before)?;
+        self.stop_containers(&before)?;
         self.delete_record(&before)?;
         self.remove_containers(before)?;
         let created = self.create(&source, &rewrite)?;

@@ -2,11 +2,6 @@
 //!
 //! Invariant: pure. Code that plans cannot write.
 #![deny(clippy::disallowed_methods)]
-#![expect(
-    dead_code,
-    unused_imports,
-    reason = "until the migration acts on the plan"
-)]
 
 use serde::Serialize;
 
@@ -36,7 +31,6 @@ mod sent;
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
 pub use itself::runs_portainer;
 pub use loss::{ContainerLoss, Loss, text_lost};
-pub use record::record_lost;
 pub use refusal::Refusal;
 pub use sent::image_references;
 use sent::{SentStack, SentText, with_sent};
@@ -176,30 +170,6 @@ fn damage(facts: &Facts) -> Option<Refusal> {
     };
     let places = places.iter().map(ToString::to_string).collect();
     Some(Refusal::Damage(places))
-}
-
-/// The anonymous volumes of containers that will be removed (B01, M05).
-pub fn volumes_lost(containers: &[Container]) -> Vec<Loss> {
-    let mut losses = Vec::new();
-    for container in containers {
-        for mount in &container.mounts {
-            let name = mount.name.as_deref();
-            let Some(volume) = name.filter(|name| running::is_anonymous(name)) else {
-                continue;
-            };
-            if mount.kind == MountKind::Volume {
-                losses.push(Loss::Container {
-                    container: container.name().to_owned(),
-                    loss: ContainerLoss::AnonymousVolume {
-                        target: mount.target.clone(),
-                        volume: volume.to_owned(),
-                        is_deleted: false,
-                    },
-                });
-            }
-        }
-    }
-    losses
 }
 
 #[cfg(test)]

@@ -53,6 +53,19 @@ pub enum Deletion {
     Busy,
 }
 
+/// The engine behind an environment (M17).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EngineOf {
+    /// The engine's ID.
+    Engine(String),
+    /// The response contains no ID.
+    Unnamed,
+    /// The environment does not exist (404).
+    NoEnvironment,
+    /// The API key may not use the environment: the status, 401 or 403.
+    Forbidden(u16),
+}
+
 impl Portainer {
     /// Prepares a client, which connects at the first request. Fails where the API key cannot be sent or the
     /// certificates of `options.tls` cannot be used.
@@ -73,12 +86,25 @@ impl Portainer {
         wire::records(list, endpoint, &[name, normalized]).map_err(failed_to(action))
     }
 
-    /// The id of the engine behind an environment (M17); `None` where the response has none.
-    pub fn engine_id(&self, endpoint: i64) -> Result<Option<String>> {
+    /// The engine behind an environment (M17), as far as Portainer says. Only Portainer's own words count as a
+    /// refusal: a proxy may refuse this one path.
+    pub fn engine_of(&self, endpoint: i64) -> Result<EngineOf> {
         let path = format!("/api/endpoints/{endpoint}/docker/info");
         let action = format!("get the engine ID of environment {endpoint}");
-        let info = self.client.get(&path, &action)?;
-        wire::engine_id(info).map_err(failed_to(&action))
+        match self.client.get(&path, &action) {
+            Ok(info) => {
+                let id = wire::engine_id(info).map_err(failed_to(&action))?;
+                Ok(id.map_or(EngineOf::Unnamed, EngineOf::Engine))
+            }
+            Err(Error::Refused { response, .. }) if response.message().is_some() => {
+                match response.status {
+                    404 => Ok(EngineOf::NoEnvironment),
+                    status @ (401 | 403) => Ok(EngineOf::Forbidden(status)),
+                    _ => Err(Error::refused(&action, response).into()),
+                }
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Whether the API key belongs to an administrator; `None` where the response does not say. Other users

@@ -26,6 +26,9 @@ const OTHER_NAMES: [&str; 4] = [
     "docker-compose.yml",
 ];
 
+/// The least similarity (Jaro) of a stack that is suggested for a missing one.
+const SIMILAR: f64 = 0.8;
+
 /// Where to find a stack.
 #[derive(Debug, Clone)]
 pub struct Location {
@@ -242,13 +245,35 @@ fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
         dir.display()
     ));
     if at.dir.is_some() {
-        failure
-    } else {
-        failure.hint(format!(
-            "searched {}; use --stacks-root for another directory, or --dir for the stack's own directory",
-            at.root.display()
-        ))
+        return failure;
     }
+    let near = near_stacks(name.as_str(), &at.root);
+    let near = match near.as_slice() {
+        [] => String::new(),
+        near => format!("did you mean {}? ", near.join(" or ")),
+    };
+    failure.hint(format!(
+        "{near}searched {}; use --stacks-root for another directory, or --dir for the stack's own directory",
+        at.root.display()
+    ))
+}
+
+/// The stacks below `root` whose names are close to `name`, the closest first.
+fn near_stacks(name: &str, root: &Path) -> Vec<String> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let mut near: Vec<(f64, String)> = entries
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .map(|other| {
+            (
+                strsim::jaro(&name.to_lowercase(), &other.to_lowercase()),
+                other,
+            )
+        })
+        .filter(|(similarity, _)| *similarity > SIMILAR)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    near.into_iter().map(|(_, name)| name).take(3).collect()
 }
 
 fn missing_file(name: &StackName, dir: &Path, file: &str) -> Failure {

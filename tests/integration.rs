@@ -10,6 +10,8 @@ mod beyond;
 mod calling;
 #[path = "integration/calls.rs"]
 mod calls;
+#[path = "integration/confirming.rs"]
+mod confirming;
 #[path = "integration/disk.rs"]
 mod disk;
 #[path = "integration/environment.rs"]
@@ -22,10 +24,14 @@ mod hostile_peers;
 mod limits;
 #[path = "integration/listing.rs"]
 mod listing;
+#[path = "integration/order.rs"]
+mod order;
 #[path = "integration/output.rs"]
 mod output;
 #[path = "integration/proxies.rs"]
 mod proxies;
+#[path = "integration/refusing.rs"]
+mod refusing;
 #[path = "integration/rehearse.rs"]
 mod rehearse;
 #[path = "integration/render.rs"]

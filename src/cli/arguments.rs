@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{
+    Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use rehearsal::{Call, Era, FaultKind, Rule};
 
 use super::options::{self, Setting};
@@ -50,6 +53,9 @@ Exit codes:
   1    The run was refused or failed; the output reports the state of the stack
   2    Wrong usage
   130  The run was interrupted; the output reports the state of the stack";
+
+/// The least similarity (Jaro) of a command that is suggested for a name.
+const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
 const IGNORED: [(&str, &[&str]); 3] = [
@@ -115,9 +121,29 @@ pub(super) struct MigrateArguments {
     /// Override the safety checks
     ///
     /// Without this flag, stacklift refuses to migrate a stack if the rewrite would damage the Compose
-    /// file, if the Portainer environment is not this host, or if the stack runs Portainer itself.
+    /// file, if the Portainer environment is not this host, if the stack runs Portainer itself, or if
+    /// there is something to remove and Portainer is known to be unable to create the stack.
     #[arg(long)]
     pub force: bool,
+    /// Do not ask for confirmation
+    ///
+    /// On a terminal, stacklift asks before it deletes or removes anything if the stack will lose
+    /// something. Without a terminal, it never asks.
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Stop the containers before removing them, and wait this long for each to exit
+    ///
+    /// A number of seconds, or a number with s, m or h. By default, containers are removed while they
+    /// run: their processes end with SIGKILL.
+    #[arg(long, value_name = "DURATION", value_parser = options::duration)]
+    pub grace: Option<Duration>,
+}
+
+impl MigrateArguments {
+    /// Whether any of them is given.
+    pub(super) fn is_used(&self) -> bool {
+        self.stack.is_some() || self.force || self.yes || self.grace.is_some()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -251,8 +277,39 @@ pub(super) struct Common {
 /// Parses the arguments of the process.
 pub(super) fn parse() -> Result<Arguments, clap::Error> {
     let mut command = command();
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let mut matches = command
+        .try_get_matches_from_mut(std::env::args_os())
+        .map_err(suggest_command)?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// `stacklift migrat web`: the first word was taken for the stack, so `web` is unexpected. Suggests the command.
+fn suggest_command(mut error: clap::Error) -> clap::Error {
+    let lenient = command().ignore_errors(true);
+    let stack = lenient
+        .try_get_matches_from(std::env::args_os())
+        .ok()
+        .and_then(|mut matches| matches.remove_one::<OsString>("stack"));
+    let near = stack.and_then(|stack| near_command(stack.to_str()?));
+    if let (ErrorKind::UnknownArgument, Some(near)) = (error.kind(), near) {
+        error.insert(
+            ContextKind::SuggestedSubcommand,
+            ContextValue::Strings(vec![near]),
+        );
+    }
+    error
+}
+
+/// The command that `name` is a likely misspelling of.
+pub(super) fn near_command(name: &str) -> Option<String> {
+    let command = command();
+    let near = command.get_subcommands().map(|near| {
+        let near = near.get_name();
+        (strsim::jaro(name, near), near)
+    });
+    let near = near.filter(|(similarity, _)| (SIMILAR..1.0).contains(similarity));
+    let nearest = near.max_by(|a, b| a.0.total_cmp(&b.0));
+    nearest.map(|(_, name)| name.to_owned())
 }
 
 fn command() -> clap::Command {

@@ -4,7 +4,7 @@
 //! escaped. A closed pipe ends the output, not the run.
 
 use std::{
-    io::{IsTerminal, Write, stderr},
+    io::{IsTerminal, Write, stderr, stdin},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -95,6 +95,24 @@ impl Console {
     /// Prints the state of the stack.
     pub(super) fn state(&self, state: &str) {
         self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));
+    }
+
+    /// Asks a yes-or-no question on the terminal. Anything but `y` and `yes` is a no, and so is the end of the input.
+    pub(super) fn ask(&self, question: &str) -> bool {
+        self.done();
+        let question = self.without_key(&printable(question));
+        {
+            let mut terminal = anstream::stderr().lock();
+            let _ = write!(terminal, "{HINT}{question}{HINT:#} [y/N] ");
+            let _ = terminal.flush();
+        }
+        let mut answer = String::new();
+        let read = stdin().read_line(&mut answer);
+        let answer = answer.trim();
+        read.is_ok()
+            && ["y", "yes"]
+                .iter()
+                .any(|yes| answer.eq_ignore_ascii_case(yes))
     }
 
     /// Prints a hint.

@@ -1,9 +1,13 @@
 //! `stacklift <STACK>`: the contract's checks in the contract's order (C04), then the migration.
 
-use std::sync::Arc;
+use std::{
+    io::{IsTerminal, stderr, stdin},
+    sync::Arc,
+};
 
 use super::{
     Common, Console, Ended, MigrateArguments,
+    arguments::near_command,
     interrupt::Interrupt,
     peers,
     restore::store,
@@ -11,7 +15,8 @@ use super::{
     stack_required,
 };
 use crate::{
-    migrate::{self, Migration, OnRefusal},
+    failure::Failure,
+    migrate::{self, Consent, Migration, OnRefusal},
     portainer::Tls,
     run::{Event, Stopped},
     stack::{Stack, StackName},
@@ -29,7 +34,9 @@ pub(super) fn run(
     let settings = Settings::load(common).map_err(Stopped::untouched)?;
     let key = key.read().map_err(Stopped::untouched)?;
     console.hide(&key);
-    let stack = Stack::find(name, &settings.location).map_err(Stopped::untouched)?;
+    let stack = Stack::find(name.clone(), &settings.location)
+        .map_err(|error| suggest_command(&name, error))
+        .map_err(Stopped::untouched)?;
     if settings.tls == Tls::Off && !settings.base_url.is_loopback() {
         console.warning(&format!(
             "TLS verification is off for {}; turn it on with --tls system or --tls FILE.pem",
@@ -44,6 +51,8 @@ pub(super) fn run(
         settings.endpoint,
     )
     .map_err(Stopped::untouched)?;
+    let question = |question: &str| console.ask(question);
+    let asks = !arguments.yes && stdin().is_terminal() && stderr().is_terminal();
     let migration = Migration {
         stack: &stack,
         peers: &peers,
@@ -51,6 +60,12 @@ pub(super) fn run(
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: on_refusal(arguments.force),
+        consent: if asks {
+            Consent::Ask(&question)
+        } else {
+            Consent::Given
+        },
+        grace: arguments.grace,
         store: &store,
         tool: &settings.location.tool,
     };
@@ -64,5 +79,18 @@ pub(super) fn on_refusal(force: bool) -> OnRefusal {
         OnRefusal::Continue
     } else {
         OnRefusal::Stop
+    }
+}
+
+/// Suggests a command for a missing stack whose name is close to one, such as `migrat`.
+fn suggest_command(name: &StackName, error: anyhow::Error) -> anyhow::Error {
+    match (near_command(name.as_str()), error.downcast::<Failure>()) {
+        (Some(command), Ok(failure)) => failure
+            .hint(format!(
+                "did you mean the command `stacklift {command}`? a stack needs a directory under the stacks root, or --dir"
+            ))
+            .into(),
+        (None, Ok(failure)) => failure.into(),
+        (_, Err(error)) => error,
     }
 }

@@ -285,6 +285,8 @@ fn migrate_on(
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: migrate_command::on_refusal(force),
+        consent: migrate::Consent::Given,
+        grace: None,
         store: &store,
         tool,
     };

@@ -29,7 +29,8 @@ use ureq::{
 pub use self::restoring::Restoring;
 use self::socket::{NoResolver, UnixConnector};
 use super::{
-    MAX_OUTPUT, Options, Remaining, left_until, project_label, removal_result, wait_until,
+    MAX_OUTPUT, Options, Remaining, left_until, project_label, removal_result, stop_result,
+    wait_until,
 };
 use crate::{
     backoff::Backoff,
@@ -99,13 +100,7 @@ impl Api {
     /// The containers of `project`, in every state.
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
         let filter = label_filter(&self.label, project)?;
-        let path = format!("/containers/json?all=1&{filter}");
-        let listed: Option<Vec<wire::Container>> = self.get(&path)?;
-        let mut containers: Vec<Container> = listed
-            .unwrap_or_default()
-            .into_iter()
-            .map(Container::from)
-            .collect();
+        let mut containers = self.listed(&format!("/containers/json?all=1&{filter}"))?;
         containers.retain(|found| {
             found
                 .labels
@@ -116,6 +111,33 @@ impl Api {
             self.name_image(container)?;
         }
         Ok(containers)
+    }
+
+    /// All containers of the engine, in every state.
+    pub(super) fn list_all(&self) -> Result<Vec<Container>> {
+        self.listed("/containers/json?all=1")
+    }
+
+    fn listed(&self, path: &str) -> Result<Vec<Container>> {
+        let listed: Option<Vec<wire::Container>> = self.get(path)?;
+        let listed = listed.unwrap_or_default().into_iter();
+        Ok(listed.map(Container::from).collect())
+    }
+
+    /// Stops `containers` in parallel, each within `grace`.
+    pub(super) fn stop(&self, containers: &[Container], grace: Duration) -> Result<()> {
+        self.version()?;
+        let seconds = u32::try_from(grace.as_secs()).unwrap_or(u32::MAX);
+        let stopped = in_parallel(containers, |container| {
+            Restoring::new(self).stop(&container.id, Some(seconds))
+        });
+        let stopped = containers.iter().zip(stopped);
+        stop_result(
+            containers,
+            stopped.filter_map(|(container, stopped)| {
+                Some((container, format!("{:#}", stopped.err()?)))
+            }),
+        )
     }
 
     /// Replaces an image ID by the image name. The list shows the ID if another image has the name now.

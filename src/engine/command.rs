@@ -20,7 +20,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use self::process::{Output, RunError};
 use super::{
     ClientConfig, MAX_OUTPUT, Options, Remaining, left_until, objects::ObjectKind, project_label,
-    removal_result, wait_until,
+    removal_result, stop_result, wait_until,
 };
 use crate::{
     backoff::Backoff,
@@ -69,8 +69,9 @@ impl Command {
     /// A removal needs the IDs only (C52): if `inspect` fails, the containers have only an ID.
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
         let filter = format!("label={}={project}", self.label);
-        let ids = self.ids(&["ps", "-aq", "--filter", &filter])?;
-        let Ok(mut containers) = self.inspect_all(&filter, ids.clone()) else {
+        let listing = ["ps", "-aq", "--filter", &filter];
+        let ids = self.ids(&listing)?;
+        let Ok(mut containers) = self.inspect_all(&listing, ids.clone()) else {
             return Ok(ids.into_iter().map(only_id).collect());
         };
         containers.retain(|found| {
@@ -91,13 +92,14 @@ impl Command {
         Ok(containers)
     }
 
-    fn inspect_all(&self, filter: &str, mut ids: Vec<String>) -> Result<Vec<Container>> {
+    /// Inspects `ids`, which `listing` printed. Lists again if some of them no longer exist.
+    fn inspect_all(&self, listing: &[&str], mut ids: Vec<String>) -> Result<Vec<Container>> {
         for _ in 1..MAX_ATTEMPTS {
             let failed = match self.inspect_containers(&ids) {
                 Ok(containers) => return Ok(containers),
                 Err(error) => error,
             };
-            let now = self.ids(&["ps", "-aq", "--filter", filter])?;
+            let now = self.ids(listing)?;
             if ids.iter().all(|id| now.contains(id)) {
                 return Err(failed);
             }
@@ -128,6 +130,40 @@ impl Command {
         Ok(pairs
             .map(|(id, status)| (id.to_owned(), status.trim().to_owned()))
             .collect())
+    }
+
+    /// All containers of the engine, in every state.
+    pub(super) fn list_all(&self) -> Result<Vec<Container>> {
+        let listing = ["ps", "-aq", "--no-trunc"];
+        let ids = self.ids(&listing)?;
+        self.inspect_all(&listing, ids)
+    }
+
+    /// Stops `containers`, each within `grace`.
+    pub(super) fn stop(&self, containers: &[Container], grace: Duration) -> Result<()> {
+        let limit = self.removal_timeout + grace;
+        let grace = grace.as_secs().to_string();
+        let mut reasons = Vec::new();
+        for containers in containers.chunks(MAX_IDS_PER_CALL) {
+            let ids: Vec<_> = containers.iter().map(|one| one.id.clone()).collect();
+            let output = self.run(&with_ids(&["stop", "-t", &grace], &ids), limit)?;
+            if !output.status.success() {
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                reasons.extend(stderr.lines().map(str::to_owned));
+            }
+        }
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        // One that no longer exists fails the command, too.
+        let running = self.ids(&["ps", "-q", "--no-trunc"])?;
+        let still = containers
+            .iter()
+            .filter(|one| running.iter().any(|id| id.starts_with(&one.id)));
+        stop_result(
+            containers,
+            still.map(|container| (container, error_about(container, &reasons))),
+        )
     }
 
     /// Removes `containers`, but not their volumes.

@@ -3,7 +3,10 @@
 //! Invariant: an object is returned only for its name, its full ID or a prefix of the ID of at least 12 characters.
 //! The engine itself also accepts shorter prefixes.
 
-use std::{collections::HashSet, fmt};
+use std::{
+    collections::{BTreeSet, HashSet},
+    fmt,
+};
 
 use anyhow::{Context as _, Result, bail};
 use serde::{
@@ -83,6 +86,28 @@ impl Engine {
             Client::Unavailable => Err(self.unavailable()),
         };
         self.members(ObjectKind::Volume, project, names)
+    }
+
+    /// The names of all networks of the engine.
+    pub fn network_names(&self) -> Result<BTreeSet<String>> {
+        match &self.client {
+            Client::Api(api) => api.network_names(),
+            Client::Command(command) => command.network_names(),
+            Client::Unavailable => Err(self.unavailable()),
+        }
+        .map(BTreeSet::from_iter)
+        .context("failed to list all networks")
+    }
+
+    /// The names of all volumes of the engine. An error if the engine reports that its list is incomplete.
+    pub fn volume_names(&self) -> Result<BTreeSet<String>> {
+        match &self.client {
+            Client::Api(api) => api.volume_names(),
+            Client::Command(command) => command.volume_names(),
+            Client::Unavailable => Err(self.unavailable()),
+        }
+        .map(BTreeSet::from_iter)
+        .context("failed to list all volumes")
     }
 
     /// The files that differ between the writable layer of `container` and its image. They are lost with the container.

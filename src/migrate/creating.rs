@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use super::{
     Procedure, Rewrite,
+    observe::with_hint,
     progress::{End, Found, Seen, Sent},
 };
 use crate::{
@@ -87,13 +88,12 @@ impl Procedure<'_, '_> {
     /// What exists of the stack after a create that did not succeed.
     fn look(&self, end: End) -> Found {
         let name = self.m.stack.name();
-        let portainer_name = name.portainer_name();
         let here = |record: &Record| record.endpoint_id == self.m.endpoint;
         let record =
             match self
                 .run
                 .portainer
-                .records(self.m.endpoint, name.as_str(), &portainer_name)
+                .records(self.m.endpoint, name.as_str(), &name.portainer_name())
             {
                 Err(_) => Seen::Unknown,
                 Ok(records) => match records.into_iter().find(here) {
@@ -101,10 +101,9 @@ impl Procedure<'_, '_> {
                     None => Seen::Absent,
                 },
             };
-        let mut projects = vec![name.as_str(), &portainer_name];
-        projects.dedup();
+        let projects = self.projects();
         let counts = projects
-            .into_iter()
+            .iter()
             .map(|project| Some(self.run.engine.list(project).ok()?.len()));
         Found {
             record,
@@ -171,13 +170,15 @@ impl Procedure<'_, '_> {
     /// C54: the name and ID, then the containers.
     pub(super) fn report(&mut self, created: &Created) {
         let name = self.m.stack.name();
-        let portainer_name = name.portainer_name();
         self.mark(|progress| progress.create = Sent::Created(created.id.clone()));
         self.run
             .step("created", format!("stack {name} with Id {}", created.id));
-        let mut containers = self.list().unwrap_or_default();
-        if containers.is_empty() && portainer_name != name.as_str() {
-            containers = self.run.engine.list(&portainer_name).unwrap_or_default();
+        let mut containers = Vec::new();
+        for project in self.projects() {
+            match self.run.engine.list(&project) {
+                Ok(more) => containers.extend(more),
+                Err(error) => self.run.warn(with_hint(&error)),
+            }
         }
         self.run.show(&containers);
     }

@@ -9,6 +9,8 @@ use crate::{model::Deployment, run::State, text::counted};
 pub(super) struct Progress {
     pub(super) backup: Option<PathBuf>,
     pub(super) snapshot: Option<String>,
+    /// The containers that were stopped because of `--grace`.
+    pub(super) stopped: Step<usize>,
     pub(super) record: Step<String>,
     pub(super) containers: Step<usize>,
     pub(super) create: Sent,
@@ -73,8 +75,10 @@ impl Progress {
     /// The state of the stack `name`. It can be rolled back if there is a snapshot and something was changed.
     pub(super) fn state(&self, name: &str) -> State {
         let state = State::new(self.to_string());
-        let untouched = (&self.record, &self.containers, &self.create)
-            == (&Step::NotBegun, &Step::NotBegun, &Sent::No);
+        let untouched = self.stopped == Step::NotBegun
+            && self.record == Step::NotBegun
+            && self.containers == Step::NotBegun
+            && self.create == Sent::No;
         match &self.snapshot {
             Some(id) if !untouched => state.with_snapshot(name, id),
             _ => state,
@@ -83,6 +87,18 @@ impl Progress {
 
     fn fmt_before_create(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.record, &self.containers) {
+            (Step::NotBegun, Step::NotBegun) if self.stopped != Step::NotBegun => {
+                match &self.stopped {
+                    Step::Done(count) => {
+                        write!(f, "{} stopped", counted(*count, "container"))?;
+                    }
+                    Step::Begun(count) | Step::Partly { all: count, .. } => {
+                        write!(f, "some of {} may be stopped", counted(*count, "container"))?;
+                    }
+                    Step::NotBegun => {}
+                }
+                f.write_str("; no Portainer stack and no container was removed")
+            }
             (Step::NotBegun, Step::NotBegun) => {
                 f.write_str(
                     "the stack is unchanged: no Portainer stack and no container was touched",

@@ -1,28 +1,20 @@
 //! The steps of a migration, except the create.
 
-use std::collections::BTreeSet;
-
 use anyhow::Result;
 
 use super::{
-    Before, OnRefusal, Procedure, Rewrite,
+    Procedure,
+    observe::{Before, with_hint},
     progress::{Progress, Step},
 };
 use crate::{
     failure::Failure,
     model::{Container, Record},
-    plan::{self, Loss, Refusal},
     portainer::{Deletion, Error},
-    rewrite::{
-        damage::{Verdict, judge_document},
-        faithful::env_files_needed,
-        loss::losses,
-    },
     run::Subject,
-    stack::{Backup, Shell, Source},
+    stack::{Backup, Source},
     text::counted,
 };
-use composefile::document::{Document, ParseError};
 
 impl Procedure<'_, '_> {
     /// Sets how far the run has come.
@@ -46,12 +38,15 @@ impl Procedure<'_, '_> {
     }
 
     /// If Portainer will rename the stack, refuses a name that is already taken there: that record may be another
-    /// stack's (C59). Returns the records that it had to list.
-    pub(super) fn look_for_namesake(&mut self) -> Result<Option<Vec<Record>>> {
+    /// stack's (C59). Returns the listed records (C50).
+    pub(super) fn look_for_namesake(&mut self) -> Result<Vec<Record>> {
         let name = self.m.stack.name();
         let portainer_name = name.portainer_name();
         if portainer_name == name.as_str() {
-            return Ok(None);
+            return self
+                .run
+                .portainer
+                .records(self.m.endpoint, name.as_str(), name.as_str());
         }
         if portainer_name.is_empty() {
             return Err(Failure::new(format!(
@@ -77,7 +72,7 @@ impl Procedure<'_, '_> {
             ))
             .into());
         }
-        Ok(Some(records))
+        Ok(records)
     }
 
     /// C20–C22.
@@ -96,186 +91,26 @@ impl Procedure<'_, '_> {
         Ok(())
     }
 
-    /// C30–C33 and C40–C43. Refuses a text that the rewrite damages (B02).
-    pub(super) fn rewrite(
-        &mut self,
-        source: &Source,
-        document: &Result<Document, ParseError>,
-    ) -> Result<Rewrite> {
-        let dir = self.m.stack.dir_text();
-        let rewrite = Rewrite::literal(source, dir);
-        for warning in &rewrite.env.warnings {
-            self.run
-                .warn(format!("{}/.env: {warning}", self.m.stack.dir().display()));
-        }
-        match document {
-            Err(error) => self.run.warn(format!(
-                "cannot parse the compose file: what the stack will lose is unknown ({error})"
-            )),
-            Ok(document) => {
-                if let Verdict::Damaged(places) = judge_document(document, &rewrite.text, dir) {
-                    let places = places.iter().map(ToString::to_string).collect();
-                    self.refuse(&Refusal::Damage(places))?;
-                }
-            }
-        }
-        Ok(rewrite)
-    }
-
-    /// The record to delete (C50) and the containers to remove (C52).
-    pub(super) fn observe(&mut self, records: Option<Vec<Record>>) -> Result<Before> {
-        let name = self.m.stack.name().as_str();
-        let records = match records {
-            Some(records) => records,
-            None => self.run.portainer.records(self.m.endpoint, name, name)?,
-        };
-        let (mut here, elsewhere): (Vec<_>, Vec<_>) = records
-            .into_iter()
-            .filter(|record| record.name == name)
-            .partition(|record| record.endpoint_id == self.m.endpoint);
-        if let Some(other) = elsewhere.first() {
-            self.run.warn(format!(
-                "Portainer stack {} on environment {} has the same name and is left alone; Portainer may refuse a second stack of that name",
-                other.id, other.endpoint_id
-            ));
-        }
-        here.truncate(1);
-        Ok(Before {
-            record: here.pop(),
-            containers: self.list(),
-        })
-    }
-
     /// Lists the containers. A failure is tolerated, with a warning (C52).
     pub(super) fn list(&mut self) -> Option<Vec<Container>> {
         match self.run.engine.list(self.m.stack.name().as_str()) {
             Ok(containers) => Some(containers),
             Err(error) => {
-                let hint = Failure::hint_of(&error);
-                let hint = hint.map_or_else(String::new, |hint| format!(" ({hint})"));
                 self.run.warn(format!(
-                    "{error:#}{hint}; continuing without knowing the stack's containers"
+                    "{}; continuing without knowing the stack's containers",
+                    with_hint(&error)
                 ));
                 None
             }
         }
     }
 
-    /// B03 and B04.
-    pub(super) fn refuse_what_cannot_be_undone(&mut self, before: &Before) -> Result<()> {
-        let Some(containers) = before.containers.as_deref().filter(|list| !list.is_empty()) else {
-            return Ok(());
-        };
-        if containers
-            .iter()
-            .any(|container| container.image.is_empty())
-        {
-            self.run
-                .warn("cannot inspect the containers: what they would lose is unknown");
-        }
-        let base_url = self.m.base_url;
-        let port = base_url.is_this_host().then(|| base_url.port());
-        if let Some(refusal) = plan::runs_portainer(containers, port) {
-            self.refuse(&refusal)?;
-        }
-        if self.is_other_engine() {
-            let endpoint = self.m.endpoint;
-            self.refuse(&Refusal::OtherEngine { endpoint })?;
-        }
-        Ok(())
-    }
-
-    /// Whether the environment is known to be another engine (B03, M17).
-    fn is_other_engine(&mut self) -> bool {
-        match self.run.portainer.engine_id(self.m.endpoint) {
-            Ok(Some(theirs)) => self.run.engine.id().is_ok_and(|ours| ours != theirs),
-            Ok(None) => false,
-            Err(error) => {
-                // Not a reason to stop. But if the environment does not exist, the create will fail after the removal.
-                self.run.warn(format!(
-                    "could not check that environment {} is this host: {error:#}",
-                    self.m.endpoint
-                ));
-                false
-            }
-        }
-    }
-
-    /// Warns if containers will be removed while a record may exist that the API key cannot see.
-    pub(super) fn warn_of_filtered_list(&mut self, before: &Before) {
-        let destroys = before.containers.as_ref().is_some_and(|c| !c.is_empty());
-        if !destroys || before.record.is_some() {
-            return;
-        }
-        if self
-            .run
-            .portainer
-            .is_administrator()
-            .is_ok_and(|is| is == Some(false))
-        {
-            self.run.warn(format!(
-                "a non-admin API key may not see every stack: if Portainer already has a stack {}, the create will fail after the containers are removed; use the key of an administrator",
-                self.m.stack.name()
-            ));
-        }
-    }
-
-    fn refuse(&mut self, refusal: &Refusal) -> Result<()> {
-        let details = refusal.details();
-        if self.m.on_refusal == OnRefusal::Continue {
-            let places = details.map_or(String::new(), |places| format!("\n{places}"));
-            self.run
-                .warn(format!("{refusal}; continuing because of --force{places}"));
-            return Ok(());
-        }
-        let failure = Failure::new(format!("refusing to migrate: {refusal}")).hint(refusal.hint());
-        Err(match details {
-            Some(details) => failure.details(details),
-            None => failure,
-        }
-        .into())
-    }
-
-    /// Warns of what the stack will lose, before the first destructive act (B01).
-    pub(super) fn warn_of_losses(
-        &mut self,
-        source: &Source,
-        document: Option<&Document>,
-        rewrite: &Rewrite,
-        before: &Before,
-    ) {
-        let mut losses =
-            document.map_or_else(Vec::new, |document| self.text_lost(source, document));
-        losses.extend(plan::volumes_lost(
-            before.containers.as_deref().unwrap_or_default(),
-        ));
-        if let Some(record) = &before.record {
-            let variables = rewrite.env.variables.iter();
-            let names: BTreeSet<&str> = variables.map(|variable| variable.name.as_str()).collect();
-            losses.extend(plan::record_lost(record, &names));
-        }
-        if !losses.is_empty() {
-            let lines: Vec<_> = losses.iter().map(|loss| format!("  - {loss}")).collect();
-            self.run
-                .warn(format!("the stack will lose:\n{}", lines.join("\n")));
-        }
-    }
-
-    /// An env file that cannot be read counts as one loss; it does not stop the run.
-    fn text_lost(&self, source: &Source, document: &Document) -> Vec<Loss> {
-        let (stack, env) = (self.m.stack, source.env.as_deref());
-        let shell = Shell::of(stack, |context| {
-            env_files_needed(&source.compose, env, context)
-        });
-        plan::text_lost(losses(
-            document,
-            env,
-            &shell.context(),
-            &stack.name().portainer_name(),
-        ))
-    }
-
+    /// Takes a snapshot of what will be destroyed.
     pub(super) fn take_snapshot(&mut self, source: &Source, before: &Before) -> Result<()> {
+        if before.record.is_none() && before.all.is_none() {
+            self.run
+                .warn("no snapshot is taken: the stack's containers are unknown");
+        }
         let subject = Subject {
             command: "migrate",
             stack: self.m.stack,
@@ -284,10 +119,34 @@ impl Procedure<'_, '_> {
             endpoint: self.m.endpoint,
             tool: self.m.tool,
             record: before.record.as_ref(),
-            containers: before.containers.as_deref(),
+            containers: before.all.as_deref(),
         };
         let id = self.run.take_snapshot(self.m.store, &subject)?;
         self.mark(|progress| progress.snapshot = id);
+        Ok(())
+    }
+
+    /// With `--grace`: stops the containers that run, before the delete could give them less time.
+    pub(super) fn stop_containers(&mut self, before: &Before) -> Result<()> {
+        let Some(grace) = self.m.grace else {
+            return Ok(());
+        };
+        let is_stopped = |one: &&Container| matches!(&*one.state, "created" | "exited" | "dead");
+        let containers = before.containers.iter().flatten();
+        let running: Vec<Container> = containers.filter(|c| !is_stopped(c)).cloned().collect();
+        if running.is_empty() {
+            return Ok(());
+        }
+        let count = running.len();
+        self.run.step("stop", named(&running));
+        self.run.wait(format!(
+            "stopping {} (up to {} s)",
+            counted(count, "container"),
+            grace.as_secs()
+        ));
+        self.mark(|progress| progress.stopped = Step::Begun(count));
+        self.run.engine.stop(&running, grace)?;
+        self.mark(|progress| progress.stopped = Step::Done(count));
         Ok(())
     }
 
@@ -360,17 +219,19 @@ impl Procedure<'_, '_> {
 
     /// Whether the containers are the same as before, in the same states. A delete that was refused may have stopped
     /// some of them first.
-    fn is_unchanged(&self, before: &Before) -> bool {
-        let Some(before) = &before.containers else {
+    pub(super) fn is_unchanged(&self, before: &Before) -> bool {
+        let Some(before) = &before.all else {
             return false;
         };
-        let now = self.run.engine.list(self.m.stack.name().as_str());
+        let projects = self.projects();
+        let now = projects.iter().map(|project| self.run.engine.list(project));
+        let now: Result<Vec<Vec<Container>>> = now.collect();
         let states = |all: &[Container]| -> Vec<_> {
             all.iter()
                 .map(|c| (c.id.clone(), c.state.clone()))
                 .collect()
         };
-        now.is_ok_and(|now| states(&now) == states(before))
+        now.is_ok_and(|now| states(&now.concat()) == states(before))
     }
 
     /// A 404 does not prove that the record is gone: only a new listing does (M03).
@@ -403,15 +264,7 @@ impl Procedure<'_, '_> {
         if containers.is_empty() {
             return Ok(());
         }
-        let names: Vec<_> = containers.iter().map(Container::name).collect();
-        self.run.step(
-            "remove",
-            format!(
-                "{}: {}",
-                counted(names.len(), "container"),
-                names.join(", ")
-            ),
-        );
+        self.run.step("remove", named(&containers));
         self.mark(|progress| progress.containers = Step::Begun(containers.len()));
         if let Err(error) = self.run.engine.remove(&containers) {
             self.look_after_removal(&containers);
@@ -431,4 +284,11 @@ impl Procedure<'_, '_> {
         let all = containers.len();
         self.mark(|progress| progress.containers = Step::Partly { gone, all });
     }
+}
+
+/// The number of containers and their names.
+fn named(containers: &[Container]) -> String {
+    let names: Vec<_> = containers.iter().map(Container::name).collect();
+    let count = counted(names.len(), "container");
+    format!("{count}: {}", names.join(", "))
 }

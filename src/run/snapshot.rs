@@ -37,7 +37,7 @@ impl Run<'_> {
     ///
     /// What cannot be read is saved as unknown, with a warning. Only a failure to write the snapshot is an error.
     pub fn take_snapshot(&mut self, store: &Store, of: &Subject) -> Result<Option<String>> {
-        if of.record.is_none() && of.containers.is_some_and(<[_]>::is_empty) {
+        if of.record.is_none() && of.containers.is_none_or(<[_]>::is_empty) {
             return Ok(None);
         }
         self.wait("taking a snapshot");
@@ -89,16 +89,16 @@ impl Run<'_> {
                 text: text.clone(),
             }),
             record: Known::from_result(record.transpose()),
-            networks: Known::from_result(engine.networks(project)),
-            volumes: Known::from_result(self.volumes(project, inspected)),
+            networks: Known::from_result(of_projects(stack, |project| engine.networks(project))),
+            volumes: Known::from_result(self.volumes(stack, inspected)),
             changes: self.changes(inspected),
             containers,
         }
     }
 
     /// The project's volumes, and those that its containers mount: anonymous ones have no label.
-    fn volumes(&self, project: &str, containers: &[Value]) -> Result<Vec<Value>> {
-        let mut volumes = self.engine.volumes(project)?;
+    fn volumes(&self, stack: &Stack, containers: &[Value]) -> Result<Vec<Value>> {
+        let mut volumes = of_projects(stack, |project| self.engine.volumes(project))?;
         let known: BTreeSet<&str> = volumes.iter().filter_map(|v| v["Name"].as_str()).collect();
         let mounted: BTreeSet<String> = containers
             .iter()
@@ -120,4 +120,15 @@ impl Run<'_> {
             })
             .collect()
     }
+}
+
+/// The objects of the project with the stack's name, and of the one with the name that Portainer gives it (B10).
+fn of_projects(stack: &Stack, list: impl Fn(&str) -> Result<Vec<Value>>) -> Result<Vec<Value>> {
+    let name = stack.name();
+    let mut objects = list(name.as_str())?;
+    let project = name.portainer_name();
+    if project != name.as_str() {
+        objects.extend(list(&project)?);
+    }
+    Ok(objects)
 }

@@ -335,3 +335,28 @@ fn c11_invalid_names() {
     Run::of(&mut command).code(1).says(&["it is not UTF-8"]);
     assert!(bench.rehearsal.requests().is_empty());
 }
+
+#[test]
+fn near_names_are_suggested() {
+    let bench = Bench::new();
+    for name in ["books-db", "mail", "Web"] {
+        bench.stack(name, PLAIN, None);
+    }
+    bench.run(&["migrat", "web"]).code(2).says(&["migrate"]);
+    bench
+        .run(&["migrat"])
+        .code(1)
+        .says(&["did you mean the command `stacklift migrate`?"]);
+    for (typed, meant) in [("book-db", "books-db"), ("web", "Web"), ("mial", "mail")] {
+        bench
+            .run(&[typed])
+            .code(1)
+            .says(&[&format!("did you mean {meant}?")]);
+    }
+    bench.run(&["zzz"]).code(1).hides("did you mean");
+    bench
+        .run(&["--yes", "render", "mail"])
+        .code(2)
+        .says(&["after the command"]);
+    assert!(bench.rehearsal.requests().is_empty());
+}

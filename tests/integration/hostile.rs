@@ -203,7 +203,7 @@ fn control_characters_in_the_compose_file_are_sent_and_shown_escaped() {
     let text = format!("{PLAIN}# \0 \u{1b}[31m \u{9b} \u{202e}\n\"\u{1b}[2J\0\u{7}: [\n");
     let dir = bench.started("web", PLAIN, None);
     fs::write(dir.join("docker-compose.yml"), &text).expect("the file");
-    let run = bench.run(&["web"]);
+    let run = bench.run(&["web", "--force"]);
     assert_eq!(bench.sent_text(), text);
     for steering in ['\u{1b}', '\0', '\u{9b}', '\u{202e}', '\u{7}'] {
         assert!(!run.all().contains(steering), "{steering:?} in {run:#?}");

@@ -126,6 +126,6 @@ fn what_cannot_be_known_of_the_key_is_not_warned_of() {
         let bench = Bench::new();
         bench.started("web", PLAIN, None);
         bench.rehearsal.faults().set(Call::Me, kind);
-        as_a_user(&bench).code(0).hides("warning");
+        as_a_user(&bench).code(0).hides("API key");
     }
 }

@@ -51,7 +51,23 @@ impl Api {
     /// The names of the volumes with the label of `project`, according to the engine's filter.
     pub(in crate::engine) fn volumes(&self, project: &str) -> Result<Vec<String>> {
         let filter = label_filter(&self.label, project)?;
-        let listed: wire::Volumes = self.get(&format!("/volumes?{filter}"))?;
+        self.volumes_at(&format!("/volumes?{filter}"))
+    }
+
+    /// The names of all networks.
+    pub(in crate::engine) fn network_names(&self) -> Result<Vec<String>> {
+        let listed: Option<Vec<wire::Network>> = self.get("/networks")?;
+        let listed = listed.unwrap_or_default().into_iter();
+        Ok(listed.map(|found| found.name).collect())
+    }
+
+    /// The names of all volumes.
+    pub(in crate::engine) fn volume_names(&self) -> Result<Vec<String>> {
+        self.volumes_at("/volumes")
+    }
+
+    fn volumes_at(&self, path: &str) -> Result<Vec<String>> {
+        let listed: wire::Volumes = self.get(path)?;
         if !listed.warnings.is_empty() {
             let warnings = listed.warnings.join("; ");
             bail!("the engine's list is incomplete: {}", excerpt(&warnings));

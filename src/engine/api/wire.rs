@@ -68,6 +68,8 @@ pub(super) struct Info {
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Network {
     pub(super) id: String,
+    #[serde(default, deserialize_with = "nullable")]
+    pub(super) name: String,
 }
 
 /// The response to `GET /volumes`.

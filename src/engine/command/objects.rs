@@ -91,6 +91,18 @@ impl Command {
         Ok(lines(&output))
     }
 
+    /// The names of all networks.
+    pub(in crate::engine) fn network_names(&self) -> Result<Vec<String>> {
+        let output = self.read(&["network", "ls", "--format", "{{.Name}}"])?;
+        Ok(lines(&output))
+    }
+
+    /// The names of all volumes.
+    pub(in crate::engine) fn volume_names(&self) -> Result<Vec<String>> {
+        let output = self.read(&["volume", "ls", "-q"])?;
+        Ok(lines(&output))
+    }
+
     /// The files that differ between the writable layer of `container` and its image.
     pub(in crate::engine) fn changes(&self, container: &str) -> Result<Changes> {
         let output = self.read(&["diff", container])?;

@@ -1,0 +1,166 @@
+//! What a migration says before it writes: its plan, with everything that will be lost and every reason to refuse.
+
+use anyhow::Result;
+
+use super::{Consent, OnRefusal, Procedure, Rewrite, observe::Before};
+use crate::{
+    failure::Failure,
+    plan::{self, Facts, PathKind, Plan, RecordFacts, Refusal, Removal},
+    rewrite::faithful::env_files_needed,
+    stack::{Shell, Source},
+};
+use composefile::document::{Document, ParseError};
+
+impl Procedure<'_, '_> {
+    /// The losses, refusals and warnings that follow from what was observed. Reads nothing but env files and the kinds of
+    /// paths.
+    pub(super) fn plan(
+        &self,
+        source: &Source,
+        document: Result<&Document, &ParseError>,
+        rewrite: &Rewrite,
+        before: &Before,
+    ) -> Plan {
+        let (stack, base_url) = (self.m.stack, self.m.base_url);
+        let env = source.env.as_deref();
+        let shell = Shell::of(stack, |context| {
+            env_files_needed(&source.compose, env, context)
+        });
+        let details = &before.details;
+        plan::migration(&Facts {
+            name: stack.name().as_str(),
+            project: &stack.name().portainer_name(),
+            dir: stack.dir_text(),
+            tool: self.m.tool,
+            endpoint: self.m.endpoint,
+            portainer_port: base_url.is_this_host().then(|| base_url.port()),
+            source: plan::Source {
+                compose: &source.compose,
+                document,
+                env,
+            },
+            sent: rewrite.sent(),
+            context: &shell.context(),
+            listed: before.all.as_deref(),
+            containers: details.containers.as_deref(),
+            others: before.others.as_deref(),
+            images: &details.images,
+            networks: details.networks.as_ref(),
+            volumes: details.volumes.as_ref(),
+            changes: &details.changes,
+            record: before.record.as_ref().map(|record| RecordFacts {
+                record,
+                contents: before
+                    .contents
+                    .as_ref()
+                    .map(|contents| (contents.text.as_str(), contents.env.as_slice())),
+            }),
+            environment: before.environment.clone(),
+            lookup: &path_kind,
+            removal: match self.m.grace {
+                Some(_) => Removal::Stop,
+                None => Removal::Kill,
+            },
+        })
+    }
+
+    /// Says what the plan says. Stops if it refuses the run, with every reason at once, unless `--force` overrides it.
+    pub(super) fn say(&mut self, rewrite: &Rewrite, plan: &Plan) -> Result<()> {
+        for warning in &rewrite.env.warnings {
+            self.run
+                .warn(format!("{}/.env: {warning}", self.m.stack.dir().display()));
+        }
+        for warning in &plan.warnings {
+            self.run.warn(warning);
+        }
+        if self.m.on_refusal == OnRefusal::Stop && !plan.refusals.is_empty() {
+            return Err(refused(&plan.refusals).into());
+        }
+        if !plan.losses.is_empty() {
+            let lines: Vec<_> = plan
+                .losses
+                .iter()
+                .map(|loss| format!("  - {loss}"))
+                .collect();
+            self.run
+                .warn(format!("the stack will lose:\n{}", lines.join("\n")));
+        }
+        for refusal in &plan.refusals {
+            let places = refusal
+                .details()
+                .map_or(String::new(), |places| format!("\n{places}"));
+            self.run
+                .warn(format!("{refusal}; continuing because of --force{places}"));
+        }
+        Ok(())
+    }
+
+    /// Asks before the first destructive act if something will be lost (B08). A no stops the run.
+    pub(super) fn ask(&mut self, plan: &Plan, before: &Before) -> Result<()> {
+        let Consent::Ask(ask) = self.m.consent else {
+            return Ok(());
+        };
+        if !plan.destroys || (plan.losses.is_empty() && before.is_known()) {
+            return Ok(());
+        }
+        let name = self.m.stack.name();
+        if !ask(&format!("migrate {name}?")) {
+            return Err(Failure::new("canceled: the migration was not confirmed")
+                .hint("to migrate without this question, pass --yes")
+                .into());
+        }
+        if before.all.is_some() && !self.is_unchanged(before) {
+            return Err(Failure::new(
+                "the stack's containers changed while the question was open, or cannot be listed any more",
+            )
+            .hint("run the command again: it shows what will be lost now")
+            .into());
+        }
+        Ok(())
+    }
+}
+
+/// The error that lists every refusal. A single one is the message itself.
+fn refused(refusals: &[Refusal]) -> Failure {
+    if let [refusal] = refusals {
+        let hint = refusal.hint();
+        let hint = if hint.contains("--force") {
+            hint.to_owned()
+        } else {
+            format!("{hint}; --force overrides this check")
+        };
+        let failure = Failure::new(format!("refusing to migrate: {refusal}")).hint(hint);
+        return match refusal.details() {
+            Some(details) => failure.details(details),
+            None => failure,
+        };
+    }
+    let reasons = refusals.iter().map(|refusal| {
+        let details = refusal.details().unwrap_or_default();
+        let details = details.replace('\n', "\n    ");
+        let details = match details.as_str() {
+            "" => String::new(),
+            details => format!("\n    {details}"),
+        };
+        format!("  - {refusal}{details}\n    hint: {}", refusal.hint())
+    });
+    let reasons: Vec<String> = reasons.collect();
+    Failure::new(format!(
+        "refusing to migrate, for {} reasons",
+        refusals.len()
+    ))
+    .details(reasons.join("\n"))
+    .hint("fix all of them, or pass --force to migrate nevertheless")
+}
+
+/// What is at a path of this host, following symbolic links.
+fn path_kind(path: &str) -> PathKind {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => PathKind::Directory,
+        Ok(_) => PathKind::File,
+        Err(error) => match error.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => PathKind::Missing,
+            _ => PathKind::Unknown,
+        },
+    }
+}

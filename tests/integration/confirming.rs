@@ -1,0 +1,129 @@
+//! B08: the question on a terminal before something is lost.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read, Write},
+    os::fd::OwnedFd,
+    process::{Command, Stdio},
+    thread,
+};
+
+use rehearsal::{Call, FaultKind};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::bench::{Bench, PLAIN, Run};
+
+/// A compose file of one service with an anonymous volume, which a migration loses.
+const LOSES: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n";
+
+const QUESTION: &str = "migrate web? [y/N]";
+
+/// Runs the binary with standard input and error on a terminal on which `typed` is typed.
+fn on_terminal(bench: &Bench, args: &[&str], typed: &str) -> Run {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&terminal).expect("access");
+    unlockpt(&terminal).expect("unlocked");
+    let name = ptsname(&terminal, Vec::new()).expect("a name");
+    let inner = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(name.to_str().expect("UTF-8"))
+        .expect("the inner end");
+    let mut command: Command = bench.command(args);
+    command
+        .env("TERM", "dumb")
+        .stdin(inner.try_clone().expect("a copy"))
+        .stderr(inner)
+        .stdout(Stdio::piped());
+    let child = command.spawn().expect("the binary runs");
+    // Closes this process's copies of the inner end, so that the output ends with the child.
+    drop(command);
+    let mut keyboard = File::from(terminal.try_clone().expect("a copy"));
+    keyboard.write_all(typed.as_bytes()).expect("typed");
+    let screen = thread::spawn(move || everything(terminal));
+    let output = child.wait_with_output().expect("it ends");
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: screen.join().expect("the screen"),
+    }
+}
+
+/// All output until the last program closes the terminal, which is an error on Linux.
+fn everything(terminal: OwnedFd) -> String {
+    let mut bytes = Vec::new();
+    let _ = File::from(terminal).read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[test]
+fn b08_no_is_the_default_and_touches_nothing() {
+    for answer in ["\n", "n\n", "no\n", "maybe\n", "\u{4}"] {
+        let bench = Bench::new();
+        bench.started("web", LOSES, None);
+        let before = bench.containers("web");
+        on_terminal(&bench, &["web"], answer).code(1).says(&[
+            "the stack will lose:",
+            QUESTION,
+            "canceled",
+            "no container was touched; the backup is",
+            "--yes",
+        ]);
+        assert!(bench.nothing_was_changed());
+        assert_eq!(bench.containers("web"), before);
+        assert_eq!(bench.backups("web").len(), 1, "only the backup was written");
+        assert!(!bench.state().exists(), "no snapshot");
+    }
+}
+
+#[test]
+fn b08_yes_continues() {
+    for answer in ["y\n", "YES\n"] {
+        let bench = Bench::new();
+        bench.started("web", LOSES, None);
+        on_terminal(&bench, &["web"], answer).code(0).says(&[
+            "the stack will lose:",
+            QUESTION,
+            "created",
+        ]);
+    }
+}
+
+#[test]
+fn b08_yes_as_a_flag_and_no_terminal_ask_nothing() {
+    for args in [["web", "--yes"], ["web", "-y"]] {
+        let bench = Bench::new();
+        bench.started("web", LOSES, None);
+        on_terminal(&bench, &args, "").code(0).hides("[y/N]");
+    }
+    let bench = Bench::new();
+    bench.started("web", LOSES, None);
+    bench
+        .run(&["web"])
+        .code(0)
+        .says(&["the stack will lose:"])
+        .hides("[y/N]");
+}
+
+#[test]
+fn b08_nothing_to_destroy_is_not_asked_about() {
+    let bench = Bench::new();
+    bench.stack("web", LOSES, None);
+    on_terminal(&bench, &["web"], "").code(0).hides("[y/N]");
+}
+
+#[test]
+fn b08_unknown_containers_are_asked_about() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench
+        .rehearsal
+        .faults()
+        .set(Call::EngineList, FaultKind::Garbage);
+    on_terminal(&bench, &["web"], "n\n").code(1).says(&[
+        "what they will lose is unknown",
+        QUESTION,
+        "canceled",
+    ]);
+    assert!(bench.nothing_was_changed());
+}

@@ -1,0 +1,122 @@
+//! The order in which a migration reports, and `--grace`.
+
+use std::{fs::File, process::Stdio};
+
+use rehearsal::{Call, FaultKind};
+
+use crate::bench::{Bench, PLAIN};
+
+const LOSES: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n";
+
+/// The places of `words` in `text`, which must all be there.
+#[track_caller]
+fn places(text: &str, words: &[&str]) -> Vec<usize> {
+    words
+        .iter()
+        .map(|word| {
+            text.find(word)
+                .unwrap_or_else(|| panic!("no {word:?} in {text}"))
+        })
+        .collect()
+}
+
+#[test]
+fn losses_and_warnings_come_before_the_steps_that_they_belong_to() {
+    let bench = Bench::new();
+    bench.record("web", 1);
+    bench.started("web", LOSES, Some("A=1\nodd\n"));
+    let log = bench.root().join("log");
+    let file = File::create(&log).expect("a file");
+    let mut command = bench.command(&["web"]);
+    command
+        .stdout(Stdio::from(file.try_clone().expect("a copy")))
+        .stderr(Stdio::from(file));
+    assert!(command.status().expect("the binary runs").success());
+    let text = std::fs::read_to_string(&log).expect("a log");
+    let places = places(
+        &text,
+        &[
+            " migrate web from",
+            ".env: line 2",
+            "the stack will lose:",
+            " backup ",
+            " snapshot ",
+            " delete Portainer stack",
+            " created stack web",
+        ],
+    );
+    assert!(places.is_sorted(), "{text}");
+}
+
+#[test]
+fn grace_stops_the_containers_before_they_are_removed() {
+    let bench = Bench::new();
+    let text = "services:\n  a:\n    image: x\n  b:\n    image: x\n";
+    bench.started("web", text, None);
+    bench
+        .run(&["web", "--grace", "7s"])
+        .code(0)
+        .says(&["stop 2 containers: web-a-1, web-b-1", "remove 2 containers"])
+        .hides("SIGKILL");
+    let stops = bench.calls(Call::EngineStop);
+    assert_eq!(stops.len(), 2);
+    assert!(stops.iter().all(|stop| stop.path.ends_with("/stop?t=7")));
+    let requests = bench.rehearsal.requests();
+    let last_stop = requests.iter().rposition(|r| r.call == Call::EngineStop);
+    let first_removal = requests.iter().position(|r| r.call == Call::EngineRemove);
+    assert!(last_stop < first_removal);
+}
+
+#[test]
+fn grace_stops_before_the_delete_could_give_less_time() {
+    let bench = Bench::new();
+    bench.record("web", 1);
+    bench.started("web", PLAIN, None);
+    bench.run(&["web", "--grace", "1m"]).code(0);
+    let requests = bench.rehearsal.requests();
+    let stop = requests.iter().position(|r| r.call == Call::EngineStop);
+    let delete = requests.iter().position(|r| r.call == Call::Delete);
+    assert!(stop.is_some() && stop < delete);
+    assert!(
+        bench.calls(Call::EngineStop)[0]
+            .path
+            .ends_with("/stop?t=60")
+    );
+}
+
+#[test]
+fn a_container_that_cannot_be_stopped_ends_the_run() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let kind = FaultKind::Status(500, "{\"message\":\"it is busy\"}".to_owned());
+    bench.rehearsal.faults().set(Call::EngineStop, kind);
+    bench.run(&["web", "--grace", "1s"]).code(1).says(&[
+        "failed to stop the containers",
+        "web-a-1",
+        "it is busy",
+        "some of 1 container may be stopped; no Portainer stack and no container was removed",
+    ]);
+    assert!(bench.calls(Call::EngineRemove).is_empty());
+    assert!(bench.calls(Call::Create).is_empty());
+}
+
+#[test]
+fn grace_through_the_container_command() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    let log = bench.root().join("log");
+    let inspect = r#"[{"Id":"0123456789ab","Name":"/web-a-1","Image":"sha256:0","State":{"Status":"running","Running":true},"Config":{"Image":"x","Labels":{"com.docker.compose.project":"web"}}}]"#;
+    let bin = bench.script(
+        "docker",
+        &format!(
+            "echo \"$@\" >> {log}\ncase \"$1\" in ps) [ -e {log}.done ] || echo 0123456789ab;; inspect) echo '{inspect}';; rm) touch {log}.done;; esac\n",
+            log = log.display()
+        ),
+    );
+    let mut command = bench.command(&["web", "--engine", "command", "--grace", "5"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    let run = crate::bench::Run::of(&mut command).code(0);
+    let log = std::fs::read_to_string(log).expect("a log");
+    let places = places(&log, &["stop -t 5 0123456789ab", "rm -f 0123456789ab"]);
+    assert!(places.is_sorted(), "{log}{run:?}");
+}
