@@ -15,6 +15,7 @@ mod wire;
 use std::{
     ffi::OsString,
     path::PathBuf,
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -122,6 +123,7 @@ impl Options {
 pub struct Engine {
     adapter: Adapter,
     client: Client,
+    id: OnceLock<String>,
 }
 
 #[derive(Debug)]
@@ -143,7 +145,11 @@ impl Engine {
             Route::Command => Client::Command(Command::new(program.path(), options)),
             Route::Unavailable => Client::Unavailable,
         };
-        Self { adapter, client }
+        Self {
+            adapter,
+            client,
+            id: OnceLock::new(),
+        }
     }
 
     /// The containers of `project` in every state, sorted by name (C52, C54).
@@ -153,13 +159,8 @@ impl Engine {
             Client::Command(command) => command.list(project),
             Client::Unavailable => Err(self.unavailable()),
         };
-        let mut containers =
-            found.with_context(|| format!("failed to list the containers of {project}"))?;
-        for container in &mut containers {
-            normalize(container);
-        }
-        containers.sort_by(|a, b| (&a.names, &a.id).cmp(&(&b.names, &b.id)));
-        Ok(containers)
+        let found = found.with_context(|| format!("failed to list the containers of {project}"))?;
+        Ok(normalized(found))
     }
 
     /// Removes `containers`, running or not, but not their volumes (C52).
@@ -177,14 +178,38 @@ impl Engine {
         .context("failed to remove the containers")
     }
 
-    /// The ID of the engine. Portainer reports the same ID for its environment (B03).
-    pub fn id(&self) -> Result<String> {
+    /// All containers of the engine in every state, sorted by name.
+    pub fn list_all(&self) -> Result<Vec<Container>> {
+        let found = match &self.client {
+            Client::Api(api) => api.list_all(),
+            Client::Command(command) => command.list_all(),
+            Client::Unavailable => Err(self.unavailable()),
+        };
+        Ok(normalized(found.context("failed to list all containers")?))
+    }
+
+    /// The processes of a running container (M21), one line each.
+    pub fn top(&self, container: &str) -> Result<Vec<String>> {
         match &self.client {
+            Client::Api(api) => api.top(container),
+            Client::Command(command) => command.top(container),
+            Client::Unavailable => Err(self.unavailable()),
+        }
+        .with_context(|| format!("failed to list the processes of the container {container}"))
+    }
+
+    /// The ID of the engine, read once. Portainer reports the same ID for its environment (B03).
+    pub fn id(&self) -> Result<String> {
+        if let Some(id) = self.id.get() {
+            return Ok(id.clone());
+        }
+        let id = match &self.client {
             Client::Api(api) => api.id(),
             Client::Command(command) => command.id(),
             Client::Unavailable => Err(self.unavailable()),
         }
-        .context("failed to read the ID of the engine")
+        .context("failed to read the ID of the engine")?;
+        Ok(self.id.get_or_init(|| id).clone())
     }
 
     /// The operations that create and change containers, networks and volumes. An error unless the engine is
@@ -222,6 +247,14 @@ impl Engine {
 /// The label that names a container's project.
 fn project_label(tool: &str) -> String {
     format!("com.{tool}.compose.project")
+}
+
+fn normalized(mut containers: Vec<Container>) -> Vec<Container> {
+    for container in &mut containers {
+        normalize(container);
+    }
+    containers.sort_by(|a, b| (&a.names, &a.id).cmp(&(&b.names, &b.id)));
+    containers
 }
 
 /// Makes the reports of both adapters equal: names without a leading slash and without link aliases, sorted ports

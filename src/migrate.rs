@@ -10,8 +10,7 @@ use crate::{
         env::{ContractEnv, contract_env},
         literal,
     },
-    run::{self, Listener, Peers, Run, Stopped},
-    snapshot::Store,
+    run::{self, Listener, Peers, Run, Setup, Stopped, Witness},
     stack::{Source, Stack},
 };
 use composefile::document::Document;
@@ -34,8 +33,7 @@ pub struct Migration<'a> {
     pub today: NaiveDate,
     /// What to do about a refusal of B02–B04.
     pub on_refusal: OnRefusal,
-    /// Where the snapshot is saved.
-    pub store: &'a Store,
+    pub setup: &'a Setup,
     /// The container tool: its name is part of the labels.
     pub tool: &'a str,
 }
@@ -52,7 +50,7 @@ pub enum OnRefusal {
 /// Migrates the stack.
 pub fn run(migration: &Migration, listener: &mut Listener) -> Result<(), Stopped> {
     let lock = migration.stack.lock();
-    run::under_lock(lock, migration.peers, listener, |run| {
+    run::under_lock(lock, migration.peers, migration.setup, listener, |run| {
         let progress = Progress::default();
         Procedure {
             m: migration,
@@ -106,6 +104,7 @@ struct Before {
 impl Procedure<'_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
+        self.run.settle(Witness::PortainerAndEngine)?;
         let source = self.m.stack.read()?;
         let known = self.look_for_namesake()?;
         self.back_up(&source)?;

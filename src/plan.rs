@@ -8,13 +8,10 @@ use std::{collections::BTreeSet, fmt};
 use serde::Serialize;
 
 use crate::{
-    model::{Carried, Container, MountKind, PublishedPort, Record},
+    model::{Carried, Container, MountKind, Record},
     rewrite::loss::{Owner, TextLoss, TextLossKind},
     text::printable,
 };
-
-/// Images of Portainer itself, without its agent (B04).
-const PORTAINER_IMAGES: [&str; 3] = ["portainer", "portainer-ce", "portainer-ee"];
 
 /// Something that works before a run and not after: by name, never by value (B01).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -211,16 +208,7 @@ impl Refusal {
 /// `None` if Portainer is not on this host.
 pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Refusal> {
     containers.iter().find_map(|container| {
-        let because = if is_portainer_image(&container.image) {
-            format!("runs {}", printable(&container.image))
-        } else {
-            let port = port?;
-            let publishes = |published: &PublishedPort| {
-                published.host_port == port && published.protocol == "tcp"
-            };
-            container.ports.iter().find(|p| publishes(p))?;
-            format!("publishes Portainer's port {port}")
-        };
+        let because = container.runs_portainer(port)?;
         Some(Refusal::RunsPortainer {
             container: container.name().to_owned(),
             because,
@@ -228,33 +216,9 @@ pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Ref
     })
 }
 
-/// `[registry/]portainer/portainer[-ce|-ee][:tag][@digest]`.
-fn is_portainer_image(image: &str) -> bool {
-    let image = image.split('@').next().unwrap_or(image);
-    let mut parts = image.rsplit('/');
-    let repository = parts.next().unwrap_or_default();
-    let repository = repository.split(':').next().unwrap_or_default();
-    parts.next() == Some("portainer") && PORTAINER_IMAGES.contains(&repository)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn portainers_images_are_recognized() {
-        for image in [
-            "portainer/portainer-ce:2.21.0",
-            "portainer/portainer-ee",
-            "portainer/portainer@sha256:00",
-            "registry.example:5000/portainer/portainer-ce:latest",
-        ] {
-            assert!(is_portainer_image(image), "{image}");
-        }
-        for image in ["portainer/agent:2", "portainer-ce", "nginx", "x/portainer"] {
-            assert!(!is_portainer_image(image), "{image}");
-        }
-    }
 
     #[test]
     fn only_anonymous_volumes_are_lost() {

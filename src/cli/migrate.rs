@@ -6,7 +6,6 @@ use super::{
     Common, Console, Ended, MigrateArguments,
     interrupt::Interrupt,
     peers,
-    restore::store,
     settings::{KeySource, Settings},
     stack_required,
 };
@@ -37,13 +36,7 @@ pub(super) fn run(
         ));
     }
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
-    let store = store(
-        stack.name(),
-        &settings.location,
-        &settings.base_url,
-        settings.endpoint,
-    )
-    .map_err(Stopped::untouched)?;
+    let setup = peers::setup(&settings, stack.name()).map_err(Stopped::untouched)?;
     let migration = Migration {
         stack: &stack,
         peers: &peers,
@@ -51,7 +44,7 @@ pub(super) fn run(
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: on_refusal(arguments.force),
-        store: &store,
+        setup: &setup,
         tool: &settings.location.tool,
     };
     let interrupt = Interrupt::watch(console);

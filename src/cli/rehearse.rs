@@ -15,8 +15,7 @@ use super::{
     Ended,
     arguments::{Common, RehearseArguments},
     console::Console,
-    events, migrate as migrate_command,
-    restore::store_at,
+    events, migrate as migrate_command, peers,
     settings::Settings,
 };
 use crate::{
@@ -24,7 +23,7 @@ use crate::{
     failure::Failure,
     migrate::{self, Migration},
     portainer::{self, BaseUrl, Portainer},
-    run::{Peers, Stopped},
+    run::{Peers, RestoreCommand, Setup, Stopped},
     stack::{EXAMPLES, Location, Stack, StackName},
 };
 use composefile::{document::Document, services};
@@ -204,14 +203,13 @@ fn migrate_on(
     let engine = engine::Options::new(tool, engine::Choice::Api, client, trace);
     let engine = Engine::open(engine.within(settings.timeout));
     let state = folder()?;
-    let store = store_at(
-        state.path(),
-        stack.name(),
-        stack.dir(),
-        &base_url,
-        settings.endpoint,
-    );
     let peers = Peers::new(manager, engine);
+    let setup = Setup::new(
+        peers::place(state.path().to_owned(), settings, stack.name())?,
+        base_url.clone(),
+        settings.timeout,
+        RestoreCommand::default(),
+    )?;
     let migration = Migration {
         stack,
         peers: &peers,
@@ -219,7 +217,7 @@ fn migrate_on(
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: migrate_command::on_refusal(force),
-        store: &store,
+        setup: &setup,
         tool,
     };
     console.heading("Migration with an embedded Portainer and engine");

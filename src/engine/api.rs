@@ -100,13 +100,7 @@ impl Api {
     /// The containers of `project`, in every state.
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
         let filter = label_filter(&self.label, project)?;
-        let path = format!("/containers/json?all=1&{filter}");
-        let listed: Option<Vec<wire::Container>> = self.get(&path)?;
-        let mut containers: Vec<Container> = listed
-            .unwrap_or_default()
-            .into_iter()
-            .map(Container::from)
-            .collect();
+        let mut containers = self.listed(&format!("/containers/json?all=1&{filter}"))?;
         containers.retain(|found| {
             found
                 .labels
@@ -117,6 +111,24 @@ impl Api {
             self.name_image(container)?;
         }
         Ok(containers)
+    }
+
+    /// All containers of the engine, in every state.
+    pub(super) fn list_all(&self) -> Result<Vec<Container>> {
+        self.listed("/containers/json?all=1")
+    }
+
+    fn listed(&self, path: &str) -> Result<Vec<Container>> {
+        let listed: Option<Vec<wire::Container>> = self.get(path)?;
+        let listed = listed.unwrap_or_default().into_iter();
+        Ok(listed.map(Container::from).collect())
+    }
+
+    /// The processes of a running container, one line each.
+    pub(super) fn top(&self, id: &str) -> Result<Vec<String>> {
+        let wire::Top { processes } = self.get(&format!("/containers/{id}/top"))?;
+        let processes = processes.unwrap_or_default();
+        Ok(processes.iter().map(|fields| fields.join(" ")).collect())
     }
 
     /// Replaces an image ID by the image name. The list shows the ID if another image has the name now.

@@ -69,8 +69,9 @@ impl Command {
     /// A removal needs the IDs only (C52): if `inspect` fails, the containers have only an ID.
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
         let filter = format!("label={}={project}", self.label);
-        let ids = self.ids(&["ps", "-aq", "--filter", &filter])?;
-        let Ok(mut containers) = self.inspect_all(&filter, ids.clone()) else {
+        let listing = ["ps", "-aq", "--filter", &filter];
+        let ids = self.ids(&listing)?;
+        let Ok(mut containers) = self.inspect_all(&listing, ids.clone()) else {
             return Ok(ids.into_iter().map(only_id).collect());
         };
         containers.retain(|found| {
@@ -91,13 +92,14 @@ impl Command {
         Ok(containers)
     }
 
-    fn inspect_all(&self, filter: &str, mut ids: Vec<String>) -> Result<Vec<Container>> {
+    /// Inspects `ids`, which `listing` printed. Lists again if some of them no longer exist.
+    fn inspect_all(&self, listing: &[&str], mut ids: Vec<String>) -> Result<Vec<Container>> {
         for _ in 1..MAX_ATTEMPTS {
             let failed = match self.inspect_containers(&ids) {
                 Ok(containers) => return Ok(containers),
                 Err(error) => error,
             };
-            let now = self.ids(&["ps", "-aq", "--filter", filter])?;
+            let now = self.ids(listing)?;
             if ids.iter().all(|id| now.contains(id)) {
                 return Err(failed);
             }
@@ -128,6 +130,20 @@ impl Command {
         Ok(pairs
             .map(|(id, status)| (id.to_owned(), status.trim().to_owned()))
             .collect())
+    }
+
+    /// All containers of the engine, in every state.
+    pub(super) fn list_all(&self) -> Result<Vec<Container>> {
+        let listing = ["ps", "-aq", "--no-trunc"];
+        let ids = self.ids(&listing)?;
+        self.inspect_all(&listing, ids)
+    }
+
+    /// The processes of a running container, one line each, after a line of titles.
+    pub(super) fn top(&self, id: &str) -> Result<Vec<String>> {
+        let output = self.read(&["top", id])?;
+        let text = String::from_utf8_lossy(&output);
+        Ok(text.lines().map(str::to_owned).collect())
     }
 
     /// Removes `containers`, but not their volumes.
