@@ -28,6 +28,8 @@ mod proxies;
 mod rehearse;
 #[path = "integration/render.rs"]
 mod render;
+#[path = "integration/requests.rs"]
+mod requests;
 #[path = "integration/restore.rs"]
 mod restore;
 #[path = "integration/rules.rs"]

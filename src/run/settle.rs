@@ -30,6 +30,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub enum Witness {
     PortainerAndEngine,
     /// Portainer does not respond (B19).
+    #[allow(dead_code, reason = "for `restore --engine-only`")]
     EngineAlone,
 }
 

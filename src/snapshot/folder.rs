@@ -100,7 +100,14 @@ fn create(dir: &Path) -> io::Result<()> {
     create(parent)?;
     match DirBuilder::new().mode(0o700).create(dir) {
         Ok(()) => File::open(parent)?.sync_all(),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            // The callers retry with another name if a file of theirs exists already.
+            if dir.is_dir() {
+                Ok(())
+            } else {
+                Err(ErrorKind::NotADirectory.into())
+            }
+        }
         Err(error) => Err(error),
     }
 }
