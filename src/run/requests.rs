@@ -63,7 +63,7 @@ impl Run<'_> {
         if ended.is_some()
             && let Some(open) = self.open.pop_if(|open| open.accepted)
         {
-            self.store().forget(&open.entry)?;
+            open.entry.forget()?;
         }
         Ok(ended)
     }
@@ -105,7 +105,7 @@ impl Run<'_> {
         };
         if is_over && let Some(open) = self.open.pop() {
             // A file that stays makes the next run wait, and no more.
-            let _ = self.store().forget(&open.entry);
+            let _ = open.entry.forget();
         }
         self.report_state();
         response

@@ -80,7 +80,7 @@ impl Run<'_> {
         let requests: Vec<Request> = entries.iter().map(|entry| entry.request.clone()).collect();
         self.wait_until_settled(&requests, witness)?;
         for entry in &entries {
-            self.store().forget(entry)?;
+            entry.forget()?;
         }
         self.open.clear();
         self.set_state(before);

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct State {
     sentence: String,
     /// The name of the stack and the ID of the snapshot.
-    snapshot: Option<(String, String)>,
+    snapshot: Option<Box<(String, String)>>,
     roll_back: Option<String>,
     unanswered: Option<String>,
 }
@@ -31,7 +31,7 @@ impl State {
     /// The same state, with a snapshot that holds what ran before.
     #[must_use]
     pub fn with_snapshot(mut self, stack: &str, id: &str) -> Self {
-        self.snapshot = Some((stack.to_owned(), id.to_owned()));
+        self.snapshot = Some(Box::new((stack.to_owned(), id.to_owned())));
         self
     }
 
@@ -51,7 +51,7 @@ impl State {
     /// The same state, with the command that rolls back, and with the requests that are unanswered (B11).
     pub(super) fn complete(mut self, restore: &RestoreCommand, unanswered: &[String]) -> Self {
         let command = |(stack, id): &(String, String)| restore.to(stack, id);
-        self.roll_back = self.snapshot.as_ref().map(command);
+        self.roll_back = self.snapshot.as_deref().map(command);
         self.unanswered = (!unanswered.is_empty()).then(|| unanswered.join("; "));
         self
     }

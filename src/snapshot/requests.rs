@@ -93,14 +93,16 @@ impl Store {
         found.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
     }
+}
 
-    /// Removes a request that has finished from the journal.
-    pub fn forget(&self, finished: &Unanswered) -> Result<()> {
-        let removed = folder::remove(&finished.dir, &finished.name);
+impl Unanswered {
+    /// Removes the request from the journal: it has finished.
+    pub fn forget(&self) -> Result<()> {
+        let removed = folder::remove(&self.dir, &self.name);
         removed.with_context(|| {
             format!(
                 "failed to remove the finished request {}",
-                finished.dir.join(&finished.name).display()
+                self.dir.join(&self.name).display()
             )
         })
     }

@@ -253,15 +253,12 @@ impl Store {
         }
         let file = file_of(id);
         let mut paths = self.dirs.iter().map(|dir| dir.join(&file));
-        let path = match paths.find(|path| !id.contains('/') && path.is_file()) {
-            Some(path) => path,
-            None => {
-                return Err(
-                    Failure::new(format!("no snapshot {id} of the stack {}", self.stack))
-                        .hint("to list the snapshots, run: stacklift restore <STACK> --list")
-                        .into(),
-                );
-            }
+        let Some(path) = paths.find(|path| !id.contains('/') && path.is_file()) else {
+            return Err(
+                Failure::new(format!("no snapshot {id} of the stack {}", self.stack))
+                    .hint("to list the snapshots, run: stacklift restore <STACK> --list")
+                    .into(),
+            );
         };
         let failed = || format!("failed to read the snapshot {}", path.display());
         let json = fs::read(&path).with_context(failed)?;

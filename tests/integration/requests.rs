@@ -311,10 +311,9 @@ fn b14_snapshots_of_older_versions_are_found_and_left_alone() {
         1
     );
     let hash = ring::digest::digest(&ring::digest::SHA256, identity.as_bytes());
-    let hex: String = hash.as_ref()[..8]
+    let hex = hash.as_ref()[..8]
         .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
+        .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
     let old = bench.state().join("snapshots").join(format!("web-{hex}"));
     fs::create_dir(&old).expect("a folder");
     let id = "20250101T000000.000Z";
