@@ -15,6 +15,7 @@ mod wire;
 use std::{
     ffi::OsString,
     path::PathBuf,
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -125,6 +126,7 @@ impl Options {
 pub struct Engine {
     adapter: Adapter,
     client: Client,
+    id: OnceLock<String>,
 }
 
 #[derive(Debug)]
@@ -146,7 +148,11 @@ impl Engine {
             Route::Command => Client::Command(Command::new(program.path(), options)),
             Route::Unavailable => Client::Unavailable,
         };
-        Self { adapter, client }
+        Self {
+            adapter,
+            client,
+            id: OnceLock::new(),
+        }
     }
 
     /// The containers of `project` in every state, sorted by name (C52, C54).
@@ -200,14 +206,28 @@ impl Engine {
         .context("failed to stop the containers")
     }
 
-    /// The ID of the engine. Portainer reports the same ID for its environment (B03).
-    pub fn id(&self) -> Result<String> {
+    /// The processes of a running container (M21), one line each.
+    pub fn top(&self, container: &str) -> Result<Vec<String>> {
         match &self.client {
+            Client::Api(api) => api.top(container),
+            Client::Command(command) => command.top(container),
+            Client::Unavailable => Err(self.unavailable()),
+        }
+        .with_context(|| format!("failed to list the processes of the container {container}"))
+    }
+
+    /// The ID of the engine, read once. Portainer reports the same ID for its environment (B03).
+    pub fn id(&self) -> Result<String> {
+        if let Some(id) = self.id.get() {
+            return Ok(id.clone());
+        }
+        let id = match &self.client {
             Client::Api(api) => api.id(),
             Client::Command(command) => command.id(),
             Client::Unavailable => Err(self.unavailable()),
         }
-        .context("failed to read the ID of the engine")
+        .context("failed to read the ID of the engine")?;
+        Ok(self.id.get_or_init(|| id).clone())
     }
 
     /// The operations that create and change containers, networks and volumes. An error unless the engine is

@@ -12,8 +12,7 @@ use crate::{
         env::{ContractEnv, contract_env},
         literal,
     },
-    run::{self, Listener, Peers, Run, Stopped},
-    snapshot::Store,
+    run::{self, Listener, Peers, Run, Setup, Stopped, Witness},
     stack::{Source, Stack},
 };
 use composefile::document::Document;
@@ -42,8 +41,7 @@ pub struct Migration<'a> {
     pub consent: Consent<'a>,
     /// How long each container may take to stop before it is removed; without it, it is killed (C52).
     pub grace: Option<Duration>,
-    /// Where the snapshot is saved.
-    pub store: &'a Store,
+    pub setup: &'a Setup,
     /// The container tool: its name is part of the labels.
     pub tool: &'a str,
 }
@@ -69,7 +67,7 @@ pub enum Consent<'a> {
 /// Migrates the stack.
 pub fn run(migration: &Migration, listener: &mut Listener) -> Result<(), Stopped> {
     let lock = migration.stack.lock();
-    run::under_lock(lock, migration.peers, listener, |run| {
+    run::under_lock(lock, migration.peers, migration.setup, listener, |run| {
         let progress = Progress::default();
         Procedure {
             m: migration,
@@ -124,6 +122,7 @@ struct Procedure<'a, 'r> {
 impl Procedure<'_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
+        self.run.settle(Witness::PortainerAndEngine)?;
         let source = self.m.stack.read()?;
         let records = self.look_for_namesake()?;
         let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());

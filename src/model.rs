@@ -10,6 +10,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::printable;
+
 /// A container of a Compose project, as the engine lists it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Container {
@@ -36,6 +38,35 @@ impl Container {
     pub fn name(&self) -> &str {
         self.names.first().unwrap_or(&self.id)
     }
+
+    /// Why it is Portainer's own container (B04): its image, or because it publishes Portainer's port. `port` is
+    /// `None` if Portainer is not on this host.
+    pub fn runs_portainer(&self, port: Option<u16>) -> Option<String> {
+        if is_portainer_image(&self.image) {
+            return Some(format!("runs {}", printable(&self.image)));
+        }
+        let port = port?;
+        self.publishes(port)
+            .then(|| format!("publishes Portainer's port {port}"))
+    }
+
+    /// Whether it publishes a TCP port on this port of the host.
+    pub fn publishes(&self, port: u16) -> bool {
+        let mut published = self.ports.iter();
+        published.any(|published| published.host_port == port && published.protocol == "tcp")
+    }
+}
+
+/// Images of Portainer itself, without its agent (B04).
+const PORTAINER_IMAGES: [&str; 3] = ["portainer", "portainer-ce", "portainer-ee"];
+
+/// `[registry/]portainer/portainer[-ce|-ee][:tag][@digest]`.
+fn is_portainer_image(image: &str) -> bool {
+    let image = image.split('@').next().unwrap_or(image);
+    let mut parts = image.rsplit('/');
+    let repository = parts.next().unwrap_or_default();
+    let repository = repository.split(':').next().unwrap_or_default();
+    parts.next() == Some("portainer") && PORTAINER_IMAGES.contains(&repository)
 }
 
 /// A container port that is published on a port of this host.
@@ -200,6 +231,21 @@ pub enum Carried {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn portainers_images_are_recognized() {
+        for image in [
+            "portainer/portainer-ce:2.21.0",
+            "portainer/portainer-ee",
+            "portainer/portainer@sha256:00",
+            "registry.example:5000/portainer/portainer-ce:latest",
+        ] {
+            assert!(is_portainer_image(image), "{image}");
+        }
+        for image in ["portainer/agent:2", "portainer-ce", "nginx", "x/portainer"] {
+            assert!(!is_portainer_image(image), "{image}");
+        }
+    }
 
     #[test]
     fn m02_portainer_keeps_lower_case_letters_digits_hyphens_and_underscores() {

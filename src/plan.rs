@@ -6,7 +6,6 @@
 use serde::Serialize;
 
 use crate::{
-    model::{Container, MountKind},
     rewrite::{
         damage::{Verdict, judge_document},
         loss::{TextLossKind, losses},

@@ -35,9 +35,13 @@ use http::Client;
 /// The pauses between two looks at a record that is deploying: the first and the longest.
 const POLL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// A client of Portainer.
+/// A client of Portainer that reads and changes.
 #[derive(Debug)]
-pub struct Portainer {
+pub struct Portainer(Reader);
+
+/// A client of Portainer that only reads.
+#[derive(Debug)]
+pub struct Reader {
     client: Client,
     timeout: Duration,
 }
@@ -71,21 +75,51 @@ impl Portainer {
     /// certificates of `options.tls` cannot be used.
     pub fn new(options: Options) -> Result<Self> {
         let timeout = options.timeout;
-        Ok(Self {
+        Ok(Self(Reader {
             client: Client::new(options)?,
             timeout,
-        })
+        }))
     }
 
-    /// Call A: the records whose name is `name` or `normalized`, in Portainer's order (C50, C59).
-    ///
-    /// Fails if an entry may be such a record in the environment `endpoint` but cannot be parsed (B07).
-    pub fn records(&self, endpoint: i64, name: &str, normalized: &str) -> Result<Vec<Record>> {
-        let action = "list Portainer's stacks";
-        let list = self.client.get("/api/stacks", action)?;
-        wire::records(list, endpoint, &[name, normalized]).map_err(failed_to(action))
+    /// The part that cannot change anything.
+    pub fn reader(&self) -> &Reader {
+        &self.0
     }
 
+    /// Call B, with the record's own endpoint (C51, M19).
+    pub fn delete(&self, record: &Record) -> Result<Deletion, Error> {
+        let action = format!("delete Portainer stack {}", record.id);
+        match self.0.client.delete(&path_of(record), &action) {
+            Ok(()) => Ok(Deletion::Done),
+            Err(error) => match error.status() {
+                Some(404) => Ok(Deletion::NotFound),
+                Some(409) => Ok(Deletion::Busy),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Sets the text and the variables of a record (M16).
+    pub fn update(&self, record: &Record, contents: &Contents) -> Result<(), Error> {
+        let action = format!("update Portainer stack {}", record.id);
+        let update = wire::Update(contents);
+        let response = self.0.client.put(&path_of(record), &update, &action)?;
+        match response.status {
+            200..=299 => Ok(()),
+            _ => Err(Error::refused(&action, response)),
+        }
+    }
+
+    /// Call C (C53). A response without a non-empty `Id` is [`Error::Refused`], whatever its status (C55).
+    pub fn create(&self, endpoint: i64, payload: &Payload) -> Result<Created, Error> {
+        let action = "create the stack";
+        let path = format!("/api/stacks/create/standalone/string?endpointId={endpoint}");
+        let response = self.0.client.post(&path, payload, action)?;
+        wire::created(&response.body).ok_or_else(|| Error::refused(action, response))
+    }
+}
+
+impl Reader {
     /// The engine behind an environment (M17), as far as Portainer says. Only Portainer's own words count as a
     /// refusal: a proxy may refuse this one path.
     pub fn engine_of(&self, endpoint: i64) -> Result<EngineOf> {
@@ -107,6 +141,15 @@ impl Portainer {
         }
     }
 
+    /// Call A: the records whose name is `name` or `normalized`, in Portainer's order (C50, C59).
+    ///
+    /// Fails if an entry may be such a record in the environment `endpoint` but cannot be parsed (B07).
+    pub fn records(&self, endpoint: i64, name: &str, normalized: &str) -> Result<Vec<Record>> {
+        let action = "list Portainer's stacks";
+        let list = self.client.get("/api/stacks", action)?;
+        wire::records(list, endpoint, &[name, normalized]).map_err(failed_to(action))
+    }
+
     /// Whether the API key belongs to an administrator; `None` where the response does not say. Other users
     /// may not see every record.
     pub fn is_administrator(&self) -> Result<Option<bool>> {
@@ -126,38 +169,6 @@ impl Portainer {
             .get(&format!("/api/stacks/{id}/file"), &action)?;
         let text = wire::text(file).map_err(failed_to(&action))?;
         Ok(Contents { text, env })
-    }
-
-    /// Call B, with the record's own endpoint (C51, M19).
-    pub fn delete(&self, record: &Record) -> Result<Deletion, Error> {
-        let action = format!("delete Portainer stack {}", record.id);
-        match self.client.delete(&path_of(record), &action) {
-            Ok(()) => Ok(Deletion::Done),
-            Err(error) => match error.status() {
-                Some(404) => Ok(Deletion::NotFound),
-                Some(409) => Ok(Deletion::Busy),
-                _ => Err(error),
-            },
-        }
-    }
-
-    /// Sets the text and the variables of a record (M16).
-    pub fn update(&self, record: &Record, contents: &Contents) -> Result<(), Error> {
-        let action = format!("update Portainer stack {}", record.id);
-        let update = wire::Update(contents);
-        let response = self.client.put(&path_of(record), &update, &action)?;
-        match response.status {
-            200..=299 => Ok(()),
-            _ => Err(Error::refused(&action, response)),
-        }
-    }
-
-    /// Call C (C53). A response without a non-empty `Id` is [`Error::Refused`], whatever its status (C55).
-    pub fn create(&self, endpoint: i64, payload: &Payload) -> Result<Created, Error> {
-        let action = "create the stack";
-        let path = format!("/api/stacks/create/standalone/string?endpointId={endpoint}");
-        let response = self.client.post(&path, payload, action)?;
-        wire::created(&response.body).ok_or_else(|| Error::refused(action, response))
     }
 
     /// Waits while the record `id` is deploying (N01) and returns its state then, or `None` where Portainer

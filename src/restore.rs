@@ -9,8 +9,8 @@ use anyhow::Result;
 use crate::{
     model::Record,
     portainer::Contents,
-    run::{self, Listener, Peers, Run, State, Stopped, restore_command},
-    snapshot::{Saved, Snapshot, Store},
+    run::{self, Listener, Peers, Run, Setup, State, Stopped, Witness},
+    snapshot::{Saved, Snapshot},
     stack::{StackName, lock_dir},
     text::Mask,
 };
@@ -32,8 +32,8 @@ pub struct Restore<'a> {
     /// The stack's directory. It need not exist.
     pub dir: &'a Path,
     pub peers: &'a Peers,
-    pub store: &'a Store,
-    /// The ID of the snapshot; `None` for the newest.
+    pub setup: &'a Setup,
+    /// The ID of the snapshot; `None` for the newest of a state that ran whole (B15).
     pub snapshot: Option<&'a str>,
 }
 
@@ -54,8 +54,9 @@ enum RecordStep {
 /// Restores the stack.
 pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
     let lock = lock_dir(restore.name, restore.dir);
-    run::under_lock(lock, restore.peers, listener, |run| {
-        let saved = restore.store.choose(restore.snapshot)?;
+    run::under_lock(lock, restore.peers, restore.setup, listener, |run| {
+        let saved = run.store().choose(restore.snapshot)?;
+        run.restores(&saved);
         Procedure {
             saved: &saved,
             run,
@@ -81,6 +82,7 @@ struct Procedure<'s, 'a, 'r> {
 impl<'s> Procedure<'s, '_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
+        self.run.settle(Witness::PortainerAndEngine)?;
         self.require_containers()?;
         let engine = self.run.engine.restoring()?;
         let record = self.look_at_record()?;
@@ -89,6 +91,7 @@ impl<'s> Procedure<'s, '_, '_> {
         self.restore_networks(&engine)?;
         self.restore_volumes(&engine)?;
         self.restore_containers(&engine)?;
+        self.run.settle(Witness::PortainerAndEngine)?;
         self.verify()
     }
 
@@ -101,7 +104,7 @@ impl<'s> Procedure<'s, '_, '_> {
         if !self.touched {
             self.touched = true;
             let id = &self.saved.id;
-            let command = restore_command(&self.snapshot().stack, id);
+            let command = self.run.restore_command(&self.snapshot().stack, id);
             self.run.set_state(State::new(format!(
                 "the stack is partly restored from the snapshot {id}; to continue, run: {command}"
             )));

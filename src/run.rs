@@ -3,20 +3,46 @@
 //! **Architecture Invariant:** a procedure reaches Portainer and the engine only through a [`Run`], and a `Run` exists
 //! only while the stack is locked. So every step that writes proves that it holds the lock.
 
+use std::{cell::OnceCell, time::Duration};
+
 use anyhow::Result;
 
-use crate::{engine::Engine, model::Container, portainer::Portainer, stack::Lock};
+use crate::{
+    engine::Engine,
+    model::Container,
+    portainer::{BaseUrl, Portainer, Reader},
+    snapshot::{Place, Store, check_state_dir},
+    stack::Lock,
+};
 
+mod requests;
+mod settle;
 mod snapshot;
 mod state;
 
+pub use settle::Witness;
 pub use snapshot::Subject;
-pub use state::{State, restore_command};
+pub use state::{RestoreCommand, State};
+
+use requests::Open;
 
 /// Portainer and the engine, which only a [`Run`] can use.
 pub struct Peers {
     portainer: Portainer,
     engine: Engine,
+}
+
+/// What a run knows of its surroundings, besides its stack.
+pub struct Setup {
+    place: Place,
+    /// Opened when it is first needed, because that reads the ID of the engine.
+    store: OnceCell<Store>,
+    /// Portainer's address.
+    base_url: BaseUrl,
+    /// How long the run waits for Portainer to finish.
+    timeout: Duration,
+    /// The command that rolls back (B14).
+    restore: RestoreCommand,
 }
 
 /// What a run reports while it works.
@@ -48,16 +74,58 @@ pub struct Stopped {
 
 /// One run of a procedure on one stack.
 pub struct Run<'a> {
-    pub portainer: &'a Portainer,
+    /// Reads only. Changes are sent by [`Run::create`], [`Run::update`] and [`Run::delete`] (B11).
+    pub portainer: &'a Reader,
     pub engine: &'a Engine,
+    setup: &'a Setup,
+    changes: &'a Portainer,
     lock: Lock,
     listener: &'a mut Listener<'a>,
     state: State,
+    /// The requests that are not known to have finished, oldest first.
+    open: Vec<Open>,
+    /// The ID of the snapshot that this run took or restores.
+    snapshot: Option<String>,
+    mark: Mark,
+}
+
+/// The mark in the store that the last run has not ended as intended (B15).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    NotSet,
+    Set,
+    /// The run restores what a failed run left: the mark stays also if it succeeds.
+    Stays,
 }
 
 impl Peers {
     pub fn new(portainer: Portainer, engine: Engine) -> Self {
         Self { portainer, engine }
+    }
+}
+
+impl Setup {
+    /// Refuses a state directory that is not private.
+    pub fn new(
+        place: Place,
+        base_url: BaseUrl,
+        timeout: Duration,
+        restore: RestoreCommand,
+    ) -> Result<Self> {
+        check_state_dir(&place.state)?;
+        Ok(Self {
+            place,
+            store: OnceCell::new(),
+            base_url,
+            timeout,
+            restore,
+        })
+    }
+
+    /// What outlives a run: snapshots, and requests without a known end (B11).
+    pub fn store(&self, engine: &Engine) -> &Store {
+        self.store
+            .get_or_init(|| self.place.open(engine.id().ok().as_deref()))
     }
 }
 
@@ -75,6 +143,7 @@ impl Stopped {
 pub fn under_lock<'a>(
     lock: Result<Lock>,
     peers: &'a Peers,
+    setup: &'a Setup,
     listener: &'a mut Listener<'a>,
     procedure: impl FnOnce(&mut Run<'a>) -> Result<()>,
 ) -> Result<(), Stopped> {
@@ -83,19 +152,30 @@ pub fn under_lock<'a>(
         state: State::new("this run changed nothing"),
     })?;
     let mut run = Run {
-        portainer: &peers.portainer,
+        portainer: peers.portainer.reader(),
         engine: &peers.engine,
+        setup,
+        changes: &peers.portainer,
         lock,
         listener,
         state: State::untouched(),
+        open: Vec::new(),
+        snapshot: None,
+        mark: Mark::NotSet,
     };
-    procedure(&mut run).map_err(|error| Stopped {
+    let ended = procedure(&mut run).and_then(|()| run.mark_finished());
+    ended.map_err(|error| Stopped {
         error,
-        state: run.state,
+        state: run.complete_state(),
     })
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// What outlives the run: snapshots, and requests without a known end (B11).
+    pub fn store(&self) -> &'a Store {
+        self.setup.store(self.engine)
+    }
+
     /// The proof that this run alone works on the stack.
     pub fn lock(&self) -> &Lock {
         &self.lock
@@ -104,7 +184,39 @@ impl Run<'_> {
     /// Sets the state of the stack. Call it before each request that changes something, and again after it.
     pub fn set_state(&mut self, state: State) {
         self.state = state;
-        (self.listener)(Event::State(&self.state));
+        self.report_state();
+    }
+
+    fn report_state(&mut self) {
+        let state = self.complete_state();
+        (self.listener)(Event::State(&state));
+    }
+
+    fn complete_state(&self) -> State {
+        let open = self.open.iter().filter(|open| !open.accepted);
+        let open: Vec<String> = open.map(|open| open.entry.request.to_string()).collect();
+        self.state.clone().complete(&self.setup.restore, &open)
+    }
+
+    /// The command that restores a snapshot of the stack.
+    pub fn restore_command(&self, stack: &str, id: &str) -> String {
+        self.setup.restore.to(stack, id)
+    }
+
+    /// Marks the stack before the first change (B15).
+    fn mark_unfinished(&mut self) -> Result<()> {
+        if self.mark == Mark::NotSet {
+            self.store().mark_unfinished()?;
+            self.mark = Mark::Set;
+        }
+        Ok(())
+    }
+
+    fn mark_finished(&self) -> Result<()> {
+        match (self.mark, self.setup.store.get()) {
+            (Mark::Stays, _) | (_, None) => Ok(()),
+            (Mark::NotSet | Mark::Set, Some(store)) => store.mark_finished(),
+        }
     }
 
     /// Reports a step: its verb, and what it acts on.

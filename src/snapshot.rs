@@ -12,11 +12,17 @@ use serde_json::Value;
 
 use crate::model::{Changes, Variable};
 
+mod folder;
 mod inspected;
+mod requests;
 mod store;
+mod whole;
 
+pub use folder::check_state_dir;
 pub use inspected::{Inspected, is_empty};
-pub use store::{Key, Saved, Store};
+pub use requests::{Request, RequestKind, Unanswered};
+pub use store::{Place, Saved, Store};
+use whole::is_whole;
 
 /// The version of new snapshots. Older versions stay readable.
 pub const VERSION: u32 = 1;
@@ -33,6 +39,9 @@ pub struct Snapshot {
     pub command: String,
     /// The stack's name.
     pub stack: String,
+    /// Whether the stack ran whole, or this is what a failed run left behind (B15). Older versions did not save it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran_whole: Option<bool>,
     /// The stack's directory.
     pub dir: String,
     /// The container tool: its name is part of the labels.
@@ -133,6 +142,13 @@ impl Snapshot {
             unknowns.push(("the files written inside the containers", reason));
         }
         unknowns
+    }
+
+    /// Whether `restore` may choose this snapshot by itself (B15).
+    pub fn is_default_of_restore(&self) -> bool {
+        self.ran_whole != Some(false)
+            && self.containers.known().is_some()
+            && self.command != "restore"
     }
 
     /// The name of a label of the tool's Compose: `com.<tool>.compose.<name>`.

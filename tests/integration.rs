@@ -36,6 +36,8 @@ mod refusing;
 mod rehearse;
 #[path = "integration/render.rs"]
 mod render;
+#[path = "integration/requests.rs"]
+mod requests;
 #[path = "integration/restore.rs"]
 mod restore;
 #[path = "integration/rules.rs"]

@@ -179,7 +179,7 @@ pub(super) struct RestoreArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
-    /// Snapshot to restore [default: the newest]
+    /// Snapshot to restore [default: the newest of a stack that ran whole]
     #[arg(long, value_name = "ID", conflicts_with = "list")]
     pub to: Option<String>,
     /// List the snapshots and exit

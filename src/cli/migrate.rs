@@ -10,7 +10,6 @@ use super::{
     arguments::near_command,
     interrupt::Interrupt,
     peers,
-    restore::store,
     settings::{KeySource, Settings},
     stack_required,
 };
@@ -44,13 +43,7 @@ pub(super) fn run(
         ));
     }
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
-    let store = store(
-        stack.name(),
-        &settings.location,
-        &settings.base_url,
-        settings.endpoint,
-    )
-    .map_err(Stopped::untouched)?;
+    let setup = peers::setup(&settings, stack.name()).map_err(Stopped::untouched)?;
     let question = |question: &str| console.ask(question);
     let asks = !arguments.yes && stdin().is_terminal() && stderr().is_terminal();
     let migration = Migration {
@@ -66,7 +59,7 @@ pub(super) fn run(
             Consent::Given
         },
         grace: arguments.grace,
-        store: &store,
+        setup: &setup,
         tool: &settings.location.tool,
     };
     let interrupt = Interrupt::watch(console);

@@ -1,15 +1,24 @@
-//! Portainer and the engine, as the settings describe them.
+//! Portainer, the engine and the store, as the settings describe them.
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Result;
 use secrecy::SecretString;
 
-use super::{console::Console, settings::Settings};
+use super::{
+    console::Console,
+    options,
+    settings::{Settings, given_state_folder, state_folder},
+};
 use crate::{
     engine::{self, Engine},
     portainer::{self, Portainer},
-    run::Peers,
+    run::{Peers, RestoreCommand, Setup},
+    snapshot::Place,
+    stack::{StackName, stack_dir},
 };
 
 /// Prepares both clients without sending a request.
@@ -18,20 +27,88 @@ pub(super) fn open(
     key: SecretString,
     console: &Arc<Console>,
 ) -> Result<Peers> {
-    let trace = console.trace();
-    let manager = Portainer::new(portainer::Options {
+    let portainer = Portainer::new(portainer::Options {
         base_url: settings.base_url.clone(),
         key,
         tls: settings.tls.clone(),
         timeout: settings.timeout,
-        trace: trace.clone(),
+        trace: console.trace(),
     })?;
+    Ok(Peers::new(portainer, engine(settings, console)))
+}
+
+/// The engine, without a request.
+pub(super) fn engine(settings: &Settings, console: &Arc<Console>) -> Engine {
     let engine = engine::Options::new(
         &settings.location.tool,
         settings.engine,
         engine::ClientConfig::from_env(),
-        trace,
+        console.trace(),
     );
-    let engine = Engine::open(engine.within(settings.timeout));
-    Ok(Peers::new(manager, engine))
+    Engine::open(engine.within(settings.timeout))
+}
+
+/// What a run on a stack needs besides its peers. Sends no request.
+pub(super) fn setup(settings: &Settings, name: &StackName) -> Result<Setup> {
+    Setup::new(
+        place(state_folder()?, settings, name)?,
+        settings.base_url.clone(),
+        settings.timeout,
+        restore_command(settings, given_state_folder()?),
+    )
+}
+
+/// Where the snapshots of a stack are below a state directory.
+pub(super) fn place(state: PathBuf, settings: &Settings, name: &StackName) -> Result<Place> {
+    Ok(Place {
+        state,
+        name: name.as_str().to_owned(),
+        dir: stack_dir(name, &settings.location)?,
+        base_url: settings.base_url.to_string(),
+        endpoint: settings.endpoint,
+    })
+}
+
+/// The command that restores a stack, with each setting that is not the default (B14). It works from any directory.
+fn restore_command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
+    let absolute = |path: &Path| {
+        let absolute = std::path::absolute(path);
+        let path = absolute.unwrap_or_else(|_| path.to_owned());
+        path.to_string_lossy().into_owned()
+    };
+    let at = &settings.location;
+    let tls = match &settings.tls {
+        portainer::Tls::File(path) => absolute(path),
+        tls => tls.to_string(),
+    };
+    let values = [
+        (options::BASE_URL, settings.base_url.to_string()),
+        (options::STACKS_ROOT, absolute(&at.root)),
+        (options::ENDPOINT, settings.endpoint.to_string()),
+        (options::TOOL, at.tool.clone()),
+        (options::ENGINE, settings.engine.to_string()),
+        (options::TLS, tls),
+        (options::TIMEOUT, format!("{}s", settings.timeout.as_secs())),
+    ];
+    let is_default = |setting: &options::Setting, value: &str| match setting.key {
+        "timeout" => options::duration(setting.default) == Ok(settings.timeout),
+        _ => setting.default == value,
+    };
+    let mut flags = Vec::new();
+    for (setting, value) in values {
+        if !is_default(&setting, &value) {
+            flags.extend([format!("--{}", setting.key), value]);
+        }
+    }
+    if let Some(dir) = &at.dir {
+        flags.extend(["--dir".to_owned(), absolute(dir)]);
+    }
+    if let Some(file) = &at.file {
+        flags.extend(["--file".to_owned(), file.clone()]);
+    }
+    let state = state.map(|state| ("STACKLIFT_STATE_DIR", absolute(&state)));
+    RestoreCommand {
+        variables: state.into_iter().collect(),
+        flags,
+    }
 }

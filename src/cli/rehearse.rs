@@ -25,8 +25,7 @@ use super::{
     console::Console,
     diff, events,
     interrupt::INTERRUPTED,
-    migrate as migrate_command,
-    restore::store_at,
+    migrate as migrate_command, peers,
     settings::Settings,
 };
 use crate::{
@@ -35,7 +34,7 @@ use crate::{
     migrate::{self, Migration},
     portainer::{self, BaseUrl, Portainer},
     rewrite::faithful::env_files_needed,
-    run::{Event, Peers, Stopped},
+    run::{Event, Peers, RestoreCommand, Setup, Stopped},
     stack::{EXAMPLES, Location, Shell, Source, Stack, StackName, stack_dir},
     text::counted,
 };
@@ -270,14 +269,13 @@ fn migrate_on(
     let tool = &settings.location.tool;
     let engine = engine::Options::new(tool, engine::Choice::Api, client, trace);
     let engine = Engine::open(engine.within(settings.timeout));
-    let store = store_at(
-        snapshots,
-        stack.name(),
-        stack.dir(),
-        &base_url,
-        settings.endpoint,
-    );
     let peers = Peers::new(manager, engine);
+    let setup = Setup::new(
+        peers::place(snapshots.to_owned(), settings, stack.name())?,
+        base_url.clone(),
+        settings.timeout,
+        RestoreCommand::default(),
+    )?;
     let migration = Migration {
         stack,
         peers: &peers,
@@ -287,7 +285,7 @@ fn migrate_on(
         on_refusal: migrate_command::on_refusal(force),
         consent: migrate::Consent::Given,
         grace: None,
-        store: &store,
+        setup: &setup,
         tool,
     };
     console.heading("Migration with an embedded Portainer and engine");

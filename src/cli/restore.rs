@@ -1,6 +1,6 @@
 //! `stacklift restore <STACK>`: restores the containers that ran before a run.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use anyhow::Result;
 
@@ -8,14 +8,13 @@ use super::{
     Common, Console, Ended, RestoreArguments,
     interrupt::Interrupt,
     peers,
-    settings::{KeySource, Settings, state_folder},
+    settings::{KeySource, Settings},
 };
 use crate::{
-    portainer::BaseUrl,
     restore::{self, Restore},
     run::Event,
-    snapshot::{Key, Known, Store},
-    stack::{Location, StackName, stack_dir},
+    snapshot::{Known, Store},
+    stack::{StackName, stack_dir},
 };
 
 pub(super) fn run(
@@ -30,24 +29,21 @@ pub(super) fn run(
         Some(KeySource::from_env()?)
     };
     let settings = Settings::load(common)?;
-    let store = store(
-        &name,
-        &settings.location,
-        &settings.base_url,
-        settings.endpoint,
-    )?;
     let Some(key) = key else {
-        return Ok(list(&store, console)?);
+        let setup = peers::setup(&settings, &name)?;
+        let engine = peers::engine(&settings, console);
+        return Ok(list(setup.store(&engine), console)?);
     };
     let key = key.read()?;
     console.hide(&key);
     let dir = stack_dir(&name, &settings.location)?;
     let peers = peers::open(&settings, key, console)?;
+    let setup = peers::setup(&settings, &name)?;
     let restore = Restore {
         name: &name,
         dir: &dir,
         peers: &peers,
-        store: &store,
+        setup: &setup,
         snapshot: arguments.to.as_deref(),
     };
     let interrupt = Interrupt::watch(console);
@@ -55,45 +51,23 @@ pub(super) fn run(
     Ok(restore::run(&restore, &mut listener)?)
 }
 
-/// The snapshots of a stack.
-pub(super) fn store(
-    name: &StackName,
-    at: &Location,
-    base_url: &BaseUrl,
-    endpoint: i64,
-) -> Result<Store> {
-    let dir = stack_dir(name, at)?;
-    Ok(store_at(&state_folder()?, name, &dir, base_url, endpoint))
-}
-
-/// The snapshots of a stack below another state directory.
-pub(super) fn store_at(
-    state: &Path,
-    name: &StackName,
-    dir: &Path,
-    base_url: &BaseUrl,
-    endpoint: i64,
-) -> Store {
-    Store::new(
-        state,
-        &Key {
-            name: name.as_str(),
-            dir: &dir.to_string_lossy(),
-            base_url: &base_url.to_string(),
-            endpoint,
-        },
-    )
-}
-
 fn list(store: &Store, console: &Console) -> Result<()> {
     let ids = store.ids()?;
     if ids.is_empty() {
         store.choose(None)?;
     }
+    let default = store.default_id()?;
     let mut rows = vec![
-        ["Id", "Taken", "By", "Containers", "Portainer stack"]
-            .map(str::to_owned)
-            .to_vec(),
+        [
+            "Id",
+            "Taken",
+            "By",
+            "Containers",
+            "Portainer stack",
+            "State",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
     ];
     for id in ids {
         let row = match store.load(&id) {
@@ -108,12 +82,23 @@ fn list(store: &Store, console: &Console) -> Result<()> {
                     Known::Known(None) => "none".to_owned(),
                     Known::Unknown(_) => "unknown".to_owned(),
                 };
+                let state = match snapshot.ran_whole {
+                    Some(true) => "whole",
+                    Some(false) if snapshot.containers.known().is_none() => "incomplete",
+                    Some(false) => "left by a failed run",
+                    None => "unknown",
+                };
                 vec![
-                    id,
+                    if Some(&id) == default.as_ref() {
+                        format!("{id} (default)")
+                    } else {
+                        id
+                    },
                     snapshot.taken.clone(),
                     snapshot.command.clone(),
                     containers,
                     record,
+                    state.to_owned(),
                 ]
             }
             // An unreadable snapshot does not hide the others.

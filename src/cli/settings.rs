@@ -297,8 +297,8 @@ fn valid_keys() -> String {
 /// The directory for snapshots: `STACKLIFT_STATE_DIR`, else `/var/lib/stacklift` for root and the user's state
 /// directory otherwise.
 pub(super) fn state_folder() -> Result<PathBuf> {
-    if let Some(folder) = env::var_os("STACKLIFT_STATE_DIR").filter(|folder| !folder.is_empty()) {
-        return std::path::absolute(folder).context("invalid STACKLIFT_STATE_DIR");
+    if let Some(folder) = given_state_folder()? {
+        return Ok(folder);
     }
     if rustix::process::geteuid().is_root() {
         return Ok(PathBuf::from("/var/lib/stacklift"));
@@ -311,6 +311,14 @@ pub(super) fn state_folder() -> Result<PathBuf> {
                 .hint("set STACKLIFT_STATE_DIR to a directory")
         })?
         .join("stacklift"))
+}
+
+/// `STACKLIFT_STATE_DIR`, absolute, if it is set.
+pub(super) fn given_state_folder() -> Result<Option<PathBuf>> {
+    let given = env::var_os("STACKLIFT_STATE_DIR").filter(|folder| !folder.is_empty());
+    given
+        .map(|folder| std::path::absolute(folder).context("invalid STACKLIFT_STATE_DIR"))
+        .transpose()
 }
 
 /// The source of the API key (C02): `STACKMGR_API_KEY`, else the file that `STACKMGR_API_KEY_FILE` names.

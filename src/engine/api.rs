@@ -140,6 +140,13 @@ impl Api {
         )
     }
 
+    /// The processes of a running container, one line each.
+    pub(super) fn top(&self, id: &str) -> Result<Vec<String>> {
+        let wire::Top { processes } = self.get(&format!("/containers/{id}/top"))?;
+        let processes = processes.unwrap_or_default();
+        Ok(processes.iter().map(|fields| fields.join(" ")).collect())
+    }
+
     /// Replaces an image ID by the image name. The list shows the ID if another image has the name now.
     fn name_image(&self, container: &mut Container) -> Result<()> {
         if !container.image.starts_with("sha256:") {

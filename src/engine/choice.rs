@@ -5,7 +5,7 @@
 
 use std::{
     ffi::OsStr,
-    fs,
+    fmt, fs,
     io::{self, Read as _},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -29,6 +29,16 @@ pub enum Choice {
     Api,
     /// The container command
     Command,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Api => "api",
+            Self::Command => "command",
+        })
+    }
 }
 
 impl FromStr for Choice {

@@ -166,6 +166,13 @@ impl Command {
         )
     }
 
+    /// The processes of a running container, one line each, after a line of titles.
+    pub(super) fn top(&self, id: &str) -> Result<Vec<String>> {
+        let output = self.read(&["top", id])?;
+        let text = String::from_utf8_lossy(&output);
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
     /// Removes `containers`, but not their volumes.
     pub(super) fn remove(&self, containers: &[Container]) -> Result<()> {
         let deadline = Instant::now() + self.removal_timeout;

@@ -23,10 +23,7 @@ impl Procedure<'_, '_> {
         self.run
             .wait(format!("Portainer is creating the stack {name}"));
         self.mark(|progress| progress.create = Sent::Unanswered);
-        let creation = self
-            .run
-            .portainer
-            .create(self.m.endpoint, &rewrite.payload(name));
+        let creation = self.run.create(self.m.endpoint, &rewrite.payload(name));
         match creation {
             Ok(created) => Ok(created),
             Err(Error::Refused { response, .. }) => {
@@ -125,7 +122,7 @@ impl Procedure<'_, '_> {
             self.mark(|progress| progress.create = Sent::Deploying(created.id.clone()));
             self.run
                 .wait(format!("Portainer is deploying the stack {name}"));
-            deployment = match self.run.portainer.wait_for_deployment(&created.id)? {
+            deployment = match self.run.wait_for_deployment(&created.id)? {
                 Some(deployment) => deployment,
                 None => return Err(self.look_after_missing_record(created)),
             };

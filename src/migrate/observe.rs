@@ -17,7 +17,7 @@ use crate::{
     failure::Failure,
     model::{Changes, Container, Record},
     plan::{self, Environment},
-    portainer::{Contents, EngineOf, Portainer},
+    portainer::{self, Contents, EngineOf},
     snapshot::Known,
 };
 
@@ -191,7 +191,7 @@ fn others(engine: &Engine, own: &[Container]) -> Result<Vec<Container>> {
 }
 
 /// Compares the engine of the environment with the engine of this host (B03, M17).
-fn environment(portainer: &Portainer, engine: &Engine, endpoint: i64) -> Environment {
+fn environment(portainer: &portainer::Reader, engine: &Engine, endpoint: i64) -> Environment {
     match portainer.engine_of(endpoint) {
         Ok(EngineOf::Engine(theirs)) => match engine.id() {
             Ok(ours) if ours == theirs => Environment::SameEngine,

@@ -121,7 +121,7 @@ impl Procedure<'_, '_> {
             record: before.record.as_ref(),
             containers: before.all.as_deref(),
         };
-        let id = self.run.take_snapshot(self.m.store, &subject)?;
+        let id = self.run.take_snapshot(&subject)?;
         self.mark(|progress| progress.snapshot = id);
         Ok(())
     }
@@ -165,7 +165,7 @@ impl Procedure<'_, '_> {
                 "waiting for the deployment of Portainer stack {id}"
             ));
             self.mark(|progress| progress.record = Step::NotBegun);
-            self.run.portainer.wait_for_deployment(id)?;
+            self.run.wait_for_deployment(id)?;
             self.mark(|progress| progress.record = Step::Begun(id.clone()));
             deletion = self.delete_once(record, before)?;
         }
@@ -188,7 +188,7 @@ impl Procedure<'_, '_> {
     /// Sends the delete. If it fails, checks what exists and reports it (B05).
     fn delete_once(&mut self, record: &Record, before: &Before) -> Result<Deletion> {
         let name = self.m.stack.name().as_str();
-        self.run.portainer.delete(record).map_err(|error| {
+        self.run.delete(record).map_err(|error| {
             let is_final = match &error {
                 Error::NotSent(_) => {
                     self.mark(|progress| progress.record = Step::NotBegun);

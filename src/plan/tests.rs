@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    model::{Changes, Mount, PublishedPort},
+    model::{Changes, Container, Mount, MountKind, PublishedPort},
     rewrite::{env::contract_env, literal},
     snapshot::Known,
 };

@@ -30,7 +30,7 @@ pub enum Error {
 
 impl Error {
     /// A [`Self::NotSent`]; `action` completes "failed to …".
-    pub(super) fn not_sent(action: &str, failure: Failure) -> Self {
+    pub fn not_sent(action: &str, failure: Failure) -> Self {
         Self::NotSent(Box::new(Cause::new(action, failure)))
     }
 

@@ -22,7 +22,7 @@ impl Procedure<'_, '_, '_> {
             self.run.wait(format!(
                 "waiting for the deployment of Portainer stack {id}"
             ));
-            self.run.portainer.wait_for_deployment(&id)?;
+            self.run.wait_for_deployment(&id)?;
             record = self.find_record()?;
         }
         let saved = match &self.snapshot().record {
@@ -69,7 +69,7 @@ impl Procedure<'_, '_, '_> {
         let id = &record.id;
         self.run.step("delete", format!("Portainer stack {id}"));
         self.run.wait(format!("deleting Portainer stack {id}"));
-        match self.run.portainer.delete(record)? {
+        match self.run.delete(record)? {
             Deletion::Done => Ok(()),
             // A 404 proves nothing (M03). A 409 means that it is deploying again.
             Deletion::NotFound | Deletion::Busy => match self.find_record()? {
@@ -94,7 +94,7 @@ impl Procedure<'_, '_, '_> {
         self.run.wait(format!(
             "waiting for the deployment of Portainer stack {id}"
         ));
-        match self.run.portainer.update(record, contents) {
+        match self.run.update(record, contents) {
             Ok(()) => self.wait_for_deployment(id),
             Err(Error::Refused { response, .. }) => {
                 // The containers that it removed are recreated nevertheless.
@@ -110,7 +110,7 @@ impl Procedure<'_, '_, '_> {
 
     fn create_record(&mut self, contents: &Contents) -> Result<()> {
         self.touch();
-        let name = &self.snapshot().stack;
+        let (name, endpoint) = (&self.snapshot().stack, self.snapshot().endpoint);
         self.run.step("create", "the Portainer stack");
         self.run
             .wait(format!("Portainer is deploying the stack {name}"));
@@ -119,11 +119,7 @@ impl Procedure<'_, '_, '_> {
             text: &contents.text,
             env: &contents.env,
         };
-        match self
-            .run
-            .portainer
-            .create(self.snapshot().endpoint, &payload)
-        {
+        match self.run.create(endpoint, &payload) {
             Ok(created) => self.wait_for_deployment(&created.id),
             Err(Error::Refused { response, .. }) => {
                 let summary = self.mask.hide(&response.summary());
@@ -137,7 +133,7 @@ impl Procedure<'_, '_, '_> {
 
     /// Waits until the deployment ends. Its failure does not stop the restore of the containers.
     fn wait_for_deployment(&mut self, id: &str) -> Result<()> {
-        match self.run.portainer.wait_for_deployment(id)? {
+        match self.run.wait_for_deployment(id)? {
             Some(Deployment::Failed(reason)) => {
                 let reason = reason
                     .as_deref()

@@ -30,6 +30,7 @@ fn container(name: &str, service: &str, depends_on: &str, network_mode: &str) ->
 
 fn snapshot(containers: Vec<Value>) -> Snapshot {
     Snapshot {
+        ran_whole: None,
         version: VERSION,
         taken: String::new(),
         command: "migrate".to_owned(),

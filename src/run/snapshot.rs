@@ -6,11 +6,11 @@ use anyhow::{Result, anyhow};
 use chrono::{SecondsFormat, Utc};
 use serde_json::Value;
 
-use super::Run;
+use super::{Mark, Run};
 use crate::{
     model::{Changes, Container, Record},
     portainer::BaseUrl,
-    snapshot::{Inspected, Known, SavedRecord, Snapshot, Store, TextFile, VERSION},
+    snapshot::{Inspected, Known, Saved, SavedRecord, Snapshot, TextFile, VERSION},
     stack::{Source, Stack},
 };
 
@@ -32,22 +32,45 @@ pub struct Subject<'a> {
 }
 
 impl Run<'_> {
-    /// Saves what exists, unless there is nothing to lose. Gives the snapshot's ID if a restore can use it: one
-    /// without the containers cannot bring them back.
+    /// Saves what exists, unless there is nothing to lose, and marks the stack: changes follow. Gives the ID of the
+    /// snapshot to roll back to: this one, or the last that shows the whole stack if this one shows what a failed run
+    /// left (B15). A snapshot without the containers cannot bring them back.
     ///
     /// What cannot be read is saved as unknown, with a warning. Only a failure to write the snapshot is an error.
-    pub fn take_snapshot(&mut self, store: &Store, of: &Subject) -> Result<Option<String>> {
-        if of.record.is_none() && of.containers.is_none_or(<[_]>::is_empty) {
-            return Ok(None);
+    pub fn take_snapshot(&mut self, of: &Subject) -> Result<Option<String>> {
+        let store = self.store();
+        let nothing = of.record.is_none() && of.containers.is_none_or(<[_]>::is_empty);
+        if !nothing {
+            self.wait("taking a snapshot");
+            let mut snapshot = self.read(of);
+            for (part, reason) in snapshot.unknowns() {
+                self.warn(format!("the snapshot does not contain {part}: {reason}"));
+            }
+            let is_whole = store.is_whole(&snapshot)?;
+            snapshot.ran_whole = Some(is_whole);
+            let id = store.save(&snapshot, Utc::now())?;
+            let note = match (is_whole, snapshot.containers.known()) {
+                (false, Some(_)) => " taken: it shows what a failed run left",
+                _ => " taken",
+            };
+            self.step("snapshot", format!("{id}{note}"));
+            if is_whole {
+                self.snapshot = Some(id);
+            }
         }
-        self.wait("taking a snapshot");
-        let snapshot = self.read(of);
-        for (part, reason) in snapshot.unknowns() {
-            self.warn(format!("the snapshot does not contain {part}: {reason}"));
+        if self.snapshot.is_none() && store.is_unfinished() {
+            self.snapshot = store.default_id()?;
         }
-        let id = store.save(&snapshot, Utc::now())?;
-        self.step("snapshot", format!("{id} taken"));
-        Ok(snapshot.containers.known().map(|_| id))
+        self.mark_unfinished()?;
+        Ok(self.snapshot.clone())
+    }
+
+    /// Notes the snapshot that the run restores.
+    pub fn restores(&mut self, saved: &Saved) {
+        self.snapshot = Some(saved.id.clone());
+        if saved.snapshot.ran_whole == Some(false) {
+            self.mark = Mark::Stays;
+        }
     }
 
     fn read(&self, of: &Subject) -> Snapshot {
@@ -76,6 +99,7 @@ impl Run<'_> {
             taken: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
             command: of.command.to_owned(),
             stack: project.to_owned(),
+            ran_whole: None,
             dir: stack.dir_text().to_owned(),
             tool: of.tool.to_owned(),
             base_url: of.base_url.to_string(),

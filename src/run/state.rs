@@ -1,4 +1,4 @@
-//! The state of a stack, as reported wherever a run stops.
+//! The state of a stack, as reported wherever a run stops, and the command that rolls back.
 
 use std::fmt;
 
@@ -6,7 +6,10 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     sentence: String,
+    /// The name of the stack and the ID of the snapshot.
+    snapshot: Option<Box<(String, String)>>,
     roll_back: Option<String>,
+    unanswered: Option<String>,
 }
 
 impl State {
@@ -19,21 +22,24 @@ impl State {
     pub fn new(sentence: impl Into<String>) -> Self {
         Self {
             sentence: sentence.into(),
+            snapshot: None,
             roll_back: None,
+            unanswered: None,
         }
     }
 
     /// The same state, with a snapshot that holds what ran before.
     #[must_use]
     pub fn with_snapshot(mut self, stack: &str, id: &str) -> Self {
-        self.roll_back = Some(restore_command(stack, id));
+        self.snapshot = Some(Box::new((stack.to_owned(), id.to_owned())));
         self
     }
 
-    /// The same state, for a run whose snapshot does not outlive it.
+    /// The same state, for a run whose snapshot and journal do not outlive it.
     #[must_use]
     pub fn without_snapshot(mut self) -> Self {
         self.roll_back = None;
+        self.unanswered = None;
         self
     }
 
@@ -41,15 +47,78 @@ impl State {
     pub fn roll_back(&self) -> Option<&str> {
         self.roll_back.as_deref()
     }
+
+    /// The same state, with the command that rolls back, and with the requests that are unanswered (B11).
+    pub(super) fn complete(mut self, restore: &RestoreCommand, unanswered: &[String]) -> Self {
+        let command = |(stack, id): &(String, String)| restore.to(stack, id);
+        self.roll_back = self.snapshot.as_deref().map(command);
+        self.unanswered = (!unanswered.is_empty()).then(|| unanswered.join("; "));
+        self
+    }
 }
 
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)
+        f.write_str(&self.sentence)?;
+        match &self.unanswered {
+            Some(requests) => write!(
+                f,
+                "; unanswered: {requests}; the next run first waits until Portainer has finished"
+            ),
+            None => Ok(()),
+        }
     }
 }
 
-/// The command that restores a stack from one snapshot.
-pub fn restore_command(stack: &str, id: &str) -> String {
-    format!("stacklift restore {stack} --to {id}")
+/// The command that restores a stack, with every setting that is not the default (B14).
+#[derive(Debug, Clone, Default)]
+pub struct RestoreCommand {
+    /// Variables of the environment: name and value.
+    pub variables: Vec<(&'static str, String)>,
+    /// The other arguments: flags and values.
+    pub flags: Vec<String>,
+}
+
+impl RestoreCommand {
+    /// The command for one snapshot, quoted for a shell.
+    pub fn to(&self, stack: &str, id: &str) -> String {
+        let variables = self.variables.iter();
+        let mut words: Vec<String> = variables
+            .map(|(name, value)| format!("{name}={}", quoted(value)))
+            .collect();
+        let arguments = ["stacklift", "restore", stack, "--to", id];
+        words.extend(arguments.into_iter().map(quoted));
+        words.extend(self.flags.iter().map(|flag| quoted(flag)));
+        words.join(" ")
+    }
+}
+
+fn quoted(word: &str) -> String {
+    // Only a NUL cannot be quoted, and no argument can contain it.
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b14_the_command_is_quoted_for_a_shell() {
+        let command = RestoreCommand {
+            variables: vec![("STACKLIFT_STATE_DIR", "/a b".to_owned())],
+            flags: vec!["--dir".to_owned(), "/it's".to_owned()],
+        };
+        let words = shlex::split(&command.to("we b", "1")).expect("words");
+        let expected = [
+            "STACKLIFT_STATE_DIR=/a b",
+            "stacklift",
+            "restore",
+            "we b",
+            "--to",
+            "1",
+            "--dir",
+            "/it's",
+        ];
+        assert_eq!(words, expected);
+    }
 }

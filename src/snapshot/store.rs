@@ -1,36 +1,40 @@
 //! The snapshots on disk: one directory per stack below the state directory, one file per snapshot.
 //!
-//! Files have mode 0600, directorys 0700. The store keeps the oldest snapshot of a stack and the nine newest.
+//! Files have mode 0600, directories 0700. A stack's directory belongs to a project on an engine (B14). Directories that
+//! older versions wrote are read, and never written.
 
 use std::{
+    collections::BTreeSet,
     fmt::Write as _,
-    fs::{self, DirBuilder, File},
-    io::{self, ErrorKind, Write},
-    os::unix::fs::DirBuilderExt,
+    fs, io,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 
-use super::{Snapshot, VERSION};
-use crate::failure::Failure;
+use super::{Snapshot, VERSION, folder, is_whole, requests::SUFFIX as REQUEST};
+use crate::{failure::Failure, model::portainer_name};
 
-/// How many of the newest snapshots are kept, besides the oldest.
+/// How many of the newest snapshots are kept.
 const NEWEST: usize = 9;
+/// The file that exists while the last run that changed something has not ended as intended.
+const UNFINISHED: &str = "unfinished";
+const ID_FORMAT: &str = "%Y%m%dT%H%M%S%.3fZ";
 
-/// What identifies a stack in the store.
-#[derive(Debug, Clone, Copy)]
-pub struct Key<'a> {
-    /// The stack's name. It makes the directory's name readable, but does not identify the stack.
-    pub name: &'a str,
-    /// The stack's directory.
-    pub dir: &'a str,
-    /// Portainer's base URL.
-    pub base_url: &'a str,
-    /// Portainer's environment.
+/// What identifies a stack in the store, together with the engine.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The state directory.
+    pub state: PathBuf,
+    /// The stack's name. Portainer's form of it is the project's name.
+    pub name: String,
+    /// The stack's directory. With the base URL and the environment, it identified a stack in older versions.
+    pub dir: PathBuf,
+    pub base_url: String,
     pub endpoint: i64,
 }
 
@@ -38,113 +42,207 @@ pub struct Key<'a> {
 #[derive(Debug, Clone)]
 pub struct Store {
     stack: String,
-    folder: PathBuf,
+    /// The directories to read. The first is the one to write.
+    dirs: Vec<PathBuf>,
 }
 
 /// A snapshot on disk.
 #[derive(Debug, Clone)]
 pub struct Saved {
-    /// The time when it was taken, to the millisecond, UTC.
+    /// The time when it was taken, to the millisecond, UTC. Never before that of an older snapshot.
     pub id: String,
     pub snapshot: Snapshot,
 }
 
-impl Store {
-    /// The snapshots of a stack below the state directory. Does not access the disk.
-    pub fn new(state: &Path, key: &Key) -> Self {
-        let identity = format!("{}\0{}\0{}", key.dir, key.base_url, key.endpoint);
-        let hash = digest(&SHA256, identity.as_bytes());
-        let mut hex = String::new();
-        for byte in &hash.as_ref()[..8] {
-            // Writing to a String does not fail.
-            let _ = write!(hex, "{byte:02x}");
+impl Place {
+    /// The snapshots of the stack on an engine; `None` if its ID cannot be read: those of all engines are then read.
+    /// Creates nothing.
+    pub fn open(&self, engine: Option<&str>) -> Store {
+        let mut dirs = match engine {
+            Some(engine) => vec![self.dir_of(engine), self.dir_of("")],
+            None => vec![self.dir_of("")],
+        };
+        if engine.is_none() {
+            dirs.extend(self.dirs_of_project());
         }
-        Self {
-            stack: key.name.to_owned(),
-            folder: state.join("snapshots").join(format!("{}-{hex}", key.name)),
+        let Self {
+            dir,
+            base_url,
+            endpoint,
+            ..
+        } = self;
+        let former = format!("{}\0{base_url}\0{endpoint}", dir.to_string_lossy());
+        let former = format!("{}-{}", self.name, short_hash(&former));
+        dirs.push(self.all().join(former));
+        let mut seen = BTreeSet::new();
+        dirs.retain(|dir| seen.insert(dir.clone()));
+        Store {
+            stack: self.name.clone(),
+            dirs,
         }
     }
 
+    /// Whether a request of a project with this name, on any engine, is not known to have finished. Needs no engine.
+    pub fn has_unanswered(&self) -> bool {
+        let dirs = self.dirs_of_project();
+        let mut names = dirs
+            .iter()
+            .flat_map(|dir| folder::names(dir).unwrap_or_default());
+        names.any(|name| name.ends_with(REQUEST))
+    }
+
+    fn project(&self) -> String {
+        let project = portainer_name(&self.name);
+        if project.is_empty() {
+            self.name.clone()
+        } else {
+            project
+        }
+    }
+
+    fn all(&self) -> PathBuf {
+        self.state.join("snapshots")
+    }
+
+    fn dir_of(&self, engine: &str) -> PathBuf {
+        let name = format!("{}-{}", self.project(), short_hash(engine));
+        self.all().join(name)
+    }
+
+    /// The existing directories of the project, whatever the engine.
+    fn dirs_of_project(&self) -> Vec<PathBuf> {
+        let prefix = format!("{}-", self.project());
+        let is_of_project = |name: &String| {
+            name.strip_prefix(&prefix).is_some_and(|hash| {
+                hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+            })
+        };
+        let all = self.all();
+        let names = folder::names(&all).unwrap_or_default().into_iter();
+        names
+            .filter(is_of_project)
+            .map(|name| all.join(name))
+            .collect()
+    }
+}
+
+impl Store {
     /// Writes a snapshot atomically, synced with its directory, and gives its ID. Then removes old snapshots; a failure to
     /// remove one is not an error.
+    ///
+    /// The ID follows all others, also if the clock was ahead when they were taken.
     pub fn save(&self, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<String> {
-        let failed = |error: io::Error| {
-            Failure::new(format!(
-                "failed to write a snapshot to {}",
-                self.folder.display()
-            ))
-            .source(error)
-            .hint("free some space or make the directory writable, or set STACKLIFT_STATE_DIR to another directory")
-        };
         let json =
             serde_json::to_vec_pretty(snapshot).context("failed to serialize the snapshot")?;
-        create_folder(&self.folder).map_err(failed)?;
-        let mut now = now;
+        let last = self.ids()?.iter().filter_map(|id| time_of(id)).max();
+        let after_last = last.map(|last| last + TimeDelta::milliseconds(1));
+        let mut now = after_last.map_or(now, |after| after.max(now));
         loop {
-            let id = now.format("%Y%m%dT%H%M%S%.3fZ").to_string();
-            match self.write(&self.path(&id), &json) {
+            let id = id_of(now);
+            match folder::write_new(self.own(), &file_of(&id), &json) {
                 Ok(()) => {
-                    self.prune();
+                    self.prune(&id);
                     return Ok(id);
                 }
                 // Another snapshot was taken in the same millisecond.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    now += chrono::TimeDelta::milliseconds(1);
+                    now += TimeDelta::milliseconds(1);
                 }
-                Err(error) => return Err(failed(error).into()),
+                Err(error) => return Err(self.failed_to_write(error).into()),
             }
         }
-    }
-
-    fn write(&self, path: &Path, json: &[u8]) -> io::Result<()> {
-        // Temporary files have mode 0600.
-        let mut file = tempfile::Builder::new()
-            .prefix(".snapshot-")
-            .tempfile_in(&self.folder)?;
-        file.write_all(json)?;
-        file.as_file().sync_all()?;
-        file.persist_noclobber(path).map_err(|error| error.error)?;
-        File::open(&self.folder)?.sync_all()
     }
 
     /// The IDs of all snapshots, oldest first.
     pub fn ids(&self) -> Result<Vec<String>> {
-        let entries = match fs::read_dir(&self.folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => {
-                return Err(Failure::new(format!(
-                    "failed to read the snapshots in {}",
-                    self.folder.display()
-                ))
-                .source(error)
-                .into());
-            }
-        };
-        let mut ids: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
-            .filter(|id| !id.starts_with('.'))
-            .collect();
+        let mut ids = Vec::new();
+        for dir in &self.dirs {
+            ids.extend(ids_in(dir)?);
+        }
         ids.sort();
+        ids.dedup();
         Ok(ids)
     }
 
-    /// Reads the snapshot with this ID; `None` for the newest.
+    /// The snapshot that `restore` uses by default: the newest of a state that ran whole (B15). Snapshots that a restore
+    /// took do not count, or the next restore would undo it.
+    ///
+    /// Snapshots of older versions count as whole. Unreadable ones and those without the containers do not count.
+    pub fn default_id(&self) -> Result<Option<String>> {
+        Ok(self.last_whole()?.map(|saved| saved.id))
+    }
+
+    fn last_whole(&self) -> Result<Option<Saved>> {
+        let ids = self.ids()?;
+        let loaded = ids.iter().rev().filter_map(|id| self.load(id).ok());
+        Ok(loaded
+            .into_iter()
+            .find(|saved| saved.snapshot.is_default_of_restore()))
+    }
+
+    /// Whether a snapshot that is about to be saved shows the whole stack: always, unless the last run failed after it
+    /// changed something and the stack is still not whole.
+    pub fn is_whole(&self, snapshot: &Snapshot) -> Result<bool> {
+        if !self.is_unfinished() {
+            return Ok(snapshot.containers.known().is_some());
+        }
+        let before = self.last_whole()?;
+        Ok(is_whole(
+            snapshot,
+            before.as_ref().map(|saved| &saved.snapshot),
+        ))
+    }
+
+    /// Whether the last run that changed something has not ended as intended.
+    pub fn is_unfinished(&self) -> bool {
+        self.dirs.iter().any(|dir| dir.join(UNFINISHED).exists())
+    }
+
+    /// Marks the stack: a run is about to change it. The mark stays if the run does not end as intended.
+    pub fn mark_unfinished(&self) -> Result<()> {
+        match folder::write_new(self.own(), UNFINISHED, b"") {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(self.failed_to_write(error).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the mark: the run ended as intended.
+    pub fn mark_finished(&self) -> Result<()> {
+        for dir in &self.dirs {
+            folder::remove(dir, UNFINISHED)
+                .with_context(|| format!("failed to remove {}", dir.join(UNFINISHED).display()))?;
+        }
+        Ok(())
+    }
+
+    /// Reads the snapshot with this ID; `None` for [`Self::default_id`].
     pub fn choose(&self, id: Option<&str>) -> Result<Saved> {
         if let Some(id) = id {
             return self.load(id);
         }
-        match self.ids()?.last() {
-            Some(newest) => self.load(newest),
-            None => Err(Failure::new(format!(
+        if let Some(saved) = self.last_whole()? {
+            return Ok(saved);
+        }
+        Err(match self.ids()?.last() {
+            // Its error says more than that none is whole.
+            Some(newest) => {
+                self.load(newest)?;
+                Failure::new(format!(
+                    "no snapshot of the stack {} shows a state in which it ran whole",
+                    self.stack
+                ))
+                .hint("to list the snapshots, run: stacklift restore <STACK> --list; choose one with --to")
+            }
+            None => Failure::new(format!(
                 "no snapshot of the stack {} in {}",
                 self.stack,
-                self.folder.display()
+                self.own().display()
             ))
-            .hint("each run that changes a stack takes a snapshot, for one directory, base URL and environment of the stack: pass the same ones")
-            .into()),
+            .hint("each run that changes a stack takes a snapshot: check the name, the engine (DOCKER_HOST) and STACKLIFT_STATE_DIR"),
         }
+        .into())
     }
 
     /// Reads the snapshot with this ID.
@@ -153,15 +251,16 @@ impl Store {
         struct Head {
             version: u32,
         }
-        let path = self.path(id);
-        let failed = || format!("failed to read the snapshot {}", path.display());
-        if id.contains('/') || !self.ids()?.iter().any(|known| known == id) {
+        let file = file_of(id);
+        let mut paths = self.dirs.iter().map(|dir| dir.join(&file));
+        let Some(path) = paths.find(|path| !id.contains('/') && path.is_file()) else {
             return Err(
                 Failure::new(format!("no snapshot {id} of the stack {}", self.stack))
                     .hint("to list the snapshots, run: stacklift restore <STACK> --list")
                     .into(),
             );
-        }
+        };
+        let failed = || format!("failed to read the snapshot {}", path.display());
         let json = fs::read(&path).with_context(failed)?;
         let head: Head = serde_json::from_slice(&json).with_context(failed)?;
         if head.version > VERSION {
@@ -178,33 +277,80 @@ impl Store {
         })
     }
 
-    fn path(&self, id: &str) -> PathBuf {
-        self.folder.join(format!("{id}.json"))
+    /// The directory to write.
+    pub(super) fn own(&self) -> &Path {
+        &self.dirs[0]
     }
 
-    fn prune(&self) {
-        let Ok(ids) = self.ids() else { return };
-        let between = ids.len().saturating_sub(NEWEST);
-        for id in ids.iter().take(between).skip(1) {
-            // The next run tries again.
-            let _ = fs::remove_file(self.path(id));
+    /// The directories to read.
+    pub(super) fn dirs(&self) -> &[PathBuf] {
+        &self.dirs
+    }
+
+    pub(super) fn failed_to_write(&self, error: io::Error) -> Failure {
+        Failure::new(format!(
+            "failed to write a snapshot to {}",
+            self.own().display()
+        ))
+        .source(error)
+        .hint("free some space or make the directory writable, or set STACKLIFT_STATE_DIR to another directory")
+    }
+
+    /// Keeps the newest snapshots, the first whole one, the one that was just taken, and those of unanswered requests.
+    fn prune(&self, taken: &str) {
+        let (Ok(ids), Ok(unanswered)) = (ids_in(self.own()), self.unanswered()) else {
+            return;
+        };
+        let old = &ids[..ids.len().saturating_sub(NEWEST)];
+        if old.len() < 2 {
+            return;
+        }
+        let is_whole = |id: &&String| {
+            let saved = self.load(id);
+            saved.is_ok_and(|saved| saved.snapshot.is_default_of_restore())
+        };
+        let first = ids.iter().find(is_whole).or(ids.first());
+        for id in old {
+            let is_in_use = unanswered
+                .iter()
+                .any(|one| one.request.snapshot.as_ref() == Some(id));
+            if Some(id) != first && id != taken && !is_in_use {
+                // The next run tries again.
+                let _ = fs::remove_file(self.own().join(file_of(id)));
+            }
         }
     }
 }
 
-/// Creates the missing directorys, each with mode 0700 and synced into its parent.
-fn create_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
+/// The ID of a snapshot that is taken now.
+pub(super) fn id_of(now: DateTime<Utc>) -> String {
+    now.format(ID_FORMAT).to_string()
+}
+
+fn time_of(id: &str) -> Option<DateTime<Utc>> {
+    let time = NaiveDateTime::parse_from_str(id, ID_FORMAT).ok()?;
+    Some(time.and_utc())
+}
+
+fn file_of(id: &str) -> String {
+    format!("{id}.json")
+}
+
+fn ids_in(dir: &Path) -> Result<Vec<String>> {
+    let names = folder::names(dir)?;
+    let ids = names.iter().filter_map(|name| name.strip_suffix(".json"));
+    let mut ids: Vec<String> = ids.map(str::to_owned).collect();
+    ids.sort();
+    Ok(ids)
+}
+
+/// The first 16 hexadecimal digits of the SHA-256 hash.
+fn short_hash(text: &str) -> String {
+    let hash = digest(&SHA256, text.as_bytes());
+    let mut hex = String::new();
+    for byte in &hash.as_ref()[..8] {
+        // Writing to a String does not fail.
+        let _ = write!(hex, "{byte:02x}");
     }
-    if let Some(parent) = folder.parent() {
-        create_folder(parent)?;
-        match DirBuilder::new().mode(0o700).create(folder) {
-            Ok(()) => File::open(parent)?.sync_all(),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-            Err(error) => Err(error),
-        }
-    } else {
-        Ok(())
-    }
+    hex
 }

@@ -119,6 +119,8 @@ impl Bench {
             .env("STACKLIFT_STACKS_ROOT", self.root.path())
             .env("STACKLIFT_ENGINE", "api")
             .env("STACKLIFT_STATE_DIR", self.state())
+            // A request without a known end is waited for: a quarter of this (B11).
+            .env("STACKLIFT_TIMEOUT", "4s")
             .env(
                 "DOCKER_HOST",
                 format!("unix://{}", self.rehearsal.socket().display()),

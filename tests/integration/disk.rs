@@ -93,10 +93,13 @@ fn as_root_a_read_only_disk_at_the_backup() {
 fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
     for (mount, cause) in [
         (
-            "mount -t tmpfs -o size=4k none STATE\nhead -c 100000 /dev/zero > STATE/full 2>/dev/null || true",
+            "mount -t tmpfs -o size=4k,mode=700 none STATE\nhead -c 100000 /dev/zero > STATE/full 2>/dev/null || true",
             "No space left on device",
         ),
-        ("mount -t tmpfs -o ro none STATE", "Read-only file system"),
+        (
+            "mount -t tmpfs -o ro,mode=700 none STATE",
+            "Read-only file system",
+        ),
     ] {
         let bench = Bench::new();
         bench.record("web", 1);

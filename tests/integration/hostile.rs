@@ -193,7 +193,7 @@ fn a_compose_file_of_50_mb_is_sent() {
     let text = format!("{PLAIN}{}", line.repeat(50 * 1024));
     let dir = bench.stack("web", PLAIN, None);
     fs::write(dir.join("docker-compose.yml"), &text).expect("the file");
-    bench.run(&["web"]).code(0);
+    bench.run(&["web", "--timeout", "60s"]).code(0);
     assert!(bench.sent_text() == text, "every byte");
 }
 

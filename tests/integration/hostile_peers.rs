@@ -221,6 +221,7 @@ fn settings_files_that_are_none() {
         let mut command = bench.command(&["web"]);
         command
             .env("XDG_CONFIG_HOME", &config)
+            .env_remove("STACKLIFT_TIMEOUT")
             .env_remove("STACKLIFT_BASE_URL");
         stopped(&bench, Run::of(&mut command), &[words, "stacklift.toml"]);
     }

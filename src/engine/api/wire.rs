@@ -126,3 +126,10 @@ fn published(wire: Port) -> Option<model::PublishedPort> {
         protocol: wire.protocol,
     })
 }
+
+/// The response to `GET /containers/<id>/top`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Top {
+    pub processes: Option<Vec<Vec<String>>>,
+}

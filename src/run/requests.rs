@@ -1,0 +1,135 @@
+//! The changes that a run sends to Portainer. Each is in the journal before it is sent, and until its end is known
+//! (B11).
+
+use anyhow::Result;
+use chrono::{SecondsFormat, Utc};
+
+use super::Run;
+use crate::{
+    failure::Failure,
+    model::{Deployment, Record},
+    portainer::{Contents, Created, Deletion, Error, Payload, Portainer},
+    snapshot::{Request, RequestKind, Unanswered},
+};
+
+/// What a response says about the end of its request.
+enum End {
+    Over,
+    /// The request was accepted; the deployment may continue.
+    Accepted,
+}
+
+/// A request of this run that is not known to have finished.
+pub(super) struct Open {
+    pub(super) entry: Unanswered,
+    /// Whether Portainer accepted it: then it is not unanswered.
+    pub(super) accepted: bool,
+}
+
+impl Run<'_> {
+    /// Call C (C53). Sent once, ever (B05).
+    pub fn create(&mut self, endpoint: i64, payload: &Payload) -> Result<Created, Error> {
+        let request = self.request(RequestKind::Create, payload.name, None, endpoint);
+        self.send(
+            request,
+            |portainer| portainer.create(endpoint, payload),
+            |created| match created.deployment {
+                Deployment::Deploying => End::Accepted,
+                _ => End::Over,
+            },
+        )
+    }
+
+    /// Sets the text and the variables of a record (M16). [`Self::wait_for_deployment`] must follow.
+    pub fn update(&mut self, record: &Record, contents: &Contents) -> Result<(), Error> {
+        let request = self.request_to(RequestKind::Update, record);
+        self.send(
+            request,
+            |portainer| portainer.update(record, contents),
+            |()| End::Accepted,
+        )
+    }
+
+    /// Call B (C51).
+    pub fn delete(&mut self, record: &Record) -> Result<Deletion, Error> {
+        let request = self.request_to(RequestKind::Delete, record);
+        self.send(request, |portainer| portainer.delete(record), |_| End::Over)
+    }
+
+    /// Waits while the record `id` is deploying (N01). `None` if Portainer responds with a 404, which does not prove
+    /// that the deployment has ended.
+    pub fn wait_for_deployment(&mut self, id: &str) -> Result<Option<Deployment>> {
+        let ended = self.portainer.wait_for_deployment(id)?;
+        if ended.is_some()
+            && let Some(open) = self.open.pop_if(|open| open.accepted)
+        {
+            open.entry.forget()?;
+        }
+        Ok(ended)
+    }
+
+    fn send<T>(
+        &mut self,
+        request: Request,
+        call: impl FnOnce(&Portainer) -> Result<T, Error>,
+        end: impl FnOnce(&T) -> End,
+    ) -> Result<T, Error> {
+        let action = format!("send {request}");
+        let not_sent = |error: anyhow::Error| {
+            let hint = Failure::hint_of(&error).unwrap_or_default().to_owned();
+            let failure = Failure::new("cannot write down that it is sent").source(error);
+            Error::not_sent(&action, failure.hint(hint))
+        };
+        self.mark_unfinished().map_err(not_sent)?;
+        let entry = self.store().remember(request, Utc::now());
+        let entry = entry.map_err(not_sent)?;
+        self.open.push(Open {
+            entry,
+            accepted: false,
+        });
+        self.report_state();
+        let response = call(self.changes);
+        let is_over = match &response {
+            Ok(response) => match end(response) {
+                End::Over => true,
+                End::Accepted => {
+                    if let Some(open) = self.open.last_mut() {
+                        open.accepted = true;
+                    }
+                    false
+                }
+            },
+            Err(Error::NotSent(_)) => true,
+            Err(Error::Refused { response, .. }) => response.is_final(),
+            Err(Error::Unknown(_)) => false,
+        };
+        if is_over && let Some(open) = self.open.pop() {
+            // A file that stays makes the next run wait, and no more.
+            let _ = open.entry.forget();
+        }
+        self.report_state();
+        response
+    }
+
+    fn request_to(&self, kind: RequestKind, record: &Record) -> Request {
+        self.request(kind, &record.name, Some(&record.id), record.endpoint_id)
+    }
+
+    fn request(
+        &self,
+        kind: RequestKind,
+        stack: &str,
+        record: Option<&String>,
+        endpoint: i64,
+    ) -> Request {
+        Request {
+            kind,
+            stack: stack.to_owned(),
+            record: record.cloned(),
+            endpoint,
+            base_url: self.setup.base_url.to_string(),
+            sent: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
+            snapshot: self.snapshot.clone(),
+        }
+    }
+}

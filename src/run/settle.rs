@@ -1,0 +1,357 @@
+//! Waits until Portainer has finished the requests that no run saw the end of (B11).
+//!
+//! A request outlives its client (M21). Three things show its end: the Portainer stack, the processes in Portainer's own
+//! container, and otherwise that nothing of the stack has changed for a while.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result};
+
+use super::{Run, State, requests::Open};
+use crate::{
+    failure::Failure,
+    model::{Container, Deployment, Record, portainer_name},
+    snapshot::{Inspected, Request, RequestKind, Unanswered},
+};
+
+/// How long nothing may change until a request counts as finished. Portainer gives the containers of a delete 10 s to
+/// stop (M04), and nothing changes while it waits for them.
+const QUIET: Duration = Duration::from_secs(15);
+/// What is added to a longer grace period of a container.
+const AFTER_GRACE: Duration = Duration::from_secs(5);
+/// The longest pause between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Who can say whether a request has finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Witness {
+    PortainerAndEngine,
+    /// Portainer does not respond (B19).
+    #[allow(dead_code, reason = "for `restore --engine-only`")]
+    EngineAlone,
+}
+
+/// What exists of the stack at one moment. Two equal looks mean that nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Look {
+    /// The records with the stack's name; `None` if Portainer is not asked.
+    records: Option<Vec<Record>>,
+    /// ID and state of each container.
+    containers: Vec<(String, String)>,
+    /// What shows that Portainer is working on it.
+    busy: Option<String>,
+}
+
+impl Run<'_> {
+    /// Waits until every request in the journal has finished, and removes it from there. Fails if that cannot be known
+    /// within the time limit.
+    pub fn settle(&mut self, witness: Witness) -> Result<()> {
+        if !self.setup.place.has_unanswered() {
+            return Ok(());
+        }
+        let entries = self.store().unanswered()?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let known = std::mem::take(&mut self.open);
+        let was_accepted = |entry: &Unanswered| {
+            known
+                .iter()
+                .any(|open| open.entry == *entry && open.accepted)
+        };
+        self.open = entries
+            .iter()
+            .map(|entry| Open {
+                accepted: was_accepted(entry),
+                entry: entry.clone(),
+            })
+            .collect();
+        let before = self.state.clone();
+        if before == State::untouched() {
+            self.set_state(State::new("this run changed nothing"));
+        }
+        for entry in &entries {
+            self.warn(format!("the outcome of {} is unknown", entry.request));
+        }
+        self.wait("waiting until Portainer has finished");
+        let requests: Vec<Request> = entries.iter().map(|entry| entry.request.clone()).collect();
+        self.wait_until_settled(&requests, witness)?;
+        for entry in &entries {
+            entry.forget()?;
+        }
+        self.open.clear();
+        self.set_state(before);
+        self.step("settled", "Portainer has finished the earlier requests");
+        Ok(())
+    }
+
+    fn wait_until_settled(&mut self, requests: &[Request], witness: Witness) -> Result<()> {
+        let started = Instant::now();
+        let timeout = self.setup.timeout;
+        let portainer = self.portainer_containers();
+        let base_url = self.setup.base_url.to_string();
+        let mut last: Option<Look> = None;
+        let mut changed = started;
+        let mut quiet = QUIET;
+        loop {
+            let look = self.look(requests, &portainer, witness)?;
+            if is_over(requests, &look, &base_url) {
+                return Ok(());
+            }
+            if look.busy.is_some() || last.as_ref() != Some(&look) {
+                changed = Instant::now();
+                quiet = self.quiet_period(&look).min(timeout / 4);
+            } else if changed.elapsed() >= quiet {
+                return Ok(());
+            }
+            let pause = (quiet / 8).min(PAUSE);
+            if started.elapsed() + pause > timeout {
+                return Err(unsettled(requests, &look, started.elapsed()).into());
+            }
+            self.wait_for_reported(&look)?;
+            last = Some(look);
+            thread::sleep(pause);
+        }
+    }
+
+    /// Waits for the deployments that Portainer itself reports (N01).
+    fn wait_for_reported(&self, look: &Look) -> Result<()> {
+        let records = look.records.iter().flatten();
+        for record in records.filter(|one| one.deployment == Deployment::Deploying) {
+            self.portainer.wait_for_deployment(&record.id)?;
+        }
+        Ok(())
+    }
+
+    fn look(
+        &self,
+        requests: &[Request],
+        portainer: &[Container],
+        witness: Witness,
+    ) -> Result<Look> {
+        let names = names_of(requests);
+        let mut records = None;
+        if witness == Witness::PortainerAndEngine {
+            let mut all = Vec::new();
+            for request in requests {
+                let (endpoint, name) = (request.endpoint, &request.stack);
+                let found = self
+                    .portainer
+                    .records(endpoint, name, &portainer_name(name));
+                all.extend(found.context("cannot tell whether Portainer has finished")?);
+            }
+            records = Some(all);
+        }
+        let mut projects = names.clone();
+        projects.extend(names.iter().map(|name| portainer_name(name)));
+        projects.sort();
+        projects.dedup();
+        let mut containers = Vec::new();
+        for project in projects.iter().filter(|project| !project.is_empty()) {
+            let found = self.engine.list(project);
+            containers.extend(found.context("cannot tell whether Portainer has finished")?);
+        }
+        let deploying = records.iter().flatten().find_map(deploying);
+        let busy = deploying
+            .or_else(|| self.process_in(portainer))
+            .or_else(|| containers.iter().find_map(transient));
+        Ok(Look {
+            records,
+            containers: containers.into_iter().map(id_and_state).collect(),
+            busy,
+        })
+    }
+
+    /// The containers on this engine that run Portainer.
+    fn portainer_containers(&self) -> Vec<Container> {
+        let base_url = &self.setup.base_url;
+        let port = base_url.is_this_host().then(|| base_url.port());
+        let all = self.engine.list_all().unwrap_or_default().into_iter();
+        all.filter(|one| one.state == "running" && one.runs_portainer(port).is_some())
+            .collect()
+    }
+
+    /// A Compose process in Portainer's container. One of another stack counts as well: a create may wait behind it
+    /// (M21).
+    fn process_in(&self, portainer: &[Container]) -> Option<String> {
+        portainer.iter().find_map(|container| {
+            let processes = self.engine.top(&container.id).ok()?;
+            let compose = processes
+                .iter()
+                .find(|line| line.contains("compose") && line.contains("--project-name"))?;
+            let command = compose.find("--project-name").map(|at| &compose[at..]);
+            Some(format!(
+                "Compose is running in the container {}: {}",
+                container.name(),
+                command.unwrap_or_default()
+            ))
+        })
+    }
+
+    /// How long nothing may change, for these containers: longer than the longest time that one has to stop.
+    fn quiet_period(&self, look: &Look) -> Duration {
+        let ids: Vec<String> = look.containers.iter().map(|(id, _)| id.clone()).collect();
+        let inspected = self.engine.inspect_containers(&ids).unwrap_or_default();
+        let graces = inspected
+            .iter()
+            .filter_map(|one| Inspected(one).stop_grace());
+        let longest = Duration::from_secs(graces.max().unwrap_or_default().into());
+        QUIET.max(longest + AFTER_GRACE)
+    }
+}
+
+/// Whether the Portainer stack alone shows that the request has finished. Only a single request to this Portainer can be
+/// judged so: with two creates, the Portainer stack of the first says nothing of the second.
+///
+/// The status of a Portainer stack that exists before and after, as with an update, proves nothing: older versions of
+/// Portainer keep it active meanwhile (M06).
+fn is_over(requests: &[Request], look: &Look, base_url: &str) -> bool {
+    let ([request], Some(records), None) = (requests, &look.records, &look.busy) else {
+        return false;
+    };
+    if request.base_url != base_url {
+        return false;
+    }
+    match request.kind {
+        // Older versions list it only when Compose has finished (M21), newer ones with the status of the deployment
+        // (N01), which is not busy here.
+        RequestKind::Create => records
+            .iter()
+            .any(|record| record.endpoint_id == request.endpoint),
+        RequestKind::Delete => records
+            .iter()
+            .all(|record| request.record.as_ref() != Some(&record.id)),
+        RequestKind::Update => false,
+    }
+}
+
+fn names_of(requests: &[Request]) -> Vec<String> {
+    let mut names: Vec<String> = requests.iter().map(|one| one.stack.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn deploying(record: &Record) -> Option<String> {
+    (record.deployment == Deployment::Deploying)
+        .then(|| format!("Portainer stack {} is still deploying", record.id))
+}
+
+/// A state that ends by itself. While Compose waits for a health check, nothing else changes.
+fn transient(container: &Container) -> Option<String> {
+    if container.state == "removing" {
+        return Some(format!(
+            "the container {} is being removed",
+            container.name()
+        ));
+    }
+    let starts = container.status.contains("health: starting");
+    starts.then(|| {
+        format!(
+            "the health check of the container {} has not finished",
+            container.name()
+        )
+    })
+}
+
+/// A container that restarts again and again does not count as a change.
+fn id_and_state(container: Container) -> (String, String) {
+    let state = match container.state.as_str() {
+        "restarting" => "running".to_owned(),
+        _ => container.state,
+    };
+    (container.id, state)
+}
+
+fn unsettled(requests: &[Request], look: &Look, after: Duration) -> Failure {
+    let why = match &look.busy {
+        Some(busy) => busy.as_str(),
+        None => "the stack is still changing",
+    };
+    let requests: Vec<String> = requests.iter().map(ToString::to_string).collect();
+    Failure::new(format!(
+        "cannot tell the outcome of {}: after {} s, {why}",
+        requests.join(" and "),
+        after.as_secs()
+    ))
+    .hint("check the stack in Portainer and run the command again when it is idle; --timeout sets a longer time limit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(kind: RequestKind) -> Request {
+        Request {
+            kind,
+            stack: "web".to_owned(),
+            record: (kind != RequestKind::Create).then(|| "7".to_owned()),
+            endpoint: 1,
+            base_url: "https://h".to_owned(),
+            sent: String::new(),
+            snapshot: None,
+        }
+    }
+
+    fn look(ids: &[&str]) -> Look {
+        let record = |id: &&str| Record {
+            id: (*id).to_owned(),
+            name: "web".to_owned(),
+            endpoint_id: 1,
+            deployment: Deployment::Active,
+            carries: Vec::new(),
+            variables: std::collections::BTreeSet::new(),
+        };
+        Look {
+            records: Some(ids.iter().map(record).collect()),
+            containers: Vec::new(),
+            busy: None,
+        }
+    }
+
+    #[test]
+    fn b11_the_portainer_stack_shows_the_end_of_a_create_and_a_delete() {
+        use RequestKind::{Create, Delete, Update};
+        for (kind, ids, over) in [
+            (Create, &[][..], false),
+            (Create, &["8"], true),
+            (Delete, &["7"], false),
+            (Delete, &[], true),
+            (Update, &["7"], false),
+        ] {
+            let look = look(ids);
+            let request = request(kind);
+            assert_eq!(
+                is_over(std::slice::from_ref(&request), &look, "https://h"),
+                over,
+                "{kind} {ids:?}"
+            );
+            let two = [request.clone(), request.clone()];
+            assert!(!is_over(&two, &look, "https://h"));
+            let one = std::slice::from_ref(&request);
+            assert!(!is_over(one, &look, "https://other"));
+            let busy = Look {
+                busy: Some(String::new()),
+                ..look
+            };
+            assert!(!is_over(one, &busy, "https://h"));
+        }
+    }
+
+    #[test]
+    fn a_container_that_starts_its_health_check_or_goes_away_is_busy() {
+        let container = |state: &str, status: &str| Container {
+            state: state.to_owned(),
+            status: status.to_owned(),
+            ..Container::default()
+        };
+        assert!(transient(&container("running", "Up 2 seconds (health: starting)")).is_some());
+        assert!(transient(&container("removing", "Removal In Progress")).is_some());
+        assert!(transient(&container("running", "Up 2 seconds (healthy)")).is_none());
+        let restarting = id_and_state(container("restarting", "Restarting"));
+        assert_eq!(restarting, id_and_state(container("running", "Up")));
+    }
+}

@@ -1,0 +1,93 @@
+//! Whether a snapshot shows a stack that ran whole, or what a failed run left behind (B15).
+//!
+//! Invariant: pure.
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Inspected, Snapshot};
+
+/// Whether `now`, taken after a run that failed, shows the whole stack nevertheless, because somebody started it again.
+///
+/// Compared with `before`, the last snapshot of the whole stack: each service has as many containers as then, and as
+/// many that run. Without one, every container must run.
+pub fn is_whole(now: &Snapshot, before: Option<&Snapshot>) -> bool {
+    let Some(containers) = now.containers.known() else {
+        return false;
+    };
+    let Some(wanted) = before.and_then(|before| before.containers.known()) else {
+        return !containers.is_empty() && containers.iter().all(|one| Inspected(one).is_running());
+    };
+    let label = now.label("service");
+    let now = count(containers, &label);
+    count(wanted, &label).iter().all(|(service, wanted)| {
+        now.get(service)
+            .is_some_and(|now| now.all >= wanted.all && now.running >= wanted.running)
+    })
+}
+
+#[derive(Default)]
+struct Count {
+    all: usize,
+    running: usize,
+}
+
+fn count<'a>(containers: &'a [Value], label: &str) -> BTreeMap<&'a str, Count> {
+    let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+    for container in containers.iter().map(Inspected) {
+        let service = container.label(label).unwrap_or(container.name());
+        let count = counts.entry(service).or_default();
+        count.all += 1;
+        count.running += usize::from(container.is_running());
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::snapshot::Known;
+
+    fn of(containers: &[(&str, bool)]) -> Snapshot {
+        let fixture = include_str!("../../tests/fixtures/snapshot-1.json");
+        let mut snapshot: Snapshot = serde_json::from_str(fixture).expect("a snapshot");
+        let label = snapshot.label("service");
+        let containers = containers.iter().map(|(service, runs)| {
+            json!({"Config": {"Labels": {label.as_str(): service}}, "State": {"Running": runs}})
+        });
+        snapshot.containers = Known::Known(containers.collect());
+        snapshot
+    }
+
+    #[test]
+    fn b15_what_a_failed_run_left_is_not_whole() {
+        let before = of(&[("a", true), ("a", true), ("job", false)]);
+        for (now, whole) in [
+            (&[("a", true), ("a", true), ("job", false)][..], true),
+            (
+                &[("a", true), ("a", true), ("job", true), ("b", false)],
+                true,
+            ),
+            (&[("a", true), ("a", false), ("job", false)], false),
+            (&[("a", true), ("job", false)], false),
+            (&[("a", true), ("a", true)], false),
+            (&[], false),
+        ] {
+            assert_eq!(is_whole(&of(now), Some(&before)), whole, "{now:?}");
+        }
+    }
+
+    #[test]
+    fn without_an_earlier_snapshot_everything_must_run() {
+        assert!(is_whole(&of(&[("a", true)]), None));
+        assert!(!is_whole(&of(&[("a", true), ("b", false)]), None));
+        assert!(!is_whole(&of(&[]), None));
+        let mut unknown = of(&[]);
+        unknown.containers = Known::Unknown("no".to_owned());
+        assert!(!is_whole(&unknown, None));
+    }
+}
