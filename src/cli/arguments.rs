@@ -153,9 +153,27 @@ pub(super) struct RestoreArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
-    /// Snapshot to restore [default: the newest]
+    /// Snapshot to restore [default: the newest that was not taken by a restore]
     #[arg(long, value_name = "ID", conflicts_with = "list")]
     pub to: Option<String>,
+    /// Restore what is possible, even if something that the snapshot needs is missing
+    ///
+    /// Without this flag, nothing is touched if an image, volume or network is gone, or if a port or
+    /// container name is in use. All problems are listed.
+    #[arg(long, conflicts_with = "list")]
+    pub force: bool,
+    /// Do not ask for confirmation
+    ///
+    /// On a terminal, stacklift asks before it removes containers with files that were written since,
+    /// or leaves new volumes behind.
+    #[arg(long, conflicts_with = "list")]
+    pub yes: bool,
+    /// Restore only the containers, without contacting Portainer
+    ///
+    /// For a Portainer that does not respond. The API key is not needed. What is left to do in Portainer
+    /// is reported.
+    #[arg(long, conflicts_with = "list")]
+    pub engine_only: bool,
     /// List the snapshots and exit
     #[arg(long)]
     pub list: bool,

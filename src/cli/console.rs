@@ -92,6 +92,13 @@ impl Console {
         }
     }
 
+    /// Prints a question, without a line break.
+    pub(super) fn question(&self, text: &str) {
+        let text = self.without_key(&lines(text));
+        let mut err = anstream::stderr().lock();
+        let _ = write!(err, "{HINT}{text}{HINT:#} ").and_then(|()| err.flush());
+    }
+
     /// Prints the state of the stack.
     pub(super) fn state(&self, state: &str) {
         self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));

@@ -3,16 +3,18 @@
 use std::{path::Path, sync::Arc};
 
 use anyhow::Result;
+use secrecy::SecretString;
 
 use super::{
     Common, Console, Ended, RestoreArguments,
+    confirm::confirm,
     interrupt::Interrupt,
     peers,
     settings::{KeySource, Settings, state_folder},
 };
 use crate::{
     portainer::BaseUrl,
-    restore::{self, Restore},
+    restore::{self, OnMissing, Restore, Scope},
     run::Event,
     snapshot::{Key, Known, Store},
     stack::{Location, StackName, stack_dir},
@@ -24,7 +26,7 @@ pub(super) fn run(
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     let name = StackName::new(&arguments.stack)?;
-    let key = if arguments.list {
+    let key = if arguments.list || arguments.engine_only {
         None
     } else {
         Some(KeySource::from_env()?)
@@ -36,19 +38,40 @@ pub(super) fn run(
         &settings.base_url,
         settings.endpoint,
     )?;
-    let Some(key) = key else {
+    if arguments.list {
         return Ok(list(&store, console)?);
+    }
+    let key = match key {
+        Some(key) => key.read()?,
+        // Nothing is sent to Portainer.
+        None => SecretString::default(),
     };
-    let key = key.read()?;
     console.hide(&key);
     let dir = stack_dir(&name, &settings.location)?;
+    let location = &settings.location;
+    let file = location.file.clone();
+    let file = file.unwrap_or_else(|| format!("{}-compose.yml", location.tool));
     let peers = peers::open(&settings, key, console)?;
     let restore = Restore {
         name: &name,
         dir: &dir,
+        file: &file,
+        base_url: &settings.base_url,
         peers: &peers,
         store: &store,
         snapshot: arguments.to.as_deref(),
+        scope: if arguments.engine_only {
+            Scope::EngineOnly
+        } else {
+            Scope::Everything
+        },
+        on_missing: if arguments.force {
+            OnMissing::Continue
+        } else {
+            OnMissing::Stop
+        },
+        timeout: settings.timeout,
+        confirm: &|question| confirm(console, arguments.yes, question),
     };
     let interrupt = Interrupt::watch(console);
     let mut listener = |event: Event| interrupt.show(&event);

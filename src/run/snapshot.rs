@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Run;
 use crate::{
+    engine::in_parallel,
     model::{Changes, Container, Record},
     portainer::BaseUrl,
     snapshot::{Inspected, Known, SavedRecord, Snapshot, Store, TextFile, VERSION},
@@ -41,16 +42,23 @@ impl Run<'_> {
             return Ok(None);
         }
         self.wait("taking a snapshot");
-        let snapshot = self.read(of);
-        for (part, reason) in snapshot.unknowns() {
-            self.warn(format!("the snapshot does not contain {part}: {reason}"));
-        }
-        let id = store.save(&snapshot, Utc::now())?;
-        self.step("snapshot", format!("{id} taken"));
+        let snapshot = self.read_snapshot(of);
+        let id = self.save_snapshot(store, &snapshot)?;
         Ok(snapshot.containers.known().map(|_| id))
     }
 
-    fn read(&self, of: &Subject) -> Snapshot {
+    /// Writes a snapshot and gives its ID. Warns of its unknown parts.
+    pub fn save_snapshot(&mut self, store: &Store, snapshot: &Snapshot) -> Result<String> {
+        for (part, reason) in snapshot.unknowns() {
+            self.warn(format!("the snapshot does not contain {part}: {reason}"));
+        }
+        let id = store.save(snapshot, Utc::now())?;
+        self.step("snapshot", format!("{id} taken"));
+        Ok(id)
+    }
+
+    /// Reads what exists. Writes nothing.
+    pub fn read_snapshot(&self, of: &Subject) -> Snapshot {
         let (stack, engine) = (of.stack, self.engine);
         let project = stack.name().as_str();
         let containers = Known::from_result(match of.containers {
@@ -62,15 +70,18 @@ impl Run<'_> {
         });
         let inspected = containers.known().map(Vec::as_slice).unwrap_or_default();
         let record = of.record.map(|record| {
-            let contents = self.portainer.contents(&record.id)?;
+            let (contents, standing) = self.portainer.read(&record.id)?;
             Ok(SavedRecord {
                 id: record.id.clone(),
                 name: record.name.clone(),
                 endpoint: record.endpoint_id,
                 text: contents.text,
                 env: contents.env,
+                inactive: Some(standing.inactive),
+                access: Some(standing.access),
             })
         });
+        let volumes = Known::from_result(self.volumes(project, inspected));
         Snapshot {
             version: VERSION,
             taken: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
@@ -90,7 +101,14 @@ impl Run<'_> {
             }),
             record: Known::from_result(record.transpose()),
             networks: Known::from_result(engine.networks(project)),
-            volumes: Known::from_result(self.volumes(project, inspected)),
+            births: volumes.known().map_or_else(BTreeMap::new, |volumes| {
+                let births = volumes.iter().filter_map(|volume| {
+                    let name = volume["Name"].as_str()?.to_owned();
+                    Some((name, engine.volume_birth(volume)?))
+                });
+                births.collect()
+            }),
+            volumes,
             changes: self.changes(inspected),
             containers,
         }
@@ -112,12 +130,11 @@ impl Run<'_> {
     }
 
     fn changes(&self, containers: &[Value]) -> BTreeMap<String, Known<Changes>> {
-        containers
-            .iter()
-            .map(|container| {
-                let id = Inspected(container).id();
-                (id.to_owned(), Known::from_result(self.engine.changes(id)))
-            })
-            .collect()
+        let engine = self.engine;
+        let changes = in_parallel(containers, |container| {
+            let id = Inspected(container).id();
+            (id.to_owned(), Known::from_result(engine.changes(id)))
+        });
+        changes.into_iter().collect()
     }
 }

@@ -135,7 +135,11 @@ impl Store {
         if let Some(id) = id {
             return self.load(id);
         }
-        match self.ids()?.last() {
+        let ids = self.ids()?;
+        // A restore that is run again restores the same snapshot, not what it replaced itself (B17).
+        let by_restore = |id: &&String| matches!(self.load(id), Ok(saved) if saved.snapshot.command == "restore");
+        let newest = ids.iter().rev().find(|id| !by_restore(id)).or(ids.last());
+        match newest {
             Some(newest) => self.load(newest),
             None => Err(Failure::new(format!(
                 "no snapshot of the stack {} in {}",
