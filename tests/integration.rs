@@ -30,6 +30,8 @@ mod rehearse;
 mod render;
 #[path = "integration/restore.rs"]
 mod restore;
+#[path = "integration/restoring.rs"]
+mod restoring;
 #[path = "integration/rules.rs"]
 mod rules;
 #[path = "integration/shapes.rs"]

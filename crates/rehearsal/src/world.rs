@@ -45,16 +45,16 @@ mod tests;
 mod values;
 mod volumes;
 
-pub use self::{
-    container::Container,
-    record::{Record, Status, Update, Variable},
-    state::{Era, Health, LocalCompose, World},
-};
 pub(crate) use self::{
-    container::{Attachment, Change, Mount, MountType, Port},
+    container::{Attachment, Mount, MountType, Port},
     containers::{AnonymousVolumes, Effect},
     entities::{ApiKey, Image, Network, Role, Volume},
     errors::{EngineError, PortainerError},
     images::tagged,
     in_flight::{Accepted, Ending, NamedVolumes},
+};
+pub use self::{
+    container::{Change, Container},
+    record::{Record, Status, Update, Variable},
+    state::{Era, Health, LocalCompose, World},
 };
