@@ -119,7 +119,11 @@ impl Engine {
             data
         };
         let born = fs::metadata(directory).ok()?.created().ok()?;
+        // Some file systems show 0 for unknown.
         let born = born.duration_since(UNIX_EPOCH).ok()?;
+        if born.is_zero() {
+            return None;
+        }
         Some(format!("{}.{:09}", born.as_secs(), born.subsec_nanos()))
     }
 

@@ -132,7 +132,7 @@ fn a_big_stack_is_restored_unchanged() {
     stack.remove_networks();
     stack
         .restore()
-        .says(&["5 containers are as they were, 5 of them running"]);
+        .says(&["5 containers match the snapshot, 5 running"]);
 
     let after = stack.containers();
     assert_same(&before, &after);
