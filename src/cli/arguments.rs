@@ -149,6 +149,7 @@ pub(super) enum Way {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct RestoreArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]

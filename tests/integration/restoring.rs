@@ -263,7 +263,7 @@ fn b18_a_volume_that_was_recreated_is_another_one() {
         folder
             .to_str()
             .expect("UTF-8")
-            .clone_into(&mut world.volume_folder)
+            .clone_into(&mut world.volume_folder);
     });
     bench.started(
         "web",
