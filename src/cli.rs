@@ -5,6 +5,7 @@ use std::{process::ExitCode, sync::Arc};
 use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 
 mod arguments;
+mod confirm;
 mod console;
 mod diff;
 mod events;

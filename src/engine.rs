@@ -26,7 +26,10 @@ use self::{
     choice::{Adapter, Route},
     command::Command,
 };
-pub use self::{api::Restoring, choice::Choice};
+pub use self::{
+    api::{Restoring, in_parallel},
+    choice::Choice,
+};
 use crate::{
     failure::Failure,
     model::{Container, MountKind, PublishedPort},

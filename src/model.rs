@@ -215,6 +215,18 @@ impl fmt::Debug for Variable {
     }
 }
 
+/// Who may use a Portainer stack besides administrators.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Access {
+    /// The IDs of users.
+    pub users: BTreeSet<i64>,
+    /// The IDs of teams.
+    pub teams: BTreeSet<i64>,
+    /// Whether every user of the environment may use it.
+    pub public: bool,
+}
+
 /// A setting of a Portainer stack that a new stack of the same name will not have (B01).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Carried {

@@ -16,6 +16,7 @@ use crate::{
     model::{Deployment, Record},
 };
 
+mod access;
 mod address;
 mod connection;
 mod error;
@@ -24,6 +25,7 @@ mod list;
 mod tls;
 mod wire;
 
+pub use access::Standing;
 pub use address::BaseUrl;
 pub use error::{Error, Response};
 pub use http::Options;
@@ -158,17 +160,17 @@ impl Reader {
         wire::is_administrator(user).map_err(failed_to(action))
     }
 
-    /// The text and the variables of a record (M17).
-    pub fn contents(&self, id: &str) -> Result<Contents> {
+    /// The text and the variables of a record, and its status and access rights (M17).
+    pub fn read(&self, id: &str) -> Result<(Contents, Standing)> {
         let action = format!("read Portainer stack {id}");
         let record = self.client.get(&format!("/api/stacks/{id}"), &action)?;
-        let env = wire::env(record).map_err(failed_to(&action))?;
+        let (env, standing) = wire::env_and_standing(record).map_err(failed_to(&action))?;
         let action = format!("read the compose file of Portainer stack {id}");
         let file = self
             .client
             .get(&format!("/api/stacks/{id}/file"), &action)?;
         let text = wire::text(file).map_err(failed_to(&action))?;
-        Ok(Contents { text, env })
+        Ok((Contents { text, env }, standing))
     }
 
     /// Waits while the record `id` is deploying (N01) and returns its state then, or `None` where Portainer

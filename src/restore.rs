@@ -2,39 +2,75 @@
 //!
 //! Plans again at each step, so that the next run finishes what a killed run began. Volumes are never removed.
 
-use std::{fmt, path::Path};
+use std::{fmt, path::Path, time::Duration};
 
 use anyhow::Result;
+use serde_json::Value;
 
 use crate::{
     model::Record,
-    portainer::Contents,
+    portainer::{BaseUrl, Contents},
     run::{self, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Saved, Snapshot},
     stack::{StackName, lock_dir},
     text::Mask,
 };
 use composefile::dotenv;
+use plan::Plan;
 
+mod check;
 mod compare;
+mod containers;
 mod files;
-mod objects;
+mod health;
+mod networks;
 mod plan;
 mod recipe;
 mod record;
+mod replaced;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod verify;
+mod volumes;
+mod waves;
 
 /// The input of a restore.
 pub struct Restore<'a> {
     pub name: &'a StackName,
     /// The stack's directory. It need not exist.
     pub dir: &'a Path,
+    /// The compose file's name in the directory.
+    pub file: &'a str,
+    pub base_url: &'a BaseUrl,
     pub peers: &'a Peers,
     pub setup: &'a Setup,
     /// The ID of the snapshot; `None` for the newest of a state that ran whole (B15).
     pub snapshot: Option<&'a str>,
+    pub scope: Scope,
+    pub on_missing: OnMissing,
+    /// How long to wait for containers to become healthy.
+    pub timeout: Duration,
+    /// Asks whether to continue although something will be lost.
+    pub confirm: &'a dyn Fn(&str) -> bool,
+}
+
+/// What is restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The Portainer stack and the containers.
+    Everything,
+    /// The containers only: nothing is sent to Portainer (B19).
+    EngineOnly,
+}
+
+/// What happens if something is missing that the restore needs (B16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnMissing {
+    /// Stop before anything is touched.
+    Stop,
+    /// Warn and restore what is possible.
+    Continue,
 }
 
 /// The change to the Portainer stack.
@@ -43,12 +79,41 @@ enum RecordStep {
     Nothing,
     /// None, because the snapshot does not know the record.
     Unknown,
+    /// None, because Portainer must not be contacted.
+    Skipped,
     /// Delete a record that was created since, with its containers (N07).
     Delete(Record),
     /// Update the text and variables (M16).
     Update(Record, Contents),
     /// Create a record with the old text and variables.
     Create(Contents),
+    /// Stop a record that was stopped. Portainer removes its containers.
+    Stop(Record),
+    /// Restore only the access rights.
+    Access(Record),
+}
+
+impl RecordStep {
+    /// The record that the step changes.
+    fn record(&self) -> Option<&Record> {
+        match self {
+            Self::Nothing | Self::Unknown | Self::Skipped | Self::Create(_) => None,
+            Self::Delete(record)
+            | Self::Update(record, _)
+            | Self::Stop(record)
+            | Self::Access(record) => Some(record),
+        }
+    }
+
+    /// Whether Portainer removes the stack's containers.
+    fn removes_containers(&self) -> bool {
+        matches!(self, Self::Delete(_) | Self::Stop(_))
+    }
+
+    /// Whether Portainer removes or recreates the stack's containers, or may do so.
+    fn replaces_containers(&self) -> bool {
+        self.removes_containers() || matches!(self, Self::Update(..) | Self::Create(_))
+    }
 }
 
 /// Restores the stack.
@@ -58,6 +123,7 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
         let saved = run.store().choose(restore.snapshot)?;
         run.restores(&saved);
         Procedure {
+            restore,
             saved: &saved,
             run,
             mask: mask(&saved.snapshot),
@@ -69,6 +135,7 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
 }
 
 struct Procedure<'s, 'a, 'r> {
+    restore: &'s Restore<'s>,
     saved: &'s Saved,
     run: &'r mut Run<'a>,
     /// Hides the values of `.env` and of the record in Portainer's messages.
@@ -82,17 +149,28 @@ struct Procedure<'s, 'a, 'r> {
 impl<'s> Procedure<'s, '_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
-        self.run.settle(Witness::PortainerAndEngine)?;
+        self.run.settle(self.witness())?;
         self.require_containers()?;
         let engine = self.run.engine.restoring()?;
         let record = self.look_at_record()?;
-        self.show_plan(&record)?;
+        let existing = self.existing()?;
+        let replaced = self.networks_to_replace(&engine, &existing)?;
+        let plan = Plan::new(self.snapshot(), &existing, &replaced);
+        self.check(&engine, &record, &existing, &plan)?;
+        self.show_plan(&record, &plan, &replaced);
+        self.save_what_is_replaced(&record, &existing, &plan)?;
         self.restore_record(&record)?;
-        self.restore_networks(&engine)?;
-        self.restore_volumes(&engine)?;
         self.restore_containers(&engine)?;
-        self.run.settle(Witness::PortainerAndEngine)?;
-        self.verify()
+        self.run.settle(self.witness())?;
+        self.verify(&record)
+    }
+
+    /// Who can say whether a request has finished (B11).
+    fn witness(&self) -> Witness {
+        match self.restore.scope {
+            Scope::Everything => Witness::PortainerAndEngine,
+            Scope::EngineOnly => Witness::EngineAlone,
+        }
     }
 
     fn snapshot(&self) -> &'s Snapshot {
@@ -134,6 +212,7 @@ impl fmt::Display for RecordStep {
             Self::Unknown => f.write_str(
                 "no changes in Portainer: the snapshot does not know the Portainer stack",
             ),
+            Self::Skipped => f.write_str("no changes in Portainer, because of --engine-only"),
             Self::Delete(record) => write!(f, "delete Portainer stack {}", record.id),
             Self::Update(record, _) => write!(
                 f,
@@ -141,6 +220,17 @@ impl fmt::Display for RecordStep {
                 record.id
             ),
             Self::Create(_) => f.write_str("recreate the Portainer stack"),
+            Self::Stop(record) => write!(f, "stop Portainer stack {}", record.id),
+            Self::Access(record) => write!(
+                f,
+                "restore the access rights of Portainer stack {}",
+                record.id
+            ),
         }
     }
+}
+
+/// The text of a field, or an empty one.
+fn text<'v>(object: &'v Value, key: &str) -> &'v str {
+    object.get(key).and_then(Value::as_str).unwrap_or_default()
 }

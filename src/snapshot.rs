@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Changes, Variable};
+use crate::model::{Access, Changes, Variable};
 
 mod folder;
 mod inspected;
@@ -63,6 +63,10 @@ pub struct Snapshot {
     pub volumes: Known<Vec<Value>>,
     /// The changed files in each container's own layer, by the container's ID. They are lost with it (M05).
     pub changes: BTreeMap<String, Known<Changes>>,
+    /// The birth times of the volumes, by name (B18). A volume that was deleted and recreated has another one. Has no
+    /// entry for a volume whose directory could not be read.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub births: BTreeMap<String, String>,
 }
 
 /// A file's name and text.
@@ -86,6 +90,12 @@ pub struct SavedRecord {
     pub text: String,
     /// The variables, in order.
     pub env: Vec<Variable>,
+    /// Whether a user had stopped it; `None` if that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inactive: Option<bool>,
+    /// Its access rights; `None` if they were not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<Access>,
 }
 
 /// A value that was read, or the reason why it could not be.

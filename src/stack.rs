@@ -76,6 +76,12 @@ impl Stack {
         Ok(Self { name, dir, file })
     }
 
+    /// A stack whose directory and compose file may be gone.
+    pub fn at(name: StackName, dir: &Path, file: &str) -> Self {
+        let (dir, file) = (dir.to_owned(), file.to_owned());
+        Self { name, dir, file }
+    }
+
     pub fn name(&self) -> &StackName {
         &self.name
     }

@@ -40,6 +40,8 @@ mod render;
 mod requests;
 #[path = "integration/restore.rs"]
 mod restore;
+#[path = "integration/restoring.rs"]
+mod restoring;
 #[path = "integration/rules.rs"]
 mod rules;
 #[path = "integration/shapes.rs"]

@@ -10,3 +10,7 @@ mod client;
 mod commands;
 #[path = "rehearsal/engine.rs"]
 mod engine;
+#[path = "rehearsal/late.rs"]
+mod late;
+#[path = "rehearsal/standing.rs"]
+mod standing;

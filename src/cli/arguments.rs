@@ -175,6 +175,7 @@ pub(super) enum Way {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct RestoreArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
@@ -182,6 +183,24 @@ pub(super) struct RestoreArguments {
     /// Snapshot to restore [default: the newest of a stack that ran whole]
     #[arg(long, value_name = "ID", conflicts_with = "list")]
     pub to: Option<String>,
+    /// Restore what is possible, even if something that the snapshot needs is missing
+    ///
+    /// Without this flag, nothing is touched if an image, volume or network is gone, or if a port or
+    /// container name is in use. All problems are listed.
+    #[arg(long, conflicts_with = "list")]
+    pub force: bool,
+    /// Do not ask for confirmation
+    ///
+    /// On a terminal, stacklift asks before it removes containers with files that were written since,
+    /// or leaves new volumes behind.
+    #[arg(long, conflicts_with = "list")]
+    pub yes: bool,
+    /// Restore only the containers, without contacting Portainer
+    ///
+    /// For a Portainer that does not respond. The API key is not needed. What is left to do in Portainer
+    /// is reported.
+    #[arg(long, conflicts_with = "list")]
+    pub engine_only: bool,
     /// List the snapshots and exit
     #[arg(long)]
     pub list: bool,
@@ -375,7 +394,8 @@ fn fault_help() -> String {
     let kinds = FaultKind::NAMES.map(|(_, name)| name).join(", ");
     format!(
         "Simulate failures of an API call; can be repeated\n\n\
-         For example, `create=close-after` makes every create fail, and `list=503*1` only the first list.\n\n\
+         For example, `create=close-after` makes every create fail, and `list=503*1` only the first list. \
+         `create=late-failure:5` fails each create after 5 seconds, even if its client has disconnected.\n\n\
          Calls: {calls}\n\n\
          Kinds: an HTTP status such as 503, {kinds}"
     )

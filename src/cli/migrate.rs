@@ -1,13 +1,11 @@
 //! `stacklift <STACK>`: the contract's checks in the contract's order (C04), then the migration.
 
-use std::{
-    io::{IsTerminal, stderr, stdin},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use super::{
     Common, Console, Ended, MigrateArguments,
     arguments::near_command,
+    confirm::asks,
     interrupt::Interrupt,
     peers,
     settings::{KeySource, Settings},
@@ -45,7 +43,6 @@ pub(super) fn run(
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
     let setup = peers::setup(&settings, stack.name()).map_err(Stopped::untouched)?;
     let question = |question: &str| console.ask(question);
-    let asks = !arguments.yes && stdin().is_terminal() && stderr().is_terminal();
     let migration = Migration {
         stack: &stack,
         peers: &peers,
@@ -53,7 +50,7 @@ pub(super) fn run(
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: on_refusal(arguments.force),
-        consent: if asks {
+        consent: if asks(arguments.yes) {
             Consent::Ask(&question)
         } else {
             Consent::Given

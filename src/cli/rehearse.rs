@@ -168,6 +168,7 @@ fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<Stage> {
         files.insert(stack.dir().join(".env"), env);
     }
     let mut world = World::new(&key()?);
+    world.add_portainer();
     world.tool.clone_from(&at.tool);
     for (path, text) in &files {
         let to = match path.strip_prefix(stack.dir()) {

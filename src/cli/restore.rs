@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use secrecy::SecretString;
 
 use super::{
     Common, Console, Ended, RestoreArguments,
+    confirm::confirm,
     interrupt::Interrupt,
     peers,
     settings::{KeySource, Settings},
 };
 use crate::{
-    restore::{self, Restore},
+    restore::{self, OnMissing, Restore, Scope},
     run::Event,
     snapshot::{Known, Store},
     stack::{StackName, stack_dir},
@@ -23,28 +25,49 @@ pub(super) fn run(
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     let name = StackName::new(&arguments.stack)?;
-    let key = if arguments.list {
+    let key = if arguments.list || arguments.engine_only {
         None
     } else {
         Some(KeySource::from_env()?)
     };
     let settings = Settings::load(common)?;
-    let Some(key) = key else {
-        let setup = peers::setup(&settings, &name)?;
+    let setup = peers::setup(&settings, &name)?;
+    if arguments.list {
         let engine = peers::engine(&settings, console);
         return Ok(list(setup.store(&engine), console)?);
+    }
+    let key = match key {
+        Some(key) => key.read()?,
+        // Nothing is sent to Portainer.
+        None => SecretString::default(),
     };
-    let key = key.read()?;
     console.hide(&key);
     let dir = stack_dir(&name, &settings.location)?;
+    let location = &settings.location;
+    let file = location.file.clone();
+    let file = file.unwrap_or_else(|| format!("{}-compose.yml", location.tool));
     let peers = peers::open(&settings, key, console)?;
     let setup = peers::setup(&settings, &name)?;
     let restore = Restore {
         name: &name,
         dir: &dir,
+        file: &file,
+        base_url: &settings.base_url,
         peers: &peers,
         setup: &setup,
         snapshot: arguments.to.as_deref(),
+        scope: if arguments.engine_only {
+            Scope::EngineOnly
+        } else {
+            Scope::Everything
+        },
+        on_missing: if arguments.force {
+            OnMissing::Continue
+        } else {
+            OnMissing::Stop
+        },
+        timeout: settings.timeout,
+        confirm: &|question| confirm(console, arguments.yes, question),
     };
     let interrupt = Interrupt::watch(console);
     let mut listener = |event: Event| interrupt.show(&event);

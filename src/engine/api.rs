@@ -459,7 +459,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Runs `task` for each of `items`, up to [`MAX_CONCURRENT`] at the same time. Returns the results in the order of `items`.
-fn in_parallel<I: Sync, T: Send>(items: &[I], task: impl Fn(&I) -> T + Sync) -> Vec<T> {
+pub fn in_parallel<I: Sync, T: Send>(items: &[I], task: impl Fn(&I) -> T + Sync) -> Vec<T> {
     if let [one] = items {
         return vec![task(one)];
     }

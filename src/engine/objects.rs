@@ -5,7 +5,9 @@
 
 use std::{
     collections::{BTreeSet, HashSet},
-    fmt,
+    fmt, fs,
+    path::Path,
+    time::UNIX_EPOCH,
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -124,6 +126,32 @@ impl Engine {
                 let container = printable(container);
                 format!("failed to list the changed files of the container {container}")
             })
+    }
+
+    /// The birth time of a local volume's directory, in seconds since 1970: it tells a volume from one that was deleted
+    /// and recreated with the same name (B18). `CreatedAt` does not: on Engine 20.10 it changes with the data.
+    ///
+    /// `None` if this process cannot read the directory, or the file system has no birth times. `volume` is the inspect
+    /// JSON.
+    pub fn volume_birth(&self, volume: &Value) -> Option<String> {
+        let Client::Api(_) = &self.client else {
+            // The command may reach another host.
+            return None;
+        };
+        let data = Path::new(volume["Mountpoint"].as_str()?);
+        // Another file system may be mounted on `_data`.
+        let directory = if data.ends_with("_data") {
+            data.parent()?
+        } else {
+            data
+        };
+        let born = fs::metadata(directory).ok()?.created().ok()?;
+        // Some file systems show 0 for unknown.
+        let born = born.duration_since(UNIX_EPOCH).ok()?;
+        if born.is_zero() {
+            return None;
+        }
+        Some(format!("{}.{:09}", born.as_secs(), born.subsec_nanos()))
     }
 
     fn members(

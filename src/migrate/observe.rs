@@ -146,7 +146,7 @@ impl Procedure<'_, '_> {
         let endpoint = self.m.endpoint;
         let (details, (contents, environment, role)) = thread::scope(|scope| {
             let details = scope.spawn(move || Reader::new(engine).read(all, images));
-            let contents = record.map(|record| portainer.contents(&record.id));
+            let contents = record.map(|record| Ok(portainer.read(&record.id)?.0));
             let environment = environment(portainer, engine, endpoint);
             let role = asks_role.then(|| portainer.is_administrator());
             let details = details.join();

@@ -14,6 +14,7 @@ use serde_json::Value;
 use ureq::http::header::CONTENT_TYPE;
 
 use super::{
+    access::Standing,
     connection::truncated,
     error::HINT_FOR_HTML,
     http::{LARGEST_BODY, Unread},
@@ -178,14 +179,17 @@ pub(super) fn status(response: Unread) -> Result<Deployment> {
     Ok(deployment(&json))
 }
 
-/// The variables of one record; `null` is none (M17).
-pub(super) fn env(response: Unread) -> Result<Vec<Variable>> {
+/// The variables of one record, where `null` is none (M17), and its standing.
+pub(super) fn env_and_standing(response: Unread) -> Result<(Vec<Variable>, Standing)> {
     #[derive(Deserialize)]
     struct Wire {
         #[serde(rename = "Env", default)]
         env: Option<Vec<Variable>>,
+        #[serde(flatten)]
+        rest: Value,
     }
-    Ok(read_secret::<Wire>(response)?.env.unwrap_or_default())
+    let wire: Wire = read_secret(response)?;
+    Ok((wire.env.unwrap_or_default(), Standing::of(&wire.rest)))
 }
 
 /// The compose text of one record (M17).
@@ -378,7 +382,10 @@ mod tests {
             &br#"{"Env":"hunter2","StackFileContent":7}"#[..],
             b"hunter2",
         ] {
-            for error in [env(response(body)).err(), text(response(body)).err()] {
+            for error in [
+                env_and_standing(response(body)).err(),
+                text(response(body)).err(),
+            ] {
                 let error = format!("{:#}", error.expect("an error"));
                 assert_eq!(error, "cannot parse the response");
             }
@@ -391,7 +398,7 @@ mod tests {
         fn any_bytes_can_be_read(bytes: Vec<u8>) {
             let _ = records(response(&bytes), 1, &["web"]);
             let _ = status(response(&bytes));
-            let _ = env(response(&bytes));
+            let _ = env_and_standing(response(&bytes));
             let _ = text(response(&bytes));
             let _ = engine_id(response(&bytes));
             let _ = is_administrator(response(&bytes));

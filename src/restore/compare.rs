@@ -134,6 +134,71 @@ impl<'a> Inspected<'a> {
     }
 }
 
+/// How a network differs from a saved one: its driver, options and addresses.
+pub(super) fn network_differences(saved: &Value, now: &Value) -> Vec<&'static str> {
+    let present = |network: &Value, pointer: &str| {
+        let value = network.pointer(pointer).filter(|value| !is_unset(value));
+        value.cloned()
+    };
+    let mut differences: Vec<&str> = [
+        ("the driver", "/Driver"),
+        ("the options", "/Options"),
+        ("internal", "/Internal"),
+        ("attachable", "/Attachable"),
+        ("IPv6", "/EnableIPv6"),
+        ("the address driver", "/IPAM/Driver"),
+        ("the address options", "/IPAM/Options"),
+    ]
+    .into_iter()
+    .filter(|(_, pointer)| present(saved, pointer) != present(now, pointer))
+    .map(|(what, _)| what)
+    .collect();
+    let (wanted, found) = (pools(saved), pools(now));
+    let same = wanted.len() == found.len()
+        && wanted.iter().all(|(subnet, pool)| {
+            found.get(subnet).is_some_and(|other| {
+                let same = |key: &str| pool.get(key) == other.get(key);
+                // Engines show the gateway that they chose at different times.
+                let gateways = (pool.get("Gateway"), other.get("Gateway"));
+                same("IPRange") && !matches!(gateways, (Some(one), Some(other)) if one != other)
+            })
+        });
+    if !same {
+        differences.push("the subnets");
+    }
+    differences
+}
+
+/// The settings of each subnet that are set.
+fn pools(network: &Value) -> BTreeMap<&str, BTreeMap<&str, &Value>> {
+    let pools = network.pointer("/IPAM/Config").and_then(Value::as_array);
+    let pools = pools.into_iter().flatten().filter_map(|pool| {
+        let fields = pool.as_object()?.iter();
+        let fields = fields.filter(|(_, value)| !is_empty(value));
+        let fields = fields.map(|(key, value)| (key.as_str(), value));
+        Some((pool.get("Subnet")?.as_str()?, fields.collect()))
+    });
+    pools.collect()
+}
+
+/// How a volume differs from a saved one of the same name, apart from its data.
+pub(super) fn volume_differences(saved: &Value, now: &Value) -> Vec<&'static str> {
+    let present = |volume: &Value, key: &str| {
+        let value = volume.get(key).filter(|value| !is_empty(value));
+        value.cloned()
+    };
+    [
+        ("the driver", "Driver"),
+        ("the options", "Options"),
+        ("the labels", "Labels"),
+        ("the mount point", "Mountpoint"),
+    ]
+    .into_iter()
+    .filter(|(_, key)| present(saved, key) != present(now, key))
+    .map(|(what, _)| what)
+    .collect()
+}
+
 /// Whether a setting has its default: engines differ in how they write one that is not set.
 fn is_unset(value: &Value) -> bool {
     match value {

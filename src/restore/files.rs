@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Procedure;
-use crate::snapshot::Inspected;
+use crate::{model::Changes, snapshot::Inspected};
 
 /// How many lost files a warning names. The snapshot lists all.
 const FILES_SHOWN: usize = 5;
@@ -13,32 +12,29 @@ const FILES_SHOWN: usize = 5;
 /// Where the engine mounts its init program.
 const INIT: &str = "/sbin/docker-init";
 
-impl Procedure<'_, '_, '_> {
-    /// The files in a container's own layer, which went with the container.
-    pub(super) fn files_lost(&self, container: Inspected) -> Option<String> {
-        let changes = self.snapshot().changes.get(container.id())?.known()?;
-        let paths: Vec<&str> = changes
-            .listed
-            .iter()
-            .map(|change| change.path.as_str())
-            .collect();
-        let files = container.own_files(&paths);
-        if files.is_empty() {
-            return None;
-        }
-        let shown = files[..files.len().min(FILES_SHOWN)].join(", ");
-        let unlisted = changes.total.saturating_sub(paths.len());
-        let more = files.len().saturating_sub(FILES_SHOWN) + unlisted;
-        let more = if more == 0 {
-            String::new()
-        } else {
-            format!(" and {more} more")
-        };
-        Some(format!(
-            "{}: files written inside the container: {shown}{more}",
-            container.name()
-        ))
+/// The files in a container's own layer; `None` if there are none.
+pub(super) fn files_written(container: Inspected, changes: &Changes) -> Option<String> {
+    let paths: Vec<&str> = changes
+        .listed
+        .iter()
+        .map(|change| change.path.as_str())
+        .collect();
+    let files = container.own_files(&paths);
+    if files.is_empty() {
+        return None;
     }
+    let shown = files[..files.len().min(FILES_SHOWN)].join(", ");
+    let unlisted = changes.total.saturating_sub(paths.len());
+    let more = files.len().saturating_sub(FILES_SHOWN) + unlisted;
+    let more = if more == 0 {
+        String::new()
+    } else {
+        format!(" and {more} more")
+    };
+    Some(format!(
+        "{}: files written inside the container: {shown}{more}",
+        container.name()
+    ))
 }
 
 impl Inspected<'_> {

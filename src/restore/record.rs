@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Procedure, RecordStep};
+use super::{Procedure, RecordStep, Scope};
 use crate::{
     failure::Failure,
     model::{Deployment, Record, portainer_name},
@@ -13,7 +13,21 @@ use crate::{
 impl Procedure<'_, '_, '_> {
     /// Decides on the change to the record. Waits while it deploys: nothing is restored while an outcome is unknown.
     pub(super) fn look_at_record(&mut self) -> Result<RecordStep> {
-        let mut record = self.find_record()?;
+        if self.restore.scope == Scope::EngineOnly {
+            return Ok(RecordStep::Skipped);
+        }
+        let mut record = self.find_record().map_err(|error| {
+            let hint =
+                Failure::hint_of(&error).map_or_else(String::new, |hint| format!("{hint}; "));
+            let hint =
+                format!("{hint}to restore the containers without Portainer, add --engine-only");
+            // The first hint in the chain is shown.
+            anyhow::Error::from(
+                Failure::new("cannot read the Portainer stack")
+                    .source(error)
+                    .hint(hint),
+            )
+        })?;
         if let Some(deploying) = record
             .as_ref()
             .filter(|r| r.deployment == Deployment::Deploying)
@@ -27,24 +41,33 @@ impl Procedure<'_, '_, '_> {
         }
         let saved = match &self.snapshot().record {
             Known::Unknown(_) => return Ok(RecordStep::Unknown),
-            Known::Known(saved) => saved.as_ref().map(contents),
+            Known::Known(saved) => saved.as_ref(),
         };
         Ok(match (saved, record) {
             (None, None) => RecordStep::Nothing,
             (None, Some(record)) => RecordStep::Delete(record),
-            (Some(wanted), None) => RecordStep::Create(wanted),
+            (Some(wanted), None) => RecordStep::Create(contents(wanted)),
             (Some(wanted), Some(record)) => {
-                if self.run.portainer.contents(&record.id)? == wanted {
-                    RecordStep::Nothing
+                let (now, standing) = self.run.portainer.read(&record.id)?;
+                let starts = wanted.inactive == Some(false) && standing.inactive;
+                let stops = wanted.inactive == Some(true) && !standing.inactive;
+                let access = wanted.access.as_ref();
+                let failed = matches!(record.deployment, Deployment::Failed(_));
+                if now != contents(wanted) || starts || failed {
+                    RecordStep::Update(record, contents(wanted))
+                } else if stops {
+                    RecordStep::Stop(record)
+                } else if access.is_some_and(|access| *access != standing.access) {
+                    RecordStep::Access(record)
                 } else {
-                    RecordStep::Update(record, wanted)
+                    RecordStep::Nothing
                 }
             }
         })
     }
 
     /// The stack's record now, by its name or the name that Portainer gives it (M02).
-    fn find_record(&self) -> Result<Option<Record>> {
+    pub(super) fn find_record(&self) -> Result<Option<Record>> {
         let name = &self.snapshot().stack;
         let endpoint = self.snapshot().endpoint;
         let normalized = portainer_name(name);
@@ -57,10 +80,63 @@ impl Procedure<'_, '_, '_> {
     /// Runs before the steps at the engine, which recreate the containers that Portainer removes here.
     pub(super) fn restore_record(&mut self, step: &RecordStep) -> Result<()> {
         match step {
-            RecordStep::Nothing | RecordStep::Unknown => Ok(()),
-            RecordStep::Delete(record) => self.delete_record(record),
-            RecordStep::Update(record, contents) => self.update_record(record, contents),
-            RecordStep::Create(contents) => self.create_record(contents),
+            RecordStep::Nothing | RecordStep::Unknown | RecordStep::Skipped => return Ok(()),
+            RecordStep::Delete(record) => return self.delete_record(record),
+            RecordStep::Update(record, contents) => self.update_record(record, contents)?,
+            RecordStep::Create(contents) => self.create_record(contents)?,
+            RecordStep::Stop(_) | RecordStep::Access(_) => {}
+        }
+        self.restore_standing()
+    }
+
+    /// Stops a record that was stopped, and restores its access rights.
+    fn restore_standing(&mut self) -> Result<()> {
+        let Some(record) = self.find_record()? else {
+            return Ok(());
+        };
+        let Some(saved) = self.snapshot().record.known().and_then(Option::as_ref) else {
+            return Ok(());
+        };
+        let (_, standing) = self.run.portainer.read(&record.id)?;
+        let id = &record.id;
+        if saved.inactive == Some(true) && !standing.inactive {
+            self.touch();
+            self.run.step("stop", format!("Portainer stack {id}"));
+            self.run.wait(format!("stopping Portainer stack {id}"));
+            let stopped = self.run.stop(&record);
+            self.tolerate_refusal(stopped, &format!("stop Portainer stack {id}"))?;
+        }
+        let access = saved.access.as_ref();
+        let Some(access) = access.filter(|access| **access != standing.access) else {
+            return Ok(());
+        };
+        let Some(control) = standing.control else {
+            self.trouble(format!(
+                "cannot restore the access rights of Portainer stack {id}: it has none in Portainer"
+            ));
+            return Ok(());
+        };
+        self.touch();
+        self.run.step(
+            "update",
+            format!("the access rights of Portainer stack {id}"),
+        );
+        let set = self.run.set_access(control, access);
+        self.tolerate_refusal(
+            set,
+            &format!("restore the access rights of Portainer stack {id}"),
+        )
+    }
+
+    /// Turns a refusal by Portainer into a warning. Any other failure stops the restore.
+    fn tolerate_refusal(&mut self, outcome: Result<(), Error>, action: &str) -> Result<()> {
+        match outcome {
+            Err(Error::Refused { response, .. }) => {
+                let summary = self.mask.hide(&response.summary());
+                self.trouble(format!("failed to {action}: {summary}"));
+                Ok(())
+            }
+            outcome => Ok(outcome?),
         }
     }
 

@@ -7,11 +7,13 @@ use serde_json::Value;
 
 use super::{
     Procedure, RecordStep,
-    plan::{Plan, saved},
+    files::files_written,
+    plan::{Plan, projects, saved},
 };
 use crate::{
+    engine::in_parallel,
     failure::Failure,
-    model::portainer_name,
+    model::Container,
     snapshot::{Inspected, Known},
     text::counted,
 };
@@ -45,11 +47,20 @@ impl Procedure<'_, '_, '_> {
         }
     }
 
-    /// The project's containers, and those with the name of a saved one, as the engine inspects them.
+    /// The stack's containers, as the engine lists them.
+    pub(super) fn list(&self) -> Result<Vec<Container>> {
+        let mut listed = Vec::new();
+        for project in projects(self.snapshot()) {
+            listed.extend(self.run.engine.list(&project)?);
+        }
+        Ok(listed)
+    }
+
+    /// The stack's containers, and those with the name of a saved one, as the engine inspects them.
     pub(super) fn existing(&self) -> Result<Vec<Value>> {
         let engine = self.run.engine;
         let snapshot = self.snapshot();
-        let listed = engine.list(&snapshot.stack)?;
+        let listed = self.list()?;
         let ids: Vec<String> = listed.into_iter().map(|container| container.id).collect();
         let mut existing = engine.inspect_containers(&ids)?;
         let known: BTreeSet<String> = existing
@@ -57,36 +68,39 @@ impl Procedure<'_, '_, '_> {
             .map(|c| Inspected(c).name().to_owned())
             .collect();
         let restoring = engine.restoring()?;
-        for container in saved(snapshot) {
-            if !known.contains(container.name())
-                && let Some(other) = restoring.container_by_name(container.name())?
-            {
-                existing.push(other);
-            }
+        let mut others = saved(snapshot);
+        others.retain(|container| !known.contains(container.name()));
+        for other in in_parallel(&others, |container| {
+            restoring.container_by_name(container.name())
+        }) {
+            existing.extend(other?);
         }
         Ok(existing)
     }
 
     /// Reports what will be changed and what cannot be restored, before the first change.
-    pub(super) fn show_plan(&mut self, record: &RecordStep) -> Result<()> {
-        let existing = self.existing()?;
+    pub(super) fn show_plan(
+        &mut self,
+        record: &RecordStep,
+        plan: &Plan,
+        replaced: &BTreeSet<String>,
+    ) {
         let snapshot = self.snapshot();
-        let plan = Plan::new(snapshot, &existing);
         let containers = saved(snapshot);
-        for (id, name) in &plan.remove {
-            self.refuse_strangers(&existing, id, name)?;
-        }
         self.run.step("plan", record.to_string());
-        if !plan.remove.is_empty() {
-            let names: Vec<&str> = plan.remove.iter().map(|(_, name)| name.as_str()).collect();
+        let mut removed: Vec<String> = plan.remove.iter().map(|(_, name)| name.clone()).collect();
+        removed.extend(replaced.iter().map(|name| format!("the network {name}")));
+        if !removed.is_empty() {
             self.run
-                .step("plan", format!("remove {}", names.join(", ")));
+                .step("plan", format!("remove {}", removed.join(", ")));
         }
-        let in_order = || plan.order.iter().map(|&index| (index, containers[index]));
-        let recreated: Vec<&str> = in_order()
+        let order = plan.dependencies.order();
+        let in_order = || order.iter().map(|&index| (index, containers[index]));
+        let mut recreated: Vec<String> = in_order()
             .filter(|(index, _)| plan.create.contains(index))
-            .map(|(_, container)| container.name())
+            .map(|(_, container)| container.name().to_owned())
             .collect();
+        recreated.extend(replaced.iter().map(|name| format!("the network {name}")));
         if !recreated.is_empty() {
             self.run
                 .step("plan", format!("recreate {}", recreated.join(", ")));
@@ -94,15 +108,19 @@ impl Procedure<'_, '_, '_> {
         if !plan.keep.is_empty() {
             self.run.step("plan", matching(plan.keep.len()));
         }
-        let removes_all = matches!(record, RecordStep::Delete(_));
+        let removes_all = record.removes_containers();
         if removes_all {
-            self.run.warn(
-                "deleting the Portainer stack removes its containers: the stack is down until they are recreated",
-            );
+            self.run.warn(format!(
+                "{} the Portainer stack removes its containers: the stack is down until they are recreated",
+                if matches!(record, RecordStep::Delete(_)) { "deleting" } else { "stopping" }
+            ));
         }
         let mut lost: Vec<String> = in_order()
             .filter(|(index, _)| removes_all || plan.create.contains(index))
-            .filter_map(|(_, container)| self.files_lost(container))
+            .filter_map(|(_, container)| {
+                let changes = snapshot.changes.get(container.id())?.known()?;
+                files_written(container, changes)
+            })
             .collect();
         if let (RecordStep::Create(_), Known::Known(Some(saved))) = (record, &snapshot.record) {
             lost.push(format!(
@@ -115,30 +133,6 @@ impl Procedure<'_, '_, '_> {
             self.run
                 .warn(format!("this cannot be restored:\n{}", lines.join("\n")));
         }
-        Ok(())
-    }
-
-    /// Refuses to remove a container that has the name of a saved one but belongs to another project.
-    pub(super) fn refuse_strangers(&self, existing: &[Value], id: &str, name: &str) -> Result<()> {
-        let label = self.snapshot().label("project");
-        let container = existing
-            .iter()
-            .map(Inspected)
-            .find(|container| container.id() == id);
-        let project = container.and_then(|container| container.label(&label));
-        let stack = self.snapshot().stack.as_str();
-        if project.is_some_and(|project| project == stack || project == portainer_name(stack)) {
-            return Ok(());
-        }
-        Err(Failure::new(format!(
-            "cannot recreate the container {name}: its name is taken by a container of {}",
-            project.map_or_else(
-                || "no stack".to_owned(),
-                |project| format!("the stack {project}")
-            )
-        ))
-        .hint("rename or remove that container, then run the command again")
-        .into())
     }
 }
 

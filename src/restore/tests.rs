@@ -1,6 +1,6 @@
 //! What a restore plans, and that any snapshot can be planned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Map, Value, json};
@@ -20,6 +20,7 @@ fn container(name: &str, service: &str, depends_on: &str, network_mode: &str) ->
         "Name": format!("/{name}"),
         "Image": "sha256:1",
         "Config": {"Labels": {
+            "com.docker.compose.project": "web",
             "com.docker.compose.service": service,
             "com.docker.compose.depends_on": depends_on,
         }},
@@ -49,6 +50,7 @@ fn snapshot(containers: Vec<Value>) -> Snapshot {
         networks: Known::Known(Vec::new()),
         volumes: Known::Known(Vec::new()),
         changes: BTreeMap::new(),
+        births: BTreeMap::new(),
     }
 }
 
@@ -67,9 +69,10 @@ fn dependencies_come_first() {
         container("db", "db", "app:service_started:false", "x"),
         container("vpn", "vpn", "", "x"),
     ]);
-    let plan = Plan::new(&snapshot, &[]);
+    let plan = Plan::new(&snapshot, &[], &BTreeSet::new());
     let names: Vec<&str> = plan
-        .order
+        .dependencies
+        .order()
         .iter()
         .map(|&index| saved(&snapshot)[index].name())
         .collect();
@@ -85,7 +88,7 @@ fn a_container_that_matches_the_snapshot_is_kept() {
     let snapshot = snapshot(vec![app.clone(), other.clone()]);
     other["Image"] = json!("sha256:2");
     let stranger = container("new", "new", "", "x");
-    let plan = Plan::new(&snapshot, &[app, other, stranger]);
+    let plan = Plan::new(&snapshot, &[app, other, stranger], &BTreeSet::new());
     assert_eq!(plan.keep.keys().copied().collect::<Vec<_>>(), [0]);
     assert_eq!(plan.create.iter().copied().collect::<Vec<_>>(), [1]);
     let removed: Vec<&str> = plan.remove.iter().map(|(_, name)| name.as_str()).collect();
@@ -98,7 +101,7 @@ fn a_container_that_shares_with_a_recreated_one_is_recreated() {
     let id = vpn["Id"].as_str().expect("an id").to_owned();
     let torrent = container("torrent", "torrent", "", &format!("container:{id}"));
     let snapshot = snapshot(vec![torrent.clone(), vpn]);
-    let plan = Plan::new(&snapshot, &[torrent]);
+    let plan = Plan::new(&snapshot, &[torrent], &BTreeSet::new());
     assert_eq!(plan.create.len(), 2);
     assert_eq!(plan.remove.len(), 1);
 }
@@ -114,7 +117,13 @@ fn a_fixed_address_of_either_family_comes_first() {
         let networks: Vec<&str> = Inspected(&fixed).fixed_networks().collect();
         assert_eq!(networks, ["back"], "{key}");
         let snapshot = snapshot(vec![container("a", "a", "", "back"), fixed.clone()]);
-        assert_eq!(Plan::new(&snapshot, &[]).order, [1, 0], "{key}");
+        assert_eq!(
+            Plan::new(&snapshot, &[], &BTreeSet::new())
+                .dependencies
+                .order(),
+            [1, 0],
+            "{key}"
+        );
     }
 }
 
@@ -258,6 +267,8 @@ fn any_snapshot() -> impl Strategy<Value = Snapshot> {
             endpoint: 1,
             text,
             env: vec![Variable { name, value }],
+            inactive: None,
+            access: None,
         })
     });
     let changes = known(vec("[/ab]{0,4}", 0..3).prop_map(|paths| {
@@ -315,8 +326,8 @@ proptest! {
         }
         let same = snapshot.containers.known().cloned().unwrap_or_default();
         for existing in [Vec::new(), same, others] {
-            let plan = Plan::new(&snapshot, &existing);
-            let mut order = plan.order.clone();
+            let plan = Plan::new(&snapshot, &existing, &BTreeSet::new());
+            let mut order = plan.dependencies.order().to_vec();
             order.sort_unstable();
             prop_assert!(order.into_iter().eq(0..containers.len()));
             prop_assert_eq!(plan.keep.len() + plan.create.len(), containers.len());

@@ -7,7 +7,7 @@ use chrono::{SecondsFormat, Utc};
 use super::Run;
 use crate::{
     failure::Failure,
-    model::{Deployment, Record},
+    model::{Access, Deployment, Record},
     portainer::{Contents, Created, Deletion, Error, Payload, Portainer},
     snapshot::{Request, RequestKind, Unanswered},
 };
@@ -54,6 +54,17 @@ impl Run<'_> {
     pub fn delete(&mut self, record: &Record) -> Result<Deletion, Error> {
         let request = self.request_to(RequestKind::Delete, record);
         self.send(request, |portainer| portainer.delete(record), |_| End::Over)
+    }
+
+    /// Stops a record: Portainer removes its containers.
+    pub fn stop(&mut self, record: &Record) -> Result<(), Error> {
+        let request = self.request_to(RequestKind::Stop, record);
+        self.send(request, |portainer| portainer.stop(record), |()| End::Over)
+    }
+
+    /// Sets the access rights of a resource control. Not in the journal: it deploys nothing.
+    pub fn set_access(&mut self, control: i64, access: &Access) -> Result<(), Error> {
+        self.changes.set_access(control, access)
     }
 
     /// Waits while the record `id` is deploying (N01). `None` if Portainer responds with a 404, which does not prove

@@ -30,7 +30,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub enum Witness {
     PortainerAndEngine,
     /// Portainer does not respond (B19).
-    #[allow(dead_code, reason = "for `restore --engine-only`")]
     EngineAlone,
 }
 
@@ -224,7 +223,7 @@ fn is_over(requests: &[Request], look: &Look, base_url: &str) -> bool {
         RequestKind::Delete => records
             .iter()
             .all(|record| request.record.as_ref() != Some(&record.id)),
-        RequestKind::Update => false,
+        RequestKind::Update | RequestKind::Stop => false,
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{Mark, Run};
 use crate::{
+    engine::in_parallel,
     model::{Changes, Container, Record},
     portainer::BaseUrl,
     snapshot::{Inspected, Known, Saved, SavedRecord, Snapshot, TextFile, VERSION},
@@ -42,18 +43,8 @@ impl Run<'_> {
         let nothing = of.record.is_none() && of.containers.is_none_or(<[_]>::is_empty);
         if !nothing {
             self.wait("taking a snapshot");
-            let mut snapshot = self.read(of);
-            for (part, reason) in snapshot.unknowns() {
-                self.warn(format!("the snapshot does not contain {part}: {reason}"));
-            }
-            let is_whole = store.is_whole(&snapshot)?;
-            snapshot.ran_whole = Some(is_whole);
-            let id = store.save(&snapshot, Utc::now())?;
-            let note = match (is_whole, snapshot.containers.known()) {
-                (false, Some(_)) => " taken: it shows what a failed run left",
-                _ => " taken",
-            };
-            self.step("snapshot", format!("{id}{note}"));
+            let snapshot = self.read_snapshot(of);
+            let (id, is_whole) = self.save_snapshot(snapshot)?;
             if is_whole {
                 self.snapshot = Some(id);
             }
@@ -73,7 +64,25 @@ impl Run<'_> {
         }
     }
 
-    fn read(&self, of: &Subject) -> Snapshot {
+    /// Writes a snapshot. Gives its ID, and whether it shows a stack that ran whole (B15). Warns of its unknown parts.
+    pub fn save_snapshot(&mut self, mut snapshot: Snapshot) -> Result<(String, bool)> {
+        for (part, reason) in snapshot.unknowns() {
+            self.warn(format!("the snapshot does not contain {part}: {reason}"));
+        }
+        let store = self.store();
+        let is_whole = store.is_whole(&snapshot)?;
+        snapshot.ran_whole = Some(is_whole);
+        let id = store.save(&snapshot, Utc::now())?;
+        let note = match (is_whole, snapshot.containers.known()) {
+            (false, Some(_)) => " taken: it shows what a failed run left",
+            _ => " taken",
+        };
+        self.step("snapshot", format!("{id}{note}"));
+        Ok((id, is_whole))
+    }
+
+    /// Reads what exists. Writes nothing.
+    pub fn read_snapshot(&self, of: &Subject) -> Snapshot {
         let (stack, engine) = (of.stack, self.engine);
         let project = stack.name().as_str();
         let containers = Known::from_result(match of.containers {
@@ -85,15 +94,18 @@ impl Run<'_> {
         });
         let inspected = containers.known().map(Vec::as_slice).unwrap_or_default();
         let record = of.record.map(|record| {
-            let contents = self.portainer.contents(&record.id)?;
+            let (contents, standing) = self.portainer.read(&record.id)?;
             Ok(SavedRecord {
                 id: record.id.clone(),
                 name: record.name.clone(),
                 endpoint: record.endpoint_id,
                 text: contents.text,
                 env: contents.env,
+                inactive: Some(standing.inactive),
+                access: Some(standing.access),
             })
         });
+        let volumes = Known::from_result(self.volumes(stack, inspected));
         Snapshot {
             version: VERSION,
             taken: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
@@ -114,7 +126,14 @@ impl Run<'_> {
             }),
             record: Known::from_result(record.transpose()),
             networks: Known::from_result(of_projects(stack, |project| engine.networks(project))),
-            volumes: Known::from_result(self.volumes(stack, inspected)),
+            births: volumes.known().map_or_else(BTreeMap::new, |volumes| {
+                let births = volumes.iter().filter_map(|volume| {
+                    let name = volume["Name"].as_str()?.to_owned();
+                    Some((name, engine.volume_birth(volume)?))
+                });
+                births.collect()
+            }),
+            volumes,
             changes: self.changes(inspected),
             containers,
         }
@@ -136,13 +155,12 @@ impl Run<'_> {
     }
 
     fn changes(&self, containers: &[Value]) -> BTreeMap<String, Known<Changes>> {
-        containers
-            .iter()
-            .map(|container| {
-                let id = Inspected(container).id();
-                (id.to_owned(), Known::from_result(self.engine.changes(id)))
-            })
-            .collect()
+        let engine = self.engine;
+        let changes = in_parallel(containers, |container| {
+            let id = Inspected(container).id();
+            (id.to_owned(), Known::from_result(engine.changes(id)))
+        });
+        changes.into_iter().collect()
     }
 }
 

@@ -109,13 +109,55 @@ impl<'a> Inspected<'a> {
         modes.chain(volumes).collect()
     }
 
-    /// The services that it depends on, from the value of Compose's `depends_on` label.
-    pub fn depends_on(self, label: &str) -> Vec<&'a str> {
+    /// The services that it depends on, each with its condition (`service_healthy`, …), from the value of Compose's
+    /// `depends_on` label.
+    pub fn depends_on(self, label: &str) -> Vec<(&'a str, &'a str)> {
         self.label(label)
             .unwrap_or_default()
             .split(',')
-            .filter_map(|entry| entry.split(':').next())
-            .filter(|service| !service.is_empty())
+            .filter_map(|entry| {
+                let mut parts = entry.split(':');
+                Some((parts.next()?, parts.next().unwrap_or_default()))
+            })
+            .filter(|(service, _)| !service.is_empty())
+            .collect()
+    }
+
+    /// `starting`, `healthy` or `unhealthy`; `None` without a health check.
+    pub fn health(self) -> Option<&'a str> {
+        let status = self.text("/State/Health/Status");
+        (!matches!(status, "" | "none")).then_some(status)
+    }
+
+    /// Whether it was running and healthy. A restore waits until it is again.
+    pub fn is_healthy(self) -> bool {
+        self.is_running() && !self.is_paused() && self.health() == Some("healthy")
+    }
+
+    /// The exit code of the last run, if it has stopped.
+    pub fn exit_code(self) -> Option<i64> {
+        let code = self.at("/State/ExitCode").and_then(Value::as_i64);
+        code.filter(|_| self.text("/State/Status") == "exited")
+    }
+
+    /// The host ports that it publishes at fixed numbers: address, port and protocol.
+    pub fn fixed_ports(self) -> Vec<(&'a str, u16, &'a str)> {
+        let bindings = self
+            .at("/HostConfig/PortBindings")
+            .and_then(Value::as_object);
+        let bindings = bindings.into_iter().flatten().flat_map(|(inside, hosts)| {
+            let protocol = inside
+                .split_once('/')
+                .map_or("tcp", |(_, protocol)| protocol);
+            let hosts = hosts.as_array().into_iter().flatten();
+            hosts.map(move |host| (protocol, host))
+        });
+        bindings
+            .filter_map(|(protocol, host)| {
+                let port = host["HostPort"].as_str()?.parse().ok()?;
+                let address = host["HostIp"].as_str().unwrap_or_default();
+                (port != 0).then_some((address, port, protocol))
+            })
             .collect()
     }
 

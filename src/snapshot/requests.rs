@@ -39,6 +39,7 @@ pub enum RequestKind {
     Create,
     Update,
     Delete,
+    Stop,
 }
 
 /// A request that is not known to have finished, with its file.
@@ -127,6 +128,7 @@ impl fmt::Display for RequestKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Create => "create",
+            Self::Stop => "stop",
             Self::Update => "update",
             Self::Delete => "delete",
         })

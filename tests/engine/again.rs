@@ -186,8 +186,8 @@ fn the_container_of_another_stack_is_not_changed() {
         let run = stack.run(&["restore", &stack.host.project]).code(1);
         let whose = project.map_or("no stack".to_owned(), |other| format!("the stack {other}"));
         run.says(&[
-            &format!("cannot recreate the container {}", stack.name("web")),
-            &format!("its name is taken by a container of {whose}"),
+            &format!("the container name {}", stack.name("web")),
+            &format!("is taken by a container of {whose}"),
             "nothing was touched",
         ]);
         assert!(stack.ids().is_empty());

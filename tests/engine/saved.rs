@@ -61,7 +61,7 @@ fn only_the_owner_can_read_a_snapshot_and_only_snapshots_hold_values() {
         assert!(!output.contains(SECRET), "{output}");
     }
     let snapshots = stack.snapshots();
-    assert_eq!(snapshots.len(), 1);
+    assert_eq!(snapshots.len(), 2, "one of them by the restore");
     for path in below(&stack.state()) {
         let mode = path.metadata().unwrap().permissions().mode() & 0o777;
         let wanted = if path.is_dir() { 0o700 } else { 0o600 };
@@ -153,6 +153,8 @@ fn the_command_adapter_takes_the_same_snapshot_and_cannot_restore() {
     let [mut by_api, mut by_command] = [0, 1].map(|which| read(&stack.snapshots()[which]));
     for snapshot in [&mut by_api, &mut by_command] {
         snapshot["taken"].take();
+        // The command may reach another host, where the volumes cannot be read.
+        snapshot.as_object_mut().unwrap().remove("births");
         // The engine does not sort them.
         for changes in snapshot["changes"].as_object_mut().unwrap().values_mut() {
             let listed = changes["known"]["listed"].as_array_mut().unwrap();

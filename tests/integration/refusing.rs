@@ -175,7 +175,8 @@ fn b10_a_failed_create_that_removes_them_can_be_rolled_back() {
         "advbig-a-1",
         "/cache",
         "the stack is down",
-        "to roll back, run: stacklift restore AdvBig",
+        "to roll back, run: ",
+        "stacklift restore AdvBig",
     ]);
     assert!(bench.containers("advbig").is_empty(), "M06");
     bench.run(&["restore", "AdvBig"]).code(0);

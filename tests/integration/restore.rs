@@ -464,7 +464,8 @@ fn an_image_that_is_gone_and_the_rest_comes_back() {
         }
         world.remove_image("y:1").expect("it was there");
     });
-    bench.run(&["restore", "web"]).code(1).says(&[
+    bench.run(&["restore", "web", "--force"]).code(1).says(&[
+        "the image of web-b-1 is gone: y:1",
         "cannot recreate the container web-b-1: its image y:1",
         "the stack differs from the snapshot",
         "partly restored",
@@ -483,7 +484,8 @@ fn an_older_snapshot_stays_readable_and_a_newer_one_is_refused() {
     fs::write(&file, fixture).expect("the snapshot");
     bench
         .run(&["restore", "web"])
-        .says(&["cannot recreate the container web-old-1: its image"]);
+        .code(1)
+        .says(&["the image of web-old-1 is gone"]);
     json["version"] = json!(2);
     fs::write(&file, json.to_string()).expect("the snapshot");
     bench

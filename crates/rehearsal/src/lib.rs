@@ -24,6 +24,7 @@ mod world;
 use std::{
     fmt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -33,7 +34,9 @@ use self::server::Server;
 pub use self::{
     faults::{Call, FaultKind, Faults, Rule},
     request::{Peer, Request},
-    world::{Container, Era, LocalCompose, Record, Status, Update, Variable, World},
+    world::{
+        Change, Container, Era, Health, LocalCompose, Record, Status, Update, Variable, World,
+    },
 };
 
 /// A running rehearsal. Dropping it ends its threads and removes its directory.
@@ -106,6 +109,11 @@ impl Rehearsal {
     /// Reads or changes the world. Requests wait until `access` returns.
     pub fn world<R>(&self, access: impl FnOnce(&mut World) -> R) -> R {
         access(&mut self.server.shared.world())
+    }
+
+    /// Moves the clock of the world forward, so that late requests and deployments end.
+    pub fn skip(&self, time: Duration) {
+        self.server.shared.skip(time);
     }
 
     /// The requests so far, in the order of their responses.

@@ -1,19 +1,26 @@
 //! Portainer's API, written from recorded exchanges with 2.23.0 (M01–M20) and from N01–N03.
 
+mod payload;
 mod shapes;
 
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::shapes::record_json;
+use self::{
+    payload::{
+        AccessPayload, CreatePayload, UpdatePayload, missing_endpoint, number, payload, variables,
+    },
+    shapes::{control_json, record_json},
+};
 use super::{
     engine,
     faults::Call,
     http::{Body, Incoming, Response, segments},
-    shared::Shared,
-    world::{ApiKey, Era, PortainerError, Record, Role, Update, Variable, World},
+    shared::{Shared, TICK},
+    world::{
+        Accepted, ApiKey, Ending, Era, NamedVolumes, PortainerError, Record, Role, Update, World,
+    },
 };
 
 /// The number of stacks in one chunk of a list.
@@ -37,12 +44,25 @@ pub(super) fn call(incoming: &Incoming) -> Call {
         ("POST", ["api", "stacks", "create", "standalone", "string"]) => Call::Create,
         ("PUT", ["api", "stacks", _]) => Call::Update,
         ("DELETE", ["api", "stacks", _]) => Call::Delete,
+        ("POST", ["api", "stacks", _, "stop"]) => Call::Stop,
+        ("POST", ["api", "stacks", _, "start"]) => Call::Start,
+        ("PUT", ["api", "resource_controls", _]) => Call::Access,
         _ => Call::Other,
     }
 }
 
-/// Responds to a request.
-pub(super) fn respond(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> Response {
+/// Whether a request changes a stack. Portainer continues if its client disconnects (M21).
+pub(super) fn is_change(call: Call) -> bool {
+    matches!(call, Call::Create | Call::Update | Call::Delete)
+}
+
+/// Responds to a request; `None` if the rehearsal ended first.
+pub(super) fn respond(
+    shared: &Arc<Shared>,
+    call: Call,
+    incoming: &Incoming,
+    ending: Ending,
+) -> Option<Response> {
     let outcome = match call {
         Call::Status => Ok(status(&shared.world())),
         Call::Other => Ok(Response::new(
@@ -50,12 +70,75 @@ pub(super) fn respond(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> 
             "text/plain; charset=utf-8",
             "404 page not found\n",
         )),
+        _ if is_change(call) => match begin(shared, call, incoming, ending) {
+            Ok(accepted) => ended(shared, accepted)?.and_then(|id| changed(shared, call, id)),
+            Err(error) => Err(error),
+        },
         _ => authenticated(shared, call, incoming),
     };
-    outcome.unwrap_or_else(|error| {
+    Some(outcome.unwrap_or_else(|error| {
         let body = json!({ "message": error.message, "details": error.details });
         Response::json(error.status, &body)
-    })
+    }))
+}
+
+/// Starts a create, update or delete.
+fn begin(
+    shared: &Arc<Shared>,
+    call: Call,
+    incoming: &Incoming,
+    ending: Ending,
+) -> Result<Accepted, PortainerError> {
+    let mut world = shared.world();
+    let key = key(&world, incoming)?.clone();
+    if call == Call::Create {
+        return create(&mut world, &key, incoming, ending);
+    }
+    let id = seen(&world, &key, stack_id(incoming))?.id;
+    if call == Call::Update {
+        return update(&mut world, &key, id, incoming, ending);
+    }
+    // The default is 0, which no environment has (M03).
+    let endpoint = number(incoming, "endpointId")?.unwrap_or(0);
+    let removes_volumes = incoming.query("removeVolumes").as_deref() == Some("true");
+    let volumes = if world.era == Era::Async && removes_volumes {
+        NamedVolumes::Remove
+    } else {
+        NamedVolumes::Keep
+    };
+    world.begin_delete(id, endpoint, volumes, ending)
+}
+
+/// Waits until a request has ended; `None` if the rehearsal ended first.
+fn ended(shared: &Arc<Shared>, accepted: Accepted) -> Option<Result<u64, PortainerError>> {
+    loop {
+        let outcome = shared.world().take_outcome(accepted);
+        if outcome.is_some() {
+            return outcome;
+        }
+        if shared.pause(TICK) {
+            return None;
+        }
+    }
+}
+
+/// The response to a create, update or delete that succeeded.
+fn changed(shared: &Arc<Shared>, call: Call, id: u64) -> Result<Response, PortainerError> {
+    let world = shared.world();
+    match call {
+        Call::Create => respond_with(&world, id, shapes::Control::Shown),
+        // The recorded response to a PUT has `null` for the resource control.
+        Call::Update => respond_with(&world, id, shapes::Control::Null),
+        _ => Ok(Response::no_content()),
+    }
+}
+
+/// The ID in the path `/api/stacks/<id>` or `/api/endpoints/<id>`.
+fn stack_id(incoming: &Incoming) -> &str {
+    segments(incoming.path())
+        .get(2)
+        .copied()
+        .unwrap_or_default()
 }
 
 fn authenticated(
@@ -65,11 +148,7 @@ fn authenticated(
 ) -> Result<Response, PortainerError> {
     let mut world = shared.world();
     let key = key(&world, incoming)?.clone();
-    let id = segments(incoming.path())
-        .get(2)
-        .copied()
-        .unwrap_or_default()
-        .to_owned();
+    let id = stack_id(incoming).to_owned();
     match call {
         Call::Endpoints => endpoints(&world, &id),
         Call::Me => Ok(me(&world, &key)),
@@ -79,7 +158,6 @@ fn authenticated(
             drop(world);
             Ok(list(shared, key, endpoint))
         }
-        Call::Create => create(&mut world, &key, incoming),
         Call::Get => {
             let found = seen(&world, &key, &id)?.id;
             let era = world.era;
@@ -95,21 +173,46 @@ fn authenticated(
             let text = &seen(&world, &key, &id)?.text;
             Ok(Response::json(200, &json!({ "StackFileContent": text })))
         }
-        Call::Update => update(&mut world, &key, &id, incoming),
-        Call::Delete => {
-            let record = seen(&world, &key, &id)?;
-            let (id, name) = (record.id, record.name.clone());
-            // The default is 0, which no environment has (M03).
-            let endpoint = number(incoming, "endpointId")?.unwrap_or(0);
-            world.delete(id, endpoint)?;
-            if world.era == Era::Async && incoming.query("removeVolumes").as_deref() == Some("true")
-            {
-                world.remove_volumes(endpoint, &name);
+        Call::Stop | Call::Start => {
+            let id = seen(&world, &key, &id)?.id;
+            let endpoint = number(incoming, "endpointId")?.ok_or_else(missing_endpoint)?;
+            if call == Call::Stop {
+                world.stop(id, endpoint)?;
+            } else {
+                world.start_again(id, endpoint)?;
             }
-            Ok(Response::no_content())
+            respond_with(&world, id, shapes::Control::Null)
         }
+        Call::Access => access(&mut world, &key, &id, incoming),
         _ => Err(PortainerError::new(404, "Not found", "Not found")),
     }
+}
+
+/// Sets the access rights of a stack.
+fn access(
+    world: &mut World,
+    key: &ApiKey,
+    id: &str,
+    incoming: &Incoming,
+) -> Result<Response, PortainerError> {
+    let given = payload::<AccessPayload>(&incoming.body)?;
+    let (public, only_admins) = (given.public, given.administrators_only);
+    let restricted = given.users.is_some() || given.teams.is_some();
+    if !public && !only_admins && !restricted {
+        let details = "Invalid payload: must specify Users, Teams, Public or AdministratorsOnly";
+        return Err(PortainerError::new(400, "Invalid request payload", details));
+    }
+    let record = world.controlled(id)?;
+    if !may_see(key, record) {
+        let text = "Access denied to resource";
+        return Err(PortainerError::new(403, text, text));
+    }
+    let restricted = !public && !only_admins;
+    let ids = |ids: Option<Vec<u64>>| ids.filter(|_| restricted).unwrap_or_default();
+    record.control.public = public;
+    record.control.users = ids(given.users);
+    record.control.teams = ids(given.teams);
+    Ok(Response::json(200, &control_json(record)))
 }
 
 fn key<'w>(world: &'w World, incoming: &Incoming) -> Result<&'w ApiKey, PortainerError> {
@@ -303,73 +406,13 @@ impl Iterator for Listing {
     }
 }
 
-fn number(incoming: &Incoming, name: &str) -> Result<Option<u64>, PortainerError> {
-    let Some(text) = incoming.query(name) else {
-        return Ok(None);
-    };
-    let parsed = text
-        .parse::<i64>()
-        .map(|number| Some(u64::try_from(number).unwrap_or(0)));
-    parsed.map_err(|_| {
-        let message = format!("Invalid query parameter: {name}");
-        PortainerError::new(400, &message, "Invalid query parameter")
-    })
-}
-
-#[derive(Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[derive(Default)]
-struct CreatePayload {
-    name: String,
-    stack_file_content: String,
-    env: Option<Vec<EnvPayload>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct UpdatePayload {
-    stack_file_content: String,
-    env: Option<Vec<EnvPayload>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct EnvPayload {
-    name: String,
-    value: String,
-}
-
-fn variables(env: Option<Vec<EnvPayload>>) -> Option<Vec<Variable>> {
-    let variable = |one: EnvPayload| Variable {
-        name: one.name,
-        value: one.value,
-    };
-    env.map(|env| env.into_iter().map(variable).collect())
-}
-
-fn payload<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, PortainerError> {
-    serde_json::from_slice(body).map_err(|error| {
-        let details = if error.is_eof() {
-            "Unexpected EOF".to_owned()
-        } else {
-            error.to_string()
-        };
-        PortainerError::new(400, "Invalid request payload", &details)
-    })
-}
-
 fn create(
     world: &mut World,
     key: &ApiKey,
     incoming: &Incoming,
-) -> Result<Response, PortainerError> {
-    let endpoint = number(incoming, "endpointId")?.ok_or_else(|| {
-        PortainerError::new(
-            400,
-            "Invalid query parameter: endpointId",
-            "Missing query parameter",
-        )
-    })?;
+    ending: Ending,
+) -> Result<Accepted, PortainerError> {
+    let endpoint = number(incoming, "endpointId")?.ok_or_else(missing_endpoint)?;
     world.check_endpoint(endpoint)?;
     let payload = payload::<CreatePayload>(&incoming.body)?;
     let invalid = |what: &str| PortainerError::new(400, "Invalid request payload", what);
@@ -379,24 +422,18 @@ fn create(
     if payload.stack_file_content.is_empty() {
         return Err(invalid("Invalid stack file content"));
     }
+    let (name, text) = (payload.name, payload.stack_file_content);
     let env = variables(payload.env);
-    let id = world.create(
-        endpoint,
-        &payload.name,
-        payload.stack_file_content,
-        env,
-        &key.user,
-    )?;
-    respond_with(world, id, shapes::Control::Shown)
+    world.begin_create(endpoint, &name, text, env, &key.user, ending)
 }
 
 fn update(
     world: &mut World,
     key: &ApiKey,
-    id: &str,
+    id: u64,
     incoming: &Incoming,
-) -> Result<Response, PortainerError> {
-    let id = seen(world, key, id)?.id;
+    ending: Ending,
+) -> Result<Accepted, PortainerError> {
     let endpoint = number(incoming, "endpointId")?;
     let payload = payload::<UpdatePayload>(&incoming.body)?;
     if payload.stack_file_content.is_empty() {
@@ -410,9 +447,7 @@ fn update(
         text: payload.stack_file_content,
         env: variables(payload.env),
     };
-    world.update(id, endpoint, update, &key.user)?;
-    // The recorded response to a PUT has `null` for the resource control.
-    respond_with(world, id, shapes::Control::Null)
+    world.begin_update(id, endpoint, update, &key.user, ending)
 }
 
 fn respond_with(

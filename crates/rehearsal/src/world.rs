@@ -8,10 +8,10 @@
 //! | layer | modules |
 //! |---|---|
 //! | setup | `seed` (outside of `world`), `setup`, `clock`, `summary` |
-//! | Portainer | `stacks` |
+//! | Portainer | `stacks`, `requests` |
 //! | Compose | `by_hand`, `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `mounts`, `ports`, `context`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
-//! | state | `state`, `container`, `entities`, `record`, `errors` |
+//! | state | `state`, `container`, `entities`, `in_flight`, `record`, `errors` |
 #![deny(clippy::disallowed_methods)]
 
 mod body;
@@ -27,10 +27,12 @@ mod entities;
 mod errors;
 mod files;
 mod images;
+mod in_flight;
 mod mounts;
 mod networks;
 mod ports;
 mod record;
+mod requests;
 mod resolve;
 mod service;
 mod settings;
@@ -43,16 +45,16 @@ mod tests;
 mod values;
 mod volumes;
 
-pub use self::{
-    container::Container,
-    record::{Record, Status, Update, Variable},
-    state::{Era, LocalCompose, World},
-};
 pub(crate) use self::{
-    container::{Attachment, Change, Mount, MountType, Port},
+    container::{Attachment, Mount, MountType, Port},
     containers::{AnonymousVolumes, Effect},
     entities::{ApiKey, Image, Network, Role, Volume},
     errors::{EngineError, PortainerError},
     images::tagged,
-    record::ResourceControl,
+    in_flight::{Accepted, Ending, NamedVolumes},
+};
+pub use self::{
+    container::{Change, Container},
+    record::{Record, Status, Update, Variable},
+    state::{Era, Health, LocalCompose, World},
 };

@@ -9,6 +9,7 @@ use ureq::http::Method;
 use super::{Api, ApiResponse, objects::path_of, percent_encoded, wire};
 use crate::{
     engine::objects::{ObjectKind, check_name, name_of},
+    model::Container,
     text::printable,
 };
 
@@ -146,6 +147,38 @@ impl<'a> Restoring<'a> {
             .post("/networks/create", Some(&body), Duration::ZERO)
             .and_then(|response| self.created(&response));
         created.with_context(|| failed("create", ObjectKind::Network, name_of(&body)))
+    }
+
+    /// Removes a network. A no-op if it does not exist. The engine rejects the request while containers are connected.
+    pub fn remove_network(&self, network: &str) -> Result<()> {
+        check_name(network)
+            .and_then(|()| {
+                let name = percent_encoded(network);
+                let path = format!("/v{}/networks/{name}", self.0.version()?);
+                let limit = self.0.change_timeout;
+                self.0.send(&Method::DELETE, &path, &[], limit)
+            })
+            .and_then(|response| match response.status {
+                404 => Ok(()),
+                _ => self.done(&response),
+            })
+            .with_context(|| failed("remove", ObjectKind::Network, network))
+    }
+
+    /// All networks of the engine, as it lists them: without their containers.
+    pub fn all_networks(&self) -> Result<Vec<Value>> {
+        let listed: Result<Option<Vec<Value>>> = self.0.get("/networks");
+        Ok(listed
+            .context("failed to list the networks")?
+            .unwrap_or_default())
+    }
+
+    /// All running containers of the engine, of every project.
+    pub fn all_running(&self) -> Result<Vec<Container>> {
+        let listed: Result<Option<Vec<wire::Container>>> = self.0.get("/containers/json");
+        let listed = listed.context("failed to list the containers")?;
+        let listed = listed.unwrap_or_default().into_iter();
+        Ok(listed.map(Container::from).collect())
     }
 
     /// Creates a volume from the body of `POST /volumes/create`.

@@ -16,6 +16,9 @@ impl World {
             shift(&mut container.created);
             shift(&mut container.started);
             shift(&mut container.finished);
+            if let Some(at) = container.healthy_at.as_mut().filter(|at| **at != 0) {
+                *at += by * 1000;
+            }
         }
         for record in self.records.values_mut() {
             shift(&mut record.created);
@@ -25,6 +28,9 @@ impl World {
                 .iter_mut()
                 .for_each(|note| shift(&mut note.time));
             record.shift_due(by * 1000);
+        }
+        for request in &mut self.in_flight {
+            request.until = request.until.saturating_add(by * 1000);
         }
         self.images
             .values_mut()
@@ -37,8 +43,9 @@ impl World {
             .for_each(|network| shift(&mut network.created));
     }
 
-    /// Sets the clock, which never goes backward, and finishes the deployments that are due.
+    /// Sets the clock, which never goes backward, and finishes the requests and deployments that are due.
     pub(crate) fn advance(&mut self, now: i64) {
+        self.advance_requests(now);
         self.now = self.now.max(now);
         self.finish_due_deployments();
     }

@@ -21,6 +21,13 @@ use super::{
 impl World {
     /// Runs `compose up -d`. A failure leaves everything created so far in place (N06).
     pub(super) fn up(&mut self, deployment: &Deployment) -> Result<(), String> {
+        let created = self.create_all(deployment)?;
+        self.start_all(&created)
+    }
+
+    /// The first half of `up`: creates what is missing, and recreates what changed. Returns the IDs of the containers
+    /// to start.
+    pub(super) fn create_all(&mut self, deployment: &Deployment) -> Result<Vec<String>, String> {
         let project = self.resolve(deployment)?;
         self.pull(deployment, &project)?;
         self.create_shared(deployment, &project)?;
@@ -38,10 +45,12 @@ impl World {
             }
             self.scale_down(deployment, service);
         }
-        for id in wanted {
-            self.start(&id)?;
-        }
-        Ok(())
+        Ok(wanted)
+    }
+
+    /// The second half of `up`. Fails if a container was removed in the meantime.
+    pub(super) fn start_all(&mut self, ids: &[String]) -> Result<(), String> {
+        ids.iter().try_for_each(|id| self.start(id))
     }
 
     /// Pulls every missing image, before anything else changes (N06, N10).
@@ -252,14 +261,37 @@ impl World {
 
     /// Starts a container that is not running (N08).
     fn start(&mut self, id: &str) -> Result<(), String> {
-        let Some(container) = self.containers.get(id) else {
+        if self.containers.get(id).is_some_and(Container::is_running) {
             return Ok(());
-        };
-        if container.is_running() {
-            return Ok(());
+        }
+        if let Some(unhealthy) = self.unhealthy_dependency(id) {
+            return Err(format!(
+                "dependency failed to start: container {unhealthy} is unhealthy"
+            ));
         }
         let failed = |error: EngineError| format!("Error response from daemon: {}", error.message);
         self.start_container(id).map(|_| ()).map_err(failed)
+    }
+
+    /// The name of a container that never becomes healthy, and whose health this container waits for.
+    fn unhealthy_dependency(&self, id: &str) -> Option<&str> {
+        let container = self.containers.get(id)?;
+        let label = |name: &str| container.labels.get(&self.label(name)).map(String::as_str);
+        let dependencies = label("depends_on")?.split(',');
+        let awaited = dependencies.filter_map(|one| {
+            let (service, condition) = one.split_once(':')?;
+            condition.starts_with("service_healthy").then_some(service)
+        });
+        let awaited = awaited.collect::<Vec<_>>();
+        let project = self.project_on(&container.engine, label("project")?);
+        let of = self.label("service");
+        let mut there = project.into_iter();
+        let unhealthy = there.find(|one| {
+            let service = one.labels.get(&of);
+            service.is_some_and(|service| awaited.contains(&service.as_str()))
+                && one.healthy_at.is_none()
+        });
+        unhealthy.map(|one| one.name.as_str())
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
     container::Container,
     entities::{ApiKey, Endpoint, Engine, HostPath, Image, Network, Role, Volume, fingerprint},
     errors::EngineError,
+    in_flight::InFlight,
     record::Record,
 };
 
@@ -30,6 +31,15 @@ pub enum LocalCompose {
     V2_26,
     /// 5.6.1
     V5_6,
+}
+
+/// When a container with a health check becomes healthy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Health {
+    /// So many milliseconds after its start.
+    After(i64),
+    /// Never: it is unhealthy.
+    Never,
 }
 
 /// The complete state. Tests compare two of them to prove that nothing changed.
@@ -64,6 +74,10 @@ pub struct World {
     pub image_volumes: BTreeMap<String, Vec<String>>,
     /// Exit codes of services that exit immediately, by `project/service`.
     pub exits: BTreeMap<String, i64>,
+    /// When services become healthy, by `project/service`. Without an entry: as soon as they run.
+    pub health: BTreeMap<String, Health>,
+    /// The directory of the engine's volumes. Nothing is written to it.
+    pub volume_folder: String,
     /// The version of the Compose program that starts stacks by hand.
     pub local_compose: LocalCompose,
     /// How many `GET /api/stacks/<id>` see a deployment in progress, in [`Era::Async`].
@@ -74,6 +88,8 @@ pub struct World {
     pub now: i64,
     /// The stacks with a deployment in progress.
     pub(super) deploying: BTreeSet<u64>,
+    /// The requests that Portainer is working on, in the order of their arrival.
+    pub(super) in_flight: Vec<InFlight>,
     pub(super) next: Counters,
 }
 
@@ -82,6 +98,7 @@ pub struct World {
 pub(super) struct Counters {
     pub record: u64,
     pub control: u64,
+    pub ticket: u64,
     pub object: u64,
     pub host_port: u16,
 }

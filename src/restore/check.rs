@@ -1,0 +1,258 @@
+//! Checks before the first change that everything exists that the restore needs (B16).
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::{
+    OnMissing, Procedure, RecordStep,
+    containers::image_of,
+    networks::are_free,
+    plan::{Plan, is_stranger, saved},
+    text,
+};
+use crate::{
+    engine::{Restoring, in_parallel},
+    failure::Failure,
+    model::Container,
+    snapshot::Inspected,
+    text::counted,
+};
+
+/// Something that the restore needs and that is missing, or in its way.
+struct Problem {
+    what: String,
+    /// What the user can do about it.
+    remedy: String,
+}
+
+impl Problem {
+    fn new(what: String, remedy: impl Into<String>) -> Self {
+        let remedy = remedy.into();
+        Self { what, remedy }
+    }
+}
+
+impl Procedure<'_, '_, '_> {
+    /// Refuses a restore that cannot succeed, and lists every reason. With [`OnMissing::Continue`], warns instead.
+    pub(super) fn check(
+        &mut self,
+        engine: &Restoring,
+        record: &RecordStep,
+        existing: &[Value],
+        plan: &Plan,
+    ) -> Result<()> {
+        let problems = self.problems(engine, record, existing, plan)?;
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<_> = problems
+            .iter()
+            .map(|problem| format!("  - {}\n    {}", problem.what, problem.remedy))
+            .collect();
+        let lines = lines.join("\n");
+        if self.restore.on_missing == OnMissing::Continue {
+            self.run.warn(format!(
+                "the restore will be incomplete; continuing because of --force:\n{lines}"
+            ));
+            return Ok(());
+        }
+        let count = counted(problems.len(), "problem");
+        Err(Failure::new(format!("refusing to restore: {count} found"))
+            .details(lines)
+            .hint("fix the problems above and run the command again, or restore what is possible with --force")
+            .into())
+    }
+
+    fn problems(
+        &self,
+        engine: &Restoring,
+        record: &RecordStep,
+        existing: &[Value],
+        plan: &Plan,
+    ) -> Result<Vec<Problem>> {
+        let mut problems: Vec<Problem> = plan
+            .strangers
+            .iter()
+            .map(|(name, project)| {
+                let owner = owner(project.as_deref());
+                Problem::new(
+                    format!("the container name {name} is taken by a container of {owner}"),
+                    "rename or remove that container",
+                )
+            })
+            .collect();
+        if plan.is_empty() && !record.replaces_containers() {
+            return Ok(problems);
+        }
+        let containers = saved(self.snapshot());
+        let recreated: Vec<Inspected> = containers
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| record.replaces_containers() || plan.create.contains(index))
+            .map(|(_, container)| *container)
+            .collect();
+        problems.extend(self.missing_images(&recreated)?);
+        problems.extend(self.missing_volumes()?);
+        problems.extend(self.missing_networks(engine, &recreated)?);
+        problems.extend(self.missing_partners(&recreated)?);
+        problems.extend(self.ports_in_use(engine, &recreated, existing)?);
+        Ok(problems)
+    }
+
+    /// By ID: it does not matter whether the image's name refers to another image now.
+    fn missing_images(&self, recreated: &[Inspected]) -> Result<Vec<Problem>> {
+        let engine = self.run.engine;
+        let found = in_parallel(recreated, |container| image_of(engine, *container));
+        let mut problems = Vec::new();
+        for (container, image) in recreated.iter().zip(found) {
+            if image?.is_none() {
+                let (name, image) = (container.name(), container.image_name());
+                problems.push(Problem::new(
+                    format!("the image of {name} is gone: {image} ({})", container.image_id()),
+                    "load that image again, for example with docker load; another version of it is another image",
+                ));
+            }
+        }
+        Ok(problems)
+    }
+
+    fn missing_volumes(&self) -> Result<Vec<Problem>> {
+        let volumes = self.compare_volumes()?;
+        let missing = volumes.missing.into_iter().map(|name| {
+            Problem::new(
+                format!("the volume {name} was removed with its data"),
+                "with --force, an empty volume replaces it: then restore its data from a backup",
+            )
+        });
+        let different = volumes.different.into_iter().map(|(name, what)| {
+            Problem::new(
+                format!("the volume {name} is not the one in the snapshot: {what}"),
+                "check its data; with --force, the containers use it as it is",
+            )
+        });
+        Ok(missing.chain(different).collect())
+    }
+
+    /// The networks that other projects own, and the fixed addresses that are taken.
+    fn missing_networks(
+        &self,
+        engine: &Restoring,
+        recreated: &[Inspected],
+    ) -> Result<Vec<Problem>> {
+        let all = engine.all_networks()?;
+        let exists = |name: &str| {
+            let is_it =
+                |network: &Value| [text(network, "Name"), text(network, "Id")].contains(&name);
+            all.iter().any(is_it)
+        };
+        let own = self.saved_networks();
+        let names: BTreeSet<&str> = recreated
+            .iter()
+            .flat_map(|container| container.networks())
+            .map(|(name, _)| name.as_str())
+            .filter(|name| !matches!(*name, "bridge" | "host" | "none"))
+            .collect();
+        let fixed: BTreeSet<&str> = recreated
+            .iter()
+            .flat_map(|container| container.fixed_networks())
+            .collect();
+        let mut problems = Vec::new();
+        for name in names {
+            match own.iter().find(|network| text(network, "Name") == name) {
+                None if !exists(name) => problems.push(Problem::new(
+                    format!("the network {name} does not exist, and is not part of the stack"),
+                    format!("create it: {} network create {name}", self.snapshot().tool),
+                )),
+                Some(network) if fixed.contains(name) && !are_free(network, &all) => {
+                    problems.push(Problem::new(
+                        format!("the addresses of the network {name} are taken by another network"),
+                        "remove the other network, or give it other addresses",
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(problems)
+    }
+
+    /// The containers outside the snapshot whose namespaces or volumes a saved container shares.
+    fn missing_partners(&self, recreated: &[Inspected]) -> Result<Vec<Problem>> {
+        let containers = saved(self.snapshot());
+        let mut problems = Vec::new();
+        for container in recreated {
+            for id in container.shares_with() {
+                let is_saved = containers.iter().any(|other| other.id() == id);
+                if is_saved
+                    || !self
+                        .run
+                        .engine
+                        .inspect_containers(&[id.to_owned()])?
+                        .is_empty()
+                {
+                    continue;
+                }
+                let (name, short) = (container.name(), id.get(..12).unwrap_or(id));
+                problems.push(Problem::new(
+                    format!(
+                        "{name} shares a namespace or volumes with the container {short}, which does not exist"
+                    ),
+                    "a new container has another ID: start the stack from its Compose file instead",
+                ));
+            }
+        }
+        Ok(problems)
+    }
+
+    fn ports_in_use(
+        &self,
+        engine: &Restoring,
+        recreated: &[Inspected],
+        existing: &[Value],
+    ) -> Result<Vec<Problem>> {
+        let snapshot = self.snapshot();
+        let own: BTreeSet<&str> = existing
+            .iter()
+            .map(Inspected)
+            .filter(|container| !is_stranger(snapshot, *container))
+            .map(Inspected::id)
+            .collect();
+        let mut others = engine.all_running()?;
+        others.retain(|other| !own.contains(other.id.as_str()));
+        let mut problems = Vec::new();
+        for container in recreated.iter().filter(|container| container.is_running()) {
+            for (address, port, protocol) in container.fixed_ports() {
+                let publishes = |other: &&Container| publishes(other, address, port, protocol);
+                if let Some(other) = others.iter().find(publishes) {
+                    problems.push(Problem::new(
+                        format!(
+                            "{} needs the port {port}/{protocol}, which the container {} publishes",
+                            container.name(),
+                            other.name().trim_start_matches('/')
+                        ),
+                        "stop that container",
+                    ));
+                }
+            }
+        }
+        Ok(problems)
+    }
+}
+
+fn publishes(other: &Container, address: &str, port: u16, protocol: &str) -> bool {
+    let is_any = |address: &str| matches!(address, "" | "0.0.0.0" | "::");
+    other.ports.iter().any(|published| {
+        published.host_port == port
+            && published.protocol == protocol
+            && (is_any(address) || is_any(&published.address) || published.address == address)
+    })
+}
+
+/// `the stack x`, or `no stack`.
+pub(super) fn owner(project: Option<&str>) -> String {
+    project.map_or_else(
+        || "no stack".to_owned(),
+        |project| format!("the stack {project}"),
+    )
+}

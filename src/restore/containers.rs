@@ -1,0 +1,355 @@
+//! The steps of a restore that remove, create and start containers. Those that are independent of each other are
+//! handled at the same time.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+
+use super::{
+    Procedure,
+    health::wait_for,
+    plan::{Plan, saved},
+    recipe::NewIds,
+    text,
+    waves::Condition,
+};
+use crate::{
+    backoff::Backoff,
+    engine::{Engine, Restoring, in_parallel},
+    snapshot::Inspected,
+};
+
+/// How many times the containers are restored at most.
+const ROUNDS: usize = 3;
+
+/// A change to the state of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Unpause,
+    Start,
+    Stop,
+    Pause,
+}
+
+/// The changes to one container, and what it waits for before them.
+struct Task<'s> {
+    container: Inspected<'s>,
+    id: String,
+    changes: Vec<Change>,
+    waits: Vec<(&'s str, Option<String>, Condition)>,
+}
+
+/// A container that was created, completely or not.
+struct Created {
+    /// The new ID, if the container exists.
+    id: Option<String>,
+    outcome: Result<()>,
+}
+
+impl Procedure<'_, '_, '_> {
+    /// Starts again if containers came or went meanwhile: the engine finishes the requests of a run that was killed.
+    pub(super) fn restore_containers(&mut self, engine: &Restoring) -> Result<()> {
+        let known = self.trouble.len();
+        for _ in 0..ROUNDS {
+            self.trouble.truncate(known);
+            let (restored, keeps_running) = self.restore_once(engine)?;
+            if !self.containers_change(&restored, keeps_running)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there are other containers than `restored`. If one was kept while it ran, looks for half a second: the
+    /// engine does not show that a container is being removed until it has stopped.
+    fn containers_change(&self, restored: &BTreeSet<String>, keeps_running: bool) -> Result<bool> {
+        let looks = if keeps_running { 3 } else { 0 };
+        let mut pauses =
+            Backoff::new(Duration::from_millis(100), Duration::from_millis(200)).take(looks);
+        loop {
+            let existing = self.existing()?;
+            let snapshot = self.snapshot();
+            let existing = existing.iter().map(Inspected);
+            let existing: BTreeSet<String> = existing
+                .filter(|container| !container.is_being_removed())
+                .filter(|container| !super::plan::is_stranger(snapshot, *container))
+                .map(|container| container.id().to_owned())
+                .collect();
+            if existing != *restored {
+                return Ok(true);
+            }
+            let Some(pause) = pauses.next() else {
+                return Ok(false);
+            };
+            thread::sleep(pause);
+        }
+    }
+
+    /// Gives the IDs of all containers that replace saved ones, in whatever state, and whether a running one was kept.
+    fn restore_once(&mut self, engine: &Restoring) -> Result<(BTreeSet<String>, bool)> {
+        let existing = self.existing()?;
+        let replaced = self.networks_to_replace(engine, &existing)?;
+        let snapshot = self.snapshot();
+        let plan = Plan::new(snapshot, &existing, &replaced);
+        self.remove(engine, &plan)?;
+        self.remove_networks(engine, &replaced)?;
+        self.restore_networks(engine)?;
+        self.restore_volumes(engine)?;
+        let (ids, restored) = self.create(engine, &plan)?;
+        self.restore_states(engine, &plan, &ids)?;
+        let containers = saved(snapshot);
+        let keeps_running = plan.keep.keys().any(|&kept| containers[kept].is_running());
+        Ok((restored, keeps_running))
+    }
+
+    fn remove(&mut self, engine: &Restoring, plan: &Plan) -> Result<()> {
+        if plan.remove.is_empty() {
+            return Ok(());
+        }
+        self.touch();
+        for (_, name) in &plan.remove {
+            self.run.step("remove", name.clone());
+        }
+        for removed in in_parallel(&plan.remove, |(id, _)| engine.remove_container(id)) {
+            self.tolerate(removed)?;
+        }
+        Ok(())
+    }
+
+    /// Creates the missing containers. Gives the new IDs by the saved ones, and the IDs of all that exist.
+    fn create(&mut self, engine: &Restoring, plan: &Plan) -> Result<(NewIds, BTreeSet<String>)> {
+        let containers = saved(self.snapshot());
+        let all = self.run.engine;
+        let kept = plan.keep.iter();
+        let mut ids: NewIds = kept
+            .map(|(&index, id)| (containers[index].id().to_owned(), id.clone()))
+            .collect();
+        let mut restored: BTreeSet<String> = plan.keep.values().cloned().collect();
+        for mut wave in plan.dependencies.to_create() {
+            wave.retain(|index| plan.create.contains(index));
+            let missing = |index: usize| {
+                let shared = containers[index].shares_with().into_iter();
+                let mut shared =
+                    shared.filter_map(|id| containers.iter().find(|other| other.id() == id));
+                shared.find(|other| !ids.contains_key(other.id()))
+            };
+            let (ready, waiting): (Vec<_>, Vec<_>) = wave
+                .into_iter()
+                .partition(|&index| missing(index).is_none());
+            for index in waiting {
+                let other = missing(index).map_or("", |other| other.name());
+                let name = containers[index].name();
+                self.trouble(format!(
+                    "cannot recreate the container {name}: it shares a namespace or volumes with {other}, which is missing"
+                ));
+            }
+            if ready.is_empty() {
+                continue;
+            }
+            self.touch();
+            for &index in &ready {
+                self.run.step("create", containers[index].name());
+            }
+            let created = in_parallel(&ready, |&index| {
+                create(all, engine, containers[index], &ids)
+            });
+            for (index, created) in ready.into_iter().zip(created) {
+                restored.extend(created.id.clone());
+                if self.tolerate(created.outcome)?.is_some() {
+                    let new = created.id.unwrap_or_default();
+                    ids.insert(containers[index].id().to_owned(), new);
+                }
+            }
+        }
+        Ok((ids, restored))
+    }
+
+    /// Starts, pauses or stops the containers, as they were, in the order of their dependencies.
+    fn restore_states(&mut self, engine: &Restoring, plan: &Plan, ids: &NewIds) -> Result<()> {
+        let containers = saved(self.snapshot());
+        let (all, deadline) = (self.run.engine, Instant::now() + self.restore.timeout);
+        let current: Vec<String> = ids.values().cloned().collect();
+        let current = all.inspect_containers(&current)?;
+        let current: BTreeMap<&str, Inspected> = current
+            .iter()
+            .map(|now| (Inspected(now).id(), Inspected(now)))
+            .collect();
+        for wave in plan.dependencies.to_start() {
+            let mut tasks = Vec::new();
+            for index in wave {
+                let Some(id) = ids.get(containers[index].id()) else {
+                    continue;
+                };
+                let container = containers[index];
+                let Some(now) = current.get(id.as_str()) else {
+                    self.trouble(format!(
+                        "the container {} was removed meanwhile",
+                        container.name()
+                    ));
+                    continue;
+                };
+                let changes = changes(container, *now);
+                let starts = changes.contains(&Change::Start);
+                let waits = plan.dependencies.needs(index).iter().filter(|_| starts);
+                let waits = waits.filter_map(|&(need, condition)| {
+                    let other = containers[need];
+                    // A job that had ended does not run again, and an unhealthy container held up nothing.
+                    let waits = match condition {
+                        Condition::Started => false,
+                        Condition::Healthy => other.is_healthy(),
+                        Condition::Completed => other.is_running(),
+                    };
+                    let id = ids.get(other.id()).cloned();
+                    waits.then_some((other.name(), id, condition))
+                });
+                tasks.push(Task {
+                    container,
+                    id: id.clone(),
+                    waits: waits.collect(),
+                    changes,
+                });
+            }
+            self.perform(all, engine, tasks, deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Performs the changes of one wave.
+    fn perform(
+        &mut self,
+        all: &Engine,
+        engine: &Restoring,
+        mut tasks: Vec<Task>,
+        deadline: Instant,
+    ) -> Result<()> {
+        tasks.retain(|task| !task.changes.is_empty());
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        self.touch();
+        for task in &tasks {
+            for change in &task.changes {
+                self.run.step(change.verb(), task.container.name());
+            }
+        }
+        let waits: BTreeSet<&str> = tasks
+            .iter()
+            .flat_map(|task| &task.waits)
+            .map(|(name, ..)| *name)
+            .collect();
+        if !waits.is_empty() {
+            let waits: Vec<&str> = waits.into_iter().collect();
+            self.run.wait(format!("waiting for {}", waits.join(", ")));
+        }
+        for done in in_parallel(&tasks, |task| perform(all, engine, task, deadline)) {
+            self.tolerate(done)?;
+        }
+        Ok(())
+    }
+
+    /// Turns an error into a warning, as long as the engine responds: one failure does not stop the rest.
+    pub(super) fn tolerate<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
+        match outcome {
+            Ok(done) => Ok(Some(done)),
+            Err(error) => {
+                if self.run.engine.list(&self.snapshot().stack).is_err() {
+                    return Err(error);
+                }
+                self.trouble(format!("{error:#}"));
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Change {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Unpause => "unpause",
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Pause => "pause",
+        }
+    }
+}
+
+/// The changes from the state of `now` to that of `wanted`.
+fn changes(wanted: Inspected, now: Inspected) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if now.is_paused() && !wanted.is_paused() {
+        changes.push(Change::Unpause);
+    }
+    match (wanted.is_running(), now.is_running()) {
+        (true, false) => changes.push(Change::Start),
+        (false, true) => changes.push(Change::Stop),
+        _ => {}
+    }
+    if wanted.is_paused() && !now.is_paused() {
+        changes.push(Change::Pause);
+    }
+    changes
+}
+
+fn perform(all: &Engine, engine: &Restoring, task: &Task, deadline: Instant) -> Result<()> {
+    let (name, id) = (task.container.name(), task.id.as_str());
+    for (other, other_id, condition) in &task.waits {
+        let Some(other_id) = other_id else {
+            bail!("{name} was not started: {other}, which it depends on, is missing");
+        };
+        if let Err(error) = wait_for(all, (other_id, other), *condition, deadline) {
+            bail!("{name} was not started: it depends on {other}: {error:#}");
+        }
+    }
+    for change in &task.changes {
+        match change {
+            Change::Unpause => engine.unpause(id)?,
+            Change::Start => engine.start(id)?,
+            Change::Stop => engine.stop(id, task.container.stop_grace())?,
+            Change::Pause => engine.pause(id)?,
+        }
+    }
+    Ok(())
+}
+
+/// Recreates a container and connects it to its networks.
+fn create(all: &Engine, engine: &Restoring, container: Inspected, ids: &NewIds) -> Created {
+    let mut id = None;
+    let outcome = (|| {
+        let Some(image) = image_of(all, container)? else {
+            bail!(
+                "cannot recreate the container {}: its image {} ({}) is gone",
+                container.name(),
+                container.image_name(),
+                container.image_id()
+            );
+        };
+        let recipe = container.recipe(&image, ids);
+        let new = engine.create_container(container.name(), None, &recipe.body)?;
+        id = Some(new.clone());
+        for (network, endpoint) in &recipe.connect {
+            engine.connect(network, &new, endpoint)?;
+        }
+        Ok(())
+    })();
+    Created { id, outcome }
+}
+
+/// The image's name if it still names the same image, else the image's ID. `None` if the image is gone.
+pub(super) fn image_of(engine: &Engine, container: Inspected) -> Result<Option<String>> {
+    let (id, name) = (container.image_id(), container.image_name());
+    for asked in [name, id] {
+        let found = if asked.is_empty() {
+            Vec::new()
+        } else {
+            engine.inspect_images(&[asked.to_owned()])?
+        };
+        if found.first().is_some_and(|image| text(image, "Id") == id) {
+            return Ok(Some(asked.to_owned()));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,47 @@
+//! Waits for the health or the end of a container.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+
+use super::waves::Condition;
+use crate::{backoff::Backoff, engine::Engine, snapshot::Inspected};
+
+/// Waits until the container `id` meets `condition`. Fails if it no longer can, and at `deadline`.
+pub(super) fn wait_for(
+    engine: &Engine,
+    (id, name): (&str, &str),
+    condition: Condition,
+    deadline: Instant,
+) -> Result<()> {
+    let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
+    loop {
+        let found = engine.inspect_containers(&[id.to_owned()])?;
+        let Some(now) = found.first().map(Inspected) else {
+            bail!("{name} was removed meanwhile");
+        };
+        let waiting_for = match condition {
+            Condition::Started => return Ok(()),
+            Condition::Completed => match now.exit_code() {
+                Some(0) => return Ok(()),
+                Some(code) => bail!("{name} exited with {code}"),
+                None => "exit",
+            },
+            Condition::Healthy => match now.health() {
+                Some("healthy") => return Ok(()),
+                _ if !now.is_running() => bail!("{name} is not running"),
+                Some("unhealthy") => bail!("{name} is unhealthy"),
+                None => bail!("{name} has no health check"),
+                Some(_) => "become healthy",
+            },
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            bail!("{name} did not {waiting_for} in time; --timeout sets a longer time limit");
+        }
+        thread::sleep(backoff.pause().min(left));
+    }
+}

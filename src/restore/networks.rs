@@ -1,0 +1,225 @@
+//! The steps of a restore that create networks, and replace those that differ.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    thread,
+    time::Duration,
+};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::{
+    Procedure,
+    compare::network_differences,
+    plan::{is_stranger, projects, saved},
+    text,
+};
+use crate::{backoff::Backoff, engine::Restoring, snapshot::Inspected};
+
+/// The fields of an inspected network that creating it takes.
+const NETWORK_FIELDS: [&str; 8] = [
+    "Name",
+    "Driver",
+    "IPAM",
+    "Internal",
+    "Attachable",
+    "EnableIPv6",
+    "Options",
+    "Labels",
+];
+
+impl Procedure<'_, '_, '_> {
+    /// The saved networks; none if they are unknown.
+    pub(super) fn saved_networks(&self) -> &[Value] {
+        let networks = self.snapshot().networks.known();
+        networks.map_or(&[], Vec::as_slice)
+    }
+
+    /// The existing networks with the names of the saved ones, by name.
+    pub(super) fn existing_networks(&self) -> Result<BTreeMap<String, Value>> {
+        let names = self
+            .saved_networks()
+            .iter()
+            .map(|saved| text(saved, "Name"));
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        let found = self.run.engine.inspect_networks(&names)?.into_iter();
+        Ok(found
+            .map(|network| (text(&network, "Name").to_owned(), network))
+            .collect())
+    }
+
+    /// The networks that differ from the saved ones and can be replaced: no other container uses them, and the saved
+    /// addresses are free.
+    pub(super) fn networks_to_replace(
+        &self,
+        engine: &Restoring,
+        existing: &[Value],
+    ) -> Result<BTreeSet<String>> {
+        let snapshot = self.snapshot();
+        let now = self.existing_networks()?;
+        let own: BTreeSet<&str> = existing
+            .iter()
+            .map(Inspected)
+            .filter(|container| !is_stranger(snapshot, *container))
+            .map(Inspected::id)
+            .collect();
+        let label = snapshot.label("project");
+        let projects = projects(snapshot);
+        let mut replaced = BTreeSet::new();
+        let mut all = None;
+        for wanted in self.saved_networks() {
+            let name = text(wanted, "Name");
+            let Some(now) = now.get(name) else { continue };
+            let is_own = |project: &str| projects.iter().any(|own| own == project);
+            let of_stack = now["Labels"][&label].as_str().is_some_and(is_own);
+            let mut users = now["Containers"].as_object().into_iter().flatten();
+            let is_shared = users.any(|(id, _)| !own.contains(id.as_str()));
+            if network_differences(wanted, now).is_empty() || !of_stack || is_shared {
+                continue;
+            }
+            let all = match &all {
+                Some(all) => all,
+                None => all.insert(engine.all_networks()?),
+            };
+            if are_free(wanted, all) {
+                replaced.insert(name.to_owned());
+            }
+        }
+        Ok(replaced)
+    }
+
+    /// Removes networks. Their containers were removed before.
+    pub(super) fn remove_networks(
+        &mut self,
+        engine: &Restoring,
+        networks: &BTreeSet<String>,
+    ) -> Result<()> {
+        for network in networks {
+            self.touch();
+            self.run.step("remove", format!("the network {network}"));
+            let removed = engine.remove_network(network);
+            self.tolerate(removed)?;
+        }
+        Ok(())
+    }
+
+    /// Creates the networks that are missing.
+    pub(super) fn restore_networks(&mut self, engine: &Restoring) -> Result<()> {
+        let now = self.existing_networks()?;
+        let snapshot = self.snapshot();
+        for network in snapshot.networks.known().into_iter().flatten() {
+            let name = text(network, "Name");
+            if now.contains_key(name) {
+                continue;
+            }
+            self.touch();
+            self.run.step("create", format!("the network {name}"));
+            let mut body = json!({ "CheckDuplicate": true });
+            for key in NETWORK_FIELDS {
+                body[key] = network[key].clone();
+            }
+            let created = self.create_network(engine, name, body);
+            self.tolerate(created)?;
+        }
+        Ok(())
+    }
+
+    /// Creates a network. If the engine refuses its addresses, since another network took them, it gets other ones,
+    /// unless a container has a fixed address in it.
+    fn create_network(&mut self, engine: &Restoring, name: &str, mut body: Value) -> Result<()> {
+        let Err(refused) = engine.create_network(&body) else {
+            return Ok(());
+        };
+        if self.network_appears(name) {
+            return Ok(());
+        }
+        let is_fixed = saved(self.snapshot())
+            .iter()
+            .any(|container| container.fixed_networks().any(|network| network == name));
+        let has_addresses = body["IPAM"]["Config"].as_array();
+        if is_fixed || has_addresses.is_none_or(Vec::is_empty) {
+            return Err(refused);
+        }
+        body["IPAM"]["Config"] = json!([]);
+        if engine.create_network(&body).is_err() {
+            return Err(refused);
+        }
+        self.trouble(format!(
+            "the network {name} has other addresses than before: {refused:#}"
+        ));
+        Ok(())
+    }
+
+    /// Whether the network exists, or appears within three seconds: the engine may still work for a run that was
+    /// killed.
+    fn network_appears(&self, name: &str) -> bool {
+        let name = [name.to_owned()];
+        let exists = || {
+            let found = self.run.engine.inspect_networks(&name);
+            found.is_ok_and(|found| !found.is_empty())
+        };
+        let mut pauses =
+            Backoff::new(Duration::from_millis(50), Duration::from_millis(400)).take(9);
+        exists()
+            || pauses.any(|pause| {
+                thread::sleep(pause);
+                exists()
+            })
+    }
+}
+
+/// Whether no other network of `all` uses the subnets of `wanted`.
+pub(super) fn are_free(wanted: &Value, all: &[Value]) -> bool {
+    let others = all
+        .iter()
+        .filter(|other| text(other, "Name") != text(wanted, "Name"));
+    let taken: Vec<&str> = others.flat_map(subnets).collect();
+    subnets(wanted).all(|subnet| !taken.iter().any(|other| overlap(subnet, other)))
+}
+
+fn subnets(network: &Value) -> impl Iterator<Item = &str> {
+    let pools = network["IPAM"]["Config"].as_array().into_iter().flatten();
+    pools.filter_map(|pool| pool["Subnet"].as_str())
+}
+
+/// Whether two subnets have an address in common. `false` if one cannot be parsed.
+fn overlap(one: &str, other: &str) -> bool {
+    let parse = |subnet: &str| {
+        let (address, length) = subnet.split_once('/')?;
+        let (bits, width) = match address.parse().ok()? {
+            IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
+            IpAddr::V6(address) => (address.to_bits(), 128),
+        };
+        let length: u32 = length.parse().ok().filter(|length| *length <= width)?;
+        Some((bits, width, length))
+    };
+    let (Some(one), Some(other)) = (parse(one), parse(other)) else {
+        return false;
+    };
+    let ignored = one.1 - one.2.min(other.2);
+    one.1 == other.1 && one.0.checked_shr(ignored) == other.0.checked_shr(ignored)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subnets_overlap_if_one_contains_the_other() {
+        for (one, other, expected) in [
+            ("172.18.0.0/16", "172.18.9.0/24", true),
+            ("172.18.9.0/24", "172.18.0.0/16", true),
+            ("172.18.0.0/16", "172.19.0.0/16", false),
+            ("0.0.0.0/0", "10.0.0.0/8", true),
+            ("::/0", "fd00::/8", true),
+            ("::/0", "10.0.0.0/8", false),
+            ("fd00:1::/64", "fd00:2::/64", false),
+            ("", "10.0.0.0/8", false),
+            ("10.0.0.0/99", "10.0.0.0/8", false),
+        ] {
+            assert_eq!(overlap(one, other), expected, "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What a restore replaces: it is named, saved in a snapshot of its own, and the user is asked (B17).
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::{
+    Procedure, RecordStep, Scope,
+    files::files_written,
+    plan::{Plan, is_stranger, saved},
+};
+use crate::{
+    failure::Failure,
+    model::Record,
+    run::Subject,
+    snapshot::{Inspected, Known, Snapshot},
+    stack::{Source, Stack},
+};
+
+impl Procedure<'_, '_, '_> {
+    /// Saves what will be replaced. Before, names what was written since the snapshot and asks whether to continue.
+    pub(super) fn save_what_is_replaced(
+        &mut self,
+        step: &RecordStep,
+        existing: &[Value],
+        plan: &Plan,
+    ) -> Result<()> {
+        let snapshot = self.snapshot();
+        let removed: Vec<Inspected> = existing
+            .iter()
+            .map(Inspected)
+            .filter(|container| !is_stranger(snapshot, *container))
+            .filter(|container| {
+                step.replaces_containers() || plan.remove.iter().any(|(id, _)| id == container.id())
+            })
+            .collect();
+        if removed.is_empty() && step.record().is_none() {
+            return Ok(());
+        }
+        self.run.wait("taking a snapshot");
+        let replaced = self.read_replaced(step.record())?;
+        let lost = self.warn_of_what_is_lost(&replaced, &removed);
+        if lost && !(self.restore.confirm)("Restore the snapshot?") {
+            return Err(Failure::new("the restore was not confirmed")
+                .hint("save the files and volumes above first, or confirm with --yes")
+                .into());
+        }
+        self.run.save_snapshot(replaced)?;
+        Ok(())
+    }
+
+    fn read_replaced(&mut self, record: Option<&Record>) -> Result<Snapshot> {
+        let restore = self.restore;
+        let stack = Stack::at(restore.name.clone(), restore.dir, restore.file);
+        let source = stack.read().unwrap_or_else(|error| {
+            self.run.warn(format!(
+                "the new snapshot does not contain the compose file: {error:#}"
+            ));
+            Source {
+                compose: String::new(),
+                env: None,
+            }
+        });
+        let containers = self.list()?;
+        let subject = Subject {
+            command: "restore",
+            stack: &stack,
+            source: &source,
+            base_url: restore.base_url,
+            endpoint: self.snapshot().endpoint,
+            tool: &self.snapshot().tool,
+            record,
+            containers: Some(&containers),
+        };
+        let mut snapshot = self.run.read_snapshot(&subject);
+        if restore.scope == Scope::EngineOnly {
+            let reason = "Portainer was not contacted because of --engine-only";
+            snapshot.record = Known::Unknown(reason.to_owned());
+        }
+        let containers = &snapshot.containers;
+        if let Some(reason) = containers.unknown() {
+            return Err(Failure::new(reason.to_owned()))
+                .context("failed to save the containers that the restore replaces");
+        }
+        Ok(snapshot)
+    }
+
+    /// Names the files that go with the containers and the volumes that stay behind. Whether there are any, or what
+    /// there is is unknown.
+    fn warn_of_what_is_lost(&mut self, replaced: &Snapshot, removed: &[Inspected]) -> bool {
+        let mut files = Vec::new();
+        for container in removed {
+            let written = match replaced.changes.get(container.id()) {
+                Some(Known::Known(changes)) => files_written(*container, changes),
+                Some(Known::Unknown(reason)) => Some(format!(
+                    "{}: files written inside the container: unknown ({reason})",
+                    container.name()
+                )),
+                None => None,
+            };
+            files.extend(written);
+        }
+        let saved: BTreeSet<&str> = saved(self.snapshot())
+            .into_iter()
+            .flat_map(Inspected::volumes)
+            .map(|(name, _)| name)
+            .collect();
+        let volumes: BTreeSet<String> = removed
+            .iter()
+            .flat_map(|container| {
+                let name = container.name();
+                let volumes = container.volumes().into_iter();
+                let new = volumes.filter(|(volume, _)| !saved.contains(volume));
+                new.map(move |(volume, target)| format!("{volume} ({target} of {name})"))
+            })
+            .collect();
+        let lines = |what: Vec<String>| {
+            let lines: Vec<_> = what.iter().map(|what| format!("  - {what}")).collect();
+            lines.join("\n")
+        };
+        let lost = !files.is_empty() || !volumes.is_empty();
+        if !files.is_empty() {
+            self.run.warn(format!(
+                "these files will be lost with the containers that the restore removes:\n{}",
+                lines(files)
+            ));
+        }
+        if !volumes.is_empty() {
+            self.run.warn(format!(
+                "these volumes will be left behind, and no restored container uses them:\n{}",
+                lines(volumes.into_iter().collect())
+            ));
+        }
+        lost
+    }
+}

@@ -1,0 +1,225 @@
+//! The last step of a restore: compares everything with the snapshot (B18).
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::{
+    Procedure, RecordStep, Scope,
+    check::owner,
+    compare::network_differences,
+    health::wait_for,
+    plan::{is_stranger, saved},
+    steps::matching,
+    text,
+    waves::Condition,
+};
+use crate::{
+    engine::in_parallel,
+    failure::Failure,
+    model::Deployment,
+    snapshot::{Inspected, Known},
+};
+
+impl Procedure<'_, '_, '_> {
+    pub(super) fn verify(&mut self, record: &RecordStep) -> Result<()> {
+        let failed = "failed to check the restored stack";
+        let existing = self.wait_for_health().context(failed)?;
+        let mut wrong = std::mem::take(&mut self.trouble);
+        let mut unchecked = Vec::new();
+        wrong.extend(self.wrong_containers(&existing));
+        wrong.extend(self.wrong_networks().context(failed)?);
+        let volumes = self.compare_volumes().context(failed)?;
+        let missing = volumes.missing.into_iter();
+        wrong.extend(missing.map(|name| format!("the volume {name} does not exist")));
+        let different = volumes.different.into_iter();
+        wrong.extend(different.map(|(name, what)| format!("the volume {name} differs: {what}")));
+        if !volumes.unknown.is_empty() {
+            let names = volumes.unknown.join(", ");
+            unchecked.push(format!(
+                "whether these volumes were deleted and recreated: {names}"
+            ));
+        }
+        for (part, unknown) in [
+            ("the networks", self.snapshot().networks.unknown()),
+            ("the volumes", self.snapshot().volumes.unknown()),
+        ] {
+            if unknown.is_some() {
+                unchecked.push(part.to_owned());
+            }
+        }
+        self.check_record(record, &mut wrong, &mut unchecked)
+            .context(failed)?;
+        if !unchecked.is_empty() {
+            let lines: Vec<_> = unchecked.iter().map(|what| format!("  - {what}")).collect();
+            self.run.warn(format!("not checked:\n{}", lines.join("\n")));
+        }
+        if wrong.is_empty() {
+            let running = existing.iter().map(Inspected);
+            let running = running.filter(|now| now.is_running()).count();
+            let count = saved(self.snapshot()).len();
+            self.run.step(
+                "verified",
+                format!("{}, {running} running", matching(count)),
+            );
+            self.say_what_is_left();
+            return Ok(());
+        }
+        self.say_what_is_left();
+        Err(Failure::new("the stack differs from the snapshot")
+            .details(wrong.join("\n"))
+            .hint("fix the problem above and run the command again: it continues from here")
+            .into())
+    }
+
+    /// Waits until the containers that were healthy are healthy again, as long as they can be. Gives the existing
+    /// containers.
+    fn wait_for_health(&mut self) -> Result<Vec<Value>> {
+        let existing = self.existing()?;
+        let starting: Vec<(String, String)> = saved(self.snapshot())
+            .into_iter()
+            .filter(|wanted| wanted.is_healthy())
+            .filter_map(|wanted| {
+                let mut now = existing.iter().map(Inspected);
+                let now = now.find(|now| now.name() == wanted.name())?;
+                let starts = now.health() == Some("starting");
+                starts.then(|| (now.id().to_owned(), now.name().to_owned()))
+            })
+            .collect();
+        if starting.is_empty() {
+            return Ok(existing);
+        }
+        let names: Vec<&str> = starting.iter().map(|(_, name)| name.as_str()).collect();
+        let names = names.join(", ");
+        self.run.wait(format!("waiting until healthy: {names}"));
+        let (engine, deadline) = (self.run.engine, Instant::now() + self.restore.timeout);
+        // The comparison names those that do not become healthy.
+        in_parallel(&starting, |(id, name)| {
+            wait_for(engine, (id, name), Condition::Healthy, deadline).is_ok()
+        });
+        self.existing()
+    }
+
+    fn wrong_containers(&self, existing: &[Value]) -> Vec<String> {
+        let snapshot = self.snapshot();
+        let containers = saved(snapshot);
+        let mut wrong = Vec::new();
+        for wanted in &containers {
+            let name = wanted.name();
+            let mut now = existing.iter().map(Inspected);
+            let Some(now) = now.find(|now| now.name() == name) else {
+                wrong.push(format!("{name} does not exist"));
+                continue;
+            };
+            if is_stranger(snapshot, now) {
+                let owner = owner(now.label(&snapshot.label("project")));
+                wrong.push(format!("{name} is a container of {owner}"));
+                continue;
+            }
+            let mut differences = wanted.differences(now);
+            if wanted.state() != now.state() {
+                differences.push(format!("it is {}, not {}", now.state(), wanted.state()));
+            } else if wanted.is_healthy() && !now.is_healthy() {
+                let health = now.health().unwrap_or("without a health check");
+                differences.push(format!("it is {health}, not healthy"));
+            }
+            if !differences.is_empty() {
+                wrong.push(format!("{name} differs: {}", differences.join("; ")));
+            }
+        }
+        for now in existing.iter().map(Inspected) {
+            if !containers.iter().any(|wanted| wanted.name() == now.name()) {
+                wrong.push(format!("{} is not in the snapshot", now.name()));
+            }
+        }
+        wrong
+    }
+
+    fn wrong_networks(&self) -> Result<Vec<String>> {
+        let now = self.existing_networks()?;
+        let wrong = self.saved_networks().iter().filter_map(|wanted| {
+            let name = text(wanted, "Name");
+            let Some(now) = now.get(name) else {
+                return Some(format!("the network {name} does not exist"));
+            };
+            let differences = network_differences(wanted, now);
+            (!differences.is_empty())
+                .then(|| format!("the network {name} differs: {}", differences.join(", ")))
+        });
+        Ok(wrong.collect())
+    }
+
+    /// Compares the text, the variables, the status and the access rights of the Portainer stack.
+    fn check_record(
+        &self,
+        step: &RecordStep,
+        wrong: &mut Vec<String>,
+        unchecked: &mut Vec<String>,
+    ) -> Result<()> {
+        let saved = match &self.snapshot().record {
+            _ if matches!(step, RecordStep::Skipped) => {
+                unchecked.push("the Portainer stack, because of --engine-only".to_owned());
+                return Ok(());
+            }
+            Known::Unknown(_) => {
+                unchecked.push("the Portainer stack".to_owned());
+                return Ok(());
+            }
+            Known::Known(saved) => saved,
+        };
+        let (saved, record) = match (saved, self.find_record()?) {
+            (None, None) => return Ok(()),
+            (None, Some(record)) => {
+                wrong.push(format!("Portainer stack {} still exists", record.id));
+                return Ok(());
+            }
+            (Some(_), None) => {
+                wrong.push("the Portainer stack does not exist".to_owned());
+                return Ok(());
+            }
+            (Some(saved), Some(record)) => (saved, record),
+        };
+        let (contents, standing) = self.run.portainer.read(&record.id)?;
+        let mut differ = |what: &str, saved: Option<bool>| match saved {
+            Some(true) => {}
+            Some(false) => wrong.push(format!("Portainer stack {} differs: {what}", record.id)),
+            None => unchecked.push(format!("{what} of Portainer stack {}", record.id)),
+        };
+        differ("the text", Some(saved.text == contents.text));
+        differ("the variables", Some(saved.env == contents.env));
+        let inactive = saved.inactive.map(|saved| saved == standing.inactive);
+        differ("the status", inactive);
+        let failed = matches!(record.deployment, Deployment::Failed(_));
+        differ("its deployment failed", Some(!failed));
+        let access = saved.access.as_ref();
+        differ(
+            "the access rights",
+            access.map(|saved| *saved == standing.access),
+        );
+        Ok(())
+    }
+
+    /// B19.
+    fn say_what_is_left(&mut self) {
+        if self.restore.scope != Scope::EngineOnly {
+            return;
+        }
+        let snapshot = self.snapshot();
+        let left = match &snapshot.record {
+            Known::Known(None) => {
+                "a Portainer stack that was created since the snapshot may still exist, and may still be deploying: it has to be deleted"
+            }
+            Known::Known(Some(_)) => {
+                "the Portainer stack has to get its text, variables, status and access rights back"
+            }
+            Known::Unknown(_) => {
+                "check the Portainer stack: the snapshot does not know it, so a restore leaves it as it is"
+            }
+        };
+        let command = self.run.restore_command(&snapshot.stack, &self.saved.id);
+        self.run.warn(format!(
+            "Portainer was not contacted: {left}. When Portainer responds again, run: {command}"
+        ));
+    }
+}

@@ -1,0 +1,80 @@
+//! The volumes of a restore. None is ever removed, so the data of a missing one is gone.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::{Procedure, compare::volume_differences, text};
+use crate::engine::Restoring;
+
+/// The label of a volume that a restore had to create empty. It makes every later restore name the lost data.
+const RECREATED: &str = "stacklift.recreated-empty";
+
+/// How the volumes differ from the saved ones.
+#[derive(Debug, Default)]
+pub(super) struct Volumes {
+    /// The names of those that do not exist.
+    pub missing: Vec<String>,
+    /// Those that differ: name, and what differs.
+    pub different: Vec<(String, String)>,
+    /// The names of those that may have been deleted and recreated.
+    pub unknown: Vec<String>,
+}
+
+impl Procedure<'_, '_, '_> {
+    /// Compares the volumes with the saved ones, not by name alone (B18).
+    pub(super) fn compare_volumes(&self) -> Result<Volumes> {
+        let snapshot = self.snapshot();
+        let saved = snapshot.volumes.known().map_or(&[][..], Vec::as_slice);
+        let names: Vec<String> = saved.iter().map(|v| text(v, "Name").to_owned()).collect();
+        let now = self.run.engine.inspect_volumes(&names)?;
+        let now: BTreeMap<&str, &Value> = now.iter().map(|v| (text(v, "Name"), v)).collect();
+        let mut volumes = Volumes::default();
+        for (name, wanted) in names.into_iter().zip(saved) {
+            let Some(now) = now.get(name.as_str()) else {
+                volumes.missing.push(name);
+                continue;
+            };
+            let born = self.run.engine.volume_birth(now);
+            let births = snapshot.births.get(&name).zip(born.as_ref());
+            if births.is_some_and(|(before, now)| before != now) {
+                let what = "it was deleted and recreated, without its data";
+                volumes.different.push((name, what.to_owned()));
+                continue;
+            }
+            let differences = volume_differences(wanted, now);
+            if !differences.is_empty() {
+                volumes.different.push((name, differences.join(", ")));
+            } else if births.is_none() {
+                volumes.unknown.push(name);
+            }
+        }
+        Ok(volumes)
+    }
+
+    /// Creates the missing volumes, empty.
+    pub(super) fn restore_volumes(&mut self, engine: &Restoring) -> Result<()> {
+        let missing = self.compare_volumes()?.missing;
+        let snapshot = self.snapshot();
+        let saved = snapshot.volumes.known().into_iter().flatten();
+        for volume in saved.filter(|volume| missing.iter().any(|name| name == text(volume, "Name")))
+        {
+            let name = text(volume, "Name");
+            self.touch();
+            self.trouble(format!(
+                "the volume {name} was removed with its data; an empty one replaces it"
+            ));
+            let mut labels = volume["Labels"].as_object().cloned().unwrap_or_default();
+            labels.insert(RECREATED.to_owned(), "true".into());
+            let created = engine.create_volume(&json!({
+                "Name": name,
+                "Driver": volume["Driver"],
+                "DriverOpts": volume["Options"],
+                "Labels": labels,
+            }));
+            self.tolerate(created)?;
+        }
+        Ok(())
+    }
+}
