@@ -10,3 +10,5 @@ mod client;
 mod commands;
 #[path = "rehearsal/engine.rs"]
 mod engine;
+#[path = "rehearsal/late.rs"]
+mod late;

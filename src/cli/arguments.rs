@@ -317,7 +317,8 @@ fn fault_help() -> String {
     let kinds = FaultKind::NAMES.map(|(_, name)| name).join(", ");
     format!(
         "Simulate failures of an API call; can be repeated\n\n\
-         `create=close-after` fails every create, and `list=503*1` only the first list.\n\n\
+         `create=close-after` fails every create, and `list=503*1` only the first list. \
+         `create=late-failure:5` fails each create after 5 seconds, even if its client has disconnected.\n\n\
          Calls: {calls}\n\n\
          Kinds: an HTTP status such as 503, {kinds}"
     )

@@ -86,6 +86,24 @@ impl Client {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> io::Result<Response> {
+        let request = Self::request(method, path, headers, body);
+        self.raw(&request, method == "HEAD")
+    }
+
+    /// Sends a request and reads no response.
+    pub fn begin(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> io::Result<()> {
+        let request = Self::request(method, path, headers, body);
+        self.0.write_all(&request)?;
+        self.0.flush()
+    }
+
+    fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let mut head = format!("{method} {path} HTTP/1.1\r\nHost: rehearsal\r\n");
         for (name, value) in headers {
             head.push_str(&[name, ": ", value, "\r\n"].concat());
@@ -94,7 +112,7 @@ impl Client {
             head.push_str(&["Content-Length: ", &body.len().to_string(), "\r\n"].concat());
         }
         head.push_str("\r\n");
-        self.raw(&[head.as_bytes(), body].concat(), method == "HEAD")
+        [head.as_bytes(), body].concat()
     }
 
     /// Sends bytes unchanged and reads one response.

@@ -26,6 +26,7 @@ pub(super) fn call(incoming: &Incoming) -> Call {
         ("GET", ["containers", "json"]) => Call::EngineList,
         ("GET", ["containers", _, "json"]) => Call::EngineInspect,
         ("GET", ["containers", _, "changes"]) => Call::EngineChanges,
+        ("GET", ["containers", _, "top"]) => Call::EngineTop,
         ("POST", ["containers", "create"]) => Call::EngineCreate,
         ("POST", ["containers", _, "start"]) => Call::EngineStart,
         ("POST", ["containers", _, "stop"]) => Call::EngineStop,

@@ -4,6 +4,7 @@ use std::{
     fmt,
     str::FromStr,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 /// An API call that a rule can select.
@@ -43,6 +44,8 @@ pub enum Call {
     EngineRemove,
     /// Engine: `GET /containers/<id>/changes`.
     EngineChanges,
+    /// Engine: `GET /containers/<id>/top`.
+    EngineTop,
     /// Engine: `POST /containers/create`.
     EngineCreate,
     /// Engine: `POST /containers/<id>/start`.
@@ -85,7 +88,7 @@ pub enum Call {
 
 impl Call {
     /// Every call, with its name in `--fault CALL=KIND`.
-    pub const NAMES: [(Self, &'static str); 36] = [
+    pub const NAMES: [(Self, &'static str); 37] = [
         (Self::Status, "status"),
         (Self::Endpoints, "endpoints"),
         (Self::List, "list"),
@@ -103,6 +106,7 @@ impl Call {
         (Self::EngineInspect, "engine-inspect"),
         (Self::EngineRemove, "engine-remove"),
         (Self::EngineChanges, "engine-changes"),
+        (Self::EngineTop, "engine-top"),
         (Self::EngineCreate, "engine-create"),
         (Self::EngineStart, "engine-start"),
         (Self::EngineStop, "engine-stop"),
@@ -184,11 +188,18 @@ pub enum FaultKind {
     Die,
     /// Stops the API after the request, so that connections are refused.
     DieAfter,
+    /// Succeeds only after this time. Portainer continues if the client of a create, update or delete disconnects (M21).
+    LateSuccess(Duration),
+    /// Fails after this time. Portainer continues if the client of a create, update or delete disconnects (M21).
+    LateFailure(Duration),
 }
+
+/// The delay of `late-success` and `late-failure` without one.
+const LATE: Duration = Duration::from_secs(3);
 
 impl FaultKind {
     /// Every kind except statuses, with its name in `--fault CALL=KIND`.
-    pub const NAMES: [(Self, &'static str); 10] = [
+    pub const NAMES: [(Self, &'static str); 12] = [
         (Self::Garbage, "garbage"),
         (Self::Empty, "empty"),
         (Self::CutOff, "cut-off"),
@@ -199,16 +210,35 @@ impl FaultKind {
         (Self::SlowDrip, "slow-drip"),
         (Self::Die, "die"),
         (Self::DieAfter, "die-after"),
+        (Self::LateSuccess(LATE), "late-success"),
+        (Self::LateFailure(LATE), "late-failure"),
     ];
+
+    /// The same kind with another delay; `None` if the kind has none.
+    fn delayed(&self, seconds: &str) -> Option<Self> {
+        let delay = Duration::try_from_secs_f64(seconds.parse().ok()?).ok()?;
+        match self {
+            Self::LateSuccess(_) => Some(Self::LateSuccess(delay)),
+            Self::LateFailure(_) => Some(Self::LateFailure(delay)),
+            _ => None,
+        }
+    }
 }
 
 impl FromStr for FaultKind {
     type Err = String;
 
-    /// Parses a name of [`FaultKind::NAMES`], or a status such as `503`.
+    /// Parses a name of [`FaultKind::NAMES`], a late one with its seconds such as `late-failure:0.5`, or a status such
+    /// as `503`.
     fn from_str(text: &str) -> Result<Self, String> {
-        if let Some((kind, _)) = Self::NAMES.iter().find(|(_, name)| *name == text) {
+        let named = |text: &str| Self::NAMES.iter().find(|(_, name)| *name == text);
+        if let Some((kind, _)) = named(text) {
             return Ok(kind.clone());
+        }
+        if let Some((name, seconds)) = text.split_once(':')
+            && let Some(kind) = named(name).and_then(|(kind, _)| kind.delayed(seconds))
+        {
+            return Ok(kind);
         }
         if let Ok(status @ 200..=599) = text.parse() {
             return Ok(Self::Status(status, "simulated failure".to_owned()));

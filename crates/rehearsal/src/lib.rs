@@ -24,6 +24,7 @@ mod world;
 use std::{
     fmt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -106,6 +107,11 @@ impl Rehearsal {
     /// Reads or changes the world. Requests wait until `access` returns.
     pub fn world<R>(&self, access: impl FnOnce(&mut World) -> R) -> R {
         access(&mut self.server.shared.world())
+    }
+
+    /// Moves the clock of the world forward, so that late requests and deployments end.
+    pub fn skip(&self, time: Duration) {
+        self.server.shared.skip(time);
     }
 
     /// The requests so far, in the order of their responses.

@@ -12,8 +12,11 @@ use super::{
     engine,
     faults::Call,
     http::{Body, Incoming, Response, segments},
-    shared::Shared,
-    world::{ApiKey, Era, PortainerError, Record, Role, Update, Variable, World},
+    shared::{Shared, TICK},
+    world::{
+        Accepted, ApiKey, Ending, Era, NamedVolumes, PortainerError, Record, Role, Update,
+        Variable, World,
+    },
 };
 
 /// The number of stacks in one chunk of a list.
@@ -41,8 +44,18 @@ pub(super) fn call(incoming: &Incoming) -> Call {
     }
 }
 
-/// Responds to a request.
-pub(super) fn respond(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> Response {
+/// Whether a request changes a stack. Portainer continues if its client disconnects (M21).
+pub(super) fn is_change(call: Call) -> bool {
+    matches!(call, Call::Create | Call::Update | Call::Delete)
+}
+
+/// Responds to a request; `None` if the rehearsal ended first.
+pub(super) fn respond(
+    shared: &Arc<Shared>,
+    call: Call,
+    incoming: &Incoming,
+    ending: Ending,
+) -> Option<Response> {
     let outcome = match call {
         Call::Status => Ok(status(&shared.world())),
         Call::Other => Ok(Response::new(
@@ -50,12 +63,75 @@ pub(super) fn respond(shared: &Arc<Shared>, call: Call, incoming: &Incoming) -> 
             "text/plain; charset=utf-8",
             "404 page not found\n",
         )),
+        _ if is_change(call) => match begin(shared, call, incoming, ending) {
+            Ok(accepted) => ended(shared, accepted)?.and_then(|id| changed(shared, call, id)),
+            Err(error) => Err(error),
+        },
         _ => authenticated(shared, call, incoming),
     };
-    outcome.unwrap_or_else(|error| {
+    Some(outcome.unwrap_or_else(|error| {
         let body = json!({ "message": error.message, "details": error.details });
         Response::json(error.status, &body)
-    })
+    }))
+}
+
+/// Starts a create, update or delete.
+fn begin(
+    shared: &Arc<Shared>,
+    call: Call,
+    incoming: &Incoming,
+    ending: Ending,
+) -> Result<Accepted, PortainerError> {
+    let mut world = shared.world();
+    let key = key(&world, incoming)?.clone();
+    if call == Call::Create {
+        return create(&mut world, &key, incoming, ending);
+    }
+    let id = seen(&world, &key, stack_id(incoming))?.id;
+    if call == Call::Update {
+        return update(&mut world, &key, id, incoming, ending);
+    }
+    // The default is 0, which no environment has (M03).
+    let endpoint = number(incoming, "endpointId")?.unwrap_or(0);
+    let removes_volumes = incoming.query("removeVolumes").as_deref() == Some("true");
+    let volumes = if world.era == Era::Async && removes_volumes {
+        NamedVolumes::Remove
+    } else {
+        NamedVolumes::Keep
+    };
+    world.begin_delete(id, endpoint, volumes, ending)
+}
+
+/// Waits until a request has ended; `None` if the rehearsal ended first.
+fn ended(shared: &Arc<Shared>, accepted: Accepted) -> Option<Result<u64, PortainerError>> {
+    loop {
+        let outcome = shared.world().take_outcome(accepted);
+        if outcome.is_some() {
+            return outcome;
+        }
+        if shared.pause(TICK) {
+            return None;
+        }
+    }
+}
+
+/// The response to a create, update or delete that succeeded.
+fn changed(shared: &Arc<Shared>, call: Call, id: u64) -> Result<Response, PortainerError> {
+    let world = shared.world();
+    match call {
+        Call::Create => respond_with(&world, id, shapes::Control::Shown),
+        // The recorded response to a PUT has `null` for the resource control.
+        Call::Update => respond_with(&world, id, shapes::Control::Null),
+        _ => Ok(Response::no_content()),
+    }
+}
+
+/// The ID in the path `/api/stacks/<id>` or `/api/endpoints/<id>`.
+fn stack_id(incoming: &Incoming) -> &str {
+    segments(incoming.path())
+        .get(2)
+        .copied()
+        .unwrap_or_default()
 }
 
 fn authenticated(
@@ -65,11 +141,7 @@ fn authenticated(
 ) -> Result<Response, PortainerError> {
     let mut world = shared.world();
     let key = key(&world, incoming)?.clone();
-    let id = segments(incoming.path())
-        .get(2)
-        .copied()
-        .unwrap_or_default()
-        .to_owned();
+    let id = stack_id(incoming).to_owned();
     match call {
         Call::Endpoints => endpoints(&world, &id),
         Call::Me => Ok(me(&world, &key)),
@@ -79,7 +151,6 @@ fn authenticated(
             drop(world);
             Ok(list(shared, key, endpoint))
         }
-        Call::Create => create(&mut world, &key, incoming),
         Call::Get => {
             let found = seen(&world, &key, &id)?.id;
             let era = world.era;
@@ -94,19 +165,6 @@ fn authenticated(
         Call::File => {
             let text = &seen(&world, &key, &id)?.text;
             Ok(Response::json(200, &json!({ "StackFileContent": text })))
-        }
-        Call::Update => update(&mut world, &key, &id, incoming),
-        Call::Delete => {
-            let record = seen(&world, &key, &id)?;
-            let (id, name) = (record.id, record.name.clone());
-            // The default is 0, which no environment has (M03).
-            let endpoint = number(incoming, "endpointId")?.unwrap_or(0);
-            world.delete(id, endpoint)?;
-            if world.era == Era::Async && incoming.query("removeVolumes").as_deref() == Some("true")
-            {
-                world.remove_volumes(endpoint, &name);
-            }
-            Ok(Response::no_content())
         }
         _ => Err(PortainerError::new(404, "Not found", "Not found")),
     }
@@ -362,7 +420,8 @@ fn create(
     world: &mut World,
     key: &ApiKey,
     incoming: &Incoming,
-) -> Result<Response, PortainerError> {
+    ending: Ending,
+) -> Result<Accepted, PortainerError> {
     let endpoint = number(incoming, "endpointId")?.ok_or_else(|| {
         PortainerError::new(
             400,
@@ -379,24 +438,18 @@ fn create(
     if payload.stack_file_content.is_empty() {
         return Err(invalid("Invalid stack file content"));
     }
+    let (name, text) = (payload.name, payload.stack_file_content);
     let env = variables(payload.env);
-    let id = world.create(
-        endpoint,
-        &payload.name,
-        payload.stack_file_content,
-        env,
-        &key.user,
-    )?;
-    respond_with(world, id, shapes::Control::Shown)
+    world.begin_create(endpoint, &name, text, env, &key.user, ending)
 }
 
 fn update(
     world: &mut World,
     key: &ApiKey,
-    id: &str,
+    id: u64,
     incoming: &Incoming,
-) -> Result<Response, PortainerError> {
-    let id = seen(world, key, id)?.id;
+    ending: Ending,
+) -> Result<Accepted, PortainerError> {
     let endpoint = number(incoming, "endpointId")?;
     let payload = payload::<UpdatePayload>(&incoming.body)?;
     if payload.stack_file_content.is_empty() {
@@ -410,9 +463,7 @@ fn update(
         text: payload.stack_file_content,
         env: variables(payload.env),
     };
-    world.update(id, endpoint, update, &key.user)?;
-    // The recorded response to a PUT has `null` for the resource control.
-    respond_with(world, id, shapes::Control::Null)
+    world.begin_update(id, endpoint, update, &key.user, ending)
 }
 
 fn respond_with(

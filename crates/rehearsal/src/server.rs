@@ -20,7 +20,7 @@ use super::{
     portainer,
     request::{Peer, Request},
     shared::{Connection, Registered, Shared, lock},
-    world::World,
+    world::{Ending, World},
 };
 
 /// The pause between two bytes of a [`FaultKind::SlowDrip`].
@@ -217,7 +217,14 @@ fn exchange(
         }
         _ => {}
     }
-    let response = respond(shared, peer, call, &incoming);
+    let ending = match fault {
+        Some(FaultKind::LateSuccess(delay)) => late(delay, false),
+        Some(FaultKind::LateFailure(delay)) => late(delay, true),
+        _ => Ending::default(),
+    };
+    let Some(response) = respond(shared, peer, call, &incoming, ending) else {
+        return Ok(Next::Abort);
+    };
     match fault {
         Some(FaultKind::CloseAfter) => {
             log(incoming, None);
@@ -312,9 +319,30 @@ fn typed(status: u16, body: Vec<u8>) -> Response {
     Response::new(status, content_type, body)
 }
 
-fn respond(shared: &Arc<Shared>, peer: Peer, call: Call, incoming: &Incoming) -> Response {
+fn late(delay: Duration, fails: bool) -> Ending {
+    let after = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
+    Ending { after, fails }
+}
+
+/// Responds to a request; `None` if the rehearsal ended first.
+fn respond(
+    shared: &Arc<Shared>,
+    peer: Peer,
+    call: Call,
+    incoming: &Incoming,
+    ending: Ending,
+) -> Option<Response> {
+    if portainer::is_change(call) {
+        return portainer::respond(shared, call, incoming, ending);
+    }
+    if !shared.wait(ending.after) {
+        return None;
+    }
+    if ending.fails {
+        return Some(failure(500, "simulated failure"));
+    }
     match peer {
-        Peer::Portainer => portainer::respond(shared, call, incoming),
-        Peer::Engine => engine::respond(&mut shared.world(), incoming),
+        Peer::Portainer => portainer::respond(shared, call, incoming, ending),
+        Peer::Engine => Some(engine::respond(&mut shared.world(), incoming)),
     }
 }

@@ -6,7 +6,7 @@ use std::{
     os::unix::net::UnixStream,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -17,6 +17,9 @@ use super::{
     request::{Peer, Request},
     world::World,
 };
+
+/// How often a thread looks whether its request has ended.
+pub(super) const TICK: Duration = Duration::from_millis(5);
 
 /// The state that all threads of a rehearsal share.
 pub(super) struct Shared {
@@ -29,6 +32,8 @@ pub(super) struct Shared {
     connections: Mutex<BTreeMap<u64, Connection>>,
     next: AtomicU64,
     ended: AtomicBool,
+    /// How far the clock of the world is ahead, in milliseconds.
+    ahead: AtomicI64,
 }
 
 /// A client's connection.
@@ -67,14 +72,21 @@ impl Shared {
             connections: Mutex::default(),
             next: AtomicU64::new(0),
             ended: AtomicBool::new(false),
+            ahead: AtomicI64::new(0),
         }
     }
 
     /// The world, with its clock set to the current time.
     pub fn world(&self) -> MutexGuard<'_, World> {
         let mut world = lock(&self.world);
-        world.advance(clock());
+        world.advance(self.now());
         world
+    }
+
+    /// Moves the clock of the world forward.
+    pub fn skip(&self, time: Duration) {
+        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        self.ahead.fetch_add(millis, Ordering::SeqCst);
     }
 
     pub fn log(&self) -> MutexGuard<'_, Vec<Request>> {
@@ -98,6 +110,22 @@ impl Shared {
             .stopping
             .wait_timeout_while(lock(&self.stopped), time, |stopped| !*stopped);
         *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Sleeps until the clock of the world has advanced by `millis`. Returns false if the rehearsal ended first.
+    pub fn wait(&self, millis: i64) -> bool {
+        let until = self.now() + millis;
+        while self.now() < until {
+            if self.pause(TICK) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The time in the world, in milliseconds since 1970.
+    fn now(&self) -> i64 {
+        clock() + self.ahead.load(Ordering::SeqCst)
     }
 
     /// Whether the listener of `peer` must end.

@@ -8,10 +8,10 @@
 //! | layer | modules |
 //! |---|---|
 //! | setup | `seed` (outside of `world`), `setup`, `clock`, `summary` |
-//! | Portainer | `stacks` |
+//! | Portainer | `stacks`, `requests` |
 //! | Compose | `by_hand`, `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `mounts`, `ports`, `context`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
-//! | state | `state`, `container`, `entities`, `record`, `errors` |
+//! | state | `state`, `container`, `entities`, `in_flight`, `record`, `errors` |
 #![deny(clippy::disallowed_methods)]
 
 mod body;
@@ -27,10 +27,12 @@ mod entities;
 mod errors;
 mod files;
 mod images;
+mod in_flight;
 mod mounts;
 mod networks;
 mod ports;
 mod record;
+mod requests;
 mod resolve;
 mod service;
 mod settings;
@@ -54,5 +56,6 @@ pub(crate) use self::{
     entities::{ApiKey, Image, Network, Role, Volume},
     errors::{EngineError, PortainerError},
     images::tagged,
+    in_flight::{Accepted, Ending, NamedVolumes},
     record::ResourceControl,
 };

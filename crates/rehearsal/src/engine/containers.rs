@@ -14,6 +14,8 @@ use crate::{
 
 /// The exit code after SIGKILL.
 const KILLED: i64 = 137;
+/// The process ID on the host of a container's first process.
+const FIRST_PID: u32 = 4100;
 /// The exit code after SIGTERM.
 const TERMINATED: i64 = 143;
 
@@ -34,6 +36,7 @@ pub(super) fn route(
         ("GET", [name, "json"]) => {
             Response::ok(&shapes::inspected(world, world.find_on(engine, name)?))
         }
+        ("GET", [name, "top"]) => top(world, engine, name)?,
         ("GET", [name, "changes"]) => changes(world, engine, name)?,
         ("POST", [name, "start"]) => {
             let id = id(world, name)?;
@@ -116,6 +119,29 @@ fn changes(world: &World, engine: &str, name: &str) -> Result<Response, EngineEr
     } else {
         Value::Array(shown)
     }))
+}
+
+/// The processes of a container. In Portainer's container these include its Compose processes (M21).
+fn top(world: &World, engine: &str, name: &str) -> Result<Response, EngineError> {
+    let container = world.find_on(engine, name)?;
+    if !container.is_running() {
+        let text = format!("Container {} is not running", container.id);
+        return Err(EngineError::new(409, text));
+    }
+    let mut commands = vec![container.command.join(" ")];
+    if container.runs_portainer() {
+        commands.extend(world.compose_processes());
+    }
+    let numbered = (FIRST_PID..).zip(&commands);
+    let processes = numbered.map(|(pid, command)| {
+        let (pid, parent) = (pid.to_string(), FIRST_PID.to_string());
+        json!(["root", pid, parent, "0", "12:00", "?", "00:00:00", command])
+    });
+    let titles = ["UID", "PID", "PPID", "C", "STIME", "TTY", "TIME", "CMD"];
+    let processes = processes.collect::<Vec<_>>();
+    Ok(Response::ok(
+        &json!({ "Titles": titles, "Processes": processes }),
+    ))
 }
 
 fn kill(

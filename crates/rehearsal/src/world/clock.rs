@@ -26,6 +26,9 @@ impl World {
                 .for_each(|note| shift(&mut note.time));
             record.shift_due(by * 1000);
         }
+        for request in &mut self.in_flight {
+            request.until = request.until.saturating_add(by * 1000);
+        }
         self.images
             .values_mut()
             .for_each(|image| shift(&mut image.created));
@@ -37,8 +40,9 @@ impl World {
             .for_each(|network| shift(&mut network.created));
     }
 
-    /// Sets the clock, which never goes backward, and finishes the deployments that are due.
+    /// Sets the clock, which never goes backward, and finishes the requests and deployments that are due.
     pub(crate) fn advance(&mut self, now: i64) {
+        self.advance_requests(now);
         self.now = self.now.max(now);
         self.finish_due_deployments();
     }

@@ -93,6 +93,15 @@ impl Container {
         }
     }
 
+    /// Whether its image is Portainer's.
+    pub(crate) fn runs_portainer(&self) -> bool {
+        let repository = self.image.split(['@', ':']).next().unwrap_or_default();
+        matches!(
+            repository.trim_start_matches("docker.io/"),
+            "portainer/portainer-ce" | "portainer/portainer-ee" | "portainer/portainer"
+        )
+    }
+
     /// The health status; `None` without a health check.
     pub(crate) fn health(&self) -> Option<&'static str> {
         let test = self.config.get("Healthcheck")?.get("Test")?.get(0)?;

@@ -21,6 +21,13 @@ use super::{
 impl World {
     /// Runs `compose up -d`. A failure leaves everything created so far in place (N06).
     pub(super) fn up(&mut self, deployment: &Deployment) -> Result<(), String> {
+        let created = self.create_all(deployment)?;
+        self.start_all(&created)
+    }
+
+    /// The first half of `up`: creates what is missing, and recreates what changed. Returns the IDs of the containers
+    /// to start.
+    pub(super) fn create_all(&mut self, deployment: &Deployment) -> Result<Vec<String>, String> {
         let project = self.resolve(deployment)?;
         self.pull(deployment, &project)?;
         self.create_shared(deployment, &project)?;
@@ -38,10 +45,12 @@ impl World {
             }
             self.scale_down(deployment, service);
         }
-        for id in wanted {
-            self.start(&id)?;
-        }
-        Ok(())
+        Ok(wanted)
+    }
+
+    /// The second half of `up`. Fails if a container was removed in the meantime.
+    pub(super) fn start_all(&mut self, ids: &[String]) -> Result<(), String> {
+        ids.iter().try_for_each(|id| self.start(id))
     }
 
     /// Pulls every missing image, before anything else changes (N06, N10).
@@ -252,10 +261,7 @@ impl World {
 
     /// Starts a container that is not running (N08).
     fn start(&mut self, id: &str) -> Result<(), String> {
-        let Some(container) = self.containers.get(id) else {
-            return Ok(());
-        };
-        if container.is_running() {
+        if self.containers.get(id).is_some_and(Container::is_running) {
             return Ok(());
         }
         let failed = |error: EngineError| format!("Error response from daemon: {}", error.message);

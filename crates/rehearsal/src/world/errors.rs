@@ -1,7 +1,9 @@
 //! The error responses of Portainer and of the engine, in their own words (M01).
 
+use serde::Serialize;
+
 /// An error response of Portainer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PortainerError {
     /// The HTTP status.
     pub status: u16,
@@ -38,6 +40,14 @@ impl PortainerError {
             500,
             &format!("failed to deploy a stack: {reason}\n"),
             &format!("Failed to deploy a stack: {reason}\n"),
+        )
+    }
+
+    pub fn failed_down(reason: &str) -> Self {
+        Self::new(
+            500,
+            &format!("failed to remove a stack: {reason}\n"),
+            &format!("failed to remove a stack: {reason}\n"),
         )
     }
 

@@ -62,6 +62,8 @@ pub(super) struct Pending {
     pub due: Option<i64>,
     /// Whether `down` runs first (N07).
     pub down_first: bool,
+    /// Whether it fails, whatever it deploys.
+    pub fails: bool,
 }
 
 /// A variable of a stack.
@@ -129,6 +131,15 @@ pub struct ResourceControl {
 }
 
 impl Record {
+    /// Applies a PUT.
+    pub(super) fn change(&mut self, endpoint: u64, update: Update, user: String, now: i64) {
+        self.endpoint = endpoint;
+        self.text = update.text;
+        self.env = update.env;
+        self.updated = now;
+        self.updated_by = user;
+    }
+
     /// Moves the end of the deployment in time.
     pub(super) fn shift_due(&mut self, millis: i64) {
         if let Some(due) = self
@@ -142,6 +153,7 @@ impl Record {
 }
 
 /// The changes of a PUT.
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Update {
     /// The new text.
     pub text: String,

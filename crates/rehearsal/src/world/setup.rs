@@ -58,9 +58,11 @@ impl World {
             deploy_millis: Some(3_000),
             now: 1_795_255_427_000,
             deploying: BTreeSet::new(),
+            in_flight: Vec::new(),
             next: Counters {
                 record: 1,
                 control: 1,
+                ticket: 1,
                 object: 1,
                 host_port: 32_768,
             },
@@ -99,6 +101,14 @@ impl World {
         for (name, text) in files {
             self.add_file(&format!("{folder}/{name}"), text);
         }
+    }
+
+    /// Starts Portainer's own container and returns its ID. `top` shows its Compose processes (M21).
+    ///
+    /// # Panics
+    /// If the name is taken.
+    pub fn add_portainer(&mut self) -> String {
+        self.add_container("portainer", "portainer/portainer-ce:2.23.0")
     }
 
     /// Starts a container without a project and returns its ID.

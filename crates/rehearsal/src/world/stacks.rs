@@ -4,6 +4,7 @@ use super::{
     containers::AnonymousVolumes,
     deployment::Deployment,
     errors::PortainerError,
+    in_flight::{Accepted, Ending, NamedVolumes, Work},
     record::{DeploymentNote, Pending, Record, ResourceControl, Status, Update, Variable},
     state::{Era, World},
 };
@@ -42,8 +43,8 @@ impl World {
 
     /// Creates a stack and returns its ID.
     ///
-    /// The old Portainer runs `compose up` first and keeps the stack only if that succeeds (M05, M06). The newer one
-    /// deploys in the background (N01, N06).
+    /// # Errors
+    /// The error response of Portainer.
     pub fn create(
         &mut self,
         endpoint: u64,
@@ -52,6 +53,23 @@ impl World {
         env: Option<Vec<Variable>>,
         user: &str,
     ) -> Result<u64, PortainerError> {
+        let accepted = self.begin_create(endpoint, name, text, env, user, Ending::default())?;
+        self.finish(accepted)
+    }
+
+    /// Starts to create a stack.
+    ///
+    /// The old Portainer runs `compose up` first and keeps the stack only if that succeeds (M05, M06). The newer one
+    /// deploys in the background (N01, N06).
+    pub(crate) fn begin_create(
+        &mut self,
+        endpoint: u64,
+        name: &str,
+        text: String,
+        env: Option<Vec<Variable>>,
+        user: &str,
+        ending: Ending,
+    ) -> Result<Accepted, PortainerError> {
         self.check_endpoint(endpoint)?;
         let name = normalize(name);
         // In any environment (M20).
@@ -60,27 +78,16 @@ impl World {
             return Err(PortainerError::new(409, &text, &text));
         }
         let id = self.next_record();
-        match self.era {
-            Era::Sync => {
-                self.deploy(
-                    endpoint,
-                    id,
-                    &name,
-                    &text,
-                    env.as_deref().unwrap_or_default(),
-                )
-                .map_err(|reason| PortainerError::failed(&reason))?;
-                let record = self.new_record(id, &name, endpoint, text, env, user);
-                self.records.insert(id, record);
-            }
+        let mut record = self.new_record(id, &name, endpoint, text, env, user);
+        Ok(match self.era {
+            Era::Sync => self.submit(Work::Create(Box::new(record)), ending),
             Era::Async => {
-                let mut record = self.new_record(id, &name, endpoint, text, env, user);
                 record.status = Status::Deploying;
                 self.records.insert(id, record);
-                self.begin(id, false);
+                self.begin(id, false, ending);
+                Accepted::Ended(id)
             }
-        }
-        Ok(id)
+        })
     }
 
     /// Replaces text and variables of a stack, and deploys it again (M06, M16, N07).
@@ -94,9 +101,23 @@ impl World {
         update: Update,
         user: &str,
     ) -> Result<(), PortainerError> {
+        let accepted = self.begin_update(id, endpoint, update, user, Ending::default())?;
+        self.finish(accepted).map(|_| ())
+    }
+
+    /// Starts to update a stack.
+    pub(crate) fn begin_update(
+        &mut self,
+        id: u64,
+        endpoint: Option<u64>,
+        update: Update,
+        user: &str,
+        ending: Ending,
+    ) -> Result<Accepted, PortainerError> {
+        let (now, era) = (self.seconds(), self.era);
         let record = self
             .records
-            .get(&id)
+            .get_mut(&id)
             .ok_or_else(|| PortainerError::no_record(&id.to_string()))?;
         let endpoint = endpoint.unwrap_or(record.endpoint);
         if !self.endpoints.contains_key(&endpoint) {
@@ -107,29 +128,25 @@ impl World {
         if record.status == Status::Deploying {
             return Err(PortainerError::busy());
         }
-        let (name, in_error) = (record.name.clone(), record.status == Status::Error);
-        if self.era == Era::Sync {
-            let env = update.env.as_deref().unwrap_or_default();
-            self.deploy(endpoint, id, &name, &update.text, env)
-                .map_err(|reason| PortainerError::failed(&reason))?;
-        }
-        let (now, era) = (self.seconds(), self.era);
-        if let Some(record) = self.records.get_mut(&id) {
-            record.endpoint = endpoint;
-            record.text = update.text;
-            record.env = update.env;
-            record.updated = now;
-            user.clone_into(&mut record.updated_by);
-            record.status = if era == Era::Sync {
-                Status::Active
-            } else {
-                Status::Deploying
-            };
-        }
-        if era == Era::Async {
-            self.begin(id, in_error);
-        }
-        Ok(())
+        Ok(match era {
+            Era::Sync => {
+                let work = Work::Update {
+                    id,
+                    name: record.name.clone(),
+                    endpoint,
+                    update,
+                    user: user.to_owned(),
+                };
+                self.submit(work, ending)
+            }
+            Era::Async => {
+                let in_error = record.status == Status::Error;
+                record.change(endpoint, update, user.to_owned(), now);
+                record.status = Status::Deploying;
+                self.begin(id, in_error, ending);
+                Accepted::Ended(id)
+            }
+        })
     }
 
     /// Runs `compose down` in the given environment, then deletes the stack (M03, M04, M19, N07).
@@ -137,21 +154,39 @@ impl World {
     /// # Errors
     /// The error response of Portainer.
     pub fn delete(&mut self, id: u64, endpoint: u64) -> Result<(), PortainerError> {
+        let accepted = self.begin_delete(id, endpoint, NamedVolumes::Keep, Ending::default())?;
+        self.finish(accepted).map(|_| ())
+    }
+
+    /// Starts to delete a stack.
+    pub(crate) fn begin_delete(
+        &mut self,
+        id: u64,
+        endpoint: u64,
+        volumes: NamedVolumes,
+        ending: Ending,
+    ) -> Result<Accepted, PortainerError> {
         let record = self
             .records
             .get(&id)
             .ok_or_else(|| PortainerError::no_record(&id.to_string()))?;
-        let Some(there) = self.endpoints.get(&endpoint) else {
+        if !self.endpoints.contains_key(&endpoint) {
             let message = "Unable to find the endpoint associated to the stack inside the database";
             return Err(PortainerError::no_endpoint(message, endpoint));
-        };
+        }
         if record.status == Status::Deploying {
             return Err(PortainerError::busy());
         }
-        let (engine, name) = (there.engine.clone(), record.name.clone());
-        self.down_on(&engine, &name);
-        self.records.remove(&id);
-        Ok(())
+        let name = record.name.clone();
+        Ok(self.submit(
+            Work::Delete {
+                id,
+                name,
+                endpoint,
+                volumes,
+            },
+            ending,
+        ))
     }
 
     /// Reads a stack. A deployment in progress advances by one poll (N01).
@@ -196,15 +231,11 @@ impl World {
         let Some(pending) = record.pending.take() else {
             return;
         };
-        let record = record.clone();
-        if pending.down_first
-            && let Some(endpoint) = self.endpoints.get(&record.endpoint)
-        {
-            let engine = endpoint.engine.clone();
-            self.down_on(&engine, &record.name);
+        let (endpoint, name) = (record.endpoint, record.name.clone());
+        if pending.down_first {
+            self.down_in(endpoint, &name);
         }
-        let env = record.env.as_deref().unwrap_or_default();
-        let outcome = self.deploy(record.endpoint, id, &record.name, &record.text, env);
+        let outcome = self.deploy_in_background(id, pending.fails);
         let (status, message) = match outcome {
             Ok(()) => (Status::Active, String::new()),
             Err(reason) => (Status::Error, format!("failed to deploy a stack: {reason}")),
@@ -220,14 +251,19 @@ impl World {
         }
     }
 
-    fn begin(&mut self, id: u64, down_first: bool) {
-        let due = self.deploy_millis.map(|millis| self.now + millis);
+    /// Starts a deployment in the background. An ending that is not the default decides when it finishes.
+    fn begin(&mut self, id: u64, down_first: bool, ending: Ending) {
+        let (polls, due) = if ending == Ending::default() {
+            let due = self.deploy_millis.map(|millis| self.now + millis);
+            (self.deploy_polls, due)
+        } else {
+            (u32::MAX, Some(self.now + ending.after))
+        };
         let note = DeploymentNote {
             status: Status::Deploying,
             time: self.seconds(),
             message: String::new(),
         };
-        let polls = self.deploy_polls;
         self.deploying.insert(id);
         if let Some(record) = self.records.get_mut(&id) {
             record.deployments = vec![note];
@@ -235,31 +271,26 @@ impl World {
                 polls,
                 due,
                 down_first,
+                fails: ending.fails,
             });
         }
     }
 
-    /// Runs `compose up` as Portainer does: in its own directory.
-    fn deploy(
-        &mut self,
+    /// A deployment by Portainer.
+    pub(super) fn by_portainer(
+        &self,
         endpoint: u64,
         id: u64,
         name: &str,
         text: &str,
         env: &[Variable],
-    ) -> Result<(), String> {
-        let engine = self
-            .endpoints
-            .get(&endpoint)
-            .map(|there| there.engine.clone());
-        let engine = engine.ok_or("no such environment")?;
+    ) -> Result<Deployment, String> {
+        let there = self.endpoints.get(&endpoint).ok_or("no such environment")?;
         let folder = format!("/data/compose/{id}");
-        let deployment = Deployment::by_portainer(&engine, name, text, env, &folder, self.era);
-        let outcome = self.up(&deployment);
-        if outcome.is_err() && self.era == Era::Sync {
-            self.down_on(&engine, name);
-        }
-        outcome
+        let engine = &there.engine;
+        Ok(Deployment::by_portainer(
+            engine, name, text, env, &folder, self.era,
+        ))
     }
 
     /// Runs `compose down` on this host: removes containers and networks, keeps volumes (M04).
@@ -269,7 +300,7 @@ impl World {
     }
 
     /// Removes the project's named volumes, as `removeVolumes` in a DELETE does (N02).
-    pub(crate) fn remove_volumes(&mut self, endpoint: u64, project: &str) {
+    pub(super) fn remove_volumes(&mut self, endpoint: u64, project: &str) {
         let Some(there) = self.endpoints.get(&endpoint) else {
             return;
         };
@@ -279,7 +310,31 @@ impl World {
         });
     }
 
+    /// Runs `compose down` in an environment.
+    pub(super) fn down_in(&mut self, endpoint: u64, project: &str) {
+        if let Some(there) = self.endpoints.get(&endpoint) {
+            let engine = there.engine.clone();
+            self.down_on(&engine, project);
+        }
+    }
+
+    /// Removes the containers of a project in an environment, but not its networks.
+    pub(super) fn remove_project(&mut self, endpoint: u64, project: &str) {
+        if let Some(there) = self.endpoints.get(&endpoint) {
+            let engine = there.engine.clone();
+            self.remove_containers(&engine, project);
+        }
+    }
+
     fn down_on(&mut self, engine: &str, project: &str) {
+        self.remove_containers(engine, project);
+        let label = self.label("project");
+        self.networks.retain(|network| {
+            network.engine != engine || network.labels.get(&label).is_none_or(|of| of != project)
+        });
+    }
+
+    fn remove_containers(&mut self, engine: &str, project: &str) {
         let ids = self
             .project_on(engine, project)
             .into_iter()
@@ -287,10 +342,6 @@ impl World {
         for id in ids.collect::<Vec<_>>() {
             self.remove_container(&id, AnonymousVolumes::Keep);
         }
-        let label = self.label("project");
-        self.networks.retain(|network| {
-            network.engine != engine || network.labels.get(&label).is_none_or(|of| of != project)
-        });
     }
 
     fn next_record(&mut self) -> u64 {

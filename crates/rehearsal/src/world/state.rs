@@ -8,6 +8,7 @@ use super::{
     container::Container,
     entities::{ApiKey, Endpoint, Engine, HostPath, Image, Network, Role, Volume, fingerprint},
     errors::EngineError,
+    in_flight::InFlight,
     record::Record,
 };
 
@@ -74,6 +75,8 @@ pub struct World {
     pub now: i64,
     /// The stacks with a deployment in progress.
     pub(super) deploying: BTreeSet<u64>,
+    /// The requests that Portainer is working on, in the order of their arrival.
+    pub(super) in_flight: Vec<InFlight>,
     pub(super) next: Counters,
 }
 
@@ -82,6 +85,7 @@ pub struct World {
 pub(super) struct Counters {
     pub record: u64,
     pub control: u64,
+    pub ticket: u64,
     pub object: u64,
     pub host_port: u16,
 }

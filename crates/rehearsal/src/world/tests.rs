@@ -1,6 +1,7 @@
 //! The rules of the world, by the fact that each of them models.
 
 mod engine;
+mod late;
 mod networks;
 mod newer;
 mod up;
