@@ -12,3 +12,5 @@ mod commands;
 mod engine;
 #[path = "rehearsal/late.rs"]
 mod late;
+#[path = "rehearsal/standing.rs"]
+mod standing;

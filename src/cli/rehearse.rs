@@ -125,6 +125,7 @@ fn of_user(name: &StackName, at: &Location) -> Result<Stage> {
         copy_file(&copy, path, text)?;
     }
     let mut world = World::new(&key()?);
+    world.add_portainer();
     world.tool.clone_from(&at.tool);
     let root = path_text(&copy)?.to_owned();
     world.add_stack(

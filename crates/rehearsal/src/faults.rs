@@ -26,6 +26,12 @@ pub enum Call {
     Update,
     /// Portainer: `DELETE /api/stacks/<id>`.
     Delete,
+    /// Portainer: `POST /api/stacks/<id>/stop`.
+    Stop,
+    /// Portainer: `POST /api/stacks/<id>/start`.
+    Start,
+    /// Portainer: `PUT /api/resource_controls/<id>`.
+    Access,
     /// Portainer: `GET /api/endpoints/<id>/docker/…`.
     Info,
     /// Portainer: `GET /api/users/me`.
@@ -88,7 +94,7 @@ pub enum Call {
 
 impl Call {
     /// Every call, with its name in `--fault CALL=KIND`.
-    pub const NAMES: [(Self, &'static str); 37] = [
+    pub const NAMES: [(Self, &'static str); 40] = [
         (Self::Status, "status"),
         (Self::Endpoints, "endpoints"),
         (Self::List, "list"),
@@ -97,6 +103,9 @@ impl Call {
         (Self::Create, "create"),
         (Self::Update, "update"),
         (Self::Delete, "delete"),
+        (Self::Stop, "stop"),
+        (Self::Start, "start"),
+        (Self::Access, "access"),
         (Self::Info, "info"),
         (Self::Me, "me"),
         (Self::EnginePing, "engine-ping"),

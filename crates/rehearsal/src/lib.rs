@@ -34,7 +34,7 @@ use self::server::Server;
 pub use self::{
     faults::{Call, FaultKind, Faults, Rule},
     request::{Peer, Request},
-    world::{Container, Era, LocalCompose, Record, Status, Update, Variable, World},
+    world::{Container, Era, Health, LocalCompose, Record, Status, Update, Variable, World},
 };
 
 /// A running rehearsal. Dropping it ends its threads and removes its directory.

@@ -1,21 +1,25 @@
 //! Portainer's API, written from recorded exchanges with 2.23.0 (M01–M20) and from N01–N03.
 
+mod payload;
 mod shapes;
 
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::shapes::record_json;
+use self::{
+    payload::{
+        AccessPayload, CreatePayload, UpdatePayload, missing_endpoint, number, payload, variables,
+    },
+    shapes::{control_json, record_json},
+};
 use super::{
     engine,
     faults::Call,
     http::{Body, Incoming, Response, segments},
     shared::{Shared, TICK},
     world::{
-        Accepted, ApiKey, Ending, Era, NamedVolumes, PortainerError, Record, Role, Update,
-        Variable, World,
+        Accepted, ApiKey, Ending, Era, NamedVolumes, PortainerError, Record, Role, Update, World,
     },
 };
 
@@ -40,6 +44,9 @@ pub(super) fn call(incoming: &Incoming) -> Call {
         ("POST", ["api", "stacks", "create", "standalone", "string"]) => Call::Create,
         ("PUT", ["api", "stacks", _]) => Call::Update,
         ("DELETE", ["api", "stacks", _]) => Call::Delete,
+        ("POST", ["api", "stacks", _, "stop"]) => Call::Stop,
+        ("POST", ["api", "stacks", _, "start"]) => Call::Start,
+        ("PUT", ["api", "resource_controls", _]) => Call::Access,
         _ => Call::Other,
     }
 }
@@ -166,8 +173,46 @@ fn authenticated(
             let text = &seen(&world, &key, &id)?.text;
             Ok(Response::json(200, &json!({ "StackFileContent": text })))
         }
+        Call::Stop | Call::Start => {
+            let id = seen(&world, &key, &id)?.id;
+            let endpoint = number(incoming, "endpointId")?.ok_or_else(missing_endpoint)?;
+            if call == Call::Stop {
+                world.stop(id, endpoint)?;
+            } else {
+                world.start_again(id, endpoint)?;
+            }
+            respond_with(&world, id, shapes::Control::Null)
+        }
+        Call::Access => access(&mut world, &key, &id, incoming),
         _ => Err(PortainerError::new(404, "Not found", "Not found")),
     }
+}
+
+/// Sets the access rights of a stack.
+fn access(
+    world: &mut World,
+    key: &ApiKey,
+    id: &str,
+    incoming: &Incoming,
+) -> Result<Response, PortainerError> {
+    let given = payload::<AccessPayload>(&incoming.body)?;
+    let (public, only_admins) = (given.public, given.administrators_only);
+    let restricted = given.users.is_some() || given.teams.is_some();
+    if !public && !only_admins && !restricted {
+        let details = "Invalid payload: must specify Users, Teams, Public or AdministratorsOnly";
+        return Err(PortainerError::new(400, "Invalid request payload", details));
+    }
+    let record = world.controlled(id)?;
+    if !may_see(key, record) {
+        let text = "Access denied to resource";
+        return Err(PortainerError::new(403, text, text));
+    }
+    let restricted = !public && !only_admins;
+    let ids = |ids: Option<Vec<u64>>| ids.filter(|_| restricted).unwrap_or_default();
+    record.control.public = public;
+    record.control.users = ids(given.users);
+    record.control.teams = ids(given.teams);
+    Ok(Response::json(200, &control_json(record)))
 }
 
 fn key<'w>(world: &'w World, incoming: &Incoming) -> Result<&'w ApiKey, PortainerError> {
@@ -361,74 +406,13 @@ impl Iterator for Listing {
     }
 }
 
-fn number(incoming: &Incoming, name: &str) -> Result<Option<u64>, PortainerError> {
-    let Some(text) = incoming.query(name) else {
-        return Ok(None);
-    };
-    let parsed = text
-        .parse::<i64>()
-        .map(|number| Some(u64::try_from(number).unwrap_or(0)));
-    parsed.map_err(|_| {
-        let message = format!("Invalid query parameter: {name}");
-        PortainerError::new(400, &message, "Invalid query parameter")
-    })
-}
-
-#[derive(Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[derive(Default)]
-struct CreatePayload {
-    name: String,
-    stack_file_content: String,
-    env: Option<Vec<EnvPayload>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct UpdatePayload {
-    stack_file_content: String,
-    env: Option<Vec<EnvPayload>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct EnvPayload {
-    name: String,
-    value: String,
-}
-
-fn variables(env: Option<Vec<EnvPayload>>) -> Option<Vec<Variable>> {
-    let variable = |one: EnvPayload| Variable {
-        name: one.name,
-        value: one.value,
-    };
-    env.map(|env| env.into_iter().map(variable).collect())
-}
-
-fn payload<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, PortainerError> {
-    serde_json::from_slice(body).map_err(|error| {
-        let details = if error.is_eof() {
-            "Unexpected EOF".to_owned()
-        } else {
-            error.to_string()
-        };
-        PortainerError::new(400, "Invalid request payload", &details)
-    })
-}
-
 fn create(
     world: &mut World,
     key: &ApiKey,
     incoming: &Incoming,
     ending: Ending,
 ) -> Result<Accepted, PortainerError> {
-    let endpoint = number(incoming, "endpointId")?.ok_or_else(|| {
-        PortainerError::new(
-            400,
-            "Invalid query parameter: endpointId",
-            "Missing query parameter",
-        )
-    })?;
+    let endpoint = number(incoming, "endpointId")?.ok_or_else(missing_endpoint)?;
     world.check_endpoint(endpoint)?;
     let payload = payload::<CreatePayload>(&incoming.body)?;
     let invalid = |what: &str| PortainerError::new(400, "Invalid request payload", what);

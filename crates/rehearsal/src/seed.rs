@@ -95,6 +95,7 @@ impl World {
                 .map_err(|error| format!("{}: {error}", example.name))?;
             world.now += hour;
         }
+        world.add_portainer();
         world.add_container("watchtower", "containrrr/watchtower:1.7.1");
         world.add_endpoint(2, "edge");
         world.add_record(

@@ -48,7 +48,7 @@ mod volumes;
 pub use self::{
     container::Container,
     record::{Record, Status, Update, Variable},
-    state::{Era, LocalCompose, World},
+    state::{Era, Health, LocalCompose, World},
 };
 pub(crate) use self::{
     container::{Attachment, Change, Mount, MountType, Port},
@@ -57,5 +57,4 @@ pub(crate) use self::{
     errors::{EngineError, PortainerError},
     images::tagged,
     in_flight::{Accepted, Ending, NamedVolumes},
-    record::ResourceControl,
 };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::world::{Era, Record, ResourceControl, Variable};
+use crate::world::{Era, Record, Variable};
 
 /// Whether a response contains the resource control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) struct RecordJson<'r> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct ControlJson {
+pub(super) struct ControlJson {
     id: u64,
     resource_id: String,
     sub_resource_ids: [u64; 0],
@@ -95,8 +95,7 @@ pub(super) fn record_json(record: &Record, era: Era, control: Control) -> Record
         swarm_id: "",
         entry_point: "docker-compose.yml",
         env: record.env.as_deref(),
-        resource_control: (control == Control::Shown)
-            .then(|| control_json(record, &record.control)),
+        resource_control: (control == Control::Shown).then(|| control_json(record)),
         status: record.status.number(),
         project_path: format!("/data/compose/{}", record.id),
         creation_date: record.created,
@@ -114,7 +113,9 @@ pub(super) fn record_json(record: &Record, era: Era, control: Control) -> Record
     }
 }
 
-fn control_json(record: &Record, control: &ResourceControl) -> ControlJson {
+/// The access rights of a stack in Portainer's JSON.
+pub(super) fn control_json(record: &Record) -> ControlJson {
+    let control = &record.control;
     let users = control.users.iter().map(|id| AccessJson {
         user_id: *id,
         access_level: 1,

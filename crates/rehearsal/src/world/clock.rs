@@ -16,6 +16,9 @@ impl World {
             shift(&mut container.created);
             shift(&mut container.started);
             shift(&mut container.finished);
+            if let Some(at) = container.healthy_at.as_mut().filter(|at| **at != 0) {
+                *at += by * 1000;
+            }
         }
         for record in self.records.values_mut() {
             shift(&mut record.created);

@@ -30,6 +30,8 @@ pub struct Container {
     pub started: i64,
     /// Seconds since 1970; 0 is never.
     pub finished: i64,
+    /// When it becomes healthy, in milliseconds since 1970; `None` is never.
+    pub healthy_at: Option<i64>,
     /// All labels.
     pub labels: BTreeMap<String, String>,
     /// `NAME=VALUE`, in the order of the create request.
@@ -102,21 +104,25 @@ impl Container {
         )
     }
 
-    /// The health status; `None` without a health check.
-    pub(crate) fn health(&self) -> Option<&'static str> {
+    /// The health status; `None` without a health check. `now` is in milliseconds.
+    pub(crate) fn health(&self, now: i64) -> Option<&'static str> {
         let test = self.config.get("Healthcheck")?.get("Test")?.get(0)?;
-        (test != "NONE").then_some(if self.is_running() {
-            "healthy"
-        } else {
-            "unhealthy"
-        })
+        let status = match self.healthy_at.filter(|_| self.is_running()) {
+            Some(at) if at <= now => "healthy",
+            Some(_) => "starting",
+            None => "unhealthy",
+        };
+        (test != "NONE").then_some(status)
     }
 
-    /// The status as the engine displays it: `Up 2 hours`, `Exited (0) 3 days ago`.
+    /// The status as the engine displays it: `Up 2 hours`, `Exited (0) 3 days ago`. `now` is in milliseconds.
     pub(crate) fn status(&self, now: i64) -> String {
+        let health = self.health(now);
+        let now = now / 1000;
         let up = duration(now - self.started);
         match self.state.as_str() {
-            "running" => match self.health() {
+            "running" => match health {
+                Some("starting") => format!("Up {up} (health: starting)"),
                 Some(health) => format!("Up {up} ({health})"),
                 None => format!("Up {up}"),
             },

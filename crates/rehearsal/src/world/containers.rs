@@ -8,7 +8,7 @@ use super::{
     container::{Attachment, Container, Port},
     errors::EngineError,
     settings::{self, Given, pairs, text, texts},
-    state::World,
+    state::{Health, World},
     volumes::is_name,
 };
 
@@ -84,6 +84,7 @@ impl World {
             created: self.seconds(),
             started: 0,
             finished: 0,
+            healthy_at: Some(0),
             labels,
             env,
             command,
@@ -128,7 +129,13 @@ impl World {
             container.host_config["Runtime"] = json!("runc");
         }
         self.write_first(&container);
-        let code = self.exits.get(&self.service_of(&container)).copied();
+        let service = self.service_of(&container);
+        container.healthy_at = match self.health.get(&service) {
+            Some(Health::After(millis)) => Some(self.now + millis),
+            Some(Health::Never) => None,
+            None => Some(0),
+        };
+        let code = self.exits.get(&service).copied();
         if let Some(code) = code {
             container.exit(code, self.seconds());
         }
@@ -231,7 +238,7 @@ impl World {
         }
     }
 
-    /// `project/service`: the key of [`World::exits`].
+    /// `project/service`: the key of [`World::exits`] and [`World::health`].
     fn service_of(&self, container: &Container) -> String {
         let label = |name: &str| {
             let value = container.labels.get(&self.label(name));

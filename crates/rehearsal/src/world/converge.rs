@@ -264,8 +264,34 @@ impl World {
         if self.containers.get(id).is_some_and(Container::is_running) {
             return Ok(());
         }
+        if let Some(unhealthy) = self.unhealthy_dependency(id) {
+            return Err(format!(
+                "dependency failed to start: container {unhealthy} is unhealthy"
+            ));
+        }
         let failed = |error: EngineError| format!("Error response from daemon: {}", error.message);
         self.start_container(id).map(|_| ()).map_err(failed)
+    }
+
+    /// The name of a container that never becomes healthy, and whose health this container waits for.
+    fn unhealthy_dependency(&self, id: &str) -> Option<&str> {
+        let container = self.containers.get(id)?;
+        let label = |name: &str| container.labels.get(&self.label(name)).map(String::as_str);
+        let dependencies = label("depends_on")?.split(',');
+        let awaited = dependencies.filter_map(|one| {
+            let (service, condition) = one.split_once(':')?;
+            condition.starts_with("service_healthy").then_some(service)
+        });
+        let awaited = awaited.collect::<Vec<_>>();
+        let project = self.project_on(&container.engine, label("project")?);
+        let of = self.label("service");
+        let mut there = project.into_iter();
+        let unhealthy = there.find(|one| {
+            let service = one.labels.get(&of);
+            service.is_some_and(|service| awaited.contains(&service.as_str()))
+                && one.healthy_at.is_none()
+        });
+        unhealthy.map(|one| one.name.as_str())
     }
 }
 

@@ -100,6 +100,8 @@ pub struct Volume {
     pub name: String,
     /// The ID of its engine.
     pub engine: String,
+    /// The path of its data on the host.
+    pub mountpoint: String,
     /// `local`, …
     pub driver: String,
     /// The driver's options.

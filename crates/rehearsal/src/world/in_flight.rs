@@ -94,6 +94,16 @@ impl Work {
         }
     }
 
+    /// Whether its deployment has a `stack.env` (M07).
+    fn has_env(&self) -> bool {
+        let env = match self {
+            Self::Create(record) => record.env.as_ref(),
+            Self::Update { update, .. } => update.env.as_ref(),
+            Self::Delete { .. } => None,
+        };
+        env.is_some_and(|env| !env.is_empty())
+    }
+
     pub fn endpoint(&self) -> u64 {
         match self {
             Self::Create(record) => record.endpoint,
@@ -127,15 +137,22 @@ impl InFlight {
 
     /// The command line of its process in Portainer's container, while there is one (M21).
     pub fn process(&self) -> Option<String> {
-        let verb = match self.phase {
-            Phase::Up(_) => "up -d",
-            Phase::Down(_) => "down --remove-orphans",
-            Phase::Waiting | Phase::Gap(_) | Phase::Ended(_) => return None,
-        };
-        Some(format!(
-            "docker-compose -f /data/compose/{}/docker-compose.yml --project-name {} {verb}",
-            self.work.id(),
-            self.work.name()
-        ))
+        let (id, name) = (self.work.id(), self.work.name());
+        match self.phase {
+            Phase::Up(_) => {
+                let env = if self.work.has_env() {
+                    " --env-file stack.env"
+                } else {
+                    ""
+                };
+                Some(format!(
+                    "docker-compose -f /data/compose/{id}/docker-compose.yml --project-name {name}{env} up -d"
+                ))
+            }
+            Phase::Down(_) => Some(format!(
+                "docker-compose --project-name {name} down --remove-orphans"
+            )),
+            Phase::Waiting | Phase::Gap(_) | Phase::Ended(_) => None,
+        }
     }
 }

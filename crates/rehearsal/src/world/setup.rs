@@ -53,6 +53,8 @@ impl World {
             unpullable: BTreeSet::new(),
             image_volumes,
             exits: BTreeMap::new(),
+            health: BTreeMap::new(),
+            volume_folder: "/var/lib/docker/volumes".to_owned(),
             local_compose: LocalCompose::V2_26,
             deploy_polls: 2,
             deploy_millis: Some(3_000),

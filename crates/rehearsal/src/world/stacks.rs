@@ -189,6 +189,70 @@ impl World {
         ))
     }
 
+    /// Stops a stack: runs `compose down` and keeps the stack as inactive.
+    ///
+    /// # Errors
+    /// The error response of Portainer.
+    pub fn stop(&mut self, id: u64, endpoint: u64) -> Result<(), PortainerError> {
+        let record = self.on(id, endpoint)?;
+        if record.status == Status::Inactive {
+            let text = "Stack is already inactive";
+            return Err(PortainerError::new(400, text, text));
+        }
+        let name = record.name.clone();
+        record.status = Status::Inactive;
+        self.down_in(endpoint, &name);
+        Ok(())
+    }
+
+    /// Starts a stopped stack. A failure removes everything, as in M06.
+    ///
+    /// # Errors
+    /// The error response of Portainer.
+    pub fn start_again(&mut self, id: u64, endpoint: u64) -> Result<(), PortainerError> {
+        let record = self.on(id, endpoint)?;
+        if record.status != Status::Inactive {
+            let text = format!("A stack with the name '{}' is already running", record.name);
+            return Err(PortainerError::new(409, &text, &text));
+        }
+        let record = record.clone();
+        let env = record.env.as_deref().unwrap_or_default();
+        let outcome = self
+            .by_portainer(endpoint, id, &record.name, &record.text, env)
+            .and_then(|deployment| self.up(&deployment));
+        if let Err(reason) = outcome {
+            self.down_in(endpoint, &record.name);
+            return Err(PortainerError::failed(&reason));
+        }
+        self.on(id, endpoint)?.status = Status::Active;
+        Ok(())
+    }
+
+    /// A stack and an environment that must exist.
+    fn on(&mut self, id: u64, endpoint: u64) -> Result<&mut Record, PortainerError> {
+        if !self.endpoints.contains_key(&endpoint) {
+            let message =
+                "Unable to find an endpoint with the specified identifier inside the database";
+            return Err(PortainerError::no_endpoint(message, endpoint));
+        }
+        self.records
+            .get_mut(&id)
+            .ok_or_else(|| PortainerError::no_record(&id.to_string()))
+    }
+
+    /// The stack with this resource control.
+    pub(crate) fn controlled(&mut self, control: &str) -> Result<&mut Record, PortainerError> {
+        let number = control.parse::<u64>().unwrap_or(0);
+        let mut all = self.records.values_mut();
+        all.find(|record| record.control.id == number).ok_or_else(|| {
+            let message =
+                "Unable to find a resource control with the specified identifier inside the database";
+            let details =
+                format!("Object not found inside the database (bucket=resource_control, key={control})");
+            PortainerError::new(404, message, &details)
+        })
+    }
+
     /// Reads a stack. A deployment in progress advances by one poll (N01).
     pub(crate) fn poll(&mut self, id: u64) -> Option<&Record> {
         let pending = self.records.get_mut(&id)?.pending.as_mut();

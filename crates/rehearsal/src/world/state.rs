@@ -33,6 +33,15 @@ pub enum LocalCompose {
     V5_6,
 }
 
+/// When a container with a health check becomes healthy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Health {
+    /// So many milliseconds after its start.
+    After(i64),
+    /// Never: it is unhealthy.
+    Never,
+}
+
 /// The complete state. Tests compare two of them to prove that nothing changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct World {
@@ -65,6 +74,10 @@ pub struct World {
     pub image_volumes: BTreeMap<String, Vec<String>>,
     /// Exit codes of services that exit immediately, by `project/service`.
     pub exits: BTreeMap<String, i64>,
+    /// When services become healthy, by `project/service`. Without an entry: as soon as they run.
+    pub health: BTreeMap<String, Health>,
+    /// The directory of the engine's volumes. Nothing is written to it.
+    pub volume_folder: String,
     /// The version of the Compose program that starts stacks by hand.
     pub local_compose: LocalCompose,
     /// How many `GET /api/stacks/<id>` see a deployment in progress, in [`Era::Async`].

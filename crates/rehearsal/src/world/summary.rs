@@ -53,7 +53,7 @@ impl fmt::Display for Summary<'_> {
             }
             containers.sort_by(|one, other| one.name.cmp(&other.name));
             for container in containers {
-                let status = container.status(self.0.seconds());
+                let status = container.status(self.0.now);
                 let id = container.short_id();
                 write!(
                     f,

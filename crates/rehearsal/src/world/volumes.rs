@@ -12,9 +12,6 @@ use super::{
     state::World,
 };
 
-/// The directory of the engine's volumes.
-const FOLDER: &str = "/var/lib/docker/volumes";
-
 impl World {
     /// Returns the volume with that name, and creates it if it does not exist.
     ///
@@ -37,6 +34,7 @@ impl World {
             driver => driver,
         };
         self.volumes.push(Volume {
+            mountpoint: format!("{}/{name}/_data", self.volume_folder),
             name: name.clone(),
             engine: engine.to_owned(),
             driver: driver.to_owned(),
@@ -92,19 +90,17 @@ impl World {
             if mount.kind == MountType::Volume {
                 let (name, driver, labels) = volume_request(host, &mount);
                 let request = json!({ "Name": name, "DriverOpts": driver, "Labels": labels });
-                let made = self.create_volume(engine, &request)?.name.clone();
                 mount.own = name.is_empty();
-                mount.named(&made);
+                mount.uses(self.create_volume(engine, &request)?);
             }
             mounts.push(mount);
         }
         let declared = config.get("Volumes").and_then(Value::as_object);
         for (target, _) in declared.into_iter().flatten() {
             if !taken.contains(target) {
-                let made = self.create_volume(engine, &json!({}))?.name.clone();
                 let mut mount = Mount::new(MountType::Volume, target);
                 mount.own = true;
-                mount.named(&made);
+                mount.uses(self.create_volume(engine, &json!({}))?);
                 mounts.push(mount);
             }
         }
@@ -209,9 +205,13 @@ impl Mount {
         }
     }
 
+    fn uses(&mut self, volume: &Volume) {
+        self.named(&volume.name);
+        self.source.clone_from(&volume.mountpoint);
+    }
+
     fn named(&mut self, volume: &str) {
         self.name = Some(volume.to_owned());
-        self.source = format!("{FOLDER}/{volume}/_data");
         self.anonymous = volume.len() == 64 && volume.chars().all(|c| c.is_ascii_hexdigit());
     }
 }

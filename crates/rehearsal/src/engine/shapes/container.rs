@@ -26,7 +26,7 @@ pub(in crate::engine) fn listed(world: &World, container: &Container) -> Value {
         "Ports": listed_ports(container),
         "Labels": container.labels,
         "State": container.state,
-        "Status": container.status(world.now / 1000),
+        "Status": container.status(world.now),
         "HostConfig": { "NetworkMode": container.network_mode },
         "NetworkSettings": { "Networks": networks },
         "Mounts": mounts.into_iter().map(mount).collect::<Value>(),
@@ -86,7 +86,7 @@ pub(in crate::engine) fn inspected(world: &World, container: &Container) -> Valu
         "Created": time(container.created),
         "Path": command.map_or("", |(path, _)| path.as_str()),
         "Args": command.map_or(&[][..], |(_, args)| args),
-        "State": state(container),
+        "State": state(container, world.now),
         "Image": container.image_id,
         "ResolvConfPath": format!("{folder}/resolv.conf"),
         "HostnamePath": format!("{folder}/hostname"),
@@ -108,7 +108,7 @@ pub(in crate::engine) fn inspected(world: &World, container: &Container) -> Valu
     })
 }
 
-fn state(container: &Container) -> Value {
+fn state(container: &Container, now: i64) -> Value {
     let running = container.is_running();
     let mut state = json!({
         "Status": container.state,
@@ -123,7 +123,7 @@ fn state(container: &Container) -> Value {
         "StartedAt": time(container.started),
         "FinishedAt": time(container.finished),
     });
-    if let Some(health) = container.health().filter(|_| container.started != 0) {
+    if let Some(health) = container.health(now).filter(|_| container.started != 0) {
         state["Health"] = json!({ "Status": health, "FailingStreak": 0, "Log": [] });
     }
     state

@@ -35,7 +35,7 @@ pub(in crate::engine) fn volume(volume: &Volume) -> Value {
         "CreatedAt": time(volume.created),
         "Driver": volume.driver,
         "Labels": shown(&volume.labels),
-        "Mountpoint": format!("/var/lib/docker/volumes/{}/_data", volume.name),
+        "Mountpoint": volume.mountpoint,
         "Name": volume.name,
         "Options": shown(&volume.options),
         "Scope": "local",

@@ -51,7 +51,7 @@ fn m21_the_stack_appears_when_compose_has_finished() {
 fn m21_a_late_failure_removes_everything_after_a_gap() {
     let mut world = running(WEB);
     let accepted = begin(&mut world, "app", FAILURE);
-    let down = "docker-compose -f /data/compose/1/docker-compose.yml --project-name app down --remove-orphans";
+    let down = "docker-compose --project-name app down --remove-orphans";
     for (millis, processes) in [(2_000, 0), (99, 0), (1, 1), (299, 1)] {
         pass(&mut world, millis);
         assert_eq!(world.compose_processes(), vec![down; processes]);
