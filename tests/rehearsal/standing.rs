@@ -120,7 +120,7 @@ fn a_container_becomes_healthy_after_a_while_or_never() {
         response.unwrap().json()["State"]["Health"]["Status"].clone()
     };
     assert_eq!(health(), "starting");
-    rehearsal.skip(Duration::from_secs(60));
+    rehearsal.skip(Duration::from_mins(1));
     assert_eq!(health(), "healthy");
     // Compose waits for the health that `depends_on` asks for.
     let outcome = rehearsal.world(|world| {
