@@ -14,5 +14,7 @@ mod deaths;
 mod ends;
 #[path = "matrix/judge.rs"]
 mod judge;
+#[path = "matrix/late.rs"]
+mod late;
 #[path = "matrix/stage.rs"]
 mod stage;
