@@ -16,5 +16,7 @@ mod ends;
 mod judge;
 #[path = "matrix/late.rs"]
 mod late;
+#[path = "matrix/property.rs"]
+mod property;
 #[path = "matrix/stage.rs"]
 mod stage;
