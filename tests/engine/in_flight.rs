@@ -1,6 +1,12 @@
-//! Creates that Portainer performs on the real engine: what they keep, and what a failure removes.
+//! Creates that Portainer performs on the real engine: what they keep, what a failure removes, and what happens when
+//! their client dies meanwhile.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -37,6 +43,23 @@ const FAILS: &str = "services:
     command: /bin/sleep 600
     init: true
     depends_on: {db: {condition: service_healthy}}
+volumes:
+  data: {}
+";
+
+/// Its containers ignore SIGTERM, so that a `down` takes 4 seconds.
+const SLOW: &str = "services:
+  db:
+    image: $IMAGE
+    command: [/bin/sh, -c, \"trap '' TERM; while true; do sleep 1; done\"]
+    stop_grace_period: 4s
+    volumes: [/anonymous, data:/data]
+  web:
+    image: $IMAGE
+    command: [/bin/sh, -c, \"trap '' TERM; while true; do sleep 1; done\"]
+    stop_grace_period: 4s
+networks:
+  default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
 volumes:
   data: {}
 ";
@@ -109,4 +132,56 @@ fn m06_a_failed_create_removes_everything_and_a_restore_brings_it_back() {
     assert_eq!((stack.ids().len(), records(&stack)), (0, 0));
     stack.restore();
     assert_running(&before, &stack);
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b11_a_restore_waits_for_the_create_of_a_killed_run() {
+    let (stack, before) = started();
+    stack.write(FAILS);
+    kill_in_flight(&stack);
+    let name = stack.host.project.as_str();
+    stack.run(&["restore", name, "--timeout=60s"]).code(0);
+    for _ in 0..2 {
+        assert_running(&before, &stack);
+        assert_eq!(records(&stack), 0);
+        thread::sleep(Duration::from_secs(10));
+    }
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b11_a_restore_waits_for_the_delete_of_a_killed_run() {
+    let stack = Stack::with_portainer();
+    stack.write(SLOW);
+    let text = std::fs::read_to_string(stack.dir().join("docker-compose.yml")).unwrap();
+    assert_eq!(create(&stack, &text), 200);
+    stack.sh("db", "echo kept > /anonymous/file");
+    let before = stack.containers();
+    kill_in_flight(&stack);
+    let name = stack.host.project.as_str();
+    stack.run(&["restore", name, "--timeout=60s"]).code(0);
+    for _ in 0..2 {
+        assert_running(&before, &stack);
+        assert_eq!(records(&stack), 1);
+        thread::sleep(Duration::from_secs(10));
+    }
+}
+
+/// Starts a migration and kills it while Portainer runs Compose.
+fn kill_in_flight(stack: &Stack) {
+    let mut child = stack
+        .command(&[&stack.host.project])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let portainer = stack.portainer.as_ref().unwrap();
+    let started = Instant::now();
+    while !portainer.is_busy() {
+        assert!(started.elapsed() < Duration::from_mins(1));
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
