@@ -137,7 +137,7 @@ fn a_container_becomes_healthy_after_a_while_or_never() {
 }
 
 #[test]
-fn volumes_can_lie_in_another_directory() {
+fn the_directory_of_volumes_can_be_set() {
     let mut world = World::new(KEY);
     world.volume_folder = "/tmp/volumes".to_owned();
     let (rehearsal, _) = start(world);

@@ -49,7 +49,7 @@ impl Deployer {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         self.up(work).map_err(|reason| {
-            // Portainer reports the failure of `up`, whatever comes of `down`.
+            // Portainer reports the failure of `up`, even if `down` fails too.
             let _ = self.run(&down);
             PortainerError::failed(&reason)
         })
