@@ -14,5 +14,9 @@ mod deaths;
 mod ends;
 #[path = "matrix/judge.rs"]
 mod judge;
+#[path = "matrix/late.rs"]
+mod late;
+#[path = "matrix/property.rs"]
+mod property;
 #[path = "matrix/stage.rs"]
 mod stage;

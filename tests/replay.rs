@@ -4,6 +4,10 @@
 //! Each line is one exchange: `{step, request, response, containers{before, after}}`.
 
 #[path = "rehearsal/client.rs"]
+#[allow(
+    dead_code,
+    reason = "the tests of the rehearsal need more of the client"
+)]
 mod client;
 
 use std::{collections::BTreeMap, env, fs};

@@ -77,6 +77,7 @@ pub(super) fn run(
     let options = Options {
         era: arguments.era.into(),
         folder: Some(folder.path().to_owned()),
+        ..Options::default()
     };
     let rehearsal = Rehearsal::start(stage.world, &options)?;
     for rule in &arguments.faults {

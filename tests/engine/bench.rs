@@ -15,7 +15,10 @@ use rehearsal::{Options, Rehearsal, World};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::host::{Compose, Host, IMAGE, PROJECT, attempt, docker};
+use crate::{
+    host::{Compose, Host, IMAGE, PROJECT, attempt, docker},
+    portainer::Portainer,
+};
 
 const KEY: &str = "ptr_engine-key-77ab10";
 
@@ -27,6 +30,8 @@ pub struct Stack {
     pub host: Host,
     pub compose: Compose,
     pub rehearsal: Rehearsal,
+    /// Portainer's own container, if the embedded Portainer deploys onto the real engine.
+    pub portainer: Option<Portainer>,
     root: TempDir,
     home: TempDir,
     /// The volumes that its containers have mounted: anonymous volumes have no label to find them by.
@@ -42,9 +47,20 @@ pub struct Run {
 }
 
 impl Stack {
-    /// A stack that is not started.
+    /// A stack that is not started. What the embedded Portainer deploys is not on the real engine.
     pub fn new() -> Self {
         let (host, compose) = (Host::new(), Compose::new());
+        Self::of(host, compose, None)
+    }
+
+    /// A stack that is not started. The embedded Portainer deploys onto the real engine.
+    pub fn with_portainer() -> Self {
+        let (host, compose) = (Host::new(), Compose::new());
+        let portainer = Portainer::start(&host);
+        Self::of(host, compose, Some(portainer))
+    }
+
+    fn of(host: Host, compose: Compose, portainer: Option<Portainer>) -> Self {
         let mut world = World::new(KEY);
         world.deploy_millis = None;
         // The environment has the ID of this host's engine (B03).
@@ -56,10 +72,15 @@ impl Stack {
         for network in &mut world.networks {
             network.engine.clone_from(&world.engine.id);
         }
+        let options = Options {
+            compose: portainer.as_ref().map(Portainer::compose),
+            ..Options::default()
+        };
         let stack = Self {
             host,
             compose,
-            rehearsal: Rehearsal::start(world, &Options::default()).unwrap(),
+            rehearsal: Rehearsal::start(world, &options).unwrap(),
+            portainer,
             root: tempfile::tempdir().unwrap(),
             home: tempfile::tempdir().unwrap(),
             seen: RefCell::default(),

@@ -5,10 +5,18 @@
 mod again;
 mod bench;
 mod big;
+#[path = "../rehearsal/client.rs"]
+#[allow(
+    dead_code,
+    reason = "the tests of the rehearsal need more of the client"
+)]
+mod client;
 mod host;
+mod in_flight;
 mod kills;
 mod lost;
 mod many;
+mod portainer;
 mod sameness;
 mod saved;
 mod states;

@@ -253,7 +253,7 @@ fn restored(bench: &Bench, arguments: &[String], before: &Value) -> Vec<String> 
 }
 
 /// The arguments of the restore that a run names.
-fn roll_back(run: &Run) -> Option<Vec<String>> {
+pub fn roll_back(run: &Run) -> Option<Vec<String>> {
     let (_, rest) = run.err.split_once("to roll back, run: stacklift ")?;
     let line = rest.lines().next()?;
     Some(line.split_whitespace().map(str::to_owned).collect())

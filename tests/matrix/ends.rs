@@ -13,11 +13,14 @@ use crate::{
     stage::{Scene, set, stack, world},
 };
 
-/// Runs it until its `line`-th request, of either peer, has been answered, and ends it there by `signal`.
-/// `None`: it made fewer.
-fn ended_at(bench: &Bench, line: usize, signal: &str) -> Option<Run> {
+/// The arguments of a run that shows its requests.
+const VERBOSE: [&str; 2] = ["web", "-v"];
+
+/// Ends a run with `signal` after the response to its `line`-th request to either peer. `Err` is a run that made fewer
+/// requests. The run must show its requests.
+pub fn ended_at(bench: &Bench, arguments: &[&str], line: usize, signal: &str) -> Result<Run, Run> {
     let mut child = bench
-        .command(&["web", "-v"])
+        .command(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -48,7 +51,7 @@ fn ended_at(bench: &Bench, line: usize, signal: &str) -> Option<Run> {
         err,
     };
     assert!(!run.all().contains(MARKED), "{run:#?}");
-    (requests == line).then_some(run)
+    if requests == line { Ok(run) } else { Err(run) }
 }
 
 fn end(era: Era, scene: Scene) -> serde_json::Value {
@@ -75,7 +78,7 @@ fn killed_at_every_request_a_rerun_ends_as_an_undisturbed_run() {
         let mut killed = 0;
         for line in 1.. {
             let bench = set(era, scene);
-            if ended_at(&bench, line, "KILL").is_none() {
+            if ended_at(&bench, &VERBOSE, line, "KILL").is_err() {
                 break;
             }
             killed += 1;
@@ -101,7 +104,7 @@ fn interrupted_between_any_two_steps_it_says_truly_how_far_it_came() {
             let signal = if line % 2 == 0 { "INT" } else { "TERM" };
             let bench = set(era, scene);
             let before = world(&bench);
-            let Some(run) = ended_at(&bench, line, signal) else {
+            let Ok(run) = ended_at(&bench, &VERBOSE, line, signal) else {
                 break;
             };
             if run.code == 0 {

@@ -120,7 +120,7 @@ fn a_container_becomes_healthy_after_a_while_or_never() {
         response.unwrap().json()["State"]["Health"]["Status"].clone()
     };
     assert_eq!(health(), "starting");
-    rehearsal.skip(Duration::from_secs(60));
+    rehearsal.skip(Duration::from_mins(1));
     assert_eq!(health(), "healthy");
     // Compose waits for the health that `depends_on` asks for.
     let outcome = rehearsal.world(|world| {
@@ -137,7 +137,7 @@ fn a_container_becomes_healthy_after_a_while_or_never() {
 }
 
 #[test]
-fn volumes_can_lie_in_another_directory() {
+fn the_directory_of_volumes_can_be_set() {
     let mut world = World::new(KEY);
     world.volume_folder = "/tmp/volumes".to_owned();
     let (rehearsal, _) = start(world);

@@ -2,13 +2,14 @@
 //!
 //! # Layers
 //!
-//! Imports point in one direction: `lib → server → portainer → engine → world`, and
-//! `server, portainer → shared → listeners → request → faults, http`. The [`World`] is pure and knows
-//! nothing of HTTP; `world.rs` describes its layers.
+//! Imports point in one direction: `lib → server → portainer → engine → world`,
+//! `server, portainer → shared → listeners → request → faults, http`, and `shared → deployer → world`. The [`World`] is
+//! pure and knows nothing of HTTP; `world.rs` describes its layers.
 //!
 //! Invariant: the JSON is written from recorded exchanges with a real Portainer and a real engine. The crate shares no
 //! type with the client of `stacklift`, so a wrong shape in one of them cannot match a wrong shape in the other.
 
+mod deployer;
 mod engine;
 mod faults;
 mod http;
@@ -30,7 +31,8 @@ use std::{
 use anyhow::Context as _;
 use tempfile::TempDir;
 
-use self::server::Server;
+pub use self::deployer::Compose;
+use self::{deployer::Deployer, server::Server};
 pub use self::{
     faults::{Call, FaultKind, Faults, Rule},
     request::{Peer, Request},
@@ -56,6 +58,8 @@ pub struct Options {
     pub era: Era,
     /// Where to create the directory of the engine's socket; the default is the system's temporary directory.
     pub folder: Option<PathBuf>,
+    /// Deploys onto a real engine instead of the world.
+    pub compose: Option<Compose>,
 }
 
 impl Rehearsal {
@@ -75,7 +79,8 @@ impl Rehearsal {
         let socket = folder.path().join("engine.sock");
         let (tls, certificate) = tls::self_signed()?;
         let key = world.admin_key().to_owned();
-        let server = Server::start(world, tls, &socket)
+        let deployer = options.compose.clone().map(Deployer::new);
+        let server = Server::start(world, tls, &socket, deployer)
             .with_context(|| format!("failed to listen on 127.0.0.1 and {}", socket.display()))?;
         Ok(Self {
             server,

@@ -19,7 +19,8 @@ use super::{
     http::{Body, Incoming, Response, segments},
     shared::{Shared, TICK},
     world::{
-        Accepted, ApiKey, Ending, Era, NamedVolumes, PortainerError, Record, Role, Update, World,
+        Accepted, ApiKey, Ending, Era, NamedVolumes, PortainerError, Record, Role, Update, Work,
+        World,
     },
 };
 
@@ -70,10 +71,7 @@ pub(super) fn respond(
             "text/plain; charset=utf-8",
             "404 page not found\n",
         )),
-        _ if is_change(call) => match begin(shared, call, incoming, ending) {
-            Ok(accepted) => ended(shared, accepted)?.and_then(|id| changed(shared, call, id)),
-            Err(error) => Err(error),
-        },
+        _ if is_change(call) => change(shared, call, incoming, ending)?,
         _ => authenticated(shared, call, incoming),
     };
     Some(outcome.unwrap_or_else(|error| {
@@ -82,21 +80,39 @@ pub(super) fn respond(
     }))
 }
 
-/// Starts a create, update or delete.
-fn begin(
+/// Changes a stack; `None` if the rehearsal ended first.
+fn change(
     shared: &Arc<Shared>,
     call: Call,
     incoming: &Incoming,
     ending: Ending,
-) -> Result<Accepted, PortainerError> {
+) -> Option<Result<Response, PortainerError>> {
     let mut world = shared.world();
-    let key = key(&world, incoming)?.clone();
+    let work = match prepared(&mut world, call, incoming) {
+        Ok(work) => work,
+        Err(error) => return Some(Err(error)),
+    };
+    let outcome = if let Some(deployer) = &shared.deployer {
+        drop(world);
+        let outcome = deployer.perform(&work);
+        outcome.and_then(|()| shared.world().complete(&work))
+    } else {
+        let accepted = world.begin(work, ending);
+        drop(world);
+        ended(shared, accepted)?
+    };
+    Some(outcome.and_then(|id| changed(shared, call, id)))
+}
+
+/// The checked change of a create, update or delete.
+fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, PortainerError> {
+    let key = key(world, incoming)?.clone();
     if call == Call::Create {
-        return create(&mut world, &key, incoming, ending);
+        return create(world, &key, incoming);
     }
-    let id = seen(&world, &key, stack_id(incoming))?.id;
+    let id = seen(world, &key, stack_id(incoming))?.id;
     if call == Call::Update {
-        return update(&mut world, &key, id, incoming, ending);
+        return update(world, &key, id, incoming);
     }
     // The default is 0, which no environment has (M03).
     let endpoint = number(incoming, "endpointId")?.unwrap_or(0);
@@ -106,7 +122,7 @@ fn begin(
     } else {
         NamedVolumes::Keep
     };
-    world.begin_delete(id, endpoint, volumes, ending)
+    world.prepare_delete(id, endpoint, volumes)
 }
 
 /// Waits until a request has ended; `None` if the rehearsal ended first.
@@ -406,12 +422,7 @@ impl Iterator for Listing {
     }
 }
 
-fn create(
-    world: &mut World,
-    key: &ApiKey,
-    incoming: &Incoming,
-    ending: Ending,
-) -> Result<Accepted, PortainerError> {
+fn create(world: &mut World, key: &ApiKey, incoming: &Incoming) -> Result<Work, PortainerError> {
     let endpoint = number(incoming, "endpointId")?.ok_or_else(missing_endpoint)?;
     world.check_endpoint(endpoint)?;
     let payload = payload::<CreatePayload>(&incoming.body)?;
@@ -424,7 +435,7 @@ fn create(
     }
     let (name, text) = (payload.name, payload.stack_file_content);
     let env = variables(payload.env);
-    world.begin_create(endpoint, &name, text, env, &key.user, ending)
+    world.prepare_create(endpoint, &name, text, env, &key.user)
 }
 
 fn update(
@@ -432,8 +443,7 @@ fn update(
     key: &ApiKey,
     id: u64,
     incoming: &Incoming,
-    ending: Ending,
-) -> Result<Accepted, PortainerError> {
+) -> Result<Work, PortainerError> {
     let endpoint = number(incoming, "endpointId")?;
     let payload = payload::<UpdatePayload>(&incoming.body)?;
     if payload.stack_file_content.is_empty() {
@@ -447,7 +457,7 @@ fn update(
         text: payload.stack_file_content,
         env: variables(payload.env),
     };
-    world.begin_update(id, endpoint, update, &key.user, ending)
+    world.prepare_update(id, endpoint, update, &key.user)
 }
 
 fn respond_with(

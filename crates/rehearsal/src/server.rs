@@ -13,6 +13,7 @@ use std::{
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::{
+    deployer::Deployer,
     engine,
     faults::{Call, FaultKind},
     http::{self, Buffer, Incoming, Response},
@@ -35,10 +36,15 @@ pub(super) struct Server {
 
 impl Server {
     /// Listens on a free port of 127.0.0.1 and on `socket`.
-    pub fn start(world: World, tls: Arc<ServerConfig>, socket: &Path) -> io::Result<Self> {
+    pub fn start(
+        world: World,
+        tls: Arc<ServerConfig>,
+        socket: &Path,
+        deployer: Option<Deployer>,
+    ) -> io::Result<Self> {
         let (listeners, tcp, unix) = Listeners::open(socket)?;
         let server = Self {
-            shared: Arc::new(Shared::new(world, listeners)),
+            shared: Arc::new(Shared::new(world, listeners, deployer)),
             tls,
             threads: Mutex::default(),
         };

@@ -12,6 +12,7 @@ use std::{
 };
 
 use super::{
+    deployer::Deployer,
     faults::Faults,
     listeners::Listeners,
     request::{Peer, Request},
@@ -26,6 +27,8 @@ pub(super) struct Shared {
     world: Mutex<World>,
     pub faults: Faults,
     pub listeners: Listeners,
+    /// Performs changes on a real engine instead of the world.
+    pub deployer: Option<Deployer>,
     log: Mutex<Vec<Request>>,
     stopped: Mutex<bool>,
     stopping: Condvar,
@@ -60,12 +63,13 @@ impl Connection {
 }
 
 impl Shared {
-    pub fn new(mut world: World, listeners: Listeners) -> Self {
+    pub fn new(mut world: World, listeners: Listeners, deployer: Option<Deployer>) -> Self {
         world.rebase(clock());
         Self {
             world: Mutex::new(world),
             faults: Faults::default(),
             listeners,
+            deployer,
             log: Mutex::default(),
             stopped: Mutex::default(),
             stopping: Condvar::new(),

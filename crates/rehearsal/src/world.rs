@@ -51,7 +51,7 @@ pub(crate) use self::{
     entities::{ApiKey, Image, Network, Role, Volume},
     errors::{EngineError, PortainerError},
     images::tagged,
-    in_flight::{Accepted, Ending, NamedVolumes},
+    in_flight::{Accepted, Ending, NamedVolumes, Work},
 };
 pub use self::{
     container::{Change, Container},

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     errors::PortainerError,
-    record::{Record, Update},
+    record::{Record, Update, Variable},
 };
 
 /// When and how a create, update or delete ends. The default is an immediate success.
@@ -40,7 +40,7 @@ pub(super) struct InFlight {
 
 /// The change that a request makes.
 #[derive(Clone, PartialEq, Serialize)]
-pub(super) enum Work {
+pub(crate) enum Work {
     Create(Box<Record>),
     Update {
         id: u64,
@@ -94,14 +94,19 @@ impl Work {
         }
     }
 
+    /// The text and the variables of its deployment; `None` for a delete.
+    pub fn contents(&self) -> Option<(&str, &[Variable])> {
+        let (text, env) = match self {
+            Self::Create(record) => (&record.text, &record.env),
+            Self::Update { update, .. } => (&update.text, &update.env),
+            Self::Delete { .. } => return None,
+        };
+        Some((text, env.as_deref().unwrap_or_default()))
+    }
+
     /// Whether its deployment has a `stack.env` (M07).
     fn has_env(&self) -> bool {
-        let env = match self {
-            Self::Create(record) => record.env.as_ref(),
-            Self::Update { update, .. } => update.env.as_ref(),
-            Self::Delete { .. } => None,
-        };
-        env.is_some_and(|env| !env.is_empty())
+        self.contents().is_some_and(|(_, env)| !env.is_empty())
     }
 
     pub fn endpoint(&self) -> u64 {

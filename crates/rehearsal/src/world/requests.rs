@@ -4,7 +4,7 @@ use super::{
     deployment::Deployment,
     errors::PortainerError,
     in_flight::{Accepted, Ending, InFlight, NamedVolumes, Phase, Work},
-    record::{Status, Variable},
+    record::Status,
     state::{Era, World},
 };
 
@@ -130,12 +130,15 @@ impl World {
         one.phase = match phase {
             Phase::Up(created) => {
                 let fails = one.ending.fails;
-                let started = created.and_then(|created| match fails {
-                    true => Err(SIMULATED.to_owned()),
-                    false => self.start_all(&created),
+                let started = created.and_then(|created| {
+                    if fails {
+                        Err(SIMULATED.to_owned())
+                    } else {
+                        self.start_all(&created)
+                    }
                 });
                 match started {
-                    Ok(()) => Phase::Ended(self.deployed(&one.work)),
+                    Ok(()) => Phase::Ended(self.complete(&one.work)),
                     Err(reason) => {
                         one.until += lasts(GAP);
                         Phase::Gap(reason)
@@ -155,8 +158,8 @@ impl World {
         };
     }
 
-    /// Writes the result of a successful deployment to Portainer's database.
-    fn deployed(&mut self, work: &Work) -> Result<u64, PortainerError> {
+    /// Writes a change that succeeded to Portainer's database.
+    pub(crate) fn complete(&mut self, work: &Work) -> Result<u64, PortainerError> {
         let now = self.seconds();
         match work.clone() {
             Work::Create(mut record) => {
@@ -175,14 +178,16 @@ impl World {
                 record.change(endpoint, update, user, now);
                 record.status = Status::Active;
             }
-            Work::Delete { .. } => {}
+            Work::Delete { id, .. } => {
+                self.records.remove(&id);
+            }
         }
         Ok(work.id())
     }
 
     /// Ends a delete: `compose down` is over. A `down` that fails leaves the networks and the stack.
     fn deleted(&mut self, work: &Work, ending: Ending) -> Result<u64, PortainerError> {
-        let (id, name) = (work.id(), work.name());
+        let name = work.name();
         if ending.fails {
             self.remove_project(work.endpoint(), name);
             let network = format!("{name}_default");
@@ -192,7 +197,6 @@ impl World {
             )));
         }
         self.down_in(work.endpoint(), name);
-        self.records.remove(&id);
         if matches!(
             work,
             Work::Delete {
@@ -202,17 +206,12 @@ impl World {
         ) {
             self.remove_volumes(work.endpoint(), name);
         }
-        Ok(id)
+        self.complete(work)
     }
 
     /// The deployment of a create or update, in Portainer's own directory.
     fn deployment_of(&self, work: &Work) -> Result<Deployment, String> {
-        let none = Vec::new();
-        let (text, env): (&str, &[Variable]) = match work {
-            Work::Create(record) => (&record.text, record.env.as_ref().unwrap_or(&none)),
-            Work::Update { update, .. } => (&update.text, update.env.as_ref().unwrap_or(&none)),
-            Work::Delete { .. } => return Err("a delete deploys nothing".to_owned()),
-        };
+        let (text, env) = work.contents().ok_or("a delete deploys nothing")?;
         self.by_portainer(work.endpoint(), work.id(), work.name(), text, env)
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
+    container::Change,
     entities::{ApiKey, Endpoint, Engine, Role},
     state::{Counters, Era, LocalCompose, World},
 };
@@ -111,6 +112,26 @@ impl World {
     /// If the name is taken.
     pub fn add_portainer(&mut self) -> String {
         self.add_container("portainer", "portainer/portainer-ce:2.23.0")
+    }
+
+    /// Stops a container of this host's engine. Does nothing if there is none of that name.
+    pub fn stop_by_hand(&mut self, name: &str) {
+        let id = self.container(name).map(|one| one.id.clone());
+        if let Some(id) = id {
+            // Fails only if the container does not exist.
+            let _ = self.stop_container(&id, 137);
+        }
+    }
+
+    /// Adds a file to the layer of a container of this host's engine. Does nothing if there is none of that name.
+    pub fn write_in(&mut self, name: &str, path: &str) {
+        let id = self.container(name).map(|one| one.id.clone());
+        if let Some(container) = id.and_then(|id| self.containers.get_mut(&id)) {
+            container.changes.push(Change {
+                path: path.to_owned(),
+                kind: 1,
+            });
+        }
     }
 
     /// Starts a container without a project and returns its ID.

@@ -53,23 +53,20 @@ impl World {
         env: Option<Vec<Variable>>,
         user: &str,
     ) -> Result<u64, PortainerError> {
-        let accepted = self.begin_create(endpoint, name, text, env, user, Ending::default())?;
+        let work = self.prepare_create(endpoint, name, text, env, user)?;
+        let accepted = self.begin(work, Ending::default());
         self.finish(accepted)
     }
 
-    /// Starts to create a stack.
-    ///
-    /// The old Portainer runs `compose up` first and keeps the stack only if that succeeds (M05, M06). The newer one
-    /// deploys in the background (N01, N06).
-    pub(crate) fn begin_create(
+    /// Checks a request to create a stack, and gives the stack its ID.
+    pub(crate) fn prepare_create(
         &mut self,
         endpoint: u64,
         name: &str,
         text: String,
         env: Option<Vec<Variable>>,
         user: &str,
-        ending: Ending,
-    ) -> Result<Accepted, PortainerError> {
+    ) -> Result<Work, PortainerError> {
         self.check_endpoint(endpoint)?;
         let name = normalize(name);
         // In any environment (M20).
@@ -78,16 +75,8 @@ impl World {
             return Err(PortainerError::new(409, &text, &text));
         }
         let id = self.next_record();
-        let mut record = self.new_record(id, &name, endpoint, text, env, user);
-        Ok(match self.era {
-            Era::Sync => self.submit(Work::Create(Box::new(record)), ending),
-            Era::Async => {
-                record.status = Status::Deploying;
-                self.records.insert(id, record);
-                self.begin(id, false, ending);
-                Accepted::Ended(id)
-            }
-        })
+        let record = self.new_record(id, &name, endpoint, text, env, user);
+        Ok(Work::Create(Box::new(record)))
     }
 
     /// Replaces text and variables of a stack, and deploys it again (M06, M16, N07).
@@ -101,23 +90,22 @@ impl World {
         update: Update,
         user: &str,
     ) -> Result<(), PortainerError> {
-        let accepted = self.begin_update(id, endpoint, update, user, Ending::default())?;
+        let work = self.prepare_update(id, endpoint, update, user)?;
+        let accepted = self.begin(work, Ending::default());
         self.finish(accepted).map(|_| ())
     }
 
-    /// Starts to update a stack.
-    pub(crate) fn begin_update(
-        &mut self,
+    /// Checks a request to update a stack.
+    pub(crate) fn prepare_update(
+        &self,
         id: u64,
         endpoint: Option<u64>,
         update: Update,
         user: &str,
-        ending: Ending,
-    ) -> Result<Accepted, PortainerError> {
-        let (now, era) = (self.seconds(), self.era);
+    ) -> Result<Work, PortainerError> {
         let record = self
             .records
-            .get_mut(&id)
+            .get(&id)
             .ok_or_else(|| PortainerError::no_record(&id.to_string()))?;
         let endpoint = endpoint.unwrap_or(record.endpoint);
         if !self.endpoints.contains_key(&endpoint) {
@@ -128,24 +116,12 @@ impl World {
         if record.status == Status::Deploying {
             return Err(PortainerError::busy());
         }
-        Ok(match era {
-            Era::Sync => {
-                let work = Work::Update {
-                    id,
-                    name: record.name.clone(),
-                    endpoint,
-                    update,
-                    user: user.to_owned(),
-                };
-                self.submit(work, ending)
-            }
-            Era::Async => {
-                let in_error = record.status == Status::Error;
-                record.change(endpoint, update, user.to_owned(), now);
-                record.status = Status::Deploying;
-                self.begin(id, in_error, ending);
-                Accepted::Ended(id)
-            }
+        Ok(Work::Update {
+            id,
+            name: record.name.clone(),
+            endpoint,
+            update,
+            user: user.to_owned(),
         })
     }
 
@@ -154,18 +130,18 @@ impl World {
     /// # Errors
     /// The error response of Portainer.
     pub fn delete(&mut self, id: u64, endpoint: u64) -> Result<(), PortainerError> {
-        let accepted = self.begin_delete(id, endpoint, NamedVolumes::Keep, Ending::default())?;
+        let work = self.prepare_delete(id, endpoint, NamedVolumes::Keep)?;
+        let accepted = self.begin(work, Ending::default());
         self.finish(accepted).map(|_| ())
     }
 
-    /// Starts to delete a stack.
-    pub(crate) fn begin_delete(
-        &mut self,
+    /// Checks a request to delete a stack.
+    pub(crate) fn prepare_delete(
+        &self,
         id: u64,
         endpoint: u64,
         volumes: NamedVolumes,
-        ending: Ending,
-    ) -> Result<Accepted, PortainerError> {
+    ) -> Result<Work, PortainerError> {
         let record = self
             .records
             .get(&id)
@@ -178,15 +154,35 @@ impl World {
             return Err(PortainerError::busy());
         }
         let name = record.name.clone();
-        Ok(self.submit(
-            Work::Delete {
-                id,
-                name,
-                endpoint,
-                volumes,
-            },
-            ending,
-        ))
+        Ok(Work::Delete {
+            id,
+            name,
+            endpoint,
+            volumes,
+        })
+    }
+
+    /// Starts to work on a request.
+    ///
+    /// The old Portainer runs `compose up` first and keeps a new stack only if that succeeds (M05, M06). The newer one
+    /// deploys in the background (N01, N06).
+    pub(crate) fn begin(&mut self, work: Work, ending: Ending) -> Accepted {
+        let id = work.id();
+        if self.era == Era::Sync || matches!(work, Work::Delete { .. }) {
+            return self.submit(work, ending);
+        }
+        let in_error = self.status_of(id) == Some(Status::Error);
+        // The stack was there when the request was checked.
+        let _ = self.complete(&work);
+        if let Some(record) = self.records.get_mut(&id) {
+            record.status = Status::Deploying;
+        }
+        self.begin_deployment(id, in_error, ending);
+        Accepted::Ended(id)
+    }
+
+    fn status_of(&self, id: u64) -> Option<Status> {
+        self.records.get(&id).map(|record| record.status)
     }
 
     /// Stops a stack: runs `compose down` and keeps the stack as inactive.
@@ -316,7 +312,7 @@ impl World {
     }
 
     /// Starts a deployment in the background. An ending that is not the default decides when it finishes.
-    fn begin(&mut self, id: u64, down_first: bool, ending: Ending) {
+    fn begin_deployment(&mut self, id: u64, down_first: bool, ending: Ending) {
         let (polls, due) = if ending == Ending::default() {
             let due = self.deploy_millis.map(|millis| self.now + millis);
             (self.deploy_polls, due)

@@ -14,9 +14,10 @@ const FAILURE: Ending = Ending {
 };
 
 fn begin(world: &mut World, name: &str, ending: Ending) -> Accepted {
-    world
-        .begin_create(1, name, WEB.to_owned(), None, "admin", ending)
-        .unwrap()
+    let work = world
+        .prepare_create(1, name, WEB.to_owned(), None, "admin")
+        .unwrap();
+    world.begin(work, ending)
 }
 
 fn pass(world: &mut World, millis: i64) {
@@ -108,9 +109,8 @@ fn m21_a_delete_continues_as_well() {
             let mut world = running(WEB);
             world.era = era;
             let id = world.add_record("app", 1, WEB);
-            let accepted = world
-                .begin_delete(id, 1, NamedVolumes::Keep, ending)
-                .unwrap();
+            let work = world.prepare_delete(id, 1, NamedVolumes::Keep).unwrap();
+            let accepted = world.begin(work, ending);
             pass(&mut world, 1_999);
             assert_eq!((ids(&world).len(), world.records.len()), (2, 1));
             let shown = world.compose_processes();

@@ -1,0 +1,187 @@
+//! Creates that Portainer performs on the real engine: what they keep, what a failure removes, and what happens when
+//! their client dies meanwhile.
+
+use std::{
+    collections::BTreeMap,
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use super::{bench::Stack, client::Client, sameness::assert_same};
+
+const STACK: &str = "services:
+  db:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    volumes: [/anonymous, data:/data]
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    depends_on: [db]
+    ports: ['127.0.0.1:$PORT:80']
+networks:
+  default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
+volumes:
+  data: {}
+";
+
+/// The same stack, but `db` becomes unhealthy after about 3 seconds, and `web` waits for its health.
+const FAILS: &str = "services:
+  db:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    volumes: [/anonymous, data:/data]
+    healthcheck: {test: [CMD, /bin/false], interval: 1s, retries: 3}
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    depends_on: {db: {condition: service_healthy}}
+volumes:
+  data: {}
+";
+
+/// Its containers ignore SIGTERM, so that a `down` takes 4 seconds.
+const SLOW: &str = "services:
+  db:
+    image: $IMAGE
+    command: [/bin/sh, -c, \"trap '' TERM; while true; do sleep 1; done\"]
+    stop_grace_period: 4s
+    volumes: [/anonymous, data:/data]
+  web:
+    image: $IMAGE
+    command: [/bin/sh, -c, \"trap '' TERM; while true; do sleep 1; done\"]
+    stop_grace_period: 4s
+networks:
+  default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
+volumes:
+  data: {}
+";
+
+fn started() -> (Stack, BTreeMap<String, Value>) {
+    let stack = Stack::with_portainer();
+    stack.write(STACK);
+    stack.up();
+    stack.sh("db", "echo kept > /anonymous/file");
+    let before = stack.containers();
+    assert_eq!(before.len(), 2);
+    (stack, before)
+}
+
+/// Sends a create without the program. Returns the status of the response.
+fn create(stack: &Stack, text: &str) -> u16 {
+    let path = "/api/stacks/create/standalone/string?endpointId=1";
+    let body = json!({
+        "name": stack.host.project,
+        "stackFileContent": text,
+        "env": [{ "name": "UNUSED", "value": "1" }],
+    });
+    let key = stack.rehearsal.key();
+    Client::portainer(&stack.rehearsal)
+        .send(
+            "POST",
+            path,
+            &[("X-API-Key", key)],
+            body.to_string().as_bytes(),
+        )
+        .unwrap()
+        .status
+}
+
+fn records(stack: &Stack) -> usize {
+    stack.rehearsal.world(|world| world.records.len())
+}
+
+fn assert_running(before: &BTreeMap<String, Value>, stack: &Stack) {
+    let now = stack.containers();
+    assert_same(before, &now);
+    assert!(now.values().all(|one| one["State"]["Running"] == true));
+    assert_eq!(stack.sh("db", "cat /anonymous/file"), "kept");
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn m05_a_create_keeps_unchanged_containers() {
+    let (stack, before) = started();
+    let text = std::fs::read_to_string(stack.dir().join("docker-compose.yml")).unwrap();
+    assert_eq!(create(&stack, &text), 200);
+    assert_eq!(records(&stack), 1);
+    assert!(!stack.portainer.as_ref().unwrap().is_busy());
+    let ids = |of: &BTreeMap<String, Value>| -> Vec<Value> {
+        of.values().map(|one| one["Id"].clone()).collect()
+    };
+    assert_eq!(ids(&stack.containers()), ids(&before));
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn m06_a_failed_create_removes_everything_and_a_restore_brings_it_back() {
+    let (stack, before) = started();
+    stack.write(FAILS);
+    let name = stack.host.project.as_str();
+    stack
+        .run(&[name])
+        .code(1)
+        .says(&["is unhealthy", "stacklift restore"]);
+    assert_eq!((stack.ids().len(), records(&stack)), (0, 0));
+    stack.restore();
+    assert_running(&before, &stack);
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b11_a_restore_waits_for_the_create_of_a_killed_run() {
+    let (stack, before) = started();
+    stack.write(FAILS);
+    kill_in_flight(&stack);
+    let name = stack.host.project.as_str();
+    stack.run(&["restore", name, "--timeout=60s"]).code(0);
+    for _ in 0..2 {
+        assert_running(&before, &stack);
+        assert_eq!(records(&stack), 0);
+        thread::sleep(Duration::from_secs(10));
+    }
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b11_a_restore_waits_for_the_delete_of_a_killed_run() {
+    let stack = Stack::with_portainer();
+    stack.write(SLOW);
+    let text = std::fs::read_to_string(stack.dir().join("docker-compose.yml")).unwrap();
+    assert_eq!(create(&stack, &text), 200);
+    stack.sh("db", "echo kept > /anonymous/file");
+    let before = stack.containers();
+    kill_in_flight(&stack);
+    let name = stack.host.project.as_str();
+    stack.run(&["restore", name, "--timeout=60s"]).code(0);
+    for _ in 0..2 {
+        assert_running(&before, &stack);
+        assert_eq!(records(&stack), 1);
+        thread::sleep(Duration::from_secs(10));
+    }
+}
+
+/// Starts a migration and kills it while Portainer runs Compose.
+fn kill_in_flight(stack: &Stack) {
+    let mut child = stack
+        .command(&[&stack.host.project])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let portainer = stack.portainer.as_ref().unwrap();
+    let started = Instant::now();
+    while !portainer.is_busy() {
+        assert!(started.elapsed() < Duration::from_mins(1));
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
