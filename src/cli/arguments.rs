@@ -109,7 +109,7 @@ pub(super) enum Command {
     ///
     /// Runs the same code as a migration, but does not connect to a real Portainer or engine. Works on
     /// copies of the stack's Compose file and env files in a temporary directory. Ignores settings
-    /// files and all STACKLIFT_* variables except STACKLIFT_STACKS_ROOT.
+    /// files and all variables except `STACKLIFT_STACKS_ROOT`.
     Rehearse(RehearseArguments),
 }
 
