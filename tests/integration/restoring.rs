@@ -496,7 +496,8 @@ fn b19_the_containers_are_restored_without_portainer() {
         "the Portainer stack, because of --engine-only",
         "verified 1 container",
         "it has to be deleted",
-        "When Portainer responds again, run: stacklift restore web --to",
+        "When Portainer responds again, run: ",
+        "stacklift restore web --to",
     ]);
     let requests = bench.rehearsal.requests();
     assert!(requests.iter().all(|request| request.peer == Peer::Engine));
