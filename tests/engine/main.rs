@@ -14,6 +14,7 @@ mod client;
 mod host;
 mod in_flight;
 mod kills;
+mod losses;
 mod lost;
 mod many;
 mod portainer;
