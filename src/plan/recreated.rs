@@ -113,7 +113,11 @@ fn networks(container: Inspected, service: &SentService) -> Vec<ContainerLoss> {
     let Some(given) = service.networks() else {
         return Vec::new();
     };
-    let own = [service.name, container.name()];
+    // Engines before 25 list a hostname that was set among the aliases.
+    let own = [service.name, container.name()]
+        .into_iter()
+        .chain(container.hostname())
+        .collect::<Vec<_>>();
     let mut losses = Vec::new();
     for (network, endpoint) in container.networks() {
         let Some(aliases) = given.get(network) else {

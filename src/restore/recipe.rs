@@ -40,9 +40,10 @@ impl<'a> Inspected<'a> {
         let mode = self.text("/HostConfig/NetworkMode");
         if self.hostname().is_none() || self.text("/HostConfig/UTSMode") == "host" {
             config.remove("Hostname");
-            config.remove("Domainname");
         }
         if mode.starts_with("container:") {
+            // The engine copies the domain name from the other container.
+            config.remove("Domainname");
             // The other container publishes the ports. The engine refuses those that the image exposes.
             config.remove("ExposedPorts");
         }

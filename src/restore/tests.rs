@@ -303,6 +303,19 @@ fn any_snapshot() -> impl Strategy<Value = Snapshot> {
         })
 }
 
+#[test]
+fn b18_a_domain_name_is_kept_without_a_hostname() {
+    let recreated = |network_mode| {
+        let mut saved = container("web-a-1", "a", "", network_mode);
+        saved["Config"]["Domainname"] = json!("example.org");
+        saved["Config"]["Hostname"] = saved["Id"].as_str().expect("an ID")[..12].into();
+        let recipe = Inspected(&saved).recipe("x", &NewIds::new());
+        ["Hostname", "Domainname"].map(|key| recipe.body.get(key).cloned())
+    };
+    assert_eq!(recreated("web_default"), [None, Some(json!("example.org"))]);
+    assert_eq!(recreated("container:1"), [None, None]);
+}
+
 proptest! {
     #[test]
     fn a_snapshot_is_read_as_it_was_written(snapshot in any_snapshot()) {

@@ -244,6 +244,19 @@ networks:
 }
 
 #[test]
+fn b01_a_hostname_is_no_lost_alias() {
+    let mut world = world(PLAIN);
+    set(&mut world, 0, "/Config/Hostname", json!("front"));
+    set(
+        &mut world,
+        0,
+        "/NetworkSettings/Networks/web_default/Aliases",
+        json!(["web-web-1", "web", "front"]),
+    );
+    assert_eq!(world.losses(), [""; 0]);
+}
+
+#[test]
 fn b01_limits_of_docker_update() {
     let host = json!({
         "Memory": 536_870_912, "MemorySwap": 1_073_741_824_u64, "NanoCpus": 500_000_000,
