@@ -216,7 +216,7 @@ impl Engine {
             Client::Command(command) => command.top(container),
             Client::Unavailable => Err(self.unavailable()),
         }
-        .with_context(|| format!("failed to list the processes of the container {container}"))
+        .with_context(|| format!("failed to list the processes of container {container}"))
     }
 
     /// The ID of the engine, read once. Portainer reports the same ID for its environment (B03).

@@ -88,7 +88,7 @@ fn the_second_restore_changes_nothing() {
     stack.restore().says(&[
         "no changes in Portainer",
         "plan 3 containers match the snapshot",
-        "verified 3 containers match the snapshot, 3 running",
+        "verified 3 containers match the snapshot (3 running)",
     ]);
 
     let twice = stack.containers();
@@ -188,7 +188,7 @@ fn the_container_of_another_stack_is_not_changed() {
         run.says(&[
             &format!("the container name {}", stack.name("web")),
             &format!("is taken by a container of {whose}"),
-            "nothing was touched",
+            "the stack is unchanged",
         ]);
         assert!(stack.ids().is_empty());
         assert_eq!(stack.rehearsal.world(|world| world.records.len()), 1);

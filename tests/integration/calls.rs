@@ -264,7 +264,7 @@ fn c52_a_failing_listing_is_tolerated_and_said() {
         bench.rehearsal.faults().set(Call::EngineList, kind);
         bench.run(&["web"]).code(0).says(&[
             "warning: ",
-            "continuing without knowing the stack's containers",
+            "continuing, but the stack's containers are unknown",
             "created",
         ]);
     }
@@ -653,6 +653,6 @@ fn c59_a_name_of_which_nothing_is_left() {
     bench
         .run(&["\u{4f60}\u{597d}"])
         .code(1)
-        .says(&["Portainer cannot use the name"]);
+        .says(&["has no character that Portainer allows"]);
     assert!(bench.rehearsal.requests().is_empty());
 }

@@ -297,7 +297,7 @@ fn nothing_is_restored_while_the_manager_cannot_be_asked() {
         bench
             .run(&["restore", "web"])
             .code(1)
-            .says(&["nothing was touched"]);
+            .says(&["the stack is unchanged"]);
         assert_eq!(bench.containers("web"), before);
     }
 }
@@ -355,7 +355,7 @@ fn a_stranger_with_the_name_of_a_saved_container_is_left_alone() {
     bench.run(&["restore", "web"]).code(1).says(&[
         "web-a-1",
         "a container of no stack",
-        "nothing was touched",
+        "the stack is unchanged",
     ]);
     let image = bench.rehearsal.world(|world| {
         world
@@ -438,7 +438,7 @@ fn what_cannot_be_read_is_unknown_and_said() {
     bench
         .run(&["web"])
         .code(0)
-        .says(&["warning: the snapshot does not contain the Portainer stack"]);
+        .says(&["warning: the snapshot is incomplete: the Portainer stack could not be saved"]);
     let file = snapshots(&bench).remove(0);
     let json: Value = serde_json::from_slice(&fs::read(file).expect("it")).expect("JSON");
     assert!(json["record"]["unknown"].is_string(), "{}", json["record"]);
@@ -466,7 +466,7 @@ fn an_image_that_is_gone_and_the_rest_comes_back() {
     });
     bench.run(&["restore", "web", "--force"]).code(1).says(&[
         "the image of web-b-1 is gone: y:1",
-        "cannot recreate the container web-b-1: its image y:1",
+        "cannot recreate container web-b-1: its image y:1",
         "the stack differs from the snapshot",
         "partly restored",
     ]);
