@@ -51,7 +51,8 @@ struct Created {
 }
 
 impl Procedure<'_, '_, '_> {
-    /// Starts over if containers were created or removed meanwhile: the engine finishes the requests of a run that was killed.
+    /// Starts over if containers were created or removed in the meantime: the engine finishes the requests of a killed
+    /// run.
     pub(super) fn restore_containers(&mut self, engine: &Restoring) -> Result<()> {
         let known = self.trouble.len();
         for _ in 0..ROUNDS {

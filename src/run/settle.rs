@@ -173,8 +173,8 @@ impl Run<'_> {
             .collect()
     }
 
-    /// A Compose process in Portainer's container. A process of another stack counts as well: a create may be waiting for it
-    /// (M21).
+    /// A Compose process in Portainer's container. A process of another stack counts as well: a create may be waiting
+    /// for it (M21).
     fn process_in(&self, portainer: &[Container]) -> Option<String> {
         portainer.iter().find_map(|container| {
             let processes = self.engine.top(&container.id).ok()?;

@@ -149,7 +149,7 @@ fn c51_not_found_and_still_there_stops() {
     let kind = FaultKind::Status(404, "{\"message\":\"no such endpoint\"}".to_owned());
     bench.rehearsal.faults().set(Call::Delete, kind);
     bench.run(&["web"]).code(1).says(&[
-        "still lists it",
+        "Portainer lists it, but returned 404 for it",
         &format!("Portainer stack {id}"),
         "the stack is unchanged",
     ]);
@@ -417,7 +417,7 @@ fn c54_what_is_an_id() {
         bench
             .run(&["web"])
             .code(1)
-            .says(&["failed to create the stack web"]);
+            .says(&["unexpected response to the create"]);
         assert_eq!(bench.calls(Call::Create).len(), 1);
     }
 }

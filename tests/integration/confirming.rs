@@ -121,7 +121,7 @@ fn b08_unknown_containers_are_asked_about() {
         .faults()
         .set(Call::EngineList, FaultKind::Garbage);
     on_terminal(&bench, &["web"], "n\n").code(1).says(&[
-        "what they will lose is unknown",
+        "their losses are unknown",
         QUESTION,
         "canceled",
     ]);

@@ -32,7 +32,7 @@ impl Project {
         let invalid = |what: &str| format!("validating {}: {what}", context.file);
         let root = match root {
             Value::Object(map) => map,
-            Value::Null => return Err("empty Compose file".to_owned()),
+            Value::Null => return Err("empty compose file".to_owned()),
             _ => return Err("top-level object must be a mapping".to_owned()),
         };
         if let Some(key) = unknown(&root, &TOP) {
