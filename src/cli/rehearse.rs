@@ -196,7 +196,7 @@ fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<Stage> {
         .map_err(|reason| {
             Failure::new(format!("cannot rehearse the stack {name}: it does not start"))
                 .source(reason)
-                .hint("check it with `docker compose config`; the rehearsal knows only the stack's Compose files and env files")
+                .hint("check it with `docker compose config`; the rehearsal reads only the stack's Compose files and env files")
         })?;
     let location = Location {
         root,

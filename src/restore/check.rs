@@ -78,7 +78,7 @@ impl Procedure<'_, '_, '_> {
             .map(|(name, project)| {
                 let owner = owner(project.as_deref());
                 Problem::new(
-                    format!("the name {name} is used by a container of {owner}"),
+                    format!("the name {name} is used by a container {owner}"),
                     "rename or remove that container",
                 )
             })
@@ -249,10 +249,10 @@ fn publishes(other: &Container, address: &str, port: u16, protocol: &str) -> boo
     })
 }
 
-/// `the stack x`, or `no stack`.
+/// `of the stack x`, or `outside any stack`.
 pub(super) fn owner(project: Option<&str>) -> String {
     project.map_or_else(
-        || "no stack".to_owned(),
-        |project| format!("the stack {project}"),
+        || "outside any stack".to_owned(),
+        |project| format!("of the stack {project}"),
     )
 }

@@ -114,7 +114,7 @@ impl Procedure<'_, '_, '_> {
             };
             if is_stranger(snapshot, now) {
                 let owner = owner(now.label(&snapshot.label("project")));
-                wrong.push(format!("{name} is a container of {owner}"));
+                wrong.push(format!("{name} is a container {owner}"));
                 continue;
             }
             let mut differences = wanted.differences(now);

@@ -184,10 +184,12 @@ fn the_container_of_another_stack_is_not_changed() {
         let other = run_container(&stack, &stack.name("web"), project, &[], IMAGE);
 
         let run = stack.run(&["restore", &stack.host.project]).code(1);
-        let whose = project.map_or("no stack".to_owned(), |other| format!("the stack {other}"));
+        let whose = project.map_or("outside any stack".to_owned(), |other| {
+            format!("of the stack {other}")
+        });
         run.says(&[
-            &format!("the container name {}", stack.name("web")),
-            &format!("is taken by a container of {whose}"),
+            &format!("the name {}", stack.name("web")),
+            &format!("is used by a container {whose}"),
             "the stack is unchanged",
         ]);
         assert!(stack.ids().is_empty());

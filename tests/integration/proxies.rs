@@ -13,7 +13,7 @@ fn each_status_has_its_own_hint() {
         (401, REFUSED, "STACKMGR_API_KEY"),
         (403, REFUSED, "an administrator's API key"),
         (404, REFUSED, "check --base-url and --endpoint"),
-        (409, REFUSED, "the name is taken"),
+        (409, REFUSED, "the name is already in use"),
         (413, PAGE, "too large for a proxy"),
         (429, PAGE, "limits the request rate: wait"),
         (500, REFUSED, "Portainer's log"),

@@ -258,7 +258,7 @@ fn the_record_gets_its_text_and_variables_back() {
     });
     bench.run(&["restore", "web"]).code(0).says(&[
         "recreate the Portainer stack",
-        "of the Portainer stack: Portainer assigns a new one",
+        "of the Portainer stack (Portainer will assign a new one)",
     ]);
     check(&bench);
 }
@@ -354,7 +354,7 @@ fn a_stranger_with_the_name_of_a_saved_container_is_left_alone() {
     });
     bench.run(&["restore", "web"]).code(1).says(&[
         "web-a-1",
-        "a container of no stack",
+        "a container outside any stack",
         "the stack is unchanged",
     ]);
     let image = bench.rehearsal.world(|world| {
@@ -465,7 +465,7 @@ fn an_image_that_is_gone_and_the_rest_comes_back() {
         world.remove_image("y:1").expect("it was there");
     });
     bench.run(&["restore", "web", "--force"]).code(1).says(&[
-        "the image of web-b-1 is gone: y:1",
+        "the image of web-b-1 no longer exists: y:1",
         "cannot recreate container web-b-1: its image y:1",
         "the stack differs from the snapshot",
         "partly restored",
@@ -485,7 +485,7 @@ fn an_older_snapshot_stays_readable_and_a_newer_one_is_refused() {
     bench
         .run(&["restore", "web"])
         .code(1)
-        .says(&["the image of web-old-1 is gone"]);
+        .says(&["the image of web-old-1 no longer exists"]);
     json["version"] = json!(2);
     fs::write(&file, json.to_string()).expect("the snapshot");
     bench

@@ -135,8 +135,8 @@ fn b16_everything_that_is_missing_is_listed_and_nothing_is_touched() {
     bench.rehearsal.forget_requests();
     bench.run(&["restore", "web"]).code(1).says(&[
         "refusing to restore: 5 problems",
-        "the container name web-a-1 is taken by a container of no stack",
-        "the image of web-b-1 is gone: y:1",
+        "the name web-a-1 is used by a container outside any stack",
+        "the image of web-b-1 no longer exists: y:1",
         "volume web_data no longer exists",
         "network shared does not exist",
         "docker network create shared",
@@ -334,7 +334,7 @@ fn b18_health_is_awaited_in_the_order_of_dependencies() {
         bench
             .run(&["restore", "web", "--to", &snapshot_ids(&bench)[0]])
             .code(1)
-            .says(&["web-db-1 differs: it is unhealthy, not healthy"])
+            .says(&["web-db-1 differs: expected healthy, got unhealthy"])
             .says(&["web-app-1 was not started: it depends on web-db-1"])
             .hides("verified");
     }
@@ -495,7 +495,7 @@ fn b19_the_containers_are_restored_without_portainer() {
         "not checked:",
         "the Portainer stack, because of --engine-only",
         "verified 1 container",
-        "it has to be deleted",
+        "that was created since the snapshot, delete it",
         "When Portainer responds again, run: stacklift restore web --to",
     ]);
     let requests = bench.rehearsal.requests();
