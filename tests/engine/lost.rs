@@ -249,7 +249,7 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
     ]);
     let run = stack.run(&["restore", &stack.host.project]).code(1);
     run.says(&[
-        &format!("{a} needs the port"),
+        &format!("{a} needs port"),
         &blocker,
         "the stack is unchanged",
     ]);

@@ -140,7 +140,7 @@ fn b16_everything_that_is_missing_is_listed_and_nothing_is_touched() {
         "volume web_data no longer exists",
         "network shared does not exist",
         "docker network create shared",
-        "web-b-1 needs the port 18080/tcp, which the container port-p-1 publishes",
+        "web-b-1 needs port 18080/tcp, which container port-p-1 publishes",
         "--force",
         "the stack is unchanged",
     ]);
