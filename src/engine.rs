@@ -33,6 +33,7 @@ pub use self::{
 use crate::{
     failure::Failure,
     model::{Container, MountKind, PublishedPort},
+    text::counted,
     trace::Trace,
 };
 
@@ -216,7 +217,7 @@ impl Engine {
             Client::Command(command) => command.top(container),
             Client::Unavailable => Err(self.unavailable()),
         }
-        .with_context(|| format!("failed to list the processes of the container {container}"))
+        .with_context(|| format!("failed to list the processes of container {container}"))
     }
 
     /// The ID of the engine, read once. Portainer reports the same ID for its environment (B03).
@@ -362,7 +363,7 @@ fn stop_result<'a>(
         return Ok(());
     }
     let (failed, all) = (reasons.len(), all.len());
-    Err(Failure::new(format!("not stopped: {failed} of {all}"))
+    Err(Failure::new(format!("{failed} of {} did not stop", counted(all, "container")))
         .details(reasons.join("\n"))
         .hint("fix the errors above, then run the command again, or run it without --grace to remove the containers with SIGKILL")
         .into())

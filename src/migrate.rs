@@ -58,7 +58,7 @@ pub enum OnRefusal {
 /// Whether the user agrees to lose something (B08).
 #[derive(Clone, Copy)]
 pub enum Consent<'a> {
-    /// Yes: by `--yes`, or because there is no terminal.
+    /// Yes: with `--yes`, or because there is no terminal.
     Given,
     /// Ask this question; the answer is whether to continue.
     Ask(&'a dyn Fn(&str) -> bool),

@@ -96,7 +96,7 @@ impl Plan {
                 .refusals
                 .push(Refusal::ForbiddenEnvironment { endpoint, status }),
             Environment::Unknown(reason) => self.warnings.push(format!(
-                "could not check that environment {endpoint} is this host: {}",
+                "cannot verify that environment {endpoint} is this host: {}",
                 printable(reason)
             )),
             Environment::SameEngine | Environment::OtherEngine => {}
@@ -143,7 +143,7 @@ impl Plan {
             self.losses.extend(record::losses(record, facts.sent));
             if record.contents.is_none() {
                 self.warnings.push(format!(
-                    "cannot read Portainer stack {}: whether its text and variables differ is unknown",
+                    "cannot read Portainer stack {}: the differences in its text and variables are unknown",
                     printable(&record.record.id)
                 ));
             }
@@ -155,7 +155,7 @@ impl Plan {
         }
         if let (Err(error), false) = (facts.source.document, facts.containers.is_none()) {
             self.warnings.push(format!(
-                "cannot parse the compose file: what the stack will lose is unknown ({error})"
+                "cannot parse the Compose file: what the stack will lose is unknown ({error})"
             ));
         }
     }

@@ -34,7 +34,7 @@ pub use wire::{Contents, Created, Payload};
 
 use http::Client;
 
-/// The pauses between two looks at a record that is deploying: the first and the longest.
+/// The pauses between two reads of a record that is deploying: the first and the longest.
 const POLL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 /// A client of Portainer that reads and changes.
@@ -122,8 +122,8 @@ impl Portainer {
 }
 
 impl Reader {
-    /// The engine behind an environment (M17), as far as Portainer says. Only Portainer's own words count as a
-    /// refusal: a proxy may refuse this one path.
+    /// The engine behind an environment (M17), as far as Portainer says. Only Portainer's own error object counts
+    /// as a refusal: a proxy may refuse this one path.
     pub fn engine_of(&self, endpoint: i64) -> Result<EngineOf> {
         let path = format!("/api/endpoints/{endpoint}/docker/info");
         let action = format!("get the engine ID of environment {endpoint}");
@@ -165,7 +165,7 @@ impl Reader {
         let action = format!("read Portainer stack {id}");
         let record = self.client.get(&format!("/api/stacks/{id}"), &action)?;
         let (env, standing) = wire::env_and_standing(record).map_err(failed_to(&action))?;
-        let action = format!("read the compose file of Portainer stack {id}");
+        let action = format!("read the Compose file of Portainer stack {id}");
         let file = self
             .client
             .get(&format!("/api/stacks/{id}/file"), &action)?;
@@ -189,7 +189,7 @@ impl Reader {
                     "Portainer stack {id} is still deploying after {} s",
                     started.elapsed().as_secs()
                 ))
-                .hint("check the stack in Portainer and run the command again when its deployment has finished; --timeout sets a longer time limit")
+                .hint("wait for the deployment to finish, then run the command again; use --timeout for a longer limit")
                 .into());
             }
             thread::sleep(pause);

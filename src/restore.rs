@@ -1,6 +1,6 @@
-//! Restores the containers that ran before, from a snapshot: as they ran, not as a compose file describes them.
+//! Restores the containers that ran before, from a snapshot: as they ran, not as a Compose file describes them.
 //!
-//! Plans again at each step, so that the next run finishes what a killed run began. Volumes are never removed.
+//! Plans again at each step, so that the next run can finish what a killed run began. Volumes are never removed.
 
 use std::{fmt, path::Path, time::Duration};
 
@@ -40,7 +40,7 @@ pub struct Restore<'a> {
     pub name: &'a StackName,
     /// The stack's directory. It need not exist.
     pub dir: &'a Path,
-    /// The compose file's name in the directory.
+    /// The Compose file's name in the directory.
     pub file: &'a str,
     pub base_url: &'a BaseUrl,
     pub peers: &'a Peers,
@@ -64,10 +64,10 @@ pub enum Scope {
     EngineOnly,
 }
 
-/// What happens if something is missing that the restore needs (B16).
+/// What to do if something that the restore needs is missing (B16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnMissing {
-    /// Stop before anything is touched.
+    /// Stop before anything is changed.
     Stop,
     /// Warn and restore what is possible.
     Continue,
@@ -77,7 +77,7 @@ pub enum OnMissing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum RecordStep {
     Nothing,
-    /// None, because the snapshot does not know the record.
+    /// None, because the snapshot contains no data about the record.
     Unknown,
     /// None, because Portainer must not be contacted.
     Skipped,
@@ -184,12 +184,12 @@ impl<'s> Procedure<'s, '_, '_> {
             let id = &self.saved.id;
             let command = self.run.restore_command(&self.snapshot().stack, id);
             self.run.set_state(State::new(format!(
-                "the stack is partly restored from the snapshot {id}; to continue, run: {command}"
+                "the stack is partly restored from snapshot {id}; to continue, run: {command}"
             )));
         }
     }
 
-    /// Warns of something that is not restored. The end of the restore names it again.
+    /// Warns of something that is not restored. It is repeated at the end of the restore.
     fn trouble(&mut self, what: String) {
         self.run.warn(what.clone());
         self.trouble.push(what);
@@ -210,7 +210,7 @@ impl fmt::Display for RecordStep {
         match self {
             Self::Nothing => f.write_str("no changes in Portainer"),
             Self::Unknown => f.write_str(
-                "no changes in Portainer: the snapshot does not know the Portainer stack",
+                "no changes in Portainer: the snapshot contains no data about the Portainer stack",
             ),
             Self::Skipped => f.write_str("no changes in Portainer, because of --engine-only"),
             Self::Delete(record) => write!(f, "delete Portainer stack {}", record.id),

@@ -32,7 +32,7 @@ pub struct Peers {
     engine: Engine,
 }
 
-/// What a run knows of its surroundings, besides its stack.
+/// What a run needs besides its stack.
 pub struct Setup {
     place: Place,
     /// Opened when it is first needed, because that reads the ID of the engine.
@@ -89,12 +89,12 @@ pub struct Run<'a> {
     mark: Mark,
 }
 
-/// The mark in the store that the last run has not ended as intended (B15).
+/// The mark in the store: the last run has not ended as intended (B15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     NotSet,
     Set,
-    /// The run restores what a failed run left: the mark stays also if it succeeds.
+    /// The run restores what a failed run left: the mark stays even if it succeeds.
     Stays,
 }
 

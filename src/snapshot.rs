@@ -63,7 +63,7 @@ pub struct Snapshot {
     pub volumes: Known<Vec<Value>>,
     /// The changed files in each container's own layer, by the container's ID. They are lost with it (M05).
     pub changes: BTreeMap<String, Known<Changes>>,
-    /// The birth times of the volumes, by name (B18). A volume that was deleted and recreated has another one. Has no
+    /// The birth times of the volumes, by name (B18). A volume that was deleted and recreated has another one. There is no
     /// entry for a volume whose directory could not be read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub births: BTreeMap<String, String>,
@@ -86,7 +86,7 @@ pub struct SavedRecord {
     pub name: String,
     /// Its environment.
     pub endpoint: i64,
-    /// The compose text.
+    /// The Compose text.
     pub text: String,
     /// The variables, in order.
     pub env: Vec<Variable>,

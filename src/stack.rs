@@ -1,4 +1,4 @@
-//! A stack on disk: its name, directory, compose file, `.env`, backup and lock.
+//! A stack on disk: its name, directory, Compose file, `.env`, backup and lock.
 
 use std::{
     fs::{self, File},
@@ -36,13 +36,13 @@ pub struct Location {
     pub root: PathBuf,
     /// `--dir`: the stack's directory, if it is not `{root}/<STACK>`.
     pub dir: Option<PathBuf>,
-    /// `--file`: the compose file's name, if it is not `<tool>-compose.yml`.
+    /// `--file`: the Compose file's name, if it is not `<tool>-compose.yml`.
     pub file: Option<String>,
     /// The container tool, `docker` unless configured.
     pub tool: String,
 }
 
-/// A stack whose directory and compose file exist.
+/// A stack whose directory and Compose file exist.
 #[derive(Debug, Clone)]
 pub struct Stack {
     name: StackName,
@@ -53,14 +53,14 @@ pub struct Stack {
 /// The files of a stack, read once.
 #[derive(Clone)]
 pub struct Source {
-    /// The compose file, byte for byte.
+    /// The Compose file, byte for byte.
     pub compose: String,
     /// `.env`, byte for byte; `None` if it does not exist (C40).
     pub env: Option<String>,
 }
 
 impl Stack {
-    /// Finds the stack's directory (C06) and compose file (C07); reads neither.
+    /// Finds the stack's directory (C06) and Compose file (C07); reads neither.
     pub fn find(name: StackName, at: &Location) -> Result<Self> {
         let dir = stack_dir(&name, at)?;
         if !is(&dir, fs::Metadata::is_dir)? {
@@ -76,7 +76,7 @@ impl Stack {
         Ok(Self { name, dir, file })
     }
 
-    /// A stack whose directory and compose file may be gone.
+    /// A stack whose directory and Compose file may be gone.
     pub fn at(name: StackName, dir: &Path, file: &str) -> Self {
         let (dir, file) = (dir.to_owned(), file.to_owned());
         Self { name, dir, file }
@@ -91,34 +91,34 @@ impl Stack {
         &self.dir
     }
 
-    /// The stack's directory as text: it replaces `./` in the compose text (C32).
+    /// The stack's directory as text: it replaces `./` in the Compose text (C32).
     pub fn dir_text(&self) -> &str {
         self.dir.to_str().unwrap_or_default()
     }
 
-    /// The compose file's name in the directory.
+    /// The Compose file's name in the directory.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The compose file, absolute.
+    /// The Compose file, absolute.
     pub fn compose_path(&self) -> PathBuf {
         self.dir.join(&self.file)
     }
 
-    /// Reads the compose file and `.env`. Either must be UTF-8 (C34).
+    /// Reads the Compose file and `.env`. Either must be UTF-8 (C34).
     pub fn read(&self) -> Result<Source> {
         let compose_path = self.compose_path();
         let compose = fs::read(&compose_path).map_err(|error| {
             Failure::new(format!(
-                "failed to read the compose file {}",
+                "failed to read the Compose file {}",
                 compose_path.display()
             ))
             .source(error)
             .hint("make it readable for the user who runs stacklift, then run the command again")
         })?;
         Ok(Source {
-            compose: utf8("compose file", &compose_path, compose)?,
+            compose: utf8("Compose file", &compose_path, compose)?,
             env: self.read_env(".env")?,
         })
     }
@@ -129,7 +129,7 @@ impl Stack {
         let failed = |error: io::Error| {
             Failure::new(format!("failed to read the env file {}", path.display()))
                 .source(error)
-                .hint("fix it, or move it away if the stack needs no variables, then run the command again")
+                .hint("fix it, or move it away if the stack does not need its variables, then run the command again")
         };
         match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -143,7 +143,7 @@ impl Stack {
                 "the env file {} is not a regular file",
                 path.display()
             ))
-            .hint("replace it with a file, or move it away if the stack needs no variables")
+            .hint("replace it with a regular file, or move it away if the stack does not need its variables")
             .into());
         }
         let mut bytes = Vec::new();
@@ -199,7 +199,7 @@ pub struct Lock {
 
 impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // `.env` and the compose text may contain secrets.
+        // `.env` and the Compose text may contain secrets.
         write!(
             f,
             "Source {{ compose: {} bytes, env: {:?} bytes }}",
@@ -227,7 +227,7 @@ fn require_utf8(dir: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Failure::new(format!(
-        "the path of the directory {} is not UTF-8: it cannot be written into a compose file",
+        "the path of the directory {} is not UTF-8: it cannot be written into a Compose file",
         dir.display()
     ))
     .into())
@@ -284,7 +284,7 @@ fn near_stacks(name: &str, root: &Path) -> Vec<String> {
 
 fn missing_file(name: &StackName, dir: &Path, file: &str) -> Failure {
     let failure = Failure::new(format!(
-        "the compose file of the stack {name} is missing: {} is not a file",
+        "the Compose file of the stack {name} is missing: {} is not a file",
         dir.join(file).display()
     ));
     let found: Vec<&str> = OTHER_NAMES
@@ -296,6 +296,6 @@ fn missing_file(name: &StackName, dir: &Path, file: &str) -> Failure {
             "found {}; to use it, pass --file {other}",
             found.join(" and ")
         )),
-        None => failure.hint("if the compose file has another name, pass that name with --file"),
+        None => failure.hint("if the Compose file has another name, pass that name with --file"),
     }
 }

@@ -180,19 +180,19 @@ pub(super) struct RestoreArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
-    /// Snapshot to restore [default: the newest of a stack that ran whole]
+    /// Snapshot to restore [default: the newest that shows the complete stack]
     #[arg(long, value_name = "ID", conflicts_with = "list")]
     pub to: Option<String>,
     /// Restore what is possible, even if something that the snapshot needs is missing
     ///
-    /// Without this flag, nothing is touched if an image, volume or network is gone, or if a port or
+    /// Without this flag, nothing is changed if an image, volume or network no longer exists, or if a port or
     /// container name is in use. All problems are listed.
     #[arg(long, conflicts_with = "list")]
     pub force: bool,
     /// Do not ask for confirmation
     ///
-    /// On a terminal, stacklift asks before it removes containers with files that were written since,
-    /// or leaves new volumes behind.
+    /// On a terminal, stacklift asks before it removes containers with files that were written since
+    /// the snapshot, or if new volumes will no longer be used.
     #[arg(long, conflicts_with = "list")]
     pub yes: bool,
     /// Restore only the containers, without contacting Portainer
@@ -319,7 +319,7 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// The command that `name` is a likely misspelling of.
+/// The command that `name` probably misspells.
 pub(super) fn near_command(name: &str) -> Option<String> {
     let command = command();
     let near = command.get_subcommands().map(|near| {

@@ -9,7 +9,7 @@ pub(super) fn asks(yes: bool) -> bool {
     !yes && stdin().is_terminal() && stderr().is_terminal()
 }
 
-/// The answer to a question. It is yes if the run does not ask.
+/// The answer to a question. Yes if the run does not ask.
 pub(super) fn confirm(console: &Console, yes: bool, question: &str) -> bool {
     !asks(yes) || console.ask(question)
 }

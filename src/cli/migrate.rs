@@ -77,7 +77,7 @@ fn suggest_command(name: &StackName, error: anyhow::Error) -> anyhow::Error {
     match (near_command(name.as_str()), error.downcast::<Failure>()) {
         (Some(command), Ok(failure)) => failure
             .hint(format!(
-                "did you mean the command `stacklift {command}`? a stack needs a directory under the stacks root, or --dir"
+                "did you mean `stacklift {command}`? otherwise, pass the stack's directory with --dir"
             ))
             .into(),
         (None, Ok(failure)) => failure.into(),

@@ -196,7 +196,7 @@ fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<Stage> {
         .map_err(|reason| {
             Failure::new(format!("cannot rehearse the stack {name}: it does not start"))
                 .source(reason)
-                .hint("check it with `docker compose config`; the rehearsal knows only the stack's Compose files and env files")
+                .hint("check it with `docker compose config`; the rehearsal reads only the stack's Compose files and env files")
         })?;
     let location = Location {
         root,
@@ -206,7 +206,7 @@ fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<Stage> {
     Ok(Stage { world, location })
 }
 
-/// The files that Compose reads besides the compose file and `.env`, by their absolute paths: env files, label files,
+/// The files that Compose reads besides the Compose file and `.env`, by their absolute paths: env files, label files,
 /// override files, and files of `extends` and `include`.
 fn other_files(stack: &Stack, source: &Source) -> Result<BTreeMap<PathBuf, String>> {
     let mut paths = Vec::new();

@@ -47,33 +47,31 @@ impl Procedure<'_, '_> {
             End::MayContinue
         };
         let found = self.look(end);
-        let exists = match &found.record {
-            Seen::Exists(id, deployment) => {
-                format!("; the stack exists as Portainer stack {id} nevertheless ({deployment})")
-            }
-            _ => String::new(),
+        let status = mask.hide(&response.status_line());
+        let message = match &found.record {
+            Seen::Exists(id, deployment) => format!(
+                "unexpected response to the create ({status}), but the stack exists as Portainer stack {id} ({deployment})"
+            ),
+            _ => format!("failed to create the stack {name}: {status}"),
         };
         self.mark(|progress| progress.create = Sent::Failed(found));
-        let status = mask.hide(&response.status_line());
-        Failure::new(format!(
-            "failed to create the stack {name}: {status}{exists}"
-        ))
-        .details(mask.hide_body(&response.body))
-        .hint(response.hint_after_create())
-        .into()
+        Failure::new(message)
+            .details(mask.hide_body(&response.body))
+            .hint(response.hint_after_create())
+            .into()
     }
 
-    /// The response to the create is lost. The create is not repeated (B05).
+    /// The response to the create was lost. The create is not repeated (B05).
     fn look_after_lost_response(&mut self, error: Error) -> anyhow::Error {
         let found = self.look(End::MayContinue);
         let message = match &found.record {
             Seen::Unknown => {
-                "no response to the create, and Portainer's list of stacks cannot be read".to_owned()
+                "no response to the create, and listing Portainer's stacks failed too".to_owned()
             }
             Seen::Exists(id, deployment) => format!(
                 "no response to the create, but the stack exists as Portainer stack {id} ({deployment})"
             ),
-            Seen::Absent => "no response to the create: the stack is not in Portainer, but it may still be deploying".to_owned(),
+            Seen::Absent => "no response to the create: Portainer does not list the stack, but may still be deploying it".to_owned(),
         };
         self.mark(|progress| progress.create = Sent::Failed(found));
         Failure::new(message)
@@ -134,7 +132,7 @@ impl Procedure<'_, '_> {
             }
             self.mark(|progress| progress.create = Sent::Failed(found));
             let reason = mask(source, rewrite)
-                .hide(reason.as_deref().unwrap_or("Portainer gives no reason"));
+                .hide(reason.as_deref().unwrap_or("Portainer reported no reason"));
             return Err(Failure::new(format!("failed to create the stack {name}"))
                 .source(printable(reason.trim()).into_owned())
                 .hint("fix the error above, then run the command again: that is safe")
@@ -149,7 +147,7 @@ impl Procedure<'_, '_> {
         let id = &created.id;
         let message = match &found.record {
             Seen::Exists(other, _) if other == id => {
-                format!("Portainer stack {id} was not found, but Portainer still lists it")
+                format!("Portainer lists stack {id}, but returned 404 for it")
             }
             Seen::Exists(..) | Seen::Absent => {
                 format!("Portainer stack {id} was removed while it was deploying")
@@ -181,8 +179,8 @@ impl Procedure<'_, '_> {
     }
 }
 
-/// Hides the values of `.env`, as the literal rewrite reads them and as Compose does, and the lines that are no
-/// variable: Compose may not be able to read them as a part of a value (B13).
+/// Hides the values of `.env`, as the literal rewrite reads them and as Compose does, and the lines that are not
+/// variables: Compose may read them as part of a value (B13).
 fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
     let env = source.env.as_deref().unwrap_or_default();
     let compose = dotenv::parse(env, &|_| None).unwrap_or_default();

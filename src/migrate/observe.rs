@@ -107,7 +107,7 @@ impl Procedure<'_, '_> {
             .partition(|record| record.endpoint_id == self.m.endpoint);
         if let Some(other) = elsewhere.first() {
             self.run.warn(format!(
-                "Portainer stack {} on environment {} has the same name and is left alone; Portainer may refuse a second stack of that name",
+                "Portainer stack {} on environment {} has the same name and will not be changed; Portainer may refuse a second stack with that name",
                 other.id, other.endpoint_id
             ));
         }
@@ -120,7 +120,7 @@ impl Procedure<'_, '_> {
             Ok(containers) => Some(containers),
             Err(error) => {
                 self.run.warn(format!(
-                    "{}; continuing without knowing the stack's containers: what they will lose is unknown, and they cannot be rolled back",
+                    "{}; continuing, but the stack's containers are unknown: their losses are unknown, and they cannot be rolled back",
                     with_hint(&error)
                 ));
                 None
@@ -162,7 +162,7 @@ impl Procedure<'_, '_> {
         before.details = details;
         if let Some(Ok(Some(false))) = role {
             self.run.warn(format!(
-                "a non-admin API key may not see every stack: if Portainer already has a stack {}, the create will fail after the containers are removed; use the key of an administrator",
+                "the API key does not belong to an administrator, so Portainer may not list every stack; if Portainer already has a stack {}, the create will fail after the containers were removed (use an administrator's API key)",
                 self.m.stack.name()
             ));
         }
@@ -245,7 +245,7 @@ impl<'a> Reader<'a> {
         (details, self.failures)
     }
 
-    /// One request per image: the answer does not tell which reference it belongs to.
+    /// One request per image: the response does not say which reference it belongs to.
     fn images(&mut self, references: BTreeSet<String>) -> BTreeMap<String, Option<Value>> {
         let mut images = BTreeMap::new();
         for reference in references {

@@ -64,7 +64,7 @@ impl Procedure<'_, '_> {
         })
     }
 
-    /// Says what the plan says. Stops if it refuses the run, with every reason at once, unless `--force` overrides it.
+    /// Reports the plan. Stops if it refuses the run, with every reason at once, unless `--force` overrides it.
     pub(super) fn say(&mut self, rewrite: &Rewrite, plan: &Plan) -> Result<()> {
         for warning in &rewrite.env.warnings {
             self.run
@@ -95,7 +95,7 @@ impl Procedure<'_, '_> {
         Ok(())
     }
 
-    /// Asks before the first destructive act if something will be lost (B08). A no stops the run.
+    /// Asks before the first destructive act if something will be lost (B08). Declining stops the run.
     pub(super) fn ask(&mut self, plan: &Plan, before: &Before) -> Result<()> {
         let Consent::Ask(ask) = self.m.consent else {
             return Ok(());
@@ -111,7 +111,7 @@ impl Procedure<'_, '_> {
         }
         if before.all.is_some() && !self.is_unchanged(before) {
             return Err(Failure::new(
-                "the stack's containers changed while the question was open, or cannot be listed any more",
+                "the stack's containers changed before you answered, or can no longer be listed",
             )
             .hint("run the command again: it shows what will be lost now")
             .into());
@@ -146,11 +146,11 @@ fn refused(refusals: &[Refusal]) -> Failure {
     });
     let reasons: Vec<String> = reasons.collect();
     Failure::new(format!(
-        "refusing to migrate, for {} reasons",
+        "refusing to migrate for {} reasons",
         refusals.len()
     ))
     .details(reasons.join("\n"))
-    .hint("fix all of them, or pass --force to migrate nevertheless")
+    .hint("fix all of them, or pass --force to migrate anyway")
 }
 
 /// What is at a path of this host, following symbolic links.

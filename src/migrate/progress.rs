@@ -7,9 +7,10 @@ use crate::{model::Deployment, run::State, text::counted};
 /// How far a migration has come. Its `Display` is the state of the stack, in one sentence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Progress {
+    /// The backup, if this run wrote it.
     pub(super) backup: Option<PathBuf>,
     pub(super) snapshot: Option<String>,
-    /// The containers that were stopped because of `--grace`.
+    /// The number of containers that were stopped because of `--grace`.
     pub(super) stopped: Step<usize>,
     pub(super) record: Step<String>,
     pub(super) containers: Step<usize>,
@@ -52,7 +53,7 @@ pub(super) struct Found {
     pub(super) end: End,
 }
 
-/// The stack's record, according to Portainer.
+/// The stack's record, as Portainer lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Seen {
     /// Portainer cannot be asked.
@@ -90,27 +91,33 @@ impl Progress {
             (Step::NotBegun, Step::NotBegun) if self.stopped != Step::NotBegun => {
                 match &self.stopped {
                     Step::Done(count) => {
-                        write!(f, "{} stopped", counted(*count, "container"))?;
+                        write!(f, "{} stopped", were(*count, "container"))?;
                     }
                     Step::Begun(count) | Step::Partly { all: count, .. } => {
-                        write!(f, "some of {} may be stopped", counted(*count, "container"))?;
+                        write!(f, "{} have been stopped", some_of(*count))?;
                     }
                     Step::NotBegun => {}
                 }
                 f.write_str("; no Portainer stack and no container was removed")
             }
             (Step::NotBegun, Step::NotBegun) => {
-                f.write_str(
-                    "the stack is unchanged: no Portainer stack and no container was touched",
-                )?;
-                match &self.backup {
-                    Some(path) => write!(f, "; the backup is {}", path.display()),
-                    None => Ok(()),
+                f.write_str("the stack is unchanged")?;
+                match (&self.backup, &self.snapshot) {
+                    (None, None) => Ok(()),
+                    (Some(path), None) => {
+                        write!(f, "; only the backup {} was written", path.display())
+                    }
+                    (None, Some(id)) => write!(f, "; only the snapshot {id} was taken"),
+                    (Some(path), Some(id)) => write!(
+                        f,
+                        "; only the backup {} and the snapshot {id} were written",
+                        path.display()
+                    ),
                 }
             }
             (Step::Begun(id), _) => write!(
                 f,
-                "the delete of Portainer stack {id} was in progress; its outcome is unknown: Portainer stack {id} and its containers may be gone"
+                "the delete of Portainer stack {id} was in progress, and its outcome is unknown: Portainer stack {id} and its containers may be gone"
             ),
             (record, containers) => {
                 match record {
@@ -124,19 +131,21 @@ impl Progress {
                 }
                 match containers {
                     Step::NotBegun => f.write_str("no other container was removed; ")?,
-                    Step::Begun(count) => write!(
-                        f,
-                        "some of {} may be removed; ",
-                        counted(*count, "container")
-                    )?,
+                    Step::Begun(count) => write!(f, "{} have been removed; ", some_of(*count))?,
                     Step::Partly { gone, all } => {
-                        write!(f, "{gone} of {} removed; ", counted(*all, "container"))?;
+                        let all_counted = counted(*all, "container");
+                        let verb = if *gone == 1 || *all == 1 {
+                            "was"
+                        } else {
+                            "were"
+                        };
+                        write!(f, "{gone} of {all_counted} {verb} removed; ")?;
                     }
                     Step::Done(count) => {
-                        write!(f, "{} removed; ", counted(*count, "old container"))?;
+                        write!(f, "{} removed; ", were(*count, "old container"))?;
                     }
                 }
-                f.write_str("the new stack was not created")
+                f.write_str("the create was not sent")
             }
         }
     }
@@ -145,13 +154,19 @@ impl Progress {
         match (&found.record, found.end) {
             (Seen::Exists(id, deployment), _) => fmt_record(f, id, deployment)?,
             (Seen::Absent, End::MayContinue) => {
-                f.write_str("the stack is not in Portainer, but it may still be deploying")?;
+                f.write_str("Portainer does not list the stack, but may still be deploying it")?;
             }
             (Seen::Unknown, End::MayContinue) => f.write_str(
-                "the create was sent once; its outcome is unknown: the stack may exist, or may still be deploying",
+                "the create was sent once, and its outcome is unknown: the stack may exist or may still be deploying",
             )?,
             (_, End::Over) if found.containers == Some(0) => {
-                f.write_str("the stack is down: Portainer did not create it")?;
+                return match self.removed() {
+                    Some(removed) => write!(
+                        f,
+                        "the stack is down: {removed}, and Portainer did not create the stack"
+                    ),
+                    None => f.write_str("the stack is down: Portainer did not create it"),
+                };
             }
             (_, End::Over) => f.write_str("Portainer did not create the stack")?,
         }
@@ -160,22 +175,20 @@ impl Progress {
             Some(0) => {}
             Some(count) => write!(f, "; it has {} on this host", counted(count, "container"))?,
         }
-        self.fmt_removed(f)
+        match self.removed() {
+            Some(removed) => write!(f, "; {removed}"),
+            None => Ok(()),
+        }
     }
 
-    /// What existed before and was removed.
-    fn fmt_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// What existed before and was removed, as a clause.
+    fn removed(&self) -> Option<String> {
         match (&self.record, &self.containers) {
-            (Step::Done(id), _) => {
-                write!(
-                    f,
-                    "; the old containers of Portainer stack {id} were removed"
-                )
-            }
-            (_, Step::Done(count)) => {
-                write!(f, "; {} removed", counted(*count, "old container"))
-            }
-            _ => Ok(()),
+            (Step::Done(id), _) => Some(format!(
+                "the old containers of Portainer stack {id} were removed"
+            )),
+            (_, Step::Done(count)) => Some(format!("{} removed", were(*count, "old container"))),
+            _ => None,
         }
     }
 }
@@ -185,12 +198,26 @@ impl fmt::Display for Progress {
         match &self.create {
             Sent::No => self.fmt_before_create(f),
             Sent::Unanswered => f.write_str(
-                "the create was in progress; its outcome is unknown: the stack may exist, or may still be deploying",
+                "the create was in progress, and its outcome is unknown: the stack may exist or may still be deploying",
             ),
             Sent::Created(id) => write!(f, "the stack was created as Portainer stack {id}"),
             Sent::Deploying(id) => fmt_record(f, id, &Deployment::Deploying),
             Sent::Failed(found) => self.fmt_found(f, found),
         }
+    }
+}
+
+/// `1 container was`, `2 containers were`.
+fn were(count: usize, noun: &str) -> String {
+    let verb = if count == 1 { "was" } else { "were" };
+    format!("{} {verb}", counted(count, noun))
+}
+
+/// `1 container may`, `some of the 2 containers may`.
+fn some_of(count: usize) -> String {
+    match count {
+        1 => "1 container may".to_owned(),
+        _ => format!("some of the {} may", counted(count, "container")),
     }
 }
 

@@ -37,8 +37,8 @@ impl Procedure<'_, '_> {
         );
     }
 
-    /// If Portainer will rename the stack, refuses a name that is already taken there: that record may be another
-    /// stack's (C59). Returns the listed records (C50).
+    /// If Portainer will rename the stack, refuses a name that is already taken there: that record may belong to another
+    /// stack (C59). Returns the listed records (C50).
     pub(super) fn look_for_namesake(&mut self) -> Result<Vec<Record>> {
         let name = self.m.stack.name();
         let portainer_name = name.portainer_name();
@@ -50,9 +50,9 @@ impl Procedure<'_, '_> {
         }
         if portainer_name.is_empty() {
             return Err(Failure::new(format!(
-                "Portainer cannot use the name {name}: it keeps only a-z, 0-9, - and _"
+                "the name {name} has no character that Portainer allows (a-z, 0-9, - and _)"
             ))
-            .hint("give the stack a name with such characters, and pass its directory with --dir")
+            .hint("choose another name and pass the stack's directory with --dir")
             .into());
         }
         self.run
@@ -81,11 +81,13 @@ impl Procedure<'_, '_> {
             .m
             .stack
             .back_up(source, self.m.today, self.run.lock())?;
-        let (path, outcome) = match backup {
+        let (path, outcome) = match &backup {
             Backup::Made(path) => (path, "written"),
             Backup::Kept(path) => (path, "already exists and is kept"),
         };
-        self.mark(|progress| progress.backup = Some(path.clone()));
+        if let Backup::Made(path) = &backup {
+            self.mark(|progress| progress.backup = Some(path.clone()));
+        }
         self.run
             .step("backup", format!("{} {outcome}", path.display()));
         Ok(())
@@ -97,7 +99,7 @@ impl Procedure<'_, '_> {
             Ok(containers) => Some(containers),
             Err(error) => {
                 self.run.warn(format!(
-                    "{}; continuing without knowing the stack's containers",
+                    "{}; continuing, but the stack's containers are unknown",
                     with_hint(&error)
                 ));
                 None
@@ -175,7 +177,7 @@ impl Procedure<'_, '_> {
             Deletion::Busy => {
                 self.mark(|progress| progress.record = Step::NotBegun);
                 return Err(Failure::new(format!(
-                    "failed to delete Portainer stack {id}: Portainer is busy with it"
+                    "failed to delete Portainer stack {id}: Portainer is busy with that stack"
                 ))
                 .hint("check the stack in Portainer, then run the command again")
                 .into());
@@ -208,7 +210,7 @@ impl Procedure<'_, '_> {
                 Ok(_) => {
                     self.mark(|progress| progress.record = Step::Done(record.id.clone()));
                     error.context(format!(
-                        "Portainer stack {} is gone nevertheless",
+                        "Portainer did not confirm the delete, but Portainer stack {} was deleted",
                         record.id
                     ))
                 }
@@ -243,11 +245,11 @@ impl Procedure<'_, '_> {
         }
         self.mark(|progress| progress.record = Step::NotBegun);
         Err(Failure::new(format!(
-            "failed to delete Portainer stack {}: it was not found, but Portainer still lists it",
+            "failed to delete Portainer stack {}: Portainer lists it, but returned 404 for it",
             record.id
         ))
         .hint(format!(
-            "check in Portainer that environment {} exists, or delete the stack there",
+            "check in Portainer that environment {} exists, or delete the stack in Portainer",
             record.endpoint_id
         ))
         .into())

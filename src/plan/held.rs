@@ -9,7 +9,7 @@ use crate::{
     text::printable,
 };
 
-/// What the text needs and a container outside the stack has, one per item.
+/// The ports and names that the text needs and a container outside the stack holds, one per item.
 pub(super) fn held(facts: &Facts, stack: &SentStack) -> Vec<String> {
     let Some(others) = facts.others else {
         return Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn held(facts: &Facts, stack: &SentStack) -> Vec<String> {
         for publish in ports {
             if let Some((other, port)) = holder(others, &publish) {
                 found.push(format!(
-                    "service {}: port {}/{} is used by the container {}",
+                    "service {}: port {}/{} is used by container {}",
                     printable(service.name),
                     port.host_port,
                     port.protocol,
@@ -36,7 +36,7 @@ pub(super) fn held(facts: &Facts, stack: &SentStack) -> Vec<String> {
             && let Some(other) = others.iter().find(|other| other.names.contains(&name))
         {
             found.push(format!(
-                "service {}: the container name {} is used by the container {}",
+                "service {}: the container name {} is used by container {}",
                 printable(service.name),
                 printable(&name),
                 printable(other.id.get(..12).unwrap_or(&other.id))

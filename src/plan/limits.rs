@@ -10,7 +10,7 @@ struct Limit {
     name: &'static str,
     pointer: &'static str,
     keys: &'static [&'static [&'static str]],
-    /// `None` for a value that is not understood: it is not compared.
+    /// `None` for a value that cannot be parsed: it is not compared.
     read: fn(&str) -> Option<String>,
 }
 

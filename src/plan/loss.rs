@@ -19,7 +19,7 @@ pub enum Loss {
     Variables {
         /// The service or other element that loses them.
         owner: Owner,
-        /// The env file, as written in the compose file.
+        /// The env file, as written in the Compose file.
         file: String,
         /// The names of the variables.
         names: Vec<String>,
@@ -49,7 +49,7 @@ pub enum Loss {
     RecordVariables(Vec<String>),
     /// Variables of the deleted Portainer stack with another value in `.env`.
     RecordValues(Vec<String>),
-    /// Members of a section of the deleted Portainer stack's text that are not in the compose file.
+    /// Members of a section of the deleted Portainer stack's text that are not in the Compose file.
     RecordMembers {
         /// `services`, `volumes`, …
         section: &'static str,
@@ -153,11 +153,11 @@ impl fmt::Display for Loss {
             ),
             Self::RecordMembers { section, names } => write!(
                 f,
-                "{section} of the Portainer stack that are not in the compose file: {}",
+                "{section} of the Portainer stack that are not in the Compose file: {}",
                 printable(&names.join(", "))
             ),
             Self::RecordText => f.write_str(
-                "the text of the Portainer stack, which differs from the compose file",
+                "the text of the Portainer stack, which differs from the Compose file",
             ),
         }
     }
@@ -168,11 +168,11 @@ impl fmt::Display for ContainerLoss {
         match self {
             Self::NotDefined { service } => write!(
                 f,
-                "it will be removed and not recreated: the compose file has no service {service}"
+                "it will be removed and not recreated: the Compose file has no service {service}"
             ),
             Self::Profile { service } => write!(
                 f,
-                "it will be removed and not recreated: no profile of the service {service} is active in Portainer"
+                "it will be removed and not recreated: no profile of service {service} is active in Portainer"
             ),
             Self::OneOff => f.write_str(
                 "it will be removed and not recreated: it is a one-off container of `compose run`",
@@ -181,9 +181,9 @@ impl fmt::Display for ContainerLoss {
                 write!(f, "it was started from another directory: {dir}")
             }
             Self::WillStart { state } if state == "paused" => {
-                f.write_str("it is paused, and will be running afterwards")
+                f.write_str("it is paused and will run afterwards")
             }
-            Self::WillStart { state } => write!(f, "it is stopped ({state}), and will be started"),
+            Self::WillStart { state } => write!(f, "it is stopped ({state}) and will be started"),
             Self::AnonymousVolume {
                 target,
                 is_deleted: true,
@@ -194,7 +194,7 @@ impl fmt::Display for ContainerLoss {
             ),
             Self::AnonymousVolume { target, volume, .. } => write!(
                 f,
-                "the anonymous volume at {target} will be replaced by an empty one; its data stays in the volume {volume}"
+                "the anonymous volume at {target} will be replaced by an empty one; its data stays in volume {volume}"
             ),
             Self::Files { shown, total } => {
                 let more = match total.saturating_sub(shown.len()) {
@@ -219,19 +219,19 @@ impl fmt::Display for ContainerLoss {
             ),
             Self::Image(image) => write!(
                 f,
-                "it will be recreated from a different image: {image} is no longer the image that it runs"
+                "it will be recreated from a different image: {image} no longer refers to the image that it runs"
             ),
             Self::Network(network) => {
-                write!(f, "it will no longer be connected to the network {network}")
+                write!(f, "it will no longer be connected to network {network}")
             }
             Self::Aliases { network, names } => write!(
                 f,
-                "it will no longer have these aliases in the network {network}: {}",
+                "it will no longer have these aliases in network {network}: {}",
                 names.join(", ")
             ),
             Self::Limits(names) => write!(
                 f,
-                "these settings differ from the compose file and will be reset: {}",
+                "these settings differ from the Compose file and will be reset: {}",
                 names.join(", ")
             ),
         }

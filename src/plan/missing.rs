@@ -48,7 +48,7 @@ pub(super) fn missing(facts: &Facts, stack: &SentStack) -> (Vec<Refusal>, Vec<St
     (refusals.collect(), search.doubts)
 }
 
-/// Portainer's container, if Portainer runs on this host and its container can be told.
+/// Portainer's container, if Portainer runs on this host and its container can be identified.
 fn portainer<'f>(facts: &Facts<'f>) -> Option<&'f Container> {
     itself::portainer(facts.others?, facts.portainer_port?)
 }
@@ -63,7 +63,7 @@ struct Search<'a, 'f, 'r, 'd, 'x> {
     doubts: Vec<String>,
 }
 
-/// Whether something that is looked for is there.
+/// Whether something exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Yes,
@@ -159,10 +159,10 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         }
         match policy {
             Given::Is(policy) if policy == "never" => self.images.push(format!(
-                "service {name}: the image {shown} does not exist, and `pull_policy: never` forbids to pull it"
+                "service {name}: image {shown} does not exist, and `pull_policy: never` forbids pulling it"
             )),
             _ => self.doubts.push(format!(
-                "service {name}: the image {shown} does not exist on this host; if it cannot be pulled, the create fails"
+                "service {name}: image {shown} does not exist on this host; if it cannot be pulled, the create fails"
             )),
         }
     }
@@ -182,13 +182,13 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         }
         if self.portainer_has(&context) == Found::No {
             self.images.push(format!(
-                "service {}: the image {image} does not exist, and Portainer cannot read its build context {}",
+                "service {}: image {image} does not exist, and Portainer cannot read its build context {}",
                 printable(service),
                 printable(&context)
             ));
         } else {
             self.doubts.push(format!(
-                "service {}: the image {image} does not exist; if Portainer cannot read its build context {}, the create fails",
+                "service {}: image {image} does not exist; if Portainer cannot read its build context {}, the create fails",
                 printable(service),
                 printable(&context)
             ));
@@ -207,7 +207,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 && !matches!(name.as_str(), "host" | "none" | "bridge")
             {
                 self.external
-                    .push(format!("the network {} does not exist", printable(&name)));
+                    .push(format!("network {} does not exist", printable(&name)));
             }
         }
         for item in service.nodes("volumes").flat_map(Node::items) {
@@ -219,7 +219,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 && !known.contains(&name)
             {
                 self.external
-                    .push(format!("the volume {} does not exist", printable(&name)));
+                    .push(format!("volume {} does not exist", printable(&name)));
             }
         }
     }
@@ -286,7 +286,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             Some(Place::Folder(_)) => (
                 Found::No,
                 format!(
-                    "{} would be looked for in Portainer's folder",
+                    "{} would be missing in Portainer's folder of the stack",
                     printable(path)
                 ),
             ),

@@ -7,7 +7,7 @@ use composefile::document::{Document, Node};
 use super::{Loss, RecordFacts, Sent};
 use crate::model::{Record, Variable};
 
-/// The sections of a compose file whose members are named.
+/// The sections of a Compose file whose members are named.
 const SECTIONS: [&str; 5] = ["services", "volumes", "networks", "secrets", "configs"];
 
 /// The losses of deleting a Portainer stack: its properties, and its variables that are not in `names`.
@@ -122,9 +122,9 @@ mod tests {
                 "the Portainer stack's webhook",
                 "variables of the Portainer stack that are not in .env: C",
                 "variables of the Portainer stack with a different value in .env: B",
-                "services of the Portainer stack that are not in the compose file: db",
-                "volumes of the Portainer stack that are not in the compose file: data",
-                "the text of the Portainer stack, which differs from the compose file",
+                "services of the Portainer stack that are not in the Compose file: db",
+                "volumes of the Portainer stack that are not in the Compose file: data",
+                "the text of the Portainer stack, which differs from the Compose file",
             ]
         );
         let same = "services:\n  web:\n    image: x\n\n";

@@ -40,7 +40,7 @@ fn will_start(container: Inspected) -> Option<ContainerLoss> {
     Some(ContainerLoss::WillStart { state })
 }
 
-/// The name of its image now leads to another image, or to none.
+/// The name of its image now refers to another image, or to none.
 fn other_image(
     facts: &Facts,
     container: Inspected,
@@ -94,7 +94,7 @@ fn variables(
     lost.into_iter().chain(changed).collect()
 }
 
-/// Whether the variables of a container cannot be told from those of its image.
+/// Whether the variables of a container cannot be distinguished from those of its image.
 pub(super) fn is_image_unknown(facts: &Facts, container: Inspected) -> bool {
     image_env(facts, container.image_id()).is_none()
 }

@@ -42,14 +42,14 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Damage(_) => f.write_str("the literal rewrite damages the compose file"),
+            Self::Damage(_) => f.write_str("the literal rewrite damages the Compose file"),
             Self::OtherEngine { endpoint } => write!(
                 f,
-                "environment {endpoint} is another engine: containers would be removed on this host and created there"
+                "environment {endpoint} is not this host's engine: containers would be removed here and created there"
             ),
             Self::RunsPortainer { container, because } => write!(
                 f,
-                "the stack runs Portainer itself: the container {container} {because}"
+                "the stack runs Portainer itself: container {container} {because}"
             ),
             Self::NoEnvironment { endpoint } => {
                 write!(f, "Portainer has no environment {endpoint}")
@@ -59,7 +59,7 @@ impl fmt::Display for Refusal {
                 "the API key is not allowed to use environment {endpoint} ({status})"
             ),
             Self::Rejected(_) => {
-                f.write_str("Compose would reject the compose file as it would be sent")
+                f.write_str("Compose would reject the Compose file as it would be sent")
             }
             Self::UnreadableEnv { .. } => {
                 f.write_str("Compose would reject .env as Portainer would store it")
@@ -102,34 +102,32 @@ impl Refusal {
         }
     }
 
-    /// What the user can do about it.
+    /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Damage(_) => {
-                "change those lines so that the rewrite does not damage them, or pass --force to send the damaged text"
-            }
+            Self::Damage(_) => "change the lines above; --force sends the damaged file",
             Self::OtherEngine { .. } => {
-                "pass the environment of this host with --endpoint, or pass --force"
+                "pass the ID of this host's environment with --endpoint; --force overrides this check"
             }
             Self::RunsPortainer { .. } => {
                 "manage this stack by hand: removing it would cut off Portainer; --force overrides this check"
             }
-            Self::NoEnvironment { .. } => "pass the environment of this host with --endpoint",
+            Self::NoEnvironment { .. } => "pass the ID of this host's environment with --endpoint",
             Self::ForbiddenEnvironment { .. } => {
-                "use the API key of an administrator, or give its user access to the environment in Portainer"
+                "use an administrator's API key, or give the user of this key access to the environment in Portainer"
             }
             Self::Rejected(_) => {
-                "fix those lines, so that Compose accepts the file; the file that would be sent: stacklift render <STACK>"
+                "fix the lines above; to see the file as it would be sent, run: stacklift render <STACK>"
             }
             Self::UnreadableEnv { .. } => {
                 "write the variable on one line, with matching quotes and a name without spaces"
             }
             Self::MissingFiles(_) => {
-                "use absolute paths that exist, and for files that Portainer reads, put their content into the compose file"
+                "use absolute paths that exist; for files that Portainer reads, put their content into the Compose file"
             }
             Self::MissingImages(_) => "pull or build the images first",
             Self::MissingExternal(_) => "create them first, or fix their names",
-            Self::Held(_) => "stop or rename those containers, or change the compose file",
+            Self::Held(_) => "stop or rename those containers, or change the Compose file",
         }
     }
 }

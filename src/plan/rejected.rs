@@ -19,8 +19,8 @@ use crate::{
     text::printable,
 };
 
-/// The reasons for which every Compose version rejects the text. `is_damaged`: the rewrite damages it, which says why
-/// it is not YAML.
+/// The reasons for which every Compose version rejects the text. `is_damaged`: the rewrite damages the text, which
+/// explains why it is not YAML.
 pub(super) fn refusals(
     facts: &Facts,
     text: &SentText,
@@ -55,7 +55,7 @@ pub(super) fn refusals(
     refusals
 }
 
-/// Compose reads several documents in one file, and other line breaks, which this program does not.
+/// Compose accepts several documents in one file and other line breaks; this program does not.
 fn is_no_yaml(text: &str) -> bool {
     let error = Document::parse(text).err();
     error.is_some_and(|error| !error.message.contains("second YAML document"))
@@ -117,7 +117,7 @@ fn empty_parts(stack: &SentStack, lines: &Lines) -> Vec<String> {
                 if is_rejected(&text) {
                     let written = item.as_str().unwrap_or_default();
                     found.push(format!(
-                        "line {}: service {}: a part of `{}` is empty: a variable may not be set",
+                        "line {}: service {}: a part of `{}` is empty, perhaps because a variable is not set",
                         lines.of(item.line()),
                         printable(service.name),
                         printable(written)
@@ -143,9 +143,9 @@ fn problem(facts: &Facts, error: &DotenvError) -> String {
     }
 }
 
-/// Line numbers of the compose file for lines of the text that is sent.
+/// Line numbers of the Compose file for lines of the text that is sent.
 struct Lines {
-    /// The deleted lines of the compose file, counted from 1.
+    /// The deleted lines of the Compose file, counted from 1.
     deleted: Vec<usize>,
 }
 

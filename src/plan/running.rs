@@ -50,7 +50,7 @@ struct Running<'a, 'f> {
     unknown: Vec<String>,
 }
 
-/// What becomes of a container.
+/// What happens to a container.
 enum Fate<'s, 'r, 'd, 'a> {
     /// It gets a successor.
     Recreated(&'s SentService<'r, 'd, 'a>),
@@ -97,7 +97,7 @@ impl<'a> Running<'a, '_> {
                 placed = service.placed_files();
                 if recreated::is_image_unknown(self.facts, container) {
                     self.unknown.push(format!(
-                        "cannot inspect the image of {}: which variables it will lose is unknown",
+                        "cannot inspect the image of {}: the variables that it will lose are unknown",
                         printable(container.name())
                     ));
                 }

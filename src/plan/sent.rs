@@ -25,7 +25,7 @@ const SET_BY_PORTAINER: [(&str, &str); 3] =
 /// A value of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Given {
-    /// The text does not say it.
+    /// The text does not set it.
     No,
     /// It depends on something that is unknown outside Portainer.
     Unknown,
@@ -193,7 +193,7 @@ impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
         }
     }
 
-    /// The engine's name of a network or volume, and whether the text says that it exists already.
+    /// The engine's name of a network or volume, and whether it is external.
     pub(super) fn resource(&self, section: &str, key: &str) -> (Given, bool) {
         let node = self
             .reader
@@ -284,7 +284,7 @@ impl<'d> SentService<'_, 'd, '_> {
         }
     }
 
-    /// The variables of `environment` and of `stack.env` as an env file. `None` if an env file that is not known adds
+    /// The variables of `environment` and of `stack.env` as an env file. `None` if an unknown env file adds
     /// others.
     pub(super) fn environment(&self) -> Option<BTreeMap<String, Given>> {
         let mut found = BTreeMap::new();

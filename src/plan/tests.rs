@@ -210,7 +210,7 @@ fn b06_environments_that_cannot_be_used_are_refused() {
     assert_eq!(plan.refusals, []);
     assert_eq!(
         plan.warnings,
-        ["could not check that environment 1 is this host: no response"]
+        ["cannot verify that environment 1 is this host: no response"]
     );
 }
 
@@ -226,7 +226,7 @@ fn b03_another_engine_is_refused() {
 
 #[test]
 fn b06_a_text_that_compose_rejects_is_refused() {
-    let rejected = "Compose would reject the compose file as it would be sent";
+    let rejected = "Compose would reject the Compose file as it would be sent";
     for (compose, expected) in [
         ("services: [\n", "line 1: cannot parse the Compose file"),
         (
@@ -343,8 +343,8 @@ secrets:
     world.missing = vec!["/s/web/gone"];
     let expected = [
         "service web: bind mount: /s/web/gone does not exist",
-        "service web: bind mount: relative would be looked for in Portainer's folder",
-        "secret token: token.txt would be looked for in Portainer's folder",
+        "service web: bind mount: relative would be missing in Portainer's folder of the stack",
+        "secret token: token.txt would be missing in Portainer's folder of the stack",
     ];
     let refusal = Refusal::MissingFiles(expected.map(str::to_owned).to_vec());
     assert_eq!(world.plan().refusals, [refusal]);
@@ -399,7 +399,7 @@ fn b06_images_that_cannot_be_had_are_refused() {
     assert_eq!(
         world.refusals(),
         [
-            "images are missing and cannot be pulled: service web: the image y does not exist, and `pull_policy: never` forbids to pull it"
+            "images are missing and cannot be pulled: service web: image y does not exist, and `pull_policy: never` forbids pulling it"
         ]
     );
     world.compose = "services:\n  web:\n    image: y\n".to_owned();
@@ -408,7 +408,7 @@ fn b06_images_that_cannot_be_had_are_refused() {
     assert_eq!(
         plan.warnings,
         [
-            "service web: the image y does not exist on this host; if it cannot be pulled, the create fails"
+            "service web: image y does not exist on this host; if it cannot be pulled, the create fails"
         ]
     );
     world.compose = "services:\n  web:\n    build: app\n".to_owned();
@@ -416,7 +416,7 @@ fn b06_images_that_cannot_be_had_are_refused() {
     assert_eq!(
         world.refusals(),
         [
-            "images are missing and cannot be pulled: service web: the image web-web does not exist, and Portainer cannot read its build context app"
+            "images are missing and cannot be pulled: service web: image web-web does not exist, and Portainer cannot read its build context app"
         ]
     );
     world.images.remove("web-web");
@@ -446,7 +446,7 @@ volumes:
     assert_eq!(
         world(compose).refusals(),
         [
-            "external networks or volumes do not exist: the network gone does not exist\nthe volume lost does not exist"
+            "external networks or volumes do not exist: network gone does not exist\nvolume lost does not exist"
         ]
     );
 }
@@ -470,8 +470,8 @@ services:
         ),
     ];
     let held = [
-        "service web: port 8080/tcp is used by the container frontend",
-        "service web: the container name frontend is used by the container ffffffffffff",
+        "service web: port 8080/tcp is used by container frontend",
+        "service web: the container name frontend is used by container ffffffffffff",
     ];
     let refusal = Refusal::Held(held.map(str::to_owned).to_vec());
     assert_eq!(world.plan().refusals, [refusal]);
@@ -486,7 +486,7 @@ fn b06_what_exists_on_another_engine_is_only_a_warning() {
     assert_eq!(plan.refusals, []);
     assert_eq!(
         plan.warnings[1],
-        "the create may fail: external networks or volumes do not exist: the network gone does not exist"
+        "the create may fail: external networks or volumes do not exist: network gone does not exist"
     );
 }
 

@@ -77,11 +77,12 @@ impl FromStr for BaseUrl {
         let authority = uri.authority().ok_or_else(no_host)?;
         if authority.as_str().contains('@') {
             return Err(
-                "a user name is not supported; set the API key with STACKMGR_API_KEY".to_owned(),
+                "the URL must not contain a user name; set the API key with STACKMGR_API_KEY"
+                    .to_owned(),
             );
         }
         if uri.query().is_some() || text.contains('#') {
-            return Err("a query or a fragment is not supported".to_owned());
+            return Err("the URL must not contain a query or fragment".to_owned());
         }
         let host = authority.host().trim_matches(['[', ']']).to_owned();
         if host.is_empty() {

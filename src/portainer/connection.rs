@@ -49,7 +49,7 @@ impl<C: Connector> Connector for MarkErrors<C> {
     }
 }
 
-const HINT_FOR_TRUNCATED: &str = "check Portainer, and any proxy before it";
+const HINT_FOR_TRUNCATED: &str = "check Portainer and any proxy in front of it";
 
 /// A request without a response. Prints as the reason in a few words.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl NoResponse {
     fn hint(&self, tls: &Tls) -> String {
         match (&self.error, self.tls_error()) {
             (_, Some(rustls::Error::InvalidCertificate(_))) => format!(
-                "--tls {tls} does not accept the certificate: pass Portainer's own certificate as a PEM file with --tls"
+                "the certificate is not trusted by --tls {tls}: pass Portainer's own certificate as a PEM file with --tls"
             ),
             (_, Some(rustls::Error::InvalidMessage(_))) => {
                 "the port does not use TLS: check --base-url (http:// is accepted for loopback only)"
@@ -150,7 +150,7 @@ pub(super) fn too_large() -> Failure {
     Failure::new("the response is too large").hint(HINT_FOR_TRUNCATED)
 }
 
-/// The failure of a response that began and did not reach its end.
+/// The failure of a response that was cut off.
 pub(super) fn truncated(error: io::Error) -> Failure {
     let cause = error.get_ref().and_then(|inner| inner.downcast_ref());
     if matches!(cause, Some(ureq::Error::BodyExceedsLimit(_))) {
@@ -229,7 +229,10 @@ mod tests {
         let expired = rustls::Error::InvalidCertificate(CertificateError::Expired);
         let not_tls = rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType);
         for (error, hint) in [
-            (tls(expired), "--tls system does not accept the certificate"),
+            (
+                tls(expired),
+                "the certificate is not trusted by --tls system",
+            ),
             (tls(not_tls), "the port does not use TLS"),
             (
                 tls(rustls::Error::General("certificate".to_owned())),

@@ -17,9 +17,9 @@ pub(super) const HINT_FOR_HTML: &str = "an HTML page is not a response of the Po
 pub enum Error {
     /// The request never left this host: no connection, no TLS session, an invalid URL.
     NotSent(Box<Cause>),
-    /// A whole response, but not the one that the request asks for.
+    /// A complete response that does not indicate success.
     Refused {
-        /// What Portainer, or a proxy, responded.
+        /// The response of Portainer or of a proxy.
         response: Response,
         /// The response in words.
         cause: Box<Cause>,
@@ -89,7 +89,7 @@ impl Cause {
     }
 }
 
-/// A whole response, of Portainer or of a proxy.
+/// A complete response of Portainer or of a proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// The HTTP status.
@@ -169,19 +169,19 @@ impl Response {
             403 => {
                 "the user of the API key lacks the permission, or a proxy forbids the request: use an administrator's API key"
             }
-            404 => "not found: check --base-url and --endpoint",
+            404 => "check --base-url and --endpoint",
             409 => {
-                "Portainer is busy with this stack, or the name is taken: check the stack in Portainer"
+                "Portainer is busy with this stack, or the name is already in use: check the stack in Portainer"
             }
             413 => {
                 "the request is too large for a proxy: raise the proxy's limit, or bypass the proxy with --base-url"
             }
-            429 => "a proxy limits the request rate: wait a moment",
+            429 => "a proxy limits the request rate: wait, then run the command again",
             500 if !self.is_html() => "see Portainer's log for details",
             502 => {
                 "a proxy got no response from Portainer: check that Portainer is running, or bypass the proxy with --base-url"
             }
-            503 => "Portainer, or a proxy, is not ready: wait until it is up",
+            503 => "Portainer or a proxy is not ready: wait, then run the command again",
             504 => {
                 "a proxy timed out, and Portainer may still be working: check Portainer, raise the proxy's timeout, or bypass the proxy with --base-url"
             }

@@ -31,7 +31,7 @@ use crate::{
 pub struct Payload<'a> {
     /// The stack's name, as the user gave it.
     pub name: &'a str,
-    /// The rewritten compose text.
+    /// The rewritten Compose text.
     pub text: &'a str,
     /// Names and values, in order.
     pub env: &'a [Variable],
@@ -40,7 +40,7 @@ pub struct Payload<'a> {
 /// The parts of a record that an update sets (M16, M17).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Contents {
-    /// The compose text.
+    /// The Compose text.
     pub text: String,
     /// The variables, in order.
     pub env: Vec<Variable>,
@@ -87,6 +87,9 @@ impl Serialize for Payload<'_> {
     }
 }
 
+const EMPTY: &str = "the response is empty";
+const HINT_FOR_ADDRESS: &str = "check that --base-url is Portainer's address, without /api";
+
 /// The records of a list whose name is one of `names` (C50). 204 and `null` are empty lists (N03).
 ///
 /// An entry with such a name that may be a record of the environment `endpoint`, but cannot be parsed, is an error
@@ -103,10 +106,13 @@ pub(super) fn records(response: Unread, endpoint: i64, names: &[&str]) -> Result
         if is_html {
             return Failure::new(format!("{what}: it is an HTML page")).hint(HINT_FOR_HTML);
         }
+        if error.is_eof() && (error.line(), error.column()) == (1, 0) {
+            return Failure::new(EMPTY).hint(HINT_FOR_ADDRESS);
+        }
         match error.io_error_kind() {
-            None | Some(io::ErrorKind::InvalidData) => Failure::new(what)
-                .source(error)
-                .hint("check that --base-url is Portainer's address, without /api"),
+            None | Some(io::ErrorKind::InvalidData) => {
+                Failure::new(what).source(error).hint(HINT_FOR_ADDRESS)
+            }
             Some(_) => truncated(error.into()),
         }
     })?;
@@ -129,7 +135,7 @@ fn record(entry: &Value, endpoint: i64) -> Result<Option<Record>, Failure> {
             "Portainer's list has an entry named {}, but its {key} is {value}: it may be this stack",
             printable(name)
         ))
-        .hint("check the stack in Portainer, and any proxy before Portainer")
+        .hint("check the stack in Portainer and any proxy in front of Portainer")
     };
     let endpoint_id = match entry.get("EndpointId") {
         None => return Ok(None),
@@ -192,7 +198,7 @@ pub(super) fn env_and_standing(response: Unread) -> Result<(Vec<Variable>, Stand
     Ok((wire.env.unwrap_or_default(), Standing::of(&wire.rest)))
 }
 
-/// The compose text of one record (M17).
+/// The Compose text of one record (M17).
 pub(super) fn text(response: Unread) -> Result<String> {
     #[derive(Deserialize)]
     struct Wire {
@@ -232,13 +238,20 @@ pub(super) fn created(body: &[u8]) -> Option<Created> {
 }
 
 fn read<T: DeserializeOwned>(response: Unread) -> Result<T> {
-    serde_json::from_slice(&body(response)?).context("cannot parse the response")
+    serde_json::from_slice(&body_with_text(response)?).context("cannot parse the response")
 }
 
 /// Like [`read`], but without the parser's message, which can quote a value.
 fn read_secret<T: DeserializeOwned>(response: Unread) -> Result<T> {
-    let parsed = serde_json::from_slice(&body(response)?);
+    let parsed = serde_json::from_slice(&body_with_text(response)?);
     parsed.map_err(|_| Failure::new("cannot parse the response").into())
+}
+
+fn body_with_text(response: Unread) -> Result<Vec<u8>, Failure> {
+    match body(response)? {
+        empty if empty.is_empty() => Err(Failure::new(EMPTY)),
+        body => Ok(body),
+    }
 }
 
 fn body(response: Unread) -> Result<Vec<u8>, Failure> {

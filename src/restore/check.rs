@@ -20,10 +20,10 @@ use crate::{
     text::counted,
 };
 
-/// Something that the restore needs and that is missing, or in its way.
+/// Something that prevents the restore: it is missing, or it is in use.
 struct Problem {
     what: String,
-    /// What the user can do about it.
+    /// What to do about it.
     remedy: String,
 }
 
@@ -35,7 +35,7 @@ impl Problem {
 }
 
 impl Procedure<'_, '_, '_> {
-    /// Refuses a restore that cannot succeed, and lists every reason. With [`OnMissing::Continue`], warns instead.
+    /// Refuses a restore that cannot succeed and lists every reason. With [`OnMissing::Continue`], warns instead.
     pub(super) fn check(
         &mut self,
         engine: &Restoring,
@@ -78,7 +78,7 @@ impl Procedure<'_, '_, '_> {
             .map(|(name, project)| {
                 let owner = owner(project.as_deref());
                 Problem::new(
-                    format!("the container name {name} is taken by a container of {owner}"),
+                    format!("the name {name} is used by a container {owner}"),
                     "rename or remove that container",
                 )
             })
@@ -110,8 +110,8 @@ impl Procedure<'_, '_, '_> {
             if image?.is_none() {
                 let (name, image) = (container.name(), container.image_name());
                 problems.push(Problem::new(
-                    format!("the image of {name} is gone: {image} ({})", container.image_id()),
-                    "load that image again, for example with docker load; another version of it is another image",
+                    format!("the image of {name} no longer exists: {image} ({})", container.image_id()),
+                    "load exactly that image again, for example with docker load; a different version has a different ID",
                 ));
             }
         }
@@ -122,14 +122,14 @@ impl Procedure<'_, '_, '_> {
         let volumes = self.compare_volumes()?;
         let missing = volumes.missing.into_iter().map(|name| {
             Problem::new(
-                format!("the volume {name} was removed with its data"),
-                "with --force, an empty volume replaces it: then restore its data from a backup",
+                format!("volume {name} no longer exists, and its data is lost"),
+                "--force creates an empty volume: restore its data from a backup afterwards",
             )
         });
         let different = volumes.different.into_iter().map(|(name, what)| {
             Problem::new(
-                format!("the volume {name} is not the one in the snapshot: {what}"),
-                "check its data; with --force, the containers use it as it is",
+                format!("volume {name} is not the one in the snapshot: {what}"),
+                "check its data; with --force, the containers use the volume as it is",
             )
         });
         Ok(missing.chain(different).collect())
@@ -162,13 +162,13 @@ impl Procedure<'_, '_, '_> {
         for name in names {
             match own.iter().find(|network| text(network, "Name") == name) {
                 None if !exists(name) => problems.push(Problem::new(
-                    format!("the network {name} does not exist, and is not part of the stack"),
+                    format!("network {name} does not exist and is not part of the stack"),
                     format!("create it: {} network create {name}", self.snapshot().tool),
                 )),
                 Some(network) if fixed.contains(name) && !are_free(network, &all) => {
                     problems.push(Problem::new(
-                        format!("the addresses of the network {name} are taken by another network"),
-                        "remove the other network, or give it other addresses",
+                        format!("the addresses of network {name} are used by another network"),
+                        "remove the other network, or change its addresses",
                     ));
                 }
                 _ => {}
@@ -196,9 +196,9 @@ impl Procedure<'_, '_, '_> {
                 let (name, short) = (container.name(), id.get(..12).unwrap_or(id));
                 problems.push(Problem::new(
                     format!(
-                        "{name} shares a namespace or volumes with the container {short}, which does not exist"
+                        "{name} shares a namespace or volumes with container {short}, which does not exist"
                     ),
-                    "a new container has another ID: start the stack from its Compose file instead",
+                    "a recreated container has a different ID: start the stack from its Compose file instead",
                 ));
             }
         }
@@ -227,7 +227,7 @@ impl Procedure<'_, '_, '_> {
                 if let Some(other) = others.iter().find(publishes) {
                     problems.push(Problem::new(
                         format!(
-                            "{} needs the port {port}/{protocol}, which the container {} publishes",
+                            "{} needs port {port}/{protocol}, which container {} publishes",
                             container.name(),
                             other.name().trim_start_matches('/')
                         ),
@@ -249,10 +249,10 @@ fn publishes(other: &Container, address: &str, port: u16, protocol: &str) -> boo
     })
 }
 
-/// `the stack x`, or `no stack`.
+/// `of the stack x`, or `outside any stack`.
 pub(super) fn owner(project: Option<&str>) -> String {
     project.map_or_else(
-        || "no stack".to_owned(),
-        |project| format!("the stack {project}"),
+        || "outside any stack".to_owned(),
+        |project| format!("of the stack {project}"),
     )
 }

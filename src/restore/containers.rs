@@ -51,7 +51,8 @@ struct Created {
 }
 
 impl Procedure<'_, '_, '_> {
-    /// Starts again if containers came or went meanwhile: the engine finishes the requests of a run that was killed.
+    /// Starts over if containers were created or removed in the meantime: the engine finishes the requests of a killed
+    /// run.
     pub(super) fn restore_containers(&mut self, engine: &Restoring) -> Result<()> {
         let known = self.trouble.len();
         for _ in 0..ROUNDS {
@@ -89,7 +90,7 @@ impl Procedure<'_, '_, '_> {
         }
     }
 
-    /// Gives the IDs of all containers that replace saved ones, in whatever state, and whether a running one was kept.
+    /// Returns the IDs of all containers that replace saved ones, in any state, and whether a running one was kept.
     fn restore_once(&mut self, engine: &Restoring) -> Result<(BTreeSet<String>, bool)> {
         let existing = self.existing()?;
         let replaced = self.networks_to_replace(engine, &existing)?;
@@ -120,7 +121,7 @@ impl Procedure<'_, '_, '_> {
         Ok(())
     }
 
-    /// Creates the missing containers. Gives the new IDs by the saved ones, and the IDs of all that exist.
+    /// Creates the missing containers. Returns the new IDs by the saved ones, and the IDs of all that exist.
     fn create(&mut self, engine: &Restoring, plan: &Plan) -> Result<(NewIds, BTreeSet<String>)> {
         let containers = saved(self.snapshot());
         let all = self.run.engine;
@@ -144,7 +145,7 @@ impl Procedure<'_, '_, '_> {
                 let other = missing(index).map_or("", |other| other.name());
                 let name = containers[index].name();
                 self.trouble(format!(
-                    "cannot recreate the container {name}: it shares a namespace or volumes with {other}, which is missing"
+                    "cannot recreate container {name}: it shares a namespace or volumes with {other}, which does not exist"
                 ));
             }
             if ready.is_empty() {
@@ -187,7 +188,7 @@ impl Procedure<'_, '_, '_> {
                 let container = containers[index];
                 let Some(now) = current.get(id.as_str()) else {
                     self.trouble(format!(
-                        "the container {} was removed meanwhile",
+                        "container {} was removed during the restore",
                         container.name()
                     ));
                     continue;
@@ -197,7 +198,7 @@ impl Procedure<'_, '_, '_> {
                 let waits = plan.dependencies.needs(index).iter().filter(|_| starts);
                 let waits = waits.filter_map(|&(need, condition)| {
                     let other = containers[need];
-                    // A job that had ended does not run again, and an unhealthy container held up nothing.
+                    // A job that had ended does not run again, and nothing waited for an unhealthy container.
                     let waits = match condition {
                         Condition::Started => false,
                         Condition::Healthy => other.is_healthy(),
@@ -298,7 +299,7 @@ fn perform(all: &Engine, engine: &Restoring, task: &Task, deadline: Instant) -> 
     let (name, id) = (task.container.name(), task.id.as_str());
     for (other, other_id, condition) in &task.waits {
         let Some(other_id) = other_id else {
-            bail!("{name} was not started: {other}, which it depends on, is missing");
+            bail!("{name} was not started: it depends on {other}, which does not exist");
         };
         if let Err(error) = wait_for(all, (other_id, other), *condition, deadline) {
             bail!("{name} was not started: it depends on {other}: {error:#}");
@@ -321,7 +322,7 @@ fn create(all: &Engine, engine: &Restoring, container: Inspected, ids: &NewIds) 
     let outcome = (|| {
         let Some(image) = image_of(all, container)? else {
             bail!(
-                "cannot recreate the container {}: its image {} ({}) is gone",
+                "cannot recreate container {}: its image {} ({}) no longer exists",
                 container.name(),
                 container.image_name(),
                 container.image_id()
@@ -338,7 +339,7 @@ fn create(all: &Engine, engine: &Restoring, container: Inspected, ids: &NewIds) 
     Created { id, outcome }
 }
 
-/// The image's name if it still names the same image, else the image's ID. `None` if the image is gone.
+/// The image's name if it still names the same image, otherwise the image's ID. `None` if the image no longer exists.
 pub(super) fn image_of(engine: &Engine, container: Inspected) -> Result<Option<String>> {
     let (id, name) = (container.image_id(), container.image_name());
     for asked in [name, id] {

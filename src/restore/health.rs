@@ -21,13 +21,13 @@ pub(super) fn wait_for(
     loop {
         let found = engine.inspect_containers(&[id.to_owned()])?;
         let Some(now) = found.first().map(Inspected) else {
-            bail!("{name} was removed meanwhile");
+            bail!("{name} was removed during the restore");
         };
         let waiting_for = match condition {
             Condition::Started => return Ok(()),
             Condition::Completed => match now.exit_code() {
                 Some(0) => return Ok(()),
-                Some(code) => bail!("{name} exited with {code}"),
+                Some(code) => bail!("{name} exited with code {code}"),
                 None => "exit",
             },
             Condition::Healthy => match now.health() {
@@ -40,7 +40,7 @@ pub(super) fn wait_for(
         };
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            bail!("{name} did not {waiting_for} in time; --timeout sets a longer time limit");
+            bail!("{name} did not {waiting_for} in time; use --timeout for a longer limit");
         }
         thread::sleep(backoff.pause().min(left));
     }

@@ -98,7 +98,7 @@ impl Procedure<'_, '_, '_> {
     ) -> Result<()> {
         for network in networks {
             self.touch();
-            self.run.step("remove", format!("the network {network}"));
+            self.run.step("remove", format!("network {network}"));
             let removed = engine.remove_network(network);
             self.tolerate(removed)?;
         }
@@ -115,7 +115,7 @@ impl Procedure<'_, '_, '_> {
                 continue;
             }
             self.touch();
-            self.run.step("create", format!("the network {name}"));
+            self.run.step("create", format!("network {name}"));
             let mut body = json!({ "CheckDuplicate": true });
             for key in NETWORK_FIELDS {
                 body[key] = network[key].clone();
@@ -126,7 +126,7 @@ impl Procedure<'_, '_, '_> {
         Ok(())
     }
 
-    /// Creates a network. If the engine refuses its addresses, since another network took them, it gets other ones,
+    /// Creates a network. If the engine refuses its addresses because another network uses them, it gets different ones,
     /// unless a container has a fixed address in it.
     fn create_network(&mut self, engine: &Restoring, name: &str, mut body: Value) -> Result<()> {
         let Err(refused) = engine.create_network(&body) else {
@@ -147,13 +147,13 @@ impl Procedure<'_, '_, '_> {
             return Err(refused);
         }
         self.trouble(format!(
-            "the network {name} has other addresses than before: {refused:#}"
+            "network {name} has different addresses than before: {refused:#}"
         ));
         Ok(())
     }
 
-    /// Whether the network exists, or appears within three seconds: the engine may still work for a run that was
-    /// killed.
+    /// Whether the network exists, or appears within three seconds: the engine may still be processing a request of a
+    /// killed run.
     fn network_appears(&self, name: &str) -> bool {
         let name = [name.to_owned()];
         let exists = || {

@@ -112,7 +112,7 @@ impl Procedure<'_, '_, '_> {
         };
         let Some(control) = standing.control else {
             self.trouble(format!(
-                "cannot restore the access rights of Portainer stack {id}: it has none in Portainer"
+                "cannot restore the access rights of Portainer stack {id}: Portainer has no resource control for it"
             ));
             return Ok(());
         };
@@ -173,7 +173,7 @@ impl Procedure<'_, '_, '_> {
         match self.run.update(record, contents) {
             Ok(()) => self.wait_for_deployment(id),
             Err(Error::Refused { response, .. }) => {
-                // The containers that it removed are recreated nevertheless.
+                // The containers that it removed are recreated anyway.
                 let summary = self.mask.hide(&response.summary());
                 self.trouble(format!(
                     "failed to restore the text of Portainer stack {id}: {summary}"
@@ -213,7 +213,7 @@ impl Procedure<'_, '_, '_> {
             Some(Deployment::Failed(reason)) => {
                 let reason = reason
                     .as_deref()
-                    .unwrap_or("Portainer gives no reason")
+                    .unwrap_or("Portainer reported no reason")
                     .trim();
                 let reason = self.mask.hide(reason);
                 self.trouble(format!(

@@ -1,4 +1,4 @@
-//! What a restore replaces: it is named, saved in a snapshot of its own, and the user is asked (B17).
+//! What a restore replaces: it is listed and saved in a snapshot of its own, and the user is asked (B17).
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl Procedure<'_, '_, '_> {
-    /// Saves what will be replaced. Before, names what was written since the snapshot and asks whether to continue.
+    /// Lists what was written since the snapshot, asks whether to continue, and saves what will be replaced.
     pub(super) fn save_what_is_replaced(
         &mut self,
         step: &RecordStep,
@@ -42,8 +42,8 @@ impl Procedure<'_, '_, '_> {
         let replaced = self.read_replaced(step.record())?;
         let lost = self.warn_of_what_is_lost(&replaced, &removed);
         if lost && !(self.restore.confirm)("Restore the snapshot?") {
-            return Err(Failure::new("the restore was not confirmed")
-                .hint("save the files and volumes above first, or confirm with --yes")
+            return Err(Failure::new("canceled: the restore was not confirmed")
+                .hint("save the files and volumes above first; to restore without this question, pass --yes")
                 .into());
         }
         self.run.save_snapshot(replaced)?;
@@ -54,9 +54,8 @@ impl Procedure<'_, '_, '_> {
         let restore = self.restore;
         let stack = Stack::at(restore.name.clone(), restore.dir, restore.file);
         let source = stack.read().unwrap_or_else(|error| {
-            self.run.warn(format!(
-                "the new snapshot does not contain the compose file: {error:#}"
-            ));
+            self.run
+                .warn(format!("the new snapshot has no Compose file: {error:#}"));
             Source {
                 compose: String::new(),
                 env: None,
@@ -86,8 +85,8 @@ impl Procedure<'_, '_, '_> {
         Ok(snapshot)
     }
 
-    /// Names the files that go with the containers and the volumes that stay behind. Whether there are any, or what
-    /// there is is unknown.
+    /// Lists the files that are lost with the containers and the volumes that stay behind. Returns whether there are any,
+    /// or whether that is unknown.
     fn warn_of_what_is_lost(&mut self, replaced: &Snapshot, removed: &[Inspected]) -> bool {
         let mut files = Vec::new();
         for container in removed {
@@ -128,7 +127,7 @@ impl Procedure<'_, '_, '_> {
         }
         if !volumes.is_empty() {
             self.run.warn(format!(
-                "these volumes will be left behind, and no restored container uses them:\n{}",
+                "these volumes will be kept, but no restored container uses them:\n{}",
                 lines(volumes.into_iter().collect())
             ));
         }

@@ -24,7 +24,7 @@ impl Procedure<'_, '_, '_> {
         self.run.step(
             "restore",
             format!(
-                "{} from the snapshot {id}, taken before a run of {}",
+                "{} from snapshot {id} (taken before stacklift {})",
                 snapshot.stack, snapshot.command
             ),
         );
@@ -39,10 +39,10 @@ impl Procedure<'_, '_, '_> {
         match &self.snapshot().containers {
             Known::Known(_) => Ok(()),
             Known::Unknown(_) => Err(Failure::new(format!(
-                "the snapshot {} does not contain the containers",
+                "snapshot {} has no container data",
                 self.saved.id
             ))
-            .hint("choose another snapshot with --to; to list them, run: stacklift restore <STACK> --list. The snapshot's file still has the compose text and .env")
+            .hint(format!("choose another snapshot with --to; to list the snapshots, run: stacklift restore {} --list. The snapshot file still contains the Compose file and .env", self.restore.name))
             .into()),
         }
     }
@@ -89,7 +89,7 @@ impl Procedure<'_, '_, '_> {
         let containers = saved(snapshot);
         self.run.step("plan", record.to_string());
         let mut removed: Vec<String> = plan.remove.iter().map(|(_, name)| name.clone()).collect();
-        removed.extend(replaced.iter().map(|name| format!("the network {name}")));
+        removed.extend(replaced.iter().map(|name| format!("network {name}")));
         if !removed.is_empty() {
             self.run
                 .step("plan", format!("remove {}", removed.join(", ")));
@@ -100,7 +100,7 @@ impl Procedure<'_, '_, '_> {
             .filter(|(index, _)| plan.create.contains(index))
             .map(|(_, container)| container.name().to_owned())
             .collect();
-        recreated.extend(replaced.iter().map(|name| format!("the network {name}")));
+        recreated.extend(replaced.iter().map(|name| format!("network {name}")));
         if !recreated.is_empty() {
             self.run
                 .step("plan", format!("recreate {}", recreated.join(", ")));
@@ -124,14 +124,14 @@ impl Procedure<'_, '_, '_> {
             .collect();
         if let (RecordStep::Create(_), Known::Known(Some(saved))) = (record, &snapshot.record) {
             lost.push(format!(
-                "the ID {} of the Portainer stack: Portainer assigns a new one",
+                "the ID {} of the Portainer stack (Portainer will assign a new one)",
                 saved.id
             ));
         }
         if !lost.is_empty() {
             let lines: Vec<_> = lost.iter().map(|what| format!("  - {what}")).collect();
             self.run
-                .warn(format!("this cannot be restored:\n{}", lines.join("\n")));
+                .warn(format!("these cannot be restored:\n{}", lines.join("\n")));
         }
     }
 }

@@ -32,9 +32,9 @@ impl Procedure<'_, '_, '_> {
         wrong.extend(self.wrong_networks().context(failed)?);
         let volumes = self.compare_volumes().context(failed)?;
         let missing = volumes.missing.into_iter();
-        wrong.extend(missing.map(|name| format!("the volume {name} does not exist")));
+        wrong.extend(missing.map(|name| format!("volume {name} does not exist")));
         let different = volumes.different.into_iter();
-        wrong.extend(different.map(|(name, what)| format!("the volume {name} differs: {what}")));
+        wrong.extend(different.map(|(name, what)| format!("volume {name} differs: {what}")));
         if !volumes.unknown.is_empty() {
             let names = volumes.unknown.join(", ");
             unchecked.push(format!(
@@ -61,7 +61,7 @@ impl Procedure<'_, '_, '_> {
             let count = saved(self.snapshot()).len();
             self.run.step(
                 "verified",
-                format!("{}, {running} running", matching(count)),
+                format!("{} ({running} running)", matching(count)),
             );
             self.say_what_is_left();
             return Ok(());
@@ -73,7 +73,7 @@ impl Procedure<'_, '_, '_> {
             .into())
     }
 
-    /// Waits until the containers that were healthy are healthy again, as long as they can be. Gives the existing
+    /// Waits until the containers that were healthy are healthy again, as long as that is possible. Returns the existing
     /// containers.
     fn wait_for_health(&mut self) -> Result<Vec<Value>> {
         let existing = self.existing()?;
@@ -114,15 +114,15 @@ impl Procedure<'_, '_, '_> {
             };
             if is_stranger(snapshot, now) {
                 let owner = owner(now.label(&snapshot.label("project")));
-                wrong.push(format!("{name} is a container of {owner}"));
+                wrong.push(format!("{name} is a container {owner}"));
                 continue;
             }
             let mut differences = wanted.differences(now);
             if wanted.state() != now.state() {
-                differences.push(format!("it is {}, not {}", now.state(), wanted.state()));
+                differences.push(format!("expected {}, got {}", wanted.state(), now.state()));
             } else if wanted.is_healthy() && !now.is_healthy() {
                 let health = now.health().unwrap_or("without a health check");
-                differences.push(format!("it is {health}, not healthy"));
+                differences.push(format!("expected healthy, got {health}"));
             }
             if !differences.is_empty() {
                 wrong.push(format!("{name} differs: {}", differences.join("; ")));
@@ -141,11 +141,11 @@ impl Procedure<'_, '_, '_> {
         let wrong = self.saved_networks().iter().filter_map(|wanted| {
             let name = text(wanted, "Name");
             let Some(now) = now.get(name) else {
-                return Some(format!("the network {name} does not exist"));
+                return Some(format!("network {name} does not exist"));
             };
             let differences = network_differences(wanted, now);
             (!differences.is_empty())
-                .then(|| format!("the network {name} differs: {}", differences.join(", ")))
+                .then(|| format!("network {name} differs: {}", differences.join(", ")))
         });
         Ok(wrong.collect())
     }
@@ -208,13 +208,13 @@ impl Procedure<'_, '_, '_> {
         let snapshot = self.snapshot();
         let left = match &snapshot.record {
             Known::Known(None) => {
-                "a Portainer stack that was created since the snapshot may still exist, and may still be deploying: it has to be deleted"
+                "if Portainer has a stack that was created since the snapshot, delete it (it may still be deploying)"
             }
             Known::Known(Some(_)) => {
-                "the Portainer stack has to get its text, variables, status and access rights back"
+                "the text, variables, status and access rights of the Portainer stack are not restored yet"
             }
             Known::Unknown(_) => {
-                "check the Portainer stack: the snapshot does not know it, so a restore leaves it as it is"
+                "check the Portainer stack: the snapshot contains no data about it, so a restore does not change it"
             }
         };
         let command = self.run.restore_command(&snapshot.stack, &self.saved.id);

@@ -63,7 +63,7 @@ impl Procedure<'_, '_, '_> {
             let name = text(volume, "Name");
             self.touch();
             self.trouble(format!(
-                "the volume {name} was removed with its data; an empty one replaces it"
+                "volume {name} no longer exists: an empty volume was created"
             ));
             let mut labels = volume["Labels"].as_object().cloned().unwrap_or_default();
             labels.insert(RECREATED.to_owned(), "true".into());

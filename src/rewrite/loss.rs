@@ -251,7 +251,7 @@ impl fmt::Display for Owner {
             Self::Volume(name) => write!(f, "volume {name}"),
             Self::Secret(name) => write!(f, "secret {name}"),
             Self::Config(name) => write!(f, "config {name}"),
-            Self::File => f.write_str("compose file"),
+            Self::File => f.write_str("Compose file"),
             Self::Env => f.write_str(".env"),
         }
     }

@@ -88,7 +88,7 @@ impl Run<'_> {
         let action = format!("send {request}");
         let not_sent = |error: anyhow::Error| {
             let hint = Failure::hint_of(&error).unwrap_or_default().to_owned();
-            let failure = Failure::new("cannot write down that it is sent").source(error);
+            let failure = Failure::new("failed to record the request in the journal").source(error);
             Error::not_sent(&action, failure.hint(hint))
         };
         self.mark_unfinished().map_err(not_sent)?;
@@ -115,7 +115,7 @@ impl Run<'_> {
             Err(Error::Unknown(_)) => false,
         };
         if is_over && let Some(open) = self.open.pop() {
-            // A file that stays makes the next run wait, and no more.
+            // A remaining file only makes the next run wait.
             let _ = open.entry.forget();
         }
         self.report_state();

@@ -22,7 +22,7 @@ use crate::{
 const QUIET: Duration = Duration::from_secs(15);
 /// What is added to a longer grace period of a container.
 const AFTER_GRACE: Duration = Duration::from_secs(5);
-/// The longest pause between two looks.
+/// The longest pause between two observations.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Who can say whether a request has finished.
@@ -33,7 +33,7 @@ pub enum Witness {
     EngineAlone,
 }
 
-/// What exists of the stack at one moment. Two equal looks mean that nothing has changed.
+/// What exists of the stack at one moment. Two equal observations mean that nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Look {
     /// The records with the stack's name; `None` if Portainer is not asked.
@@ -83,7 +83,7 @@ impl Run<'_> {
         }
         self.open.clear();
         self.set_state(before);
-        self.step("settled", "Portainer has finished the earlier requests");
+        self.step("waited", "until Portainer finished the earlier requests");
         Ok(())
     }
 
@@ -140,7 +140,7 @@ impl Run<'_> {
                 let found = self
                     .portainer
                     .records(endpoint, name, &portainer_name(name));
-                all.extend(found.context("cannot tell whether Portainer has finished")?);
+                all.extend(found.context("cannot determine whether Portainer has finished")?);
             }
             records = Some(all);
         }
@@ -151,7 +151,7 @@ impl Run<'_> {
         let mut containers = Vec::new();
         for project in projects.iter().filter(|project| !project.is_empty()) {
             let found = self.engine.list(project);
-            containers.extend(found.context("cannot tell whether Portainer has finished")?);
+            containers.extend(found.context("cannot determine whether Portainer has finished")?);
         }
         let deploying = records.iter().flatten().find_map(deploying);
         let busy = deploying
@@ -173,8 +173,8 @@ impl Run<'_> {
             .collect()
     }
 
-    /// A Compose process in Portainer's container. One of another stack counts as well: a create may wait behind it
-    /// (M21).
+    /// A Compose process in Portainer's container. A process of another stack counts as well: a create may be waiting
+    /// for it (M21).
     fn process_in(&self, portainer: &[Container]) -> Option<String> {
         portainer.iter().find_map(|container| {
             let processes = self.engine.top(&container.id).ok()?;
@@ -183,7 +183,7 @@ impl Run<'_> {
                 .find(|line| line.contains("compose") && line.contains("--project-name"))?;
             let command = compose.find("--project-name").map(|at| &compose[at..]);
             Some(format!(
-                "Compose is running in the container {}: {}",
+                "Compose is running in container {}: {}",
                 container.name(),
                 command.unwrap_or_default()
             ))
@@ -203,10 +203,10 @@ impl Run<'_> {
 }
 
 /// Whether the Portainer stack alone shows that the request has finished. Only a single request to this Portainer can be
-/// judged so: with two creates, the Portainer stack of the first says nothing of the second.
+/// judged so: with two creates, the Portainer stack of the first says nothing about the second.
 ///
 /// The status of a Portainer stack that exists before and after, as with an update, proves nothing: older versions of
-/// Portainer keep it active meanwhile (M06).
+/// Portainer keep it active during the update (M06).
 fn is_over(requests: &[Request], look: &Look, base_url: &str) -> bool {
     let ([request], Some(records), None) = (requests, &look.records, &look.busy) else {
         return false;
@@ -242,15 +242,12 @@ fn deploying(record: &Record) -> Option<String> {
 /// A state that ends by itself. While Compose waits for a health check, nothing else changes.
 fn transient(container: &Container) -> Option<String> {
     if container.state == "removing" {
-        return Some(format!(
-            "the container {} is being removed",
-            container.name()
-        ));
+        return Some(format!("container {} is being removed", container.name()));
     }
     let starts = container.status.contains("health: starting");
     starts.then(|| {
         format!(
-            "the health check of the container {} has not finished",
+            "the health check of container {} has not finished",
             container.name()
         )
     })
@@ -272,11 +269,11 @@ fn unsettled(requests: &[Request], look: &Look, after: Duration) -> Failure {
     };
     let requests: Vec<String> = requests.iter().map(ToString::to_string).collect();
     Failure::new(format!(
-        "cannot tell the outcome of {}: after {} s, {why}",
+        "the outcome of {} is still unknown after {} s: {why}",
         requests.join(" and "),
         after.as_secs()
     ))
-    .hint("check the stack in Portainer and run the command again when it is idle; --timeout sets a longer time limit")
+    .hint("check the stack in Portainer, then run the command again when it is idle; use --timeout for a longer limit")
 }
 
 #[cfg(test)]

@@ -33,9 +33,9 @@ pub struct Subject<'a> {
 }
 
 impl Run<'_> {
-    /// Saves what exists, unless there is nothing to lose, and marks the stack: changes follow. Gives the ID of the
+    /// Saves what exists, unless there is nothing to lose, and marks the stack: changes follow. Returns the ID of the
     /// snapshot to roll back to: this one, or the last that shows the whole stack if this one shows what a failed run
-    /// left (B15). A snapshot without the containers cannot bring them back.
+    /// left (B15). A snapshot without the containers cannot restore them.
     ///
     /// What cannot be read is saved as unknown, with a warning. Only a failure to write the snapshot is an error.
     pub fn take_snapshot(&mut self, of: &Subject) -> Result<Option<String>> {
@@ -56,7 +56,7 @@ impl Run<'_> {
         Ok(self.snapshot.clone())
     }
 
-    /// Notes the snapshot that the run restores.
+    /// Records the snapshot that the run restores.
     pub fn restores(&mut self, saved: &Saved) {
         self.snapshot = Some(saved.id.clone());
         if saved.snapshot.ran_whole == Some(false) {
@@ -64,17 +64,19 @@ impl Run<'_> {
         }
     }
 
-    /// Writes a snapshot. Gives its ID, and whether it shows a stack that ran whole (B15). Warns of its unknown parts.
+    /// Writes a snapshot. Returns its ID, and whether it shows a stack that ran whole (B15). Warns of its unknown parts.
     pub fn save_snapshot(&mut self, mut snapshot: Snapshot) -> Result<(String, bool)> {
         for (part, reason) in snapshot.unknowns() {
-            self.warn(format!("the snapshot does not contain {part}: {reason}"));
+            self.warn(format!(
+                "the snapshot is incomplete: {part} could not be saved ({reason})"
+            ));
         }
         let store = self.store();
         let is_whole = store.is_whole(&snapshot)?;
         snapshot.ran_whole = Some(is_whole);
         let id = store.save(&snapshot, Utc::now())?;
         let note = match (is_whole, snapshot.containers.known()) {
-            (false, Some(_)) => " taken: it shows what a failed run left",
+            (false, Some(_)) => " taken; it shows what a failed run left behind",
             _ => " taken",
         };
         self.step("snapshot", format!("{id}{note}"));
@@ -90,7 +92,7 @@ impl Run<'_> {
                 let ids: Vec<String> = containers.iter().map(|c| c.id.clone()).collect();
                 engine.inspect_containers(&ids)
             }
-            None => Err(anyhow!("they could not be listed")),
+            None => Err(anyhow!("failed to list the containers")),
         });
         let inspected = containers.known().map(Vec::as_slice).unwrap_or_default();
         let record = of.record.map(|record| {

@@ -15,7 +15,7 @@ pub struct State {
 impl State {
     /// Nothing was changed yet.
     pub fn untouched() -> Self {
-        Self::new("the stack is unchanged: nothing was touched")
+        Self::new("the stack is unchanged")
     }
 
     /// A state without anything to roll back.
@@ -28,7 +28,7 @@ impl State {
         }
     }
 
-    /// The same state, with a snapshot that holds what ran before.
+    /// The same state, with a snapshot of what ran before.
     #[must_use]
     pub fn with_snapshot(mut self, stack: &str, id: &str) -> Self {
         self.snapshot = Some(Box::new((stack.to_owned(), id.to_owned())));

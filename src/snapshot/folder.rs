@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// secrets.
 pub fn check_state_dir(dir: &Path) -> Result<()> {
     let Some(metadata) = fs::metadata(dir).ok().filter(fs::Metadata::is_dir) else {
-        // A file in its place fails when something is written.
+        // If it is a file, the error appears when something is written.
         return Ok(());
     };
     let own = rustix::process::geteuid().as_raw();
@@ -37,7 +37,7 @@ pub fn check_state_dir(dir: &Path) -> Result<()> {
     if metadata.mode() & 0o077 != 0 {
         let mode = metadata.mode() & 0o777;
         return refused(
-            &format!("its mode is {mode:03o}, and snapshots contain secrets"),
+            &format!("its mode is {mode:03o}, but snapshots contain secrets"),
             format!("run: chmod 700 {}", dir.display()),
         );
     }
@@ -71,7 +71,7 @@ pub(super) fn remove(dir: &Path, name: &str) -> io::Result<()> {
 pub(super) fn names(dir: &Path) -> Result<Vec<String>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
-        // Something in its place fails when something is written.
+        // If it is something else, the error appears when something is written.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
         }
@@ -101,7 +101,7 @@ fn create(dir: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Ok(()) => File::open(parent)?.sync_all(),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            // The callers retry with another name if a file of theirs exists already.
+            // The callers retry with another name if the file already exists.
             if dir.is_dir() {
                 Ok(())
             } else {

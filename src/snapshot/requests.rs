@@ -84,7 +84,7 @@ impl Store {
                             path.display()
                         ))
                         .source(error)
-                        .hint("check in Portainer that nothing of the stack is deploying, then delete this file")
+                        .hint("check in Portainer that no deployment of the stack is in progress, then delete this file")
                     })?;
                     let dir = dir.clone();
                     found.push(Unanswered { request, dir, name });

@@ -127,10 +127,10 @@ impl Place {
 }
 
 impl Store {
-    /// Writes a snapshot atomically, synced with its directory, and gives its ID. Then removes old snapshots; a failure to
+    /// Writes a snapshot atomically, synced with its directory, and returns its ID. Then removes old snapshots; a failure to
     /// remove one is not an error.
     ///
-    /// The ID follows all others, also if the clock was ahead when they were taken.
+    /// The ID sorts after all others, even if the clock was ahead when they were taken.
     pub fn save(&self, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<String> {
         let json =
             serde_json::to_vec_pretty(snapshot).context("failed to serialize the snapshot")?;
@@ -226,14 +226,14 @@ impl Store {
             return Ok(saved);
         }
         Err(match self.ids()?.last() {
-            // Its error says more than that none is whole.
+            // The error of an unreadable snapshot says more than that none is complete.
             Some(newest) => {
                 self.load(newest)?;
                 Failure::new(format!(
-                    "no snapshot of the stack {} shows a state in which it ran whole",
+                    "no snapshot shows the stack {} running completely",
                     self.stack
                 ))
-                .hint("to list the snapshots, run: stacklift restore <STACK> --list; choose one with --to")
+                .hint(format!("to list the snapshots, run: stacklift restore {} --list; choose one with --to", self.stack))
             }
             None => Failure::new(format!(
                 "no snapshot of the stack {} in {}",
@@ -256,19 +256,22 @@ impl Store {
         let Some(path) = paths.find(|path| !id.contains('/') && path.is_file()) else {
             return Err(
                 Failure::new(format!("no snapshot {id} of the stack {}", self.stack))
-                    .hint("to list the snapshots, run: stacklift restore <STACK> --list")
+                    .hint(format!(
+                        "to list the snapshots, run: stacklift restore {} --list",
+                        self.stack
+                    ))
                     .into(),
             );
         };
-        let failed = || format!("failed to read the snapshot {}", path.display());
+        let failed = || format!("failed to read snapshot {}", path.display());
         let json = fs::read(&path).with_context(failed)?;
         let head: Head = serde_json::from_slice(&json).with_context(failed)?;
         if head.version > VERSION {
             return Err(Failure::new(format!(
-                "the snapshot {id} has version {}: this stacklift reads versions up to {VERSION}",
+                "snapshot {id} has version {}: this version of stacklift reads versions up to {VERSION}",
                 head.version
             ))
-            .hint("use the stacklift version that wrote it, or a newer one")
+            .hint("use the version of stacklift that wrote it, or a later one")
             .into());
         }
         Ok(Saved {

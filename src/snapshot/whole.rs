@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Inspected, Snapshot};
 
-/// Whether `now`, taken after a run that failed, shows the whole stack nevertheless, because somebody started it again.
+/// Whether `now`, taken after a run that failed, shows the whole stack after all, because somebody restarted it.
 ///
 /// Compared with `before`, the last snapshot of the whole stack: each service has as many containers as then, and as
 /// many that run. Without one, every container must run.

@@ -1,4 +1,4 @@
-//! The backup of the compose file, in the same directory: written atomically, never overwritten (C20–C22).
+//! The backup of the Compose file, in the same directory: written atomically, never overwritten (C20–C22).
 
 use std::{
     fs::{self, File},
@@ -32,7 +32,7 @@ impl Stack {
         ))
     }
 
-    /// Copies the compose file to its backup of that day, unless one exists (C21, C22). The copy keeps the mode; the
+    /// Copies the Compose file to its backup of that day, unless one exists (C21, C22). The copy keeps the mode; the
     /// copy and its directory are synced before this returns.
     pub fn back_up(&self, source: &Source, day: NaiveDate, _lock: &Lock) -> Result<Backup> {
         let path = self.backup_path(day);

@@ -1,4 +1,4 @@
-//! What Compose reads besides the compose file and `.env`: the shell, the home directory and override files.
+//! What Compose reads besides the Compose file and `.env`: the shell, the home directory and override files.
 
 use std::env;
 

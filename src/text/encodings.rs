@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-/// `c` as itself and as JSON, YAML, Go, a shell, Compose, URLs and HTML escape it. None is empty.
+/// `c` itself, and its escaped forms in JSON, YAML, Go, shells, Compose, URLs and HTML. None is empty.
 pub(super) fn encodings(c: char) -> Vec<String> {
     let mut all = vec![c.to_string()];
     if c.is_ascii_alphanumeric() {

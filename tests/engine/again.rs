@@ -88,7 +88,7 @@ fn the_second_restore_changes_nothing() {
     stack.restore().says(&[
         "no changes in Portainer",
         "plan 3 containers match the snapshot",
-        "verified 3 containers match the snapshot, 3 running",
+        "verified 3 containers match the snapshot (3 running)",
     ]);
 
     let twice = stack.containers();
@@ -184,11 +184,13 @@ fn the_container_of_another_stack_is_not_changed() {
         let other = run_container(&stack, &stack.name("web"), project, &[], IMAGE);
 
         let run = stack.run(&["restore", &stack.host.project]).code(1);
-        let whose = project.map_or("no stack".to_owned(), |other| format!("the stack {other}"));
+        let whose = project.map_or("outside any stack".to_owned(), |other| {
+            format!("of the stack {other}")
+        });
         run.says(&[
-            &format!("the container name {}", stack.name("web")),
-            &format!("is taken by a container of {whose}"),
-            "nothing was touched",
+            &format!("the name {}", stack.name("web")),
+            &format!("is used by a container {whose}"),
+            "the stack is unchanged",
         ]);
         assert!(stack.ids().is_empty());
         assert_eq!(stack.rehearsal.world(|world| world.records.len()), 1);

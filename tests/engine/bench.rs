@@ -22,7 +22,7 @@ use crate::{
 
 const KEY: &str = "ptr_engine-key-77ab10";
 
-/// The compose file of an existing Portainer stack. The embedded Portainer does not deploy it to the real engine.
+/// The Compose file of an existing Portainer stack. The embedded Portainer does not deploy it to the real engine.
 pub const RECORD: &str = "services:\n  old:\n    image: busybox:1.36\n";
 
 /// A stack. Dropping it removes everything that was created for it.
@@ -99,7 +99,7 @@ impl Stack {
         self.home.path().join("state")
     }
 
-    /// Writes the compose file, with `$IMAGE`, `$PROJECT`, `$SUBNET` and `$PORT` replaced.
+    /// Writes the Compose file, with `$IMAGE`, `$PROJECT`, `$SUBNET` and `$PORT` replaced.
     pub fn write(&self, text: &str) {
         let subnet = subnet();
         let text = text

@@ -1,4 +1,4 @@
-//! Restores a stack that uses most settings of a compose file.
+//! Restores a stack that uses most settings of a Compose file.
 
 use super::{
     bench::Stack,
@@ -132,7 +132,7 @@ fn a_big_stack_is_restored_unchanged() {
     stack.remove_networks();
     stack
         .restore()
-        .says(&["5 containers match the snapshot, 5 running"]);
+        .says(&["5 containers match the snapshot (5 running)"]);
 
     let after = stack.containers();
     assert_same(&before, &after);

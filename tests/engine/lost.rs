@@ -84,12 +84,12 @@ fn a_missing_image_affects_only_its_container() {
     let restore = ["restore", stack.host.project.as_str(), "--force"];
     let (db, web) = (stack.name("db"), stack.name("web"));
     stack.run(&refused).code(1).says(&[
-        &format!("the image of {db} is gone: {}", stack.host.project),
-        "nothing was touched",
+        &format!("the image of {db} no longer exists: {}", stack.host.project),
+        "the stack is unchanged",
     ]);
     stack.run(&restore).code(1).says(&[
         &format!(
-            "cannot recreate the container {db}: its image {}",
+            "cannot recreate container {db}: its image {}",
             stack.host.project
         ),
         &format!("{db} does not exist"),
@@ -128,9 +128,9 @@ fn b18_a_removed_volume_is_missed_by_every_restore() {
     docker(&["volume", "rm", &data]);
     let refused = ["restore", stack.host.project.as_str()];
     let restore = ["restore", stack.host.project.as_str(), "--force"];
-    let said = format!("the volume {data} was removed with its data");
+    let said = format!("volume {data} no longer exists");
     let run = stack.run(&refused).code(1);
-    run.says(&[&said, "nothing was touched"]);
+    run.says(&[&said, "the stack is unchanged"]);
     stack
         .run(&restore)
         .code(1)
@@ -138,7 +138,7 @@ fn b18_a_removed_volume_is_missed_by_every_restore() {
     assert_same(&before, &stack.containers());
     // Compose accepts the empty volume as its own. A restore does not.
     assert!(!stack.up().contains(&format!("Volume \"{data}\"")));
-    let another = format!("the volume {data} is not the one in the snapshot");
+    let another = format!("volume {data} is not the one in the snapshot");
     stack
         .run(&refused)
         .code(1)
@@ -163,10 +163,10 @@ fn b18_a_volume_that_was_recreated_in_the_meantime_is_another_one() {
     create.push(data.clone());
     docker(&create.iter().map(String::as_str).collect::<Vec<_>>());
     let said =
-        format!("the volume {data} is not the one in the snapshot: it was deleted and recreated");
+        format!("volume {data} is not the one in the snapshot: it was deleted and recreated");
     let run = stack.run(&["restore", &stack.host.project]).code(1);
-    run.says(&[&said, "nothing was touched"]);
-    let said = format!("the volume {data} differs: it was deleted and recreated");
+    run.says(&[&said, "the stack is unchanged"]);
+    let said = format!("volume {data} differs: it was deleted and recreated");
     for arguments in [&["--force"][..], &[]] {
         let restore = ["restore", stack.host.project.as_str()];
         let restore: Vec<_> = restore.iter().chain(arguments).copied().collect();
@@ -200,7 +200,7 @@ fn a_network_gets_other_addresses_if_its_own_are_in_use() {
     // As long as the addresses are taken, the network stays as it is, and the difference is named.
     let ids = stack.ids();
     let differs = format!(
-        "the network {}_default differs: the subnets",
+        "network {}_default differs: the subnets",
         stack.host.project
     );
     let run = stack.run(&["restore", &stack.host.project]).code(1);
@@ -249,15 +249,15 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
     ]);
     let run = stack.run(&["restore", &stack.host.project]).code(1);
     run.says(&[
-        &format!("{a} needs the port"),
+        &format!("{a} needs port"),
         &blocker,
-        "nothing was touched",
+        "the stack is unchanged",
     ]);
     let run = stack
         .run(&["restore", &stack.host.project, "--force"])
         .code(1);
     run.says(&[
-        &format!("{a} differs: it is stopped, not running"),
+        &format!("{a} differs: expected running, got stopped"),
         publish.rsplit(':').nth(1).unwrap(),
     ]);
     let after = stack.containers();

@@ -34,7 +34,7 @@ fn thirty_containers_are_restored() {
     let start = Instant::now();
     stack
         .restore()
-        .says(&["30 containers match the snapshot, 30 running"]);
+        .says(&["30 containers match the snapshot (30 running)"]);
     println!(
         "restored 30 containers in {:?}; compose created them in {by_compose:?}",
         start.elapsed()

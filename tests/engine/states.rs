@@ -59,7 +59,7 @@ fn stopped_containers_stay_stopped_and_jobs_are_not_rerun() {
 
     stack.migrate();
     let run = stack.restore();
-    run.says(&["7 containers match the snapshot, 3 running"]);
+    run.says(&["7 containers match the snapshot (3 running)"]);
 
     let after = stack.containers();
     assert_same(&before, &after);

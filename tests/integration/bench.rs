@@ -20,7 +20,7 @@ pub const MARK: &str = "s3cr3t-";
 /// Such a value.
 pub const MARKED: &str = "s3cr3t-7d1e55a0";
 
-/// A compose file of one service that loses nothing when it is migrated.
+/// A Compose file of one service that loses nothing when it is migrated.
 pub const PLAIN: &str = "services:\n  a:\n    image: busybox:1.36\n    command: sleep 1000\n";
 
 pub struct Bench {
@@ -59,11 +59,11 @@ impl Bench {
         }
     }
 
-    /// A stack on disk, not started: its compose file, and `.env` where there is one.
+    /// A stack on disk, not started: its Compose file, and `.env` where there is one.
     pub fn stack(&self, name: &str, compose: &str, env: Option<&str>) -> PathBuf {
         let dir = self.dir(name);
         fs::create_dir_all(&dir).expect("the stack's directory");
-        fs::write(dir.join("docker-compose.yml"), compose).expect("the compose file");
+        fs::write(dir.join("docker-compose.yml"), compose).expect("the Compose file");
         let folder = dir.to_str().expect("UTF-8").to_owned();
         let mut files = vec![("docker-compose.yml", compose)];
         if let Some(env) = env {

@@ -184,7 +184,7 @@ fn b03_another_engine_is_refused() {
     bench.started("web", PLAIN, None);
     let before = bench.containers("web");
     bench.run(&["web", "--endpoint", "2"]).code(1).says(&[
-        "another engine",
+        "not this host's engine",
         "environment 2",
         "--force",
     ]);
@@ -281,7 +281,7 @@ fn b05_a_create_is_sent_once() {
             if there {
                 run.says(&["the stack exists as Portainer stack 1"]);
             } else {
-                run.says(&["the stack is not in Portainer"]);
+                run.says(&["Portainer does not list the stack"]);
             }
         }
     }

@@ -98,7 +98,7 @@ fn c04_checks_in_the_seeds_order() {
     bench
         .run(&["web"])
         .code(1)
-        .says(&["the compose file", "docker-compose.yml is not a file"]);
+        .says(&["the Compose file", "docker-compose.yml is not a file"]);
     assert!(bench.rehearsal.requests().is_empty());
     assert_eq!(fs::read_dir(bench.dir("web")).expect("read").count(), 0);
 }
@@ -346,7 +346,7 @@ fn near_names_are_suggested() {
     bench
         .run(&["migrat"])
         .code(1)
-        .says(&["did you mean the command `stacklift migrate`?"]);
+        .says(&["did you mean `stacklift migrate`?"]);
     for (typed, meant) in [("book-db", "books-db"), ("web", "Web"), ("mial", "mail")] {
         bench
             .run(&[typed])

@@ -149,7 +149,7 @@ fn c51_not_found_and_still_there_stops() {
     let kind = FaultKind::Status(404, "{\"message\":\"no such endpoint\"}".to_owned());
     bench.rehearsal.faults().set(Call::Delete, kind);
     bench.run(&["web"]).code(1).says(&[
-        "still lists it",
+        "Portainer lists it, but returned 404 for it",
         &format!("Portainer stack {id}"),
         "the stack is unchanged",
     ]);
@@ -264,7 +264,7 @@ fn c52_a_failing_listing_is_tolerated_and_said() {
         bench.rehearsal.faults().set(Call::EngineList, kind);
         bench.run(&["web"]).code(0).says(&[
             "warning: ",
-            "continuing without knowing the stack's containers",
+            "continuing, but the stack's containers are unknown",
             "created",
         ]);
     }
@@ -417,7 +417,7 @@ fn c54_what_is_an_id() {
         bench
             .run(&["web"])
             .code(1)
-            .says(&["failed to create the stack web"]);
+            .says(&["unexpected response to the create"]);
         assert_eq!(bench.calls(Call::Create).len(), 1);
     }
 }
@@ -653,6 +653,6 @@ fn c59_a_name_of_which_nothing_is_left() {
     bench
         .run(&["\u{4f60}\u{597d}"])
         .code(1)
-        .says(&["Portainer cannot use the name"]);
+        .says(&["has no character that Portainer allows"]);
     assert!(bench.rehearsal.requests().is_empty());
 }

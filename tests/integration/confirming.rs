@@ -13,7 +13,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::bench::{Bench, PLAIN, Run};
 
-/// A compose file of one service with an anonymous volume, which a migration loses.
+/// A Compose file of one service with an anonymous volume, which a migration loses.
 const LOSES: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n";
 
 const QUESTION: &str = "migrate web? [y/N]";
@@ -66,7 +66,7 @@ fn b08_no_is_the_default_and_touches_nothing() {
             "the stack will lose:",
             QUESTION,
             "canceled",
-            "no container was touched; the backup is",
+            "the stack is unchanged; only the backup ",
             "--yes",
         ]);
         assert!(bench.nothing_was_changed());
@@ -121,7 +121,7 @@ fn b08_unknown_containers_are_asked_about() {
         .faults()
         .set(Call::EngineList, FaultKind::Garbage);
     on_terminal(&bench, &["web"], "n\n").code(1).says(&[
-        "what they will lose is unknown",
+        "their losses are unknown",
         QUESTION,
         "canceled",
     ]);

@@ -54,7 +54,7 @@ fn as_root_a_full_disk_at_the_backup() {
     let dir = bench.started("web", PLAIN, None);
     let before = bench.containers("web");
     let dir_text = dir.display();
-    // A file system with room for the compose file and for nothing else.
+    // A file system with room for the Compose file and for nothing else.
     let mounts = format!(
         "cp {dir_text}/docker-compose.yml /tmp/kept-$$\nmount -t tmpfs -o size=8k none {dir_text}\n\
          cp /tmp/kept-$$ {dir_text}/docker-compose.yml\nrm /tmp/kept-$$\n\

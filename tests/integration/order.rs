@@ -94,7 +94,7 @@ fn a_container_that_cannot_be_stopped_ends_the_run() {
         "failed to stop the containers",
         "web-a-1",
         "it is busy",
-        "some of 1 container may be stopped; no Portainer stack and no container was removed",
+        "1 container may have been stopped; no Portainer stack and no container was removed",
     ]);
     assert!(bench.calls(Call::EngineRemove).is_empty());
     assert!(bench.calls(Call::Create).is_empty());

@@ -13,7 +13,7 @@ fn each_status_has_its_own_hint() {
         (401, REFUSED, "STACKMGR_API_KEY"),
         (403, REFUSED, "an administrator's API key"),
         (404, REFUSED, "check --base-url and --endpoint"),
-        (409, REFUSED, "the name is taken"),
+        (409, REFUSED, "the name is already in use"),
         (413, PAGE, "too large for a proxy"),
         (429, PAGE, "limits the request rate: wait"),
         (500, REFUSED, "Portainer's log"),
@@ -59,7 +59,7 @@ fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
         .run(&["web"])
         .code(1)
         .says(&[
-            "status 504; the stack exists as Portainer stack 1 nevertheless (active)",
+            "unexpected response to the create (status 504), but the stack exists as Portainer stack 1 (active)",
             "state: the stack exists as Portainer stack 1 and is deployed; it has 1 container on this host",
         ])
         .hides("is down");
@@ -68,7 +68,7 @@ fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
     bench
         .run(&["web"])
         .code(1)
-        .says(&["state: the stack is not in Portainer, but it may still be deploying"]);
+        .says(&["state: Portainer does not list the stack, but may still be deploying it"]);
 }
 
 /// A run with the key of a user who is no administrator.
@@ -83,7 +83,7 @@ fn as_a_user(bench: &Bench) -> Run {
     run
 }
 
-const WARNING: &str = "a non-admin API key may not see every stack";
+const WARNING: &str = "the API key does not belong to an administrator";
 
 #[test]
 fn a_key_that_does_not_see_every_record_is_warned_of() {

@@ -128,7 +128,7 @@ fn b09_a_snapshot_that_cannot_be_written_leaves_the_backup_and_says_so() {
     fs::write(bench.state(), "a file").expect("a file");
     bench.run(&["web"]).code(1).says(&[
         "failed to write a snapshot",
-        "no Portainer stack and no container was touched; the backup is",
+        "the stack is unchanged; only the backup ",
     ]);
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.backups("web").len(), 1);

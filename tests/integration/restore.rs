@@ -258,7 +258,7 @@ fn the_record_gets_its_text_and_variables_back() {
     });
     bench.run(&["restore", "web"]).code(0).says(&[
         "recreate the Portainer stack",
-        "of the Portainer stack: Portainer assigns a new one",
+        "of the Portainer stack (Portainer will assign a new one)",
     ]);
     check(&bench);
 }
@@ -297,7 +297,7 @@ fn nothing_is_restored_while_the_manager_cannot_be_asked() {
         bench
             .run(&["restore", "web"])
             .code(1)
-            .says(&["nothing was touched"]);
+            .says(&["the stack is unchanged"]);
         assert_eq!(bench.containers("web"), before);
     }
 }
@@ -354,8 +354,8 @@ fn a_stranger_with_the_name_of_a_saved_container_is_left_alone() {
     });
     bench.run(&["restore", "web"]).code(1).says(&[
         "web-a-1",
-        "a container of no stack",
-        "nothing was touched",
+        "a container outside any stack",
+        "the stack is unchanged",
     ]);
     let image = bench.rehearsal.world(|world| {
         world
@@ -438,7 +438,7 @@ fn what_cannot_be_read_is_unknown_and_said() {
     bench
         .run(&["web"])
         .code(0)
-        .says(&["warning: the snapshot does not contain the Portainer stack"]);
+        .says(&["warning: the snapshot is incomplete: the Portainer stack could not be saved"]);
     let file = snapshots(&bench).remove(0);
     let json: Value = serde_json::from_slice(&fs::read(file).expect("it")).expect("JSON");
     assert!(json["record"]["unknown"].is_string(), "{}", json["record"]);
@@ -465,8 +465,8 @@ fn an_image_that_is_gone_and_the_rest_comes_back() {
         world.remove_image("y:1").expect("it was there");
     });
     bench.run(&["restore", "web", "--force"]).code(1).says(&[
-        "the image of web-b-1 is gone: y:1",
-        "cannot recreate the container web-b-1: its image y:1",
+        "the image of web-b-1 no longer exists: y:1",
+        "cannot recreate container web-b-1: its image y:1",
         "the stack differs from the snapshot",
         "partly restored",
     ]);
@@ -485,7 +485,7 @@ fn an_older_snapshot_stays_readable_and_a_newer_one_is_refused() {
     bench
         .run(&["restore", "web"])
         .code(1)
-        .says(&["the image of web-old-1 is gone"]);
+        .says(&["the image of web-old-1 no longer exists"]);
     json["version"] = json!(2);
     fs::write(&file, json.to_string()).expect("the snapshot");
     bench

@@ -135,14 +135,14 @@ fn b16_everything_that_is_missing_is_listed_and_nothing_is_touched() {
     bench.rehearsal.forget_requests();
     bench.run(&["restore", "web"]).code(1).says(&[
         "refusing to restore: 5 problems",
-        "the container name web-a-1 is taken by a container of no stack",
-        "the image of web-b-1 is gone: y:1",
-        "the volume web_data was removed with its data",
-        "the network shared does not exist",
+        "the name web-a-1 is used by a container outside any stack",
+        "the image of web-b-1 no longer exists: y:1",
+        "volume web_data no longer exists",
+        "network shared does not exist",
         "docker network create shared",
-        "web-b-1 needs the port 18080/tcp, which the container port-p-1 publishes",
+        "web-b-1 needs port 18080/tcp, which container port-p-1 publishes",
         "--force",
-        "nothing was touched",
+        "the stack is unchanged",
     ]);
     assert!(bench.nothing_was_changed());
     assert_eq!(
@@ -170,7 +170,7 @@ fn b16_force_restores_what_is_possible() {
     assert_eq!(bench.containers("web").len(), 0);
     bench.run(&["restore", "web", "--force"]).code(1).says(&[
         "continuing because of --force",
-        "the volume web_data was removed with its data; an empty one replaces it",
+        "volume web_data no longer exists: an empty volume was created",
         "web-b-1 does not exist",
         "the stack differs from the snapshot",
     ]);
@@ -181,7 +181,7 @@ fn b16_force_restores_what_is_possible() {
         bench
             .run(args)
             .code(1)
-            .says(&["the volume web_data"])
+            .says(&["volume web_data"])
             .hides("verified");
     }
     assert_eq!(bench.containers("web").len(), 2);
@@ -202,7 +202,7 @@ fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
         bench.run(&["restore", "web"]).code(0).says(&[
             "these files will be lost",
             "web-a-1: files written inside the container: /root/report.txt",
-            "these volumes will be left behind",
+            "these volumes will be kept, but no restored container uses them",
             "(/cache of web-a-1)",
             "verified",
         ]);
@@ -216,8 +216,8 @@ fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
         bench
             .run(&["restore", "web"])
             .code(0)
-            .says(&["taken before a run of migrate", "verified"])
-            .hides("left behind");
+            .says(&["(taken before stacklift migrate)", "verified"])
+            .hides("will be kept");
         assert_eq!(snapshots(&bench).len(), 2);
     }
 }
@@ -233,7 +233,7 @@ fn b17_a_terminal_is_asked_before_something_is_lost() {
     for answer in ["n\n", "\n"] {
         on_terminal(&bench, &["restore", "web"], answer)
             .code(1)
-            .says(&["/root/report.txt", "[y/N]", "nothing was touched"]);
+            .says(&["/root/report.txt", "[y/N]", "the stack is unchanged"]);
         assert!(bench.nothing_was_changed());
     }
     assert_eq!(bench.containers("web"), ids);
@@ -289,7 +289,7 @@ fn b18_a_volume_that_was_recreated_is_another_one() {
         bench
             .run(args)
             .code(1)
-            .says(&["the volume web_data", "it was deleted and recreated"])
+            .says(&["volume web_data", "it was deleted and recreated"])
             .hides("verified");
     }
     // Unknown is not the same.
@@ -334,7 +334,7 @@ fn b18_health_is_awaited_in_the_order_of_dependencies() {
         bench
             .run(&["restore", "web", "--to", &snapshot_ids(&bench)[0]])
             .code(1)
-            .says(&["web-db-1 differs: it is unhealthy, not healthy"])
+            .says(&["web-db-1 differs: expected healthy, got unhealthy"])
             .says(&["web-app-1 was not started: it depends on web-db-1"])
             .hides("verified");
     }
@@ -371,8 +371,8 @@ fn b18_a_network_gets_its_settings_back() {
         .run(&["restore", "web", "--engine-only"])
         .code(0)
         .says(&[
-            "remove the network web_own",
-            "create the network web_own",
+            "remove network web_own",
+            "create network web_own",
             "verified",
         ]);
     bench.rehearsal.world(|world| {
@@ -398,7 +398,7 @@ fn b18_a_network_gets_its_settings_back() {
         bench
             .run(&["restore", "web", "--engine-only"])
             .code(1)
-            .says(&["the network web_own differs: internal"])
+            .says(&["network web_own differs: internal"])
             .hides("verified");
     }
     assert_eq!(bench.containers("web"), ids);
@@ -485,7 +485,7 @@ fn b19_the_containers_are_restored_without_portainer() {
     bench
         .run(&["restore", "web"])
         .code(1)
-        .says(&["--engine-only", "nothing was touched"]);
+        .says(&["--engine-only", "the stack is unchanged"]);
     bench.rehearsal.forget_requests();
     // The key may be lost with Portainer.
     let mut command = bench.command(&["restore", "web", "--engine-only"]);
@@ -495,7 +495,7 @@ fn b19_the_containers_are_restored_without_portainer() {
         "not checked:",
         "the Portainer stack, because of --engine-only",
         "verified 1 container",
-        "it has to be deleted",
+        "that was created since the snapshot, delete it",
         "When Portainer responds again, run: ",
         "stacklift restore web --to",
     ]);

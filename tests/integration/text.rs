@@ -1,4 +1,4 @@
-//! C30–C34: the compose text.
+//! C30–C34: the Compose text.
 
 use std::fs;
 

@@ -37,7 +37,7 @@ fn the_manager_dies_before_during_and_after_a_deployment() {
                 let run = bench.run(&["web"]).code(1);
                 assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
                 let run = run.says(&[
-                    "no response to the create, and Portainer's list of stacks cannot be read",
+                    "no response to the create, and listing Portainer's stacks failed too",
                     "the stack may exist",
                     "stacklift restore web --to ",
                 ]);
@@ -93,7 +93,7 @@ fn a_manager_that_is_away_before_the_create_was_not_sent_it() {
     assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
     drop(run.says(&[
         "failed to create the stack",
-        "state: the stack is down: 2 old containers removed; the new stack was not created",
+        "state: the stack is down: 2 old containers were removed; the create was not sent",
         "stacklift restore web --to ",
     ]));
     let requests = bench.rehearsal.requests();
@@ -136,7 +136,7 @@ fn a_container_that_refuses_its_removal_stops_the_run() {
         drop(run.says(&[
             "not removed: web-a-1 (1 of 2)",
             "device or resource busy",
-            "state: 1 of 2 containers removed; the new stack was not created",
+            "state: 1 of 2 containers was removed; the create was not sent",
         ]));
         assert_eq!(bench.containers("web"), [stubborn]);
         converges(&bench, era, Scene::ByHand);
@@ -181,7 +181,7 @@ fn what_cannot_be_listed_is_not_claimed_to_be_gone() {
             let run = bench.run(&["web"]).code(1);
             assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
             drop(run.says(&[
-                "continuing without knowing the stack's containers",
+                "continuing, but the stack's containers are unknown",
                 "state: Portainer did not create the stack; its containers could not be listed",
             ]));
             assert_eq!(bench.containers("web").len(), 2);

@@ -110,9 +110,7 @@ fn failure(before: &World, after: &World, run: &Run) -> Vec<String> {
     };
     wrong.extend(claims(state, before, after));
     // Which containers there were could not be read, and that was said before they were touched.
-    let unknown = run
-        .err
-        .contains("the snapshot does not contain the containers");
+    let unknown = run.err.contains("the containers could not be saved");
     let named = run.err.contains("stacklift restore web --to ");
     if is_destroyed(before, after) && named == unknown {
         wrong.push(format!(
@@ -163,7 +161,7 @@ pub fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     claim("is unchanged", untouched);
     claim("is down", none && here == 0);
     claim("did not create", none);
-    claim("is not in Portainer", none);
+    claim("does not list the stack", none);
     let all_gone = was.iter().all(|id| !is.contains(id));
     claim("old container", all_gone);
     claim("the old containers of Portainer stack", all_gone);
@@ -174,18 +172,23 @@ pub fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     );
     claim("on this host", state.contains(&counted));
     let gone = was.iter().filter(|id| !is.contains(id)).count();
-    let removed = format!("{gone} of {} containers removed", was.len());
-    let partly = format!(" of {} containers removed", was.len());
+    let verb = if gone == 1 || was.len() == 1 {
+        "was"
+    } else {
+        "were"
+    };
+    let removed = format!("{gone} of {} containers {verb} removed", was.len());
+    let partly = format!(" of {} containers w", was.len());
     claim(&partly, state.contains(&removed));
     claim("may be gone", true);
-    claim("may be removed", true);
+    claim("may have been removed", true);
     claim("may exist", true);
     claim(
         "the stack was created as Portainer stack",
         records(after).len() == 1,
     );
     claim("may still be deploying", true);
-    claim("the new stack was not created", none);
+    claim("the create was not sent", none);
     for (_, id) in numbers(state, "Portainer stack ") {
         let deleted = format!("Portainer stack {id} was deleted");
         claim(&deleted, !after.records.contains_key(&id));

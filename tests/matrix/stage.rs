@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, MARKED, PLAIN};
 
-/// The stack's compose text: two services, data in a named and in a nameless volume.
+/// The stack's Compose text: two services, data in a named and in a nameless volume.
 const TEXT: &str = "\
 services:
   a:

@@ -12,7 +12,7 @@ pub struct Stack {
     name: String,
     /// The corpus, or the case.
     folder: PathBuf,
-    /// The compose file, below the corpus.
+    /// The Compose file, below the corpus.
     pub compose: PathBuf,
     files: Vec<PathBuf>,
     /// Only an example of `.env` is there, which stands for it.

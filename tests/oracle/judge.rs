@@ -51,9 +51,9 @@ pub struct Host {
     pub root: PathBuf,
     /// The stack's directory below it.
     pub dir: PathBuf,
-    /// The compose file's name in that.
+    /// The Compose file's name in that.
     pub file: String,
-    /// The compose text.
+    /// The Compose text.
     pub text: String,
     /// `.env`
     pub env: Option<String>,
@@ -377,7 +377,7 @@ pub fn arrives(compose: &Path, values: &[String]) -> Vec<(String, Value)> {
     let got = &config["services"]["a"]["environment"];
     let mut wrong = Vec::new();
     for (at, value) in values.iter().enumerate() {
-        // What compose prints is a compose file again.
+        // What compose prints is a Compose file again.
         let expected = Value::from(value.replace('$', "$$"));
         for name in [format!("V{at}"), format!("I{at}")] {
             if got[&name] != expected {

@@ -1,4 +1,4 @@
-//! Stacks of several files: the compose file, the files that it reads, and the files next to it.
+//! Stacks of several files: the Compose file, the files that it reads, and the files next to it.
 
 /// A name and the files, below the stack's directory.
 pub type Several = (&'static str, &'static [(&'static str, &'static str)]);

@@ -37,7 +37,7 @@ fn b01_containers_that_are_killed() {
     set(&mut world, 0, "/State/Status", json!("exited"));
     assert_eq!(
         world.losses(),
-        ["web-web-1: it is stopped (exited), and will be started"]
+        ["web-web-1: it is stopped (exited) and will be started"]
     );
 }
 
@@ -54,7 +54,7 @@ fn b01_anonymous_volumes() {
     assert_eq!(
         world.losses(),
         [format!(
-            "web-web-1: the anonymous volume at /data will be replaced by an empty one; its data stays in the volume {volume}"
+            "web-web-1: the anonymous volume at /data will be replaced by an empty one; its data stays in volume {volume}"
         )]
     );
     set(&mut world, 0, "/HostConfig/AutoRemove", json!(true));
@@ -154,7 +154,7 @@ services:
     );
     assert_eq!(
         world.plan().warnings,
-        ["cannot inspect the image of web-web-1: which variables it will lose is unknown"]
+        ["cannot inspect the image of web-web-1: the variables that it will lose are unknown"]
     );
 }
 
@@ -204,8 +204,8 @@ services:
         world.losses(),
         [
             "service web: 3 containers will be replaced by 1",
-            "web-gone-1: it will be removed and not recreated: the compose file has no service gone",
-            "web-tool-1: it will be removed and not recreated: no profile of the service tool is active in Portainer",
+            "web-gone-1: it will be removed and not recreated: the Compose file has no service gone",
+            "web-tool-1: it will be removed and not recreated: no profile of service tool is active in Portainer",
             "web-web-run-1: it will be removed and not recreated: it is a one-off container of `compose run`",
         ]
     );
@@ -225,8 +225,8 @@ fn b01_networks_and_aliases() {
     assert_eq!(
         lost(PLAIN, "/NetworkSettings/Networks", networks.clone()),
         [
-            "web-web-1: it will no longer have these aliases in the network web_default: extra",
-            "web-web-1: it will no longer be connected to the network monitoring",
+            "web-web-1: it will no longer have these aliases in network web_default: extra",
+            "web-web-1: it will no longer be connected to network monitoring",
         ]
     );
     let compose = "
@@ -266,7 +266,7 @@ fn b01_limits_of_docker_update() {
     assert_eq!(
         lost(PLAIN, "/HostConfig", host.clone()),
         [
-            "web-web-1: these settings differ from the compose file and will be reset: memory limit, CPU limit, process limit, restart policy"
+            "web-web-1: these settings differ from the Compose file and will be reset: memory limit, CPU limit, process limit, restart policy"
         ]
     );
     let same = "
@@ -282,7 +282,7 @@ services:
     assert_eq!(
         lost(&other, "/HostConfig", host),
         [
-            "web-web-1: these settings differ from the compose file and will be reset: memory limit, restart policy"
+            "web-web-1: these settings differ from the Compose file and will be reset: memory limit, restart policy"
         ]
     );
 }
@@ -332,8 +332,8 @@ fn b01_paused_containers_and_other_images() {
     assert_eq!(
         world.losses(),
         [
-            "web-web-1: it is paused, and will be running afterwards",
-            "web-web-1: it will be recreated from a different image: x is no longer the image that it runs",
+            "web-web-1: it is paused and will run afterwards",
+            "web-web-1: it will be recreated from a different image: x no longer refers to the image that it runs",
         ]
     );
 }

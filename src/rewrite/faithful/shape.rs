@@ -32,7 +32,7 @@ struct Shape<'d> {
 impl<'d> Shape<'d> {
     fn file(&mut self) -> Result<(), Blocker> {
         let Some(root) = self.document.root() else {
-            let what = "the compose file is empty";
+            let what = "the Compose file is empty";
             let hint = "pass the right file with --file";
             return Err(Blocker::new(Reason::WrongType, what, hint));
         };
@@ -40,7 +40,7 @@ impl<'d> Shape<'d> {
             return Err(blocker);
         }
         if !root.is_mapping() {
-            return Err(wrong(root, "the compose file is not a mapping"));
+            return Err(wrong(root, "the Compose file is not a mapping"));
         }
         for twice in self.document.duplicate_keys() {
             let name = twice.again.scalar().map_or("", |(name, _)| name);

@@ -200,8 +200,8 @@ fn files_that_portainer_needs() {
     assert_eq!(
         shown("include:\n  - ./a.yml\n  - path: [b.yml, 'oci://c']\n"),
         [
-            "compose file: Portainer needs ./a.yml (include), but might not be able to read it",
-            "compose file: Portainer needs b.yml (include), but might not be able to read it",
+            "Compose file: Portainer needs ./a.yml (include), but might not be able to read it",
+            "Compose file: Portainer needs b.yml (include), but might not be able to read it",
         ]
     );
 }
@@ -294,7 +294,7 @@ fn another_project_name_and_ignored_files() {
     assert_eq!(
         shown("name: shop\nservices:\n  web: {image: i}\n"),
         [
-            "compose file: the project will be named web instead of shop, with new volumes and networks"
+            "Compose file: the project will be named web instead of shop, with new volumes and networks"
         ]
     );
     assert_eq!(
@@ -302,7 +302,7 @@ fn another_project_name_and_ignored_files() {
             "services:\n  web: {image: i}\n",
             "COMPOSE_FILE=docker-compose.yml:more.yml\n"
         ),
-        ["compose file: more.yml will be ignored"]
+        ["Compose file: more.yml will be ignored"]
     );
 }
 
