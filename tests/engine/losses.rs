@@ -50,7 +50,7 @@ fn b01_everything_that_was_changed_by_hand_is_named() {
         "/database",
         "/anonymous",
         "memory",
-        &format!("the network {network}"),
+        &format!("network {network}"),
         "SIGKILL",
         "paused",
         &stack.name("old"),
