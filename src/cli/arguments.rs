@@ -193,7 +193,7 @@ pub(super) struct RestoreArguments {
     ///
     /// On a terminal, stacklift asks before it removes containers with files that were written since
     /// the snapshot, or if new volumes will no longer be used.
-    #[arg(long, conflicts_with = "list")]
+    #[arg(short, long, conflicts_with = "list")]
     pub yes: bool,
     /// Restore only the containers, without contacting Portainer
     ///

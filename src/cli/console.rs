@@ -17,7 +17,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::{
     failure::Failure,
     model::Container,
-    text::printable,
+    text::{Mask, printable},
     trace::{Exchange, Peer, Trace},
 };
 
@@ -31,7 +31,7 @@ const DIM: Style = Style::new().dimmed();
 pub(super) struct Console {
     quiet: bool,
     verbose: bool,
-    key: Mutex<Option<SecretString>>,
+    key: Mutex<Option<Mask>>,
     spinner: Mutex<Option<ProgressBar>>,
 }
 
@@ -45,9 +45,9 @@ impl Console {
         }
     }
 
-    /// Masks `key` in all output from now on (C56).
+    /// Masks `key`, and its escaped forms, in all output from now on (C56).
     pub(super) fn hide(&self, key: &SecretString) {
-        *lock(&self.key) = Some(key.clone());
+        *lock(&self.key) = Some(Mask::new([key.expose_secret()]));
     }
 
     /// Prints a step: a verb and its object.
@@ -108,6 +108,9 @@ impl Console {
         }
         let mut answer = String::new();
         let read = stdin().read_line(&mut answer);
+        if !answer.ends_with('\n') {
+            self.err("");
+        }
         let answer = answer.trim();
         read.is_ok()
             && ["y", "yes"]
@@ -165,6 +168,15 @@ impl Console {
         *lock(&self.spinner) = Some(spinner);
     }
 
+    /// Starts a new line on a terminal, where a question or `^C` may stand on the current one.
+    pub(super) fn end_line(&self) {
+        let has_spinner = lock(&self.spinner).is_some();
+        self.done();
+        if !has_spinner && stderr().is_terminal() {
+            self.err("");
+        }
+    }
+
     /// Ends the spinner.
     pub(super) fn done(&self) {
         if let Some(spinner) = lock(&self.spinner).take() {
@@ -220,8 +232,8 @@ impl Console {
 
     fn without_key(&self, text: &str) -> String {
         match &*lock(&self.key) {
-            Some(key) if key.expose_secret().len() >= 8 => text.replace(key.expose_secret(), "***"),
-            _ => text.to_owned(),
+            Some(key) => key.hide(text),
+            None => text.to_owned(),
         }
     }
 }
@@ -234,4 +246,22 @@ fn lines(text: &str) -> String {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c56_the_key_is_masked_in_escaped_forms() {
+        let console = Console::new(false, false);
+        console.hide(&"ptr_a+b/c12345=".into());
+        for text in [
+            "ptr_a+b/c12345=",
+            "ptr_a%2Bb%2Fc12345%3D",
+            "ptr_a\\u002bb/c12345=",
+        ] {
+            assert_eq!(console.without_key(text), "***", "{text}");
+        }
+    }
 }

@@ -26,7 +26,7 @@ impl Interrupt {
         let _ = ctrlc::set_handler(move || {
             // Held until the exit: the run waits before its next event, and with it before its next change.
             let state = noted.lock().unwrap_or_else(PoisonError::into_inner);
-            shown.done();
+            shown.end_line();
             shown.warning("interrupted");
             shown.state(&state.to_string());
             show_roll_back(&shown, &state);

@@ -190,20 +190,68 @@ fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<Stage> {
             world.add_stack(folder, [(name.unwrap_or_default(), text.as_str())]);
         }
     }
-    let copy = path_text(&copy)?;
+    let copy_text = path_text(&copy)?;
+    let copied_file = format!("{copy_text}/{file}");
+    let cannot_start = |reason: String| {
+        Failure::new(format!("cannot rehearse the stack {name}: it does not start"))
+            .source(reason)
+            .hint("check it with `docker compose config`; the rehearsal knows only the stack's Compose files and env files")
+    };
+    let needed = world
+        .add_external(name.as_str(), copy_text, &copied_file)
+        .map_err(cannot_start)?;
+    for path in needed.iter().map(Path::new) {
+        let original = original(path, folder, (&copy, stack.dir()));
+        stand_in(&mut world, path, &original)?;
+    }
     world
-        .start_file_by_hand(name.as_str(), copy, &format!("{copy}/{file}"))
-        .map_err(|reason| {
-            Failure::new(format!("cannot rehearse the stack {name}: it does not start"))
-                .source(reason)
-                .hint("check it with `docker compose config`; the rehearsal reads only the stack's Compose files and env files")
-        })?;
+        .start_file_by_hand(name.as_str(), copy_text, &copied_file)
+        .map_err(cannot_start)?;
     let location = Location {
         root,
         dir: None,
         ..at.clone()
     };
     Ok(Stage { world, location })
+}
+
+/// The path of this host that a path of the world stands for. `copy` is the stack's directory in the world and on this
+/// host.
+fn original(path: &Path, folder: &Path, copy: (&Path, &Path)) -> PathBuf {
+    if let Ok(inside) = path.strip_prefix(copy.0) {
+        return copy.1.join(inside);
+    }
+    if let Ok(mirrored) = path.strip_prefix(folder.join("stacks")) {
+        return Path::new("/").join(mirrored);
+    }
+    match (path.strip_prefix(HOME), std::env::home_dir()) {
+        (Ok(inside), Some(home)) => home.join(inside),
+        _ => path.to_owned(),
+    }
+}
+
+/// Adds an empty file or directory to the world if `original` exists, and to the copies if `path` is among them. The
+/// engine refuses a mount whose source is missing (M13). The contents are data, which is never copied.
+fn stand_in(world: &mut World, path: &Path, original: &Path) -> Result<()> {
+    let Ok(metadata) = fs::metadata(original) else {
+        return Ok(());
+    };
+    let is_copy = path != original && !path.starts_with(HOME);
+    if metadata.is_dir() {
+        world.add_stack(path_text(path)?, []);
+        if is_copy {
+            fs::create_dir_all(path)
+                .with_context(|| format!("failed to create {}", path.display()))?;
+        }
+        return Ok(());
+    }
+    // An env file that is also mounted is there already, with its text.
+    if is_copy && !path.exists() {
+        write_copy(path, "")?;
+    }
+    world.add_stack(path_text(path.parent().unwrap_or(Path::new("/")))?, []);
+    world.add_empty_file(path_text(path)?);
+    Ok(())
 }
 
 /// The files that Compose reads besides the Compose file and `.env`, by their absolute paths: env files, label files,

@@ -69,11 +69,15 @@ impl Settings {
                 files.push((path, file));
             }
         }
+        for setting in &options::ALL {
+            require_utf8(setting.variable)?;
+        }
         Self::from_sources(flags, &|name| env::var(name).ok(), &files)
     }
 
     /// The flags, `STACKLIFT_STACKS_ROOT` and the defaults, for the rehearsal.
     pub(super) fn of_rehearsal(flags: &Common) -> Result<Self> {
+        require_utf8(options::STACKS_ROOT.variable)?;
         let root = |name: &str| {
             let is_root = name == options::STACKS_ROOT.variable;
             is_root.then(Self::stacks_root_variable).flatten()
@@ -188,6 +192,18 @@ impl Sources<'_> {
                 ))
                 .into()
         })
+    }
+}
+
+/// Refuses a variable that is not UTF-8: without this, the default would replace it.
+fn require_utf8(variable: &str) -> Result<()> {
+    match env::var(variable) {
+        Err(env::VarError::NotUnicode(_)) => {
+            Err(Failure::new(format!("{variable} is not valid UTF-8"))
+                .hint("set it to a UTF-8 text, or unset it")
+                .into())
+        }
+        _ => Ok(()),
     }
 }
 

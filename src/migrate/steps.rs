@@ -42,6 +42,7 @@ impl Procedure<'_, '_> {
     pub(super) fn look_for_namesake(&mut self) -> Result<Vec<Record>> {
         let name = self.m.stack.name();
         let portainer_name = name.portainer_name();
+        self.run.wait("listing the Portainer stacks");
         if portainer_name == name.as_str() {
             return self
                 .run
@@ -267,6 +268,8 @@ impl Procedure<'_, '_> {
             return Ok(());
         }
         self.run.step("remove", named(&containers));
+        let count = counted(containers.len(), "container");
+        self.run.wait(format!("removing {count}"));
         self.mark(|progress| progress.containers = Step::Begun(containers.len()));
         if let Err(error) = self.run.engine.remove(&containers) {
             self.look_after_removal(&containers);

@@ -360,3 +360,16 @@ fn near_names_are_suggested() {
         .says(&["after the command"]);
     assert!(bench.rehearsal.requests().is_empty());
 }
+
+#[test]
+fn a_variable_that_is_not_utf8_is_not_replaced_by_the_default() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let bench = Bench::new();
+    let not_utf8 = std::ffi::OsStr::from_bytes(b"/\xff.pem");
+    for variable in ["STACKLIFT_TLS", "STACKLIFT_STACKS_ROOT"] {
+        Run::of(bench.command(&["web"]).env(variable, not_utf8))
+            .code(1)
+            .says(&[&format!("{variable} is not valid UTF-8")]);
+    }
+    assert!(bench.rehearsal.requests().is_empty());
+}

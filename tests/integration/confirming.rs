@@ -77,6 +77,15 @@ fn b08_no_is_the_default_and_touches_nothing() {
 }
 
 #[test]
+fn b08_the_end_of_the_input_is_a_no_on_its_own_line() {
+    let bench = Bench::new();
+    bench.started("web", LOSES, None);
+    let run = on_terminal(&bench, &["web"], "\x04");
+    run.code(1)
+        .says(&["migrate web? [y/N] \r\nerror: canceled"]);
+}
+
+#[test]
 fn b08_yes_continues() {
     for answer in ["y\n", "YES\n"] {
         let bench = Bench::new();

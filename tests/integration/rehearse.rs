@@ -212,6 +212,44 @@ fn a_stack_of_the_user_is_copied_and_rehearsed() {
 }
 
 #[test]
+fn what_a_stack_of_the_user_needs_from_the_host_is_there() {
+    let bench = Bench::new();
+    let outside = bench.root().join("token.txt");
+    let text = format!(
+        "services:
+  a:
+    image: own/a:1
+    build: ./src
+    networks: [proxy]
+    secrets: [near, far]
+    volumes:
+      - media:/media
+      - {{type: bind, source: ./html, target: /html}}
+      - {{type: bind, source: ./app.conf, target: /app.conf}}
+networks: {{proxy: {{external: true}}}}
+volumes: {{media: {{external: true, name: big-data}}}}
+secrets: {{near: {{file: ./near.txt}}, far: {{file: {}}}}}
+",
+        outside.display()
+    );
+    let dir = bench.stack("mine", &text, None);
+    fs::create_dir(dir.join("html")).expect("a folder");
+    for path in [&outside, &dir.join("near.txt"), &dir.join("app.conf")] {
+        fs::write(path, "data").expect("a file");
+    }
+    let mut command = bare(&["rehearse", "mine", "--stacks-root"]);
+    Run::of(command.arg(bench.root()))
+        .code(0)
+        .says(&["created stack mine"]);
+    // A source that is missing on this host is missing in the rehearsal.
+    fs::remove_file(dir.join("near.txt")).expect("removed");
+    let mut command = bare(&["rehearse", "mine", "--stacks-root"]);
+    Run::of(command.arg(bench.root()))
+        .code(1)
+        .says(&["does not exist"]);
+}
+
+#[test]
 fn served_it_answers_the_program_and_curl() {
     let mut child = bare(&["rehearse", "--serve"])
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())

@@ -1,7 +1,12 @@
 //! Stacks that a person starts with `compose up`.
 
+use serde_json::json;
+
 use super::{
+    context::Shared,
     deployment::{Compose, Deployment},
+    entities::Network,
+    mounts::Source,
     state::{LocalCompose, World},
 };
 
@@ -29,6 +34,45 @@ impl World {
     ) -> Result<(), String> {
         let deployment = self.deployment_by_hand(project, folder, file)?;
         self.up(&deployment)
+    }
+
+    /// Adds the external networks and volumes that a Compose file needs, and returns the paths that must exist before
+    /// [`World::start_file_by_hand`]: the sources of long-syntax binds, secrets and configs.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn add_external(
+        &mut self,
+        project: &str,
+        folder: &str,
+        file: &str,
+    ) -> Result<Vec<String>, String> {
+        let deployment = self.deployment_by_hand(project, folder, file)?;
+        let engine = &deployment.engine;
+        let resolved = self.resolve(&deployment)?;
+        let external = |shared: &&Shared| shared.external;
+        for network in resolved.networks.values().filter(external) {
+            let named = |one: &Network| one.engine == *engine && one.name == network.name;
+            if !self.networks.iter().any(named) {
+                self.create_network(engine, &json!({ "Name": network.name }))
+                    .map_err(|error| error.message)?;
+            }
+        }
+        for volume in resolved.volumes.values().filter(external) {
+            // An existing volume stays as it is.
+            self.create_volume(engine, &json!({ "Name": volume.name }))
+                .map_err(|error| error.message)?;
+        }
+        let mounts = resolved.services.iter().flat_map(|service| &service.mounts);
+        let needed = mounts.filter_map(|mount| match &mount.source {
+            Source::Bind {
+                path,
+                create: false,
+                ..
+            } => Some(path.clone()),
+            _ => None,
+        });
+        Ok(needed.collect())
     }
 
     /// The services that `compose up -d` would create or recreate. Changes nothing.

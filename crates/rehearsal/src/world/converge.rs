@@ -58,8 +58,8 @@ impl World {
         for service in &project.services {
             let image = &service.image;
             if service.builds {
-                // The build context must exist where Compose runs (M11).
-                if !deployment.by_hand {
+                // Compose builds only a missing image. The context must exist where Compose runs (M11).
+                if !deployment.by_hand && self.image(image).is_none() {
                     return Err(format!(
                         "unable to prepare context: path {:?} not found",
                         deployment.folder

@@ -106,6 +106,13 @@ impl World {
         }
     }
 
+    /// Adds a file without contents, unless the path exists.
+    pub fn add_empty_file(&mut self, path: &str) {
+        if self.read_host(path).is_none() {
+            self.add_file(path, "");
+        }
+    }
+
     /// Starts Portainer's own container and returns its ID. `top` shows its Compose processes (M21).
     ///
     /// # Panics
