@@ -57,6 +57,8 @@ pub enum Loss {
     },
     /// The text of the deleted Portainer stack differs in some other way.
     RecordText,
+    /// The Portainer stack is stopped, and the create starts it.
+    RecordStarts,
 }
 
 /// Something that one container has and its successor will not have.
@@ -156,6 +158,9 @@ impl fmt::Display for Loss {
                 "{section} of the Portainer stack that are not in the Compose file: {}",
                 printable(&names.join(", "))
             ),
+            Self::RecordStarts => {
+                f.write_str("the Portainer stack is stopped, and will be started")
+            }
             Self::RecordText => f.write_str(
                 "the text of the Portainer stack, which differs from the Compose file",
             ),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use composefile::document::{Document, Node};
 
 use super::{Loss, RecordFacts, Sent};
-use crate::model::{Record, Variable};
+use crate::model::{Deployment, Record, Variable};
 
 /// The sections of a Compose file whose members are named.
 const SECTIONS: [&str; 5] = ["services", "volumes", "networks", "secrets", "configs"];
@@ -21,6 +21,9 @@ pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
         .collect();
     if !variables.is_empty() {
         losses.push(Loss::RecordVariables(variables));
+    }
+    if record.deployment == Deployment::Inactive {
+        losses.push(Loss::RecordStarts);
     }
     losses
 }
@@ -83,7 +86,7 @@ fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Carried, Deployment};
+    use crate::model::Carried;
 
     fn variable(name: &str, value: &str) -> Variable {
         Variable {
@@ -106,6 +109,27 @@ mod tests {
             contents: Some((text, env)),
         };
         losses(&facts, sent).iter().map(Loss::to_string).collect()
+    }
+
+    #[test]
+    fn b01_a_stopped_portainer_stack_is_started() {
+        let mut record = Record {
+            id: "7".to_owned(),
+            name: "web".to_owned(),
+            endpoint_id: 1,
+            deployment: Deployment::Inactive,
+            carries: Vec::new(),
+            variables: BTreeSet::new(),
+        };
+        assert_eq!(
+            record_lost(&record, &BTreeSet::new())
+                .iter()
+                .map(Loss::to_string)
+                .collect::<Vec<_>>(),
+            ["the Portainer stack is stopped, and will be started"]
+        );
+        record.deployment = Deployment::Active;
+        assert!(record_lost(&record, &BTreeSet::new()).is_empty());
     }
 
     #[test]
