@@ -107,6 +107,7 @@ impl Plan {
         self.warnings.extend(rejected::doubts(facts, stack));
         let (mut refusals, doubts) = missing::missing(facts, stack);
         self.warnings.extend(doubts);
+        self.warnings.extend(held::ports_in_use(facts, stack));
         let held = held::held(facts, stack);
         if !held.is_empty() {
             refusals.push(Refusal::Held(held));

@@ -1,5 +1,7 @@
 //! What a migration says before it writes: its plan, with everything that will be lost and every reason to refuse.
 
+use std::net::{TcpListener, UdpSocket};
+
 use anyhow::Result;
 
 use super::{Consent, OnRefusal, Procedure, Rewrite, observe::Before};
@@ -57,6 +59,7 @@ impl Procedure<'_, '_> {
             }),
             environment: before.environment.clone(),
             lookup: &path_kind,
+            port_in_use: &port_in_use,
             removal: match self.m.grace {
                 Some(_) => Removal::Stop,
                 None => Removal::Kill,
@@ -154,6 +157,16 @@ fn refused(refusals: &[Refusal]) -> Failure {
 }
 
 /// What is at a path of this host, following symbolic links.
+/// Whether a port of this host cannot be bound because something uses it. Other errors do not tell.
+fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
+    let bound = match protocol {
+        "tcp" => TcpListener::bind((address, port)).map(drop),
+        "udp" => UdpSocket::bind((address, port)).map(drop),
+        _ => return false,
+    };
+    bound.is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse)
+}
+
 fn path_kind(path: &str) -> PathKind {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => PathKind::Directory,

@@ -56,6 +56,8 @@ pub struct Facts<'a> {
     pub environment: Environment,
     /// What a path of this host is. Symbolic links are followed.
     pub lookup: &'a dyn Fn(&str) -> PathKind,
+    /// Whether something on this host uses a port: address, port and protocol.
+    pub port_in_use: &'a dyn Fn(&str, u16, &str) -> bool,
     /// How the containers end.
     pub removal: Removal,
 }

@@ -46,6 +46,37 @@ pub(super) fn held(facts: &Facts, stack: &SentStack) -> Vec<String> {
     found
 }
 
+/// A warning for each port that the text needs and something on this host uses that is not a container. The engine may
+/// use another network namespace, so this does not refuse the run.
+pub(super) fn ports_in_use(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    let (Some(others), Some(own)) = (facts.others, facts.listed) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for service in stack.active() {
+        let host = service.given(&["network_mode"]) == Given::Is("host".to_owned());
+        if host || service.replicas() == Some(0) {
+            continue;
+        }
+        for publish in service.ports() {
+            let by_container = [others, own]
+                .iter()
+                .any(|containers| holder(containers, &publish).is_some());
+            let address = publish.address.as_deref().unwrap_or("0.0.0.0");
+            let mut ports = publish.ports.clone();
+            let used = ports.find(|&port| (facts.port_in_use)(address, port, &publish.protocol));
+            if let (Some(port), false) = (used, by_container) {
+                found.push(format!(
+                    "the create may fail: service {}: port {port}/{} of this host is in use",
+                    printable(service.name),
+                    printable(&publish.protocol)
+                ));
+            }
+        }
+    }
+    found
+}
+
 fn holder<'a>(
     others: &'a [Container],
     publish: &Publish,

@@ -15,6 +15,9 @@ use crate::{
     snapshot::Known,
 };
 
+/// A port of the host that a program uses.
+const PORT_IN_USE: u16 = 18_700;
+
 /// What exists before the migration. One container runs, unless a test says otherwise.
 pub(super) struct World {
     pub(super) compose: String,
@@ -141,6 +144,7 @@ impl World {
                     PathKind::File
                 }
             },
+            port_in_use: &|_, port, _| port == PORT_IN_USE,
             removal: self.removal,
         })
     }
@@ -498,4 +502,20 @@ fn b06_all_refusals_are_found_at_once() {
     world.environment = Environment::SameEngine;
     world.others = vec![other("b", "y", &[("::", 80)])];
     assert_eq!(world.plan().refusals.len(), 3, "{:?}", world.refusals());
+}
+
+#[test]
+fn b06_a_port_that_a_program_uses_is_a_warning() {
+    for (ports, is_warned) in [
+        ("18700:80", true),
+        ("18690-18710:18690-18710", true),
+        ("80:18700", false),
+    ] {
+        let world = world(&format!("{PLAIN}    ports: ['{ports}']\n"));
+        let warnings = world.plan().warnings;
+        let found = warnings
+            .iter()
+            .any(|one| one.contains("port 18700/tcp of this host is in use"));
+        assert_eq!(found, is_warned, "{ports}: {warnings:?}");
+    }
 }
