@@ -195,7 +195,7 @@ impl fmt::Display for ContainerLoss {
                 ..
             } => write!(
                 f,
-                "the anonymous volume at {target} will be deleted with its data: the container was started with --rm"
+                "the anonymous volume at {target} may be deleted with its data: the container was started with --rm"
             ),
             Self::AnonymousVolume { target, volume, .. } => write!(
                 f,

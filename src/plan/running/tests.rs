@@ -61,7 +61,7 @@ fn b01_anonymous_volumes() {
     assert_eq!(
         world.losses(),
         [
-            "web-web-1: the anonymous volume at /data will be deleted with its data: the container was started with --rm"
+            "web-web-1: the anonymous volume at /data may be deleted with its data: the container was started with --rm"
         ]
     );
 }
