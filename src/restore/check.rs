@@ -97,7 +97,7 @@ impl Procedure<'_, '_, '_> {
         problems.extend(self.missing_volumes()?);
         problems.extend(self.missing_networks(engine, &recreated)?);
         problems.extend(self.missing_partners(&recreated)?);
-        problems.extend(self.ports_in_use(engine, &recreated, existing)?);
+        problems.extend(self.ports_in_use(&recreated, existing)?);
         Ok(problems)
     }
 
@@ -205,12 +205,7 @@ impl Procedure<'_, '_, '_> {
         Ok(problems)
     }
 
-    fn ports_in_use(
-        &self,
-        engine: &Restoring,
-        recreated: &[Inspected],
-        existing: &[Value],
-    ) -> Result<Vec<Problem>> {
+    fn ports_in_use(&self, recreated: &[Inspected], existing: &[Value]) -> Result<Vec<Problem>> {
         let snapshot = self.snapshot();
         let own: BTreeSet<&str> = existing
             .iter()
@@ -218,8 +213,9 @@ impl Procedure<'_, '_, '_> {
             .filter(|container| !is_stranger(snapshot, *container))
             .map(Inspected::id)
             .collect();
-        let mut others = engine.all_running()?;
-        others.retain(|other| !own.contains(other.id.as_str()));
+        let mut others = self.run.engine.list_all()?;
+        let is_running = |state: &str| matches!(state, "running" | "paused" | "restarting");
+        others.retain(|other| is_running(&other.state) && !own.contains(other.id.as_str()));
         let mut problems = Vec::new();
         for container in recreated.iter().filter(|container| container.is_running()) {
             for (address, port, protocol) in container.fixed_ports() {

@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+/// Where the engine mounts its init program.
+const INIT: &str = "/sbin/docker-init";
+
 /// The inspect object of a container.
 #[derive(Clone, Copy)]
 pub struct Inspected<'a>(pub &'a Value);
@@ -167,6 +170,37 @@ impl<'a> Inspected<'a> {
             .filter(|mount| mount["Type"] == "volume")
             .filter_map(|mount| Some((mount["Name"].as_str()?, mount["Destination"].as_str()?)))
             .collect()
+    }
+
+    /// The changed `paths` of its layer that hold data: without the directories of other changed paths, the mount points, the
+    /// working directory that the engine creates, and the `placed` files, which Compose puts into the self.
+    pub fn own_files<'p>(self, paths: &[&'p str], placed: &[String]) -> Vec<&'p str> {
+        let tmpfs = self.at("/HostConfig/Tmpfs").and_then(Value::as_object);
+        let tmpfs = tmpfs
+            .into_iter()
+            .flatten()
+            .map(|(target, _)| target.as_str());
+        let targets: Vec<&str> = self
+            .mounts()
+            .filter_map(|mount| mount["Destination"].as_str())
+            .chain(tmpfs)
+            .chain([self.text("/Config/WorkingDir"), INIT])
+            .chain(placed.iter().map(String::as_str))
+            .map(|target| target.trim_end_matches('/'))
+            .collect();
+        let mut parents = BTreeSet::new();
+        for path in paths.iter().chain(&targets) {
+            let mut path = *path;
+            while let Some((parent, _)) = path.rsplit_once('/') {
+                if !parents.insert(parent) {
+                    break;
+                }
+                path = parent;
+            }
+        }
+        let mut files = paths.to_vec();
+        files.retain(|path| !parents.contains(path) && !targets.contains(path));
+        files
     }
 
     /// Its mounts, as inspect objects.

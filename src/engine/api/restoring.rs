@@ -9,7 +9,6 @@ use ureq::http::Method;
 use super::{Api, ApiResponse, objects::path_of, percent_encoded, wire};
 use crate::{
     engine::objects::{ObjectKind, check_name, name_of},
-    model::Container,
     text::printable,
 };
 
@@ -171,14 +170,6 @@ impl<'a> Restoring<'a> {
         Ok(listed
             .context("failed to list the networks")?
             .unwrap_or_default())
-    }
-
-    /// All running containers of the engine, of every project.
-    pub fn all_running(&self) -> Result<Vec<Container>> {
-        let listed: Result<Option<Vec<wire::Container>>> = self.0.get("/containers/json");
-        let listed = listed.context("failed to list the containers")?;
-        let listed = listed.unwrap_or_default().into_iter();
-        Ok(listed.map(Container::from).collect())
     }
 
     /// Creates a volume from the body of `POST /volumes/create`.
