@@ -14,6 +14,7 @@ mod wire;
 
 use std::{
     ffi::OsString,
+    ops::Deref,
     path::PathBuf,
     sync::OnceLock,
     time::{Duration, Instant},
@@ -125,12 +126,24 @@ impl Options {
     }
 }
 
-/// The container engine of this host.
+/// The container engine of this host. Also reads what its [`Reader`] reads.
 #[derive(Debug)]
-pub struct Engine {
+pub struct Engine(Reader);
+
+/// The container engine of this host, without the operations that change something.
+#[derive(Debug)]
+pub struct Reader {
     adapter: Adapter,
     client: Client,
     id: OnceLock<String>,
+}
+
+impl Deref for Engine {
+    type Target = Reader;
+
+    fn deref(&self) -> &Reader {
+        &self.0
+    }
 }
 
 #[derive(Debug)]
@@ -152,22 +165,16 @@ impl Engine {
             Route::Command => Client::Command(Command::new(program.path(), options)),
             Route::Unavailable => Client::Unavailable,
         };
-        Self {
+        Self(Reader {
             adapter,
             client,
             id: OnceLock::new(),
-        }
+        })
     }
 
-    /// The containers of `project` in every state, sorted by name (C52, C54).
-    pub fn list(&self, project: &str) -> Result<Vec<Container>> {
-        let found = match &self.client {
-            Client::Api(api) => api.list(project),
-            Client::Command(command) => command.list(project),
-            Client::Unavailable => Err(self.unavailable()),
-        };
-        let found = found.with_context(|| format!("failed to list the containers of {project}"))?;
-        Ok(normalized(found))
+    /// The part that cannot change anything.
+    pub fn reader(&self) -> &Reader {
+        &self.0
     }
 
     /// Removes `containers`, running or not, but not their volumes (C52).
@@ -185,16 +192,6 @@ impl Engine {
         .context("failed to remove the containers")
     }
 
-    /// All containers of the engine in every state, sorted by name.
-    pub fn list_all(&self) -> Result<Vec<Container>> {
-        let found = match &self.client {
-            Client::Api(api) => api.list_all(),
-            Client::Command(command) => command.list_all(),
-            Client::Unavailable => Err(self.unavailable()),
-        };
-        Ok(normalized(found.context("failed to list all containers")?))
-    }
-
     /// Stops `containers` side by side: SIGTERM, then SIGKILL after `grace`. Waits until they have exited.
     ///
     /// A container that is stopped or no longer exists is not an error.
@@ -208,6 +205,39 @@ impl Engine {
             Client::Unavailable => Err(self.unavailable()),
         }
         .context("failed to stop the containers")
+    }
+
+    /// The operations that create and change containers, networks and volumes. An error unless the engine is
+    /// reached by the Engine API.
+    pub fn restoring(&self) -> Result<Restoring<'_>> {
+        match &self.client {
+            Client::Api(api) => Ok(Restoring::new(api)),
+            Client::Command(_) => Err(self.needs_the_api()),
+            Client::Unavailable => Err(self.unavailable()),
+        }
+    }
+}
+
+impl Reader {
+    /// The containers of `project` in every state, sorted by name (C52, C54).
+    pub fn list(&self, project: &str) -> Result<Vec<Container>> {
+        let found = match &self.client {
+            Client::Api(api) => api.list(project),
+            Client::Command(command) => command.list(project),
+            Client::Unavailable => Err(self.unavailable()),
+        };
+        let found = found.with_context(|| format!("failed to list the containers of {project}"))?;
+        Ok(normalized(found))
+    }
+
+    /// All containers of the engine in every state, sorted by name.
+    pub fn list_all(&self) -> Result<Vec<Container>> {
+        let found = match &self.client {
+            Client::Api(api) => api.list_all(),
+            Client::Command(command) => command.list_all(),
+            Client::Unavailable => Err(self.unavailable()),
+        };
+        Ok(normalized(found.context("failed to list all containers")?))
     }
 
     /// The processes of a running container (M21), one line each.
@@ -232,16 +262,6 @@ impl Engine {
         }
         .context("failed to read the ID of the engine")?;
         Ok(self.id.get_or_init(|| id).clone())
-    }
-
-    /// The operations that create and change containers, networks and volumes. An error unless the engine is
-    /// reached by the Engine API.
-    pub fn restoring(&self) -> Result<Restoring<'_>> {
-        match &self.client {
-            Client::Api(api) => Ok(Restoring::new(api)),
-            Client::Command(_) => Err(self.needs_the_api()),
-            Client::Unavailable => Err(self.unavailable()),
-        }
     }
 
     fn needs_the_api(&self) -> anyhow::Error {

@@ -9,6 +9,7 @@ mod engine;
 mod failure;
 mod migrate;
 mod model;
+mod observe;
 mod plan;
 mod portainer;
 mod restore;

@@ -6,6 +6,7 @@ use anyhow::Result;
 use chrono::NaiveDate;
 
 use crate::{
+    observe::Situation,
     plan::Sent,
     portainer::{BaseUrl, Payload},
     rewrite::{
@@ -18,7 +19,6 @@ use crate::{
 use composefile::document::Document;
 
 mod creating;
-mod observe;
 mod planning;
 mod progress;
 mod steps;
@@ -119,7 +119,18 @@ struct Procedure<'a, 'r> {
     progress: Progress,
 }
 
-impl Procedure<'_, '_> {
+impl<'a> Procedure<'a, '_> {
+    fn situation(&self) -> Situation<'a> {
+        Situation {
+            portainer: self.run.portainer,
+            engine: self.run.engine.reader(),
+            stack: self.m.stack,
+            base_url: self.m.base_url,
+            endpoint: self.m.endpoint,
+            tool: self.m.tool,
+        }
+    }
+
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
         self.run.settle(Witness::PortainerAndEngine)?;
@@ -127,7 +138,11 @@ impl Procedure<'_, '_> {
         let records = self.look_for_namesake()?;
         let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());
         let document = Document::parse(&source.compose);
-        let before = self.observe(records, &rewrite);
+        self.run.wait("inspecting what exists");
+        let before = self.situation().observe(records, rewrite.sent());
+        for warning in &before.warnings {
+            self.run.warn(warning);
+        }
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
         self.back_up(&source)?;

@@ -12,10 +12,11 @@ use std::{
 use syn::visit::{self, Visit};
 
 /// The modules of `src/`, the highest level first. Modules of one level do not use each other.
-const LEVELS: [&[&str]; 7] = [
+const LEVELS: [&[&str]; 8] = [
     &["lib"],
     &["cli"],
     &["migrate", "restore"],
+    &["observe"],
     &["run", "plan"],
     &["rewrite", "portainer", "engine", "stack", "snapshot"],
     &["model"],
@@ -28,7 +29,7 @@ const CRATES: [(&str, &[&str]); 2] = [
     (
         "composefile",
         &[
-            "cli", "migrate", "restore", "run", "plan", "rewrite", "stack",
+            "cli", "migrate", "restore", "observe", "run", "plan", "rewrite", "stack",
         ],
     ),
 ];

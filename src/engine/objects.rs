@@ -17,7 +17,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::{Client, Engine, project_label};
+use super::{Client, Reader, project_label};
 use crate::{
     model::{Change, ChangeKind, Changes, MOST_CHANGES},
     text::printable,
@@ -43,7 +43,7 @@ impl fmt::Display for ObjectKind {
     }
 }
 
-impl Engine {
+impl Reader {
     /// The inspect JSON of the containers with these IDs, in the same order. Containers that no longer exist are left
     /// out.
     pub fn inspect_containers(&self, ids: &[String]) -> Result<Vec<Value>> {

@@ -4,12 +4,12 @@ use anyhow::Result;
 
 use super::{
     Procedure, Rewrite,
-    observe::with_hint,
     progress::{End, Found, Seen, Sent},
 };
 use crate::{
     failure::Failure,
     model::{Deployment, Record},
+    observe::with_hint,
     portainer::{Created, Error, Response},
     stack::Source,
     text::{Mask, printable},

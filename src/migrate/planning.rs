@@ -1,21 +1,18 @@
 //! What a migration says before it writes: its plan, with everything that will be lost and every reason to refuse.
 
-use std::net::{TcpListener, UdpSocket};
-
 use anyhow::Result;
 
-use super::{Consent, OnRefusal, Procedure, Rewrite, observe::Before};
+use super::{Consent, OnRefusal, Procedure, Rewrite};
 use crate::{
     failure::Failure,
-    plan::{self, Facts, PathKind, Plan, RecordFacts, Refusal, Removal},
-    rewrite::faithful::env_files_needed,
-    stack::{Shell, Source},
+    observe::Before,
+    plan::{self, Plan, Refusal, Removal},
+    stack::Source,
 };
 use composefile::document::{Document, ParseError};
 
 impl Procedure<'_, '_> {
-    /// The losses, refusals and warnings that follow from what was observed. Reads nothing but env files and the kinds of
-    /// paths.
+    /// The losses, refusals and warnings that follow from what was observed.
     pub(super) fn plan(
         &self,
         source: &Source,
@@ -23,48 +20,18 @@ impl Procedure<'_, '_> {
         rewrite: &Rewrite,
         before: &Before,
     ) -> Plan {
-        let (stack, base_url) = (self.m.stack, self.m.base_url);
-        let env = source.env.as_deref();
-        let shell = Shell::of(stack, |context| {
-            env_files_needed(&source.compose, env, context)
-        });
-        let details = &before.details;
-        plan::migration(&Facts {
-            name: stack.name().as_str(),
-            project: &stack.name().portainer_name(),
-            dir: stack.dir_text(),
-            tool: self.m.tool,
-            endpoint: self.m.endpoint,
-            portainer_port: base_url.is_this_host().then(|| base_url.port()),
-            source: plan::Source {
-                compose: &source.compose,
-                document,
-                env,
-            },
-            sent: rewrite.sent(),
-            context: &shell.context(),
-            listed: before.all.as_deref(),
-            containers: details.containers.as_deref(),
-            others: before.others.as_deref(),
-            images: &details.images,
-            networks: details.networks.as_ref(),
-            volumes: details.volumes.as_ref(),
-            changes: &details.changes,
-            record: before.record.as_ref().map(|record| RecordFacts {
-                record,
-                contents: before
-                    .contents
-                    .as_ref()
-                    .map(|contents| (contents.text.as_str(), contents.env.as_slice())),
-            }),
-            environment: before.environment.clone(),
-            lookup: &path_kind,
-            port_in_use: &port_in_use,
-            removal: match self.m.grace {
-                Some(_) => Removal::Stop,
-                None => Removal::Kill,
-            },
-        })
+        let removal = match self.m.grace {
+            Some(_) => Removal::Stop,
+            None => Removal::Kill,
+        };
+        self.situation().with_facts(
+            source,
+            document,
+            rewrite.sent(),
+            removal,
+            before,
+            plan::migration,
+        )
     }
 
     /// Reports the plan. Stops if it refuses the run, with every reason at once, unless `--force` overrides it.
@@ -154,26 +121,4 @@ fn refused(refusals: &[Refusal]) -> Failure {
     ))
     .details(reasons.join("\n"))
     .hint("fix all of them, or pass --force to migrate anyway")
-}
-
-/// What is at a path of this host, following symbolic links.
-/// Whether a port of this host cannot be bound because something uses it. Other errors do not tell.
-fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
-    let bound = match protocol {
-        "tcp" => TcpListener::bind((address, port)).map(drop),
-        "udp" => UdpSocket::bind((address, port)).map(drop),
-        _ => return false,
-    };
-    bound.is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse)
-}
-
-fn path_kind(path: &str) -> PathKind {
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => PathKind::Directory,
-        Ok(_) => PathKind::File,
-        Err(error) => match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => PathKind::Missing,
-            _ => PathKind::Unknown,
-        },
-    }
 }

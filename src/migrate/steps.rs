@@ -4,12 +4,12 @@ use anyhow::Result;
 
 use super::{
     Procedure,
-    observe::{Before, with_hint},
     progress::{Progress, Step},
 };
 use crate::{
     failure::Failure,
     model::{Container, Record},
+    observe::{Before, with_hint},
     portainer::{Deletion, Error},
     run::Subject,
     stack::{Backup, Source},
@@ -92,6 +92,14 @@ impl Procedure<'_, '_> {
         self.run
             .step("backup", format!("{} {outcome}", path.display()));
         Ok(())
+    }
+
+    /// The project names that the containers may have: the stack's name, and the name that Portainer gives it (B10).
+    pub(super) fn projects(&self) -> Vec<String> {
+        let name = self.m.stack.name();
+        let mut projects = vec![name.as_str().to_owned(), name.portainer_name()];
+        projects.dedup();
+        projects
     }
 
     /// Lists the containers. A failure is tolerated, with a warning (C52).

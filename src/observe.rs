@@ -1,0 +1,380 @@
+//! Reads everything that a plan needs. Writes nothing: both clients can only read.
+//!
+//! Only Portainer's list of stacks must be readable. Everything else that cannot be read is unknown: a warning says why,
+//! and the plan says what that means.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    net::{TcpListener, UdpSocket},
+    thread,
+};
+
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::{
+    engine,
+    failure::Failure,
+    model::{Changes, Container, Record},
+    plan::{self, Environment, Facts, PathKind, RecordFacts, Removal, Sent},
+    portainer::{self, BaseUrl, Contents, EngineOf},
+    rewrite::faithful::env_files_needed,
+    snapshot::Known,
+    stack::{Shell, Source, Stack},
+};
+use composefile::document::{Document, ParseError};
+
+/// A stack, and where Portainer would create it.
+#[derive(Clone, Copy)]
+pub struct Situation<'a> {
+    pub portainer: &'a portainer::Reader,
+    pub engine: &'a engine::Reader,
+    pub stack: &'a Stack,
+    /// Portainer's address (B04).
+    pub base_url: &'a BaseUrl,
+    /// The environment to create the stack on.
+    pub endpoint: i64,
+    /// The container tool: its name is part of the labels.
+    pub tool: &'a str,
+}
+
+/// What exists before the first destructive act.
+pub struct Before {
+    /// The Portainer stack that will be deleted (C51).
+    pub record: Option<Record>,
+    /// Its text and variables, if they could be read.
+    pub contents: Option<Contents>,
+    /// The containers that will be removed; `None` if they could not be listed, which is tolerated (C52).
+    pub containers: Option<Vec<Container>>,
+    /// The same containers, and those of the project that Portainer will use if it renames the stack (B10).
+    pub all: Option<Vec<Container>>,
+    /// All other containers of the engine.
+    pub others: Option<Vec<Container>>,
+    /// The environment, if it was asked for.
+    pub environment: Environment,
+    /// Read only if there is something to destroy.
+    pub details: Details,
+    /// What could not be read, and what may go wrong.
+    pub warnings: Vec<String>,
+}
+
+/// What the engine knows of the containers and of everything around them.
+#[derive(Default)]
+pub struct Details {
+    /// The inspect objects of [`Before::all`].
+    pub containers: Option<Vec<Value>>,
+    pub changes: BTreeMap<String, Known<Changes>>,
+    pub images: BTreeMap<String, Option<Value>>,
+    pub networks: Option<BTreeSet<String>>,
+    pub volumes: Option<BTreeSet<String>>,
+}
+
+impl Before {
+    /// Whether something will be destroyed, as far as that is known.
+    pub fn destroys(&self) -> bool {
+        self.record.is_some() || self.all.as_ref().is_none_or(|all| !all.is_empty())
+    }
+
+    /// Whether the containers are known with all they could lose.
+    pub fn is_known(&self) -> bool {
+        self.all
+            .as_ref()
+            .is_some_and(|all| all.is_empty() || self.details.containers.is_some())
+    }
+}
+
+impl Situation<'_> {
+    /// The Portainer stack to replace (C50), the containers of the stack (C52), and everything that the plan of sending
+    /// `sent` needs. `records` are the Portainer stacks with the stack's name.
+    pub fn observe(&self, records: Vec<Record>, sent: Sent) -> Before {
+        let mut before = Before {
+            record: None,
+            contents: None,
+            containers: None,
+            all: None,
+            others: None,
+            environment: Environment::SameEngine,
+            details: Details::default(),
+            warnings: Vec::new(),
+        };
+        self.record(records, &mut before);
+        let name = self.stack.name();
+        let project = name.portainer_name();
+        before.containers = self.list(name.as_str(), &mut before.warnings);
+        before.all.clone_from(&before.containers);
+        if project != name.as_str()
+            && let Some(own) = before.all.take()
+        {
+            // A migration does not remove them, but the create may replace them, and a failed create removes them (M05,
+            // M06).
+            let more = self.list(&project, &mut before.warnings);
+            before.all = more.map(|more| [own, more].concat());
+        }
+        if let Some(all) = &before.all {
+            match others(self.engine, all) {
+                Ok(others) => before.others = Some(others),
+                Err(error) => before.warnings.push(with_hint(&error)),
+            }
+        }
+        if before.destroys() {
+            let images = plan::image_references(sent, &project);
+            self.read_details(&mut before, images.into_iter().collect());
+        }
+        before
+    }
+
+    /// The first record of this name and environment. Warns of one on another environment.
+    fn record(&self, records: Vec<Record>, before: &mut Before) {
+        let name = self.stack.name();
+        let (here, elsewhere): (Vec<_>, Vec<_>) = records
+            .into_iter()
+            .filter(|record| record.name == name.as_str())
+            .partition(|record| record.endpoint_id == self.endpoint);
+        if let Some(other) = elsewhere.first() {
+            before.warnings.push(format!(
+                "Portainer stack {} on environment {} has the same name and will not be changed; Portainer may refuse a second stack with that name",
+                other.id, other.endpoint_id
+            ));
+        }
+        before.record = here.into_iter().next();
+    }
+
+    /// A failure is tolerated (C52), and said with what it means.
+    fn list(&self, project: &str, warnings: &mut Vec<String>) -> Option<Vec<Container>> {
+        match self.engine.list(project) {
+            Ok(containers) => Some(containers),
+            Err(error) => {
+                warnings.push(format!(
+                    "{}; the stack's containers are unknown: their losses are unknown, and they cannot be rolled back",
+                    with_hint(&error)
+                ));
+                None
+            }
+        }
+    }
+
+    /// Calls `then` with everything that was read, and with what a plan looks up on this host: env files, the kinds of
+    /// paths, and the ports in use.
+    pub fn with_facts<T>(
+        &self,
+        source: &Source,
+        document: Result<&Document, &ParseError>,
+        sent: Sent,
+        removal: Removal,
+        before: &Before,
+        then: impl FnOnce(&Facts) -> T,
+    ) -> T {
+        let (stack, base_url) = (self.stack, self.base_url);
+        let env = source.env.as_deref();
+        let shell = Shell::of(stack, |context| {
+            env_files_needed(&source.compose, env, context)
+        });
+        let details = &before.details;
+        then(&Facts {
+            name: stack.name().as_str(),
+            project: &stack.name().portainer_name(),
+            dir: stack.dir_text(),
+            tool: self.tool,
+            endpoint: self.endpoint,
+            portainer_port: base_url.is_this_host().then(|| base_url.port()),
+            source: plan::Source {
+                compose: &source.compose,
+                document,
+                env,
+            },
+            sent,
+            context: &shell.context(),
+            listed: before.all.as_deref(),
+            containers: details.containers.as_deref(),
+            others: before.others.as_deref(),
+            images: &details.images,
+            networks: details.networks.as_ref(),
+            volumes: details.volumes.as_ref(),
+            changes: &details.changes,
+            record: before.record.as_ref().map(|record| RecordFacts {
+                record,
+                contents: before
+                    .contents
+                    .as_ref()
+                    .map(|contents| (contents.text.as_str(), contents.env.as_slice())),
+            }),
+            environment: before.environment.clone(),
+            lookup: &path_kind,
+            port_in_use: &port_in_use,
+            removal,
+        })
+    }
+
+    /// Reads from Portainer and from the engine side by side.
+    fn read_details(&self, before: &mut Before, images: BTreeSet<String>) {
+        let &Self {
+            portainer,
+            engine,
+            endpoint,
+            ..
+        } = self;
+        let all = before.all.as_deref().unwrap_or_default();
+        let asks_role = before.record.is_none() && !all.is_empty();
+        let record = before.record.as_ref();
+        let (details, (contents, environment, role)) = thread::scope(|scope| {
+            let details = scope.spawn(move || Reader::new(engine).read(all, images));
+            let contents = record.map(|record| Ok(portainer.read(&record.id)?.0));
+            let environment = environment(portainer, engine, endpoint);
+            let role = asks_role.then(|| portainer.is_administrator());
+            let details = details.join();
+            (details, (contents, environment, role))
+        });
+        // A panic in the thread is a bug: continue it here.
+        let (details, failures) = details.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let failures = failures.iter().map(with_hint);
+        before.warnings.extend(failures);
+        match contents.transpose() {
+            Ok(contents) => before.contents = contents,
+            Err(error) => before.warnings.push(with_hint(&error)),
+        }
+        before.environment = environment;
+        before.details = details;
+        if let Some(Ok(Some(false))) = role {
+            before.warnings.push(format!(
+                "the API key does not belong to an administrator, so Portainer may not list every stack; if Portainer already has a stack {}, the create will fail (use an administrator's API key)",
+                self.stack.name()
+            ));
+        }
+    }
+}
+
+/// The message of an error with its hint, as a warning.
+pub fn with_hint(error: &anyhow::Error) -> String {
+    match Failure::hint_of(error) {
+        Some(hint) => format!("{error:#} ({hint})"),
+        None => format!("{error:#}"),
+    }
+}
+
+/// The containers of the engine that are not among `own`.
+fn others(engine: &engine::Reader, own: &[Container]) -> Result<Vec<Container>> {
+    let mut others = engine.list_all()?;
+    let is_own = |other: &Container| own.iter().any(|own| other.id.starts_with(&own.id));
+    others.retain(|other| !is_own(other));
+    Ok(others)
+}
+
+/// Compares the engine of the environment with the engine of this host (B03, M17).
+fn environment(
+    portainer: &portainer::Reader,
+    engine: &engine::Reader,
+    endpoint: i64,
+) -> Environment {
+    match portainer.engine_of(endpoint) {
+        Ok(EngineOf::Engine(theirs)) => match engine.id() {
+            Ok(ours) if ours == theirs => Environment::SameEngine,
+            Ok(_) => Environment::OtherEngine,
+            Err(error) => Environment::Unknown(format!("{error:#}")),
+        },
+        Ok(EngineOf::Unnamed) => {
+            Environment::Unknown("Portainer's response contains no engine ID".to_owned())
+        }
+        Ok(EngineOf::NoEnvironment) => Environment::NotFound,
+        Ok(EngineOf::Forbidden(status)) => Environment::Forbidden(status),
+        Err(error) => Environment::Unknown(format!("{error:#}")),
+    }
+}
+
+/// Reads the [`Details`] and keeps the reasons of the reads that failed.
+struct Reader<'a> {
+    engine: &'a engine::Reader,
+    failures: Vec<anyhow::Error>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(engine: &'a engine::Reader) -> Self {
+        Self {
+            engine,
+            failures: Vec::new(),
+        }
+    }
+
+    fn read(
+        mut self,
+        all: &[Container],
+        mut images: BTreeSet<String>,
+    ) -> (Details, Vec<anyhow::Error>) {
+        let ids: Vec<String> = all.iter().map(|container| container.id.clone()).collect();
+        let containers = self.engine.inspect_containers(&ids);
+        let containers = self.known(containers);
+        let inspected = containers.as_deref().unwrap_or_default();
+        images.extend(inspected.iter().filter_map(image_of));
+        let changes = inspected.iter().filter_map(|container| {
+            let id = container["Id"].as_str()?;
+            Some((id.to_owned(), Known::from_result(self.engine.changes(id))))
+        });
+        let details = Details {
+            changes: changes.collect(),
+            images: self.images(images),
+            networks: self.networks(),
+            volumes: self.volumes(),
+            containers,
+        };
+        (details, self.failures)
+    }
+
+    /// One request per image: the response does not say which reference it belongs to.
+    fn images(&mut self, references: BTreeSet<String>) -> BTreeMap<String, Option<Value>> {
+        let mut images = BTreeMap::new();
+        for reference in references {
+            let asked = [reference];
+            match self.engine.inspect_images(&asked) {
+                Ok(found) => {
+                    let [reference] = asked;
+                    images.insert(reference, found.into_iter().next());
+                }
+                Err(error) => {
+                    self.failures.push(error);
+                    break;
+                }
+            }
+        }
+        images
+    }
+
+    fn networks(&mut self) -> Option<BTreeSet<String>> {
+        let names = self.engine.network_names();
+        self.known(names)
+    }
+
+    fn volumes(&mut self) -> Option<BTreeSet<String>> {
+        let names = self.engine.volume_names();
+        self.known(names)
+    }
+
+    fn known<T>(&mut self, read: Result<T>) -> Option<T> {
+        read.map_err(|error| self.failures.push(error)).ok()
+    }
+}
+
+fn image_of(container: &Value) -> Option<String> {
+    container["Image"].as_str().map(str::to_owned)
+}
+
+/// Whether a port of this host cannot be bound because something uses it. Other errors do not tell.
+fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
+    let bound = match protocol {
+        "tcp" => TcpListener::bind((address, port)).map(drop),
+        "udp" => UdpSocket::bind((address, port)).map(drop),
+        _ => return false,
+    };
+    bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+}
+
+/// What is at a path of this host, following symbolic links.
+fn path_kind(path: &str) -> PathKind {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => PathKind::Directory,
+        Ok(_) => PathKind::File,
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => PathKind::Missing,
+            _ => PathKind::Unknown,
+        },
+    }
+}
