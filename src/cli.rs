@@ -4,6 +4,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 
+mod adopt;
 mod arguments;
 mod confirm;
 mod console;
@@ -11,8 +12,10 @@ mod diff;
 mod events;
 mod interrupt;
 mod migrate;
+mod opened;
 mod options;
 mod peers;
+mod plan;
 mod rehearse;
 mod render;
 mod restore;
@@ -88,6 +91,8 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
     match command {
         None => migrate::run(&migrate, &common, console),
         Some(Command::Migrate(migrate)) => migrate::run(&migrate, &common, console),
+        Some(Command::Adopt(adopt)) => adopt::run(&adopt, &common, console),
+        Some(Command::Plan(plan)) => plan::run(&plan, &common, console),
         Some(Command::Render(render)) => Ok(render::run(&render, &common, console)?),
         Some(Command::Restore(restore)) => restore::run(&restore, &common, console),
         Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, &common, console),

@@ -3,6 +3,7 @@
 //! This library is the program. Only [`main`] and the rewrites of Compose files are public; the tests, the
 //! benchmark and the fuzz targets use the rewrites.
 
+mod adopt;
 mod backoff;
 mod cli;
 mod engine;

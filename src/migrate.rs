@@ -6,14 +6,14 @@ use anyhow::Result;
 use chrono::NaiveDate;
 
 use crate::{
-    observe::Situation,
+    observe::{Depth, Situation},
     plan::Sent,
     portainer::{BaseUrl, Payload},
     rewrite::{
         env::{ContractEnv, contract_env},
         literal,
     },
-    run::{self, Listener, Peers, Run, Setup, Stopped, Witness},
+    run::{self, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     stack::{Source, Stack},
 };
 use composefile::document::Document;
@@ -53,15 +53,6 @@ pub enum OnRefusal {
     Stop,
     /// Warn and continue: `--force`.
     Continue,
-}
-
-/// Whether the user agrees to lose something (B08).
-#[derive(Clone, Copy)]
-pub enum Consent<'a> {
-    /// Yes: with `--yes`, or because there is no terminal.
-    Given,
-    /// Ask this question; the answer is whether to continue.
-    Ask(&'a dyn Fn(&str) -> bool),
 }
 
 /// Migrates the stack.
@@ -139,7 +130,9 @@ impl<'a> Procedure<'a, '_> {
         let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());
         let document = Document::parse(&source.compose);
         self.run.wait("inspecting what exists");
-        let before = self.situation().observe(records, rewrite.sent());
+        let before = self
+            .situation()
+            .observe(records, rewrite.sent(), Depth::IfNeeded);
         for warning in &before.warnings {
             self.run.warn(warning);
         }

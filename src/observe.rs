@@ -39,6 +39,14 @@ pub struct Situation<'a> {
     pub tool: &'a str,
 }
 
+/// How much is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// The details only if there is something to destroy.
+    IfNeeded,
+    Everything,
+}
+
 /// What exists before the first destructive act.
 pub struct Before {
     /// The Portainer stack that will be deleted (C51).
@@ -87,7 +95,7 @@ impl Before {
 impl Situation<'_> {
     /// The Portainer stack to replace (C50), the containers of the stack (C52), and everything that the plan of sending
     /// `sent` needs. `records` are the Portainer stacks with the stack's name.
-    pub fn observe(&self, records: Vec<Record>, sent: Sent) -> Before {
+    pub fn observe(&self, records: Vec<Record>, sent: Sent, depth: Depth) -> Before {
         let mut before = Before {
             record: None,
             contents: None,
@@ -117,7 +125,7 @@ impl Situation<'_> {
                 Err(error) => before.warnings.push(with_hint(&error)),
             }
         }
-        if before.destroys() {
+        if depth == Depth::Everything || before.destroys() {
             let images = plan::image_references(sent, &project);
             self.read_details(&mut before, images.into_iter().collect());
         }

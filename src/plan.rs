@@ -13,7 +13,10 @@ use crate::{
     text::printable,
 };
 
+mod adoption;
+mod blocker;
 mod facts;
+mod fate;
 mod held;
 mod itself;
 mod layer;
@@ -27,7 +30,10 @@ mod rejected;
 mod running;
 mod sent;
 
+pub use adoption::{Adoption, AdoptionFacts, Request, ServicePlan, adoption};
+pub use blocker::Blocker;
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
+pub use fate::{Fate, Hashes};
 pub use itself::runs_portainer;
 pub use loss::{ContainerLoss, Loss, text_lost};
 pub use refusal::Refusal;

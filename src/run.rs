@@ -8,7 +8,7 @@ use std::{cell::OnceCell, time::Duration};
 use anyhow::Result;
 
 use crate::{
-    engine::Engine,
+    engine::{self, Engine},
     model::Container,
     portainer::{BaseUrl, Portainer, Reader},
     snapshot::{Place, Store, check_state_dir},
@@ -63,6 +63,15 @@ pub enum Event<'a> {
 /// Receives the events of a run.
 pub type Listener<'a> = dyn FnMut(Event) + 'a;
 
+/// Whether the user agrees to lose something (B08).
+#[derive(Clone, Copy)]
+pub enum Consent<'a> {
+    /// Yes: with `--yes`, or because there is no terminal.
+    Given,
+    /// Ask this question; the answer is whether to continue.
+    Ask(&'a dyn Fn(&str) -> bool),
+}
+
 /// A run that stopped before its end.
 #[derive(Debug)]
 pub struct Stopped {
@@ -101,6 +110,11 @@ enum Mark {
 impl Peers {
     pub fn new(portainer: Portainer, engine: Engine) -> Self {
         Self { portainer, engine }
+    }
+
+    /// The parts that cannot change anything.
+    pub fn readers(&self) -> (&Reader, &engine::Reader) {
+        (self.portainer.reader(), self.engine.reader())
     }
 }
 

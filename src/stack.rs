@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 
 use crate::failure::Failure;
+use composefile::reader::DEFAULT_FILES;
 
 mod backup;
 mod name;
@@ -74,6 +75,17 @@ impl Stack {
             return Err(missing_file(&name, &dir, &file).into());
         }
         Ok(Self { name, dir, file })
+    }
+
+    /// Finds the stack's directory, and the Compose file as Compose does: by its usual names, unless `--file` names it.
+    /// Reads neither.
+    pub fn find_like_compose(name: StackName, at: &Location) -> Result<Self> {
+        let dir = stack_dir(&name, at)?;
+        let found = DEFAULT_FILES
+            .into_iter()
+            .find(|file| dir.join(file).is_file());
+        let file = at.file.clone().or(found.map(str::to_owned));
+        Self::find(name, &Location { file, ..at.clone() })
     }
 
     /// A stack whose directory and Compose file may be gone.

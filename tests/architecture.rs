@@ -12,9 +12,10 @@ use std::{
 use syn::visit::{self, Visit};
 
 /// The modules of `src/`, the highest level first. Modules of one level do not use each other.
-const LEVELS: [&[&str]; 8] = [
+const LEVELS: [&[&str]; 9] = [
     &["lib"],
     &["cli"],
+    &["adopt"],
     &["migrate", "restore"],
     &["observe"],
     &["run", "plan"],
@@ -29,7 +30,7 @@ const CRATES: [(&str, &[&str]); 2] = [
     (
         "composefile",
         &[
-            "cli", "migrate", "restore", "observe", "run", "plan", "rewrite", "stack",
+            "cli", "adopt", "migrate", "restore", "observe", "run", "plan", "rewrite", "stack",
         ],
     ),
 ];

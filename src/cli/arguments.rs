@@ -58,7 +58,9 @@ Exit codes:
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 3] = [
+const IGNORED: [(&str, &[&str]); 5] = [
+    ("adopt", &[]),
+    ("plan", &[]),
     (
         "render",
         &[
@@ -95,6 +97,16 @@ pub(super) enum Command {
     ///
     /// `stacklift migrate <STACK>` and `stacklift <STACK>` do the same.
     Migrate(MigrateArguments),
+    /// Move a running stack into Portainer without removing it
+    ///
+    /// Sends a rewrite of the Compose file that keeps its meaning. Containers whose configuration does not
+    /// change keep running; the others are recreated with their data. If the deployment fails, what ran
+    /// before is restored from a snapshot.
+    Adopt(AdoptArguments),
+    /// Show what adopting or migrating a stack would do
+    ///
+    /// Reads only: nothing is written or sent.
+    Plan(PlanArguments),
     /// Show the request that would create the stack in Portainer
     ///
     /// Prints the JSON body of the request, with the values of .env masked. Reads only the stack's files,
@@ -144,6 +156,28 @@ impl MigrateArguments {
     pub(super) fn is_used(&self) -> bool {
         self.stack.is_some() || self.force || self.yes || self.grace.is_some()
     }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AdoptArguments {
+    /// Name of the stack
+    #[arg(value_name = "STACK")]
+    pub stack: OsString,
+    /// Do not ask for confirmation
+    ///
+    /// On a terminal, stacklift asks if a container will be recreated or something will be lost.
+    #[arg(short, long)]
+    pub yes: bool,
+    /// How long to wait until the containers run and are healthy again
+    #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
+    pub wait: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PlanArguments {
+    /// Name of the stack
+    #[arg(value_name = "STACK")]
+    pub stack: OsString,
 }
 
 #[derive(Debug, Args)]

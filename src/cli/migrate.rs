@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    migrate::{self, Consent, Migration, OnRefusal},
+    migrate::{self, Migration, OnRefusal},
     portainer::Tls,
-    run::{Event, Stopped},
+    run::{Consent, Event, Stopped},
     stack::{Stack, StackName},
 };
 

@@ -34,7 +34,7 @@ use crate::{
     migrate::{self, Migration},
     portainer::{self, BaseUrl, Portainer},
     rewrite::faithful::env_files_needed,
-    run::{Event, Peers, RestoreCommand, Setup, Stopped},
+    run::{Consent, Event, Peers, RestoreCommand, Setup, Stopped},
     stack::{EXAMPLES, Location, Shell, Source, Stack, StackName, stack_dir},
     text::counted,
 };
@@ -333,7 +333,7 @@ fn migrate_on(
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: migrate_command::on_refusal(force),
-        consent: migrate::Consent::Given,
+        consent: Consent::Given,
         grace: None,
         setup: &setup,
         tool,

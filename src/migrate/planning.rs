@@ -2,11 +2,12 @@
 
 use anyhow::Result;
 
-use super::{Consent, OnRefusal, Procedure, Rewrite};
+use super::{OnRefusal, Procedure, Rewrite};
 use crate::{
     failure::Failure,
     observe::Before,
     plan::{self, Plan, Refusal, Removal},
+    run::Consent,
     stack::Source,
 };
 use composefile::document::{Document, ParseError};

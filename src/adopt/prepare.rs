@@ -1,0 +1,94 @@
+//! Works out what an adoption would do. Reads only: it holds no client that can write.
+
+use anyhow::Result;
+use composefile::document::Document;
+
+use crate::{
+    observe::{Before, Depth, Situation},
+    plan::{self, Adoption, AdoptionFacts, Hashes, Removal, Sent},
+    portainer::Payload,
+    rewrite::faithful::{self, Blocker, Faithful},
+    stack::{Shell, Source},
+};
+
+/// A stack, its faithful rewrite, and what adopting it would do.
+pub struct Prepared {
+    /// The files on disk.
+    pub source: Source,
+    /// What is sent, or everything that prevents the rewrite.
+    pub rewrite: Result<Faithful, Vec<Blocker>>,
+    /// What exists now.
+    pub before: Before,
+    /// What an adoption would do.
+    pub plan: Adoption,
+}
+
+impl Prepared {
+    /// Reads the stack's files, Portainer and the engine. Fails if the files or Portainer's list of stacks cannot be
+    /// read.
+    pub fn new(situation: &Situation) -> Result<Self> {
+        let (stack, name) = (situation.stack, situation.stack.name());
+        let source = stack.read()?;
+        let records = situation.portainer.records(
+            situation.endpoint,
+            name.as_str(),
+            &name.portainer_name(),
+        )?;
+        let (text, env) = (source.compose.as_str(), source.env.as_deref());
+        let shell = Shell::of(stack, |context| {
+            faithful::env_files_needed(text, env, context)
+        });
+        if let Some(error) = shell.unreadable {
+            return Err(error);
+        }
+        let rewrite = faithful::rewrite(text, env, &shell.context());
+        let sent = sent(&rewrite);
+        let before = situation.observe(records, sent, Depth::Everything);
+        let document = Document::parse(text);
+        let hashes: Result<Hashes, String> = Err(
+            "this host has no Compose program that could compare the configurations".to_owned(),
+        );
+        let plan = situation.with_facts(
+            &source,
+            document.as_ref(),
+            sent,
+            Removal::Stop,
+            &before,
+            |facts| {
+                plan::adoption(&AdoptionFacts {
+                    facts,
+                    file: stack.file(),
+                    rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
+                    hashes: hashes.as_ref().map_err(String::as_str),
+                })
+            },
+        );
+        Ok(Self {
+            source,
+            rewrite,
+            before,
+            plan,
+        })
+    }
+
+    /// The body of the create, if the stack can be rewritten.
+    pub fn payload<'a>(&'a self, name: &'a str) -> Option<Payload<'a>> {
+        let rewrite = self.rewrite.as_ref().ok()?;
+        Some(Payload {
+            name,
+            text: &rewrite.text,
+            env: &rewrite.env,
+        })
+    }
+}
+
+/// What is sent; nothing if the rewrite is blocked.
+fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
+    match rewrite {
+        Ok(rewrite) => Sent {
+            text: &rewrite.text,
+            env: &rewrite.env,
+        },
+        Err(_) => Sent { text: "", env: &[] },
+    }
+}

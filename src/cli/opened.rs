@@ -1,0 +1,68 @@
+//! A stack and its peers, opened for `adopt` and `plan` in the order of C04.
+
+use std::{ffi::OsStr, sync::Arc};
+
+use super::{
+    Common, Console, Ended, peers,
+    settings::{KeySource, Settings},
+};
+use crate::{
+    observe::Situation,
+    portainer::Tls,
+    run::{Peers, Setup, Stopped},
+    stack::{Stack, StackName},
+};
+
+/// A stack, and the clients to reach its surroundings.
+pub(super) struct Opened {
+    pub(super) settings: Settings,
+    pub(super) stack: Stack,
+    pub(super) peers: Peers,
+}
+
+impl Opened {
+    /// Finds the stack's files as Compose does. Sends no request.
+    pub(super) fn new(
+        name: &OsStr,
+        common: &Common,
+        console: &Arc<Console>,
+    ) -> Result<Self, Ended> {
+        let name = StackName::new(name)?;
+        let key = KeySource::from_env()?;
+        name.refuse_management_plane()?;
+        let settings = Settings::load(common).map_err(Stopped::untouched)?;
+        let key = key.read().map_err(Stopped::untouched)?;
+        console.hide(&key);
+        let stack =
+            Stack::find_like_compose(name, &settings.location).map_err(Stopped::untouched)?;
+        if settings.tls == Tls::Off && !settings.base_url.is_loopback() {
+            console.warning(&format!(
+                "TLS verification is off for {}; turn it on with --tls system or --tls FILE.pem",
+                settings.base_url
+            ));
+        }
+        let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
+        Ok(Self {
+            settings,
+            stack,
+            peers,
+        })
+    }
+
+    pub(super) fn setup(&self) -> Result<Setup, Ended> {
+        Ok(peers::setup(&self.settings, self.stack.name()).map_err(Stopped::untouched)?)
+    }
+
+    /// What a plan reads: it cannot write.
+    pub(super) fn situation(&self) -> Situation<'_> {
+        let (portainer, engine) = self.peers.readers();
+        Situation {
+            portainer,
+            engine,
+            stack: &self.stack,
+            base_url: &self.settings.base_url,
+            endpoint: self.settings.endpoint,
+            tool: &self.settings.location.tool,
+        }
+    }
+}

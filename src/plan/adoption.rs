@@ -1,0 +1,275 @@
+//! What an adoption would do, as data.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::{
+    Blocker, ContainerLoss, Environment, Facts, Fate, Hashes, Loss, fate, held, itself, missing,
+    record, rejected, running,
+    sent::{SentStack, with_sent},
+};
+use crate::{
+    model::{Record, Variable},
+    rewrite::faithful,
+    snapshot::Inspected,
+    text::printable,
+};
+
+/// What is known for an adoption besides the [`Facts`], whose `sent` is the faithful rewrite.
+pub struct AdoptionFacts<'a> {
+    pub facts: &'a Facts<'a>,
+    /// The Compose file's name.
+    pub file: &'a str,
+    /// The problems of the rewrite. If there are any, nothing is sent.
+    pub rewrite: &'a [faithful::Blocker],
+    /// The hashes, or why they are unknown.
+    pub hashes: Result<&'a Hashes, &'a str>,
+}
+
+/// What an adoption would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Adoption {
+    /// What is sent to Portainer.
+    pub request: Request,
+    /// The services, in the order of the text, then those that only have containers.
+    pub services: Vec<ServicePlan>,
+    /// Everything that will be lost.
+    pub losses: Vec<Loss>,
+    /// Every reason why the stack cannot be adopted.
+    pub blockers: Vec<Blocker>,
+    /// What may go wrong or could not be checked.
+    pub warnings: Vec<String>,
+}
+
+/// What an adoption sends to Portainer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// A create.
+    Create,
+    /// An update of this Portainer stack (M16).
+    Update(String),
+    /// Nothing: this Portainer stack has the same text and variables.
+    Nothing(String),
+}
+
+/// What happens to a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServicePlan {
+    pub service: String,
+    /// The names of its containers.
+    pub containers: Vec<String>,
+    pub fate: Fate,
+    /// How long the engine waits for a container to stop before it kills it, in seconds, if one is replaced.
+    pub stop_grace: Option<u32>,
+}
+
+/// Plans an adoption.
+pub fn adoption(input: &AdoptionFacts) -> Adoption {
+    let facts = input.facts;
+    with_sent(facts.sent, facts.project, |text, stack| {
+        let stack = stack.filter(|_| input.rewrite.is_empty());
+        let rewrite = input.rewrite.iter();
+        let mut plan = Adoption {
+            request: request(facts),
+            services: Vec::new(),
+            losses: Vec::new(),
+            blockers: rewrite
+                .map(|blocker| Blocker::of_rewrite(blocker, input.file))
+                .collect(),
+            warnings: Vec::new(),
+        };
+        plan.check_surroundings(facts);
+        if let Some(stack) = stack {
+            let refusals = rejected::refusals(facts, text, Some(stack), false);
+            plan.blockers.extend(refusals.iter().map(Blocker::from));
+            plan.check_text(facts, stack);
+            plan.services = services(input, stack);
+            plan.lose(facts, stack);
+        }
+        plan
+    })
+}
+
+impl Adoption {
+    /// Whether a container is replaced, or may be.
+    pub fn interrupts(&self) -> bool {
+        let mut services = self.services.iter();
+        services.any(|service| matches!(service.fate, Fate::Recreated(_) | Fate::Unknown(_)))
+    }
+
+    fn check_surroundings(&mut self, facts: &Facts) {
+        let endpoint = facts.endpoint;
+        let blocker = match &facts.environment {
+            Environment::SameEngine => None,
+            Environment::OtherEngine => Some(Blocker::new(
+                format!("environment {endpoint} is not this host's engine"),
+                "pass the ID of this host's environment with --endpoint",
+            )),
+            Environment::NotFound => Some(Blocker::new(
+                format!("Portainer has no environment {endpoint}"),
+                "pass the ID of this host's environment with --endpoint",
+            )),
+            Environment::Forbidden(status) => Some(Blocker::new(
+                format!("the API key is not allowed to use environment {endpoint} ({status})"),
+                "use an administrator's API key",
+            )),
+            Environment::Unknown(reason) => Some(Blocker::new(
+                format!("cannot verify that environment {endpoint} is this host: {reason}"),
+                "Portainer and the engine of this host must both be reachable",
+            )),
+        };
+        self.blockers.extend(blocker);
+        let listed = facts.listed.unwrap_or_default();
+        let itself = itself::runs_portainer(listed, facts.portainer_port);
+        self.blockers.extend(itself.iter().map(Blocker::from));
+        if facts.listed.is_none() || facts.containers.is_none() {
+            self.blockers.push(Blocker::new(
+                "cannot inspect the stack's containers",
+                "run stacklift as a user who can use the container engine",
+            ));
+        }
+    }
+
+    fn check_text(&mut self, facts: &Facts, stack: &SentStack) {
+        let (refusals, doubts) = missing::missing(facts, stack);
+        self.blockers.extend(refusals.iter().map(Blocker::from));
+        self.warnings.extend(doubts);
+        self.warnings.extend(rejected::doubts(facts, stack));
+        let held = held::held(facts, stack);
+        if !held.is_empty() {
+            self.blockers.push(
+                Blocker::new(
+                    "ports or container names are used by containers outside the stack",
+                    "stop or rename those containers, or change the Compose file",
+                )
+                .details(held),
+            );
+        }
+    }
+
+    /// The losses of containers that are replaced or may be. Others lose nothing.
+    fn lose(&mut self, facts: &Facts, stack: &SentStack) {
+        let stays: BTreeSet<&str> = self
+            .services
+            .iter()
+            .filter(|service| service.fate.is_unchanged())
+            .flat_map(|service| service.containers.iter().map(String::as_str))
+            .collect();
+        let (losses, unknown) = running::losses(facts, Some(stack), &[]);
+        let losses: Vec<Loss> = losses
+            .into_iter()
+            .filter(|loss| match loss {
+                Loss::Killed(_) => false,
+                Loss::Container { container, loss } => {
+                    !stays.contains(container.as_str())
+                        && !matches!(
+                            loss,
+                            ContainerLoss::NotDefined { .. }
+                                | ContainerLoss::Profile { .. }
+                                | ContainerLoss::OneOff
+                        )
+                }
+                _ => true,
+            })
+            .collect();
+        self.losses.extend(losses);
+        self.warnings.extend(unknown);
+        if let (Some(record), Request::Update(_)) = (&facts.record, &self.request) {
+            self.losses.extend(record::losses(record, facts.sent));
+        }
+    }
+}
+
+/// What has to be sent. A Portainer stack with the same text and variables needs nothing.
+fn request(facts: &Facts) -> Request {
+    let Some(record) = &facts.record else {
+        return Request::Create;
+    };
+    let id = record.record.id.clone();
+    let same = record
+        .contents
+        .is_some_and(|(text, env)| text == facts.sent.text && is_same_env(env, facts.sent.env));
+    if same && is_deployed(record.record) {
+        Request::Nothing(id)
+    } else {
+        Request::Update(id)
+    }
+}
+
+fn is_deployed(record: &Record) -> bool {
+    record.deployment == crate::model::Deployment::Active
+}
+
+fn is_same_env(one: &[Variable], other: &[Variable]) -> bool {
+    let pairs = |env: &[Variable]| -> BTreeMap<String, String> {
+        env.iter()
+            .map(|one| (one.name.clone(), one.value.clone()))
+            .collect()
+    };
+    pairs(one) == pairs(other)
+}
+
+/// The fate of every service.
+fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
+    let facts = input.facts;
+    let label = |name: &str| format!("com.{}.compose.{name}", facts.tool);
+    let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
+    for container in facts.containers.unwrap_or_default().iter().map(Inspected) {
+        let service = container.label(&label("service")).unwrap_or_default();
+        containers.entry(service).or_default().push(container);
+    }
+    let mut plans: Vec<ServicePlan> = Vec::new();
+    for service in stack.services() {
+        let own = containers.remove(service.name).unwrap_or_default();
+        let fate = match (service.is_active(), own.is_empty()) {
+            (false, true) => continue,
+            (false, false) => {
+                Fate::LeftBehind("no profile of the service is active in Portainer".to_owned())
+            }
+            (true, true) => Fate::Started("it has no container".to_owned()),
+            (true, false) => worst(own.iter().map(|&container| {
+                fate::of_container(container, service.name, label, input.hashes)
+            })),
+        };
+        plans.push(plan_of(service.name, &own, fate));
+    }
+    for (service, own) in containers {
+        let fate = Fate::LeftBehind("the Compose file does not define the service".to_owned());
+        plans.push(plan_of(&printable(service), &own, fate));
+    }
+    plans
+}
+
+/// The fate of a service is that of the container with the most to lose.
+fn worst(fates: impl Iterator<Item = Fate>) -> Fate {
+    let rank = |fate: &Fate| match fate {
+        Fate::Unchanged => 0,
+        Fate::LeftBehind(_) => 1,
+        Fate::Started(_) => 2,
+        Fate::Unknown(_) => 3,
+        Fate::Recreated(_) => 4,
+    };
+    fates.max_by_key(rank).unwrap_or(Fate::Unchanged)
+}
+
+fn plan_of(service: &str, containers: &[Inspected], fate: Fate) -> ServicePlan {
+    let stop_grace = match fate {
+        Fate::Recreated(_) | Fate::Unknown(_) => containers
+            .iter()
+            .filter(|container| container.is_running())
+            .map(|container| container.stop_grace().unwrap_or(10))
+            .max(),
+        _ => None,
+    };
+    ServicePlan {
+        service: service.to_owned(),
+        containers: containers
+            .iter()
+            .map(|container| container.name().to_owned())
+            .collect(),
+        fate,
+        stop_grace,
+    }
+}
