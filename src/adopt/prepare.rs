@@ -60,6 +60,7 @@ impl Prepared {
                     file: stack.file(),
                     rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
                     hashes: hashes.as_ref().map_err(String::as_str),
+                    portainer_version: before.portainer_version.as_deref(),
                 })
             },
         );
