@@ -83,6 +83,14 @@ pub enum Input<'a> {
     },
 }
 
+impl Input<'_> {
+    fn project(&self) -> &str {
+        match self {
+            Self::Sent { project, .. } | Self::OnDisk { project, .. } => project,
+        }
+    }
+}
+
 impl Host {
     /// The host with the container command `tool`. Runs nothing.
     pub fn new(tool: &str, trace: Trace) -> Self {
@@ -137,6 +145,11 @@ impl Compose {
         format!("{} {}", self.command.join(" "), self.version)
     }
 
+    /// Its version.
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+
     /// Whether the program accepts the input. An error means that this is unknown.
     pub fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
         let (output, folder) = self.config(input, &["--quiet"])?;
@@ -154,18 +167,21 @@ impl Compose {
         }
     }
 
-    /// The config hash of each service that the input starts, by its name.
+    /// The config hash of each service that the input starts, by its name: the one that `up` writes into the label.
+    ///
+    /// Before 5.5, `config --hash` leaves out env files and variables without a value, which `up` resolves. So the
+    /// hashes are those of the resolved text.
     pub fn hashes(&self, input: &Input, mask: &Mask) -> Result<BTreeMap<String, String>> {
-        let (output, folder) = self.config(input, &["--hash", "*"])?;
-        if !output.status.success() {
-            bail!(
-                "`{} config` failed ({}): {}",
-                self.command.join(" "),
-                output.status,
-                answer::message(&output, folder.as_deref(), mask)
-            );
-        }
-        let text = String::from_utf8_lossy(&output.stdout);
+        let resolved = self.printed(self.config(input, &[])?, mask)?;
+        let resolved = Input::Sent {
+            project: input.project(),
+            text: &String::from_utf8(resolved)?,
+            // Only the services that the input starts are left.
+            env: "COMPOSE_PROFILES=*\n",
+        };
+        let hashes = self.config(&resolved, &["--hash", "*"])?;
+        let text = self.printed(hashes, mask)?;
+        let text = String::from_utf8_lossy(&text);
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         let hashes = lines.map(|line| {
             let mut words = line.split_whitespace();
@@ -179,6 +195,19 @@ impl Compose {
             }
         });
         hashes.collect()
+    }
+
+    /// What `config` printed, if it succeeded.
+    fn printed(&self, (output, folder): (Output, Option<PathBuf>), mask: &Mask) -> Result<Vec<u8>> {
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        bail!(
+            "`{} config` failed ({}): {}",
+            self.command.join(" "),
+            output.status,
+            answer::message(&output, folder.as_deref(), mask)
+        );
     }
 
     /// Runs `config` with `arguments`. Returns also the temporary folder in which it ran, which is gone.

@@ -14,7 +14,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    engine,
+    compose, engine,
     failure::Failure,
     model::{Changes, Container, Record},
     plan::{self, Environment, Facts, PathKind, RecordFacts, Removal, Sent},
@@ -37,6 +37,8 @@ pub struct Situation<'a> {
     pub endpoint: i64,
     /// The container tool: its name is part of the labels.
     pub tool: &'a str,
+    /// The Compose program of this host.
+    pub compose: &'a compose::Host,
 }
 
 /// How much is read.

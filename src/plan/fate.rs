@@ -127,6 +127,13 @@ impl Deciding<'_> {
             Ok(hashes) => hashes,
             Err(reason) => return Fate::Unknown(reason.to_owned()),
         };
+        let computed = [&hashes.on_disk, &hashes.sent];
+        if computed.iter().any(|of| !of.contains_key(service.name)) {
+            return Fate::Unknown(format!(
+                "Compose {} on this host computes no hash for it",
+                hashes.version
+            ));
+        }
         let features = features(service);
         let is = |hashes: &BTreeMap<String, String>| {
             hashes.get(service.name).is_some_and(|hash| hash == labeled)
