@@ -122,8 +122,9 @@ struct Procedure<'a, 'r> {
 impl Procedure<'_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
-        self.run.settle(Witness::PortainerAndEngine)?;
         let source = self.m.stack.read()?;
+        self.run.hide(source.env.as_deref(), &[]);
+        self.run.settle(Witness::PortainerAndEngine)?;
         let records = self.look_for_namesake()?;
         let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());
         let document = Document::parse(&source.compose);
@@ -136,8 +137,8 @@ impl Procedure<'_, '_> {
         self.stop_containers(&before)?;
         self.delete_record(&before)?;
         self.remove_containers(before)?;
-        let created = self.create(&source, &rewrite)?;
-        self.wait_for_deployment(&source, &rewrite, &created)?;
+        let created = self.create(&rewrite)?;
+        self.wait_for_deployment(&created)?;
         self.report(&created);
         Ok(())
     }

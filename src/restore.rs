@@ -12,10 +12,8 @@ use crate::{
     portainer::{BaseUrl, Contents},
     run::{self, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Saved, Snapshot},
-    stack::{StackName, lock_dir},
-    text::Mask,
+    stack::{Stack, StackName, lock_dir},
 };
-use composefile::dotenv;
 use plan::Plan;
 
 mod check;
@@ -126,7 +124,6 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
             restore,
             saved: &saved,
             run,
-            mask: mask(&saved.snapshot),
             touched: false,
             trouble: Vec::new(),
         }
@@ -138,8 +135,6 @@ struct Procedure<'s, 'a, 'r> {
     restore: &'s Restore<'s>,
     saved: &'s Saved,
     run: &'r mut Run<'a>,
-    /// Hides the values of `.env` and of the record in Portainer's messages.
-    mask: Mask,
     /// Whether anything was changed.
     touched: bool,
     /// What failed without stopping the restore.
@@ -149,6 +144,7 @@ struct Procedure<'s, 'a, 'r> {
 impl<'s> Procedure<'s, '_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
+        self.hide_secrets();
         self.run.settle(self.witness())?;
         self.require_containers()?;
         let engine = self.run.engine.restoring()?;
@@ -163,6 +159,24 @@ impl<'s> Procedure<'s, '_, '_> {
         self.restore_containers(&engine)?;
         self.run.settle(self.witness())?;
         self.verify(&record)
+    }
+
+    /// Hides the values of the `.env` and of the Portainer stack in the snapshot, and of the `.env` that exists now (B13).
+    fn hide_secrets(&mut self) {
+        let snapshot = self.snapshot();
+        let env = snapshot.env.as_ref().map(|file| file.text.as_str());
+        let record = snapshot.record.known().and_then(Option::as_ref);
+        self.run
+            .hide(env, record.map_or(&[][..], |record| &record.env));
+        let stack = Stack::at(
+            self.restore.name.clone(),
+            self.restore.dir,
+            self.restore.file,
+        );
+        // If it cannot be read, its values are unknown here, and the snapshot that the restore takes says so.
+        if let Ok(env) = stack.read_env(".env") {
+            self.run.hide(env.as_deref(), &[]);
+        }
     }
 
     /// Who can say whether a request has finished (B11).
@@ -194,15 +208,6 @@ impl<'s> Procedure<'s, '_, '_> {
         self.run.warn(what.clone());
         self.trouble.push(what);
     }
-}
-
-fn mask(snapshot: &Snapshot) -> Mask {
-    let env = snapshot.env.as_ref().map(|file| file.text.as_str());
-    let own = dotenv::parse(env.unwrap_or_default(), &|_| None).unwrap_or_default();
-    let record = snapshot.record.known().and_then(Option::as_ref);
-    let values = record.into_iter().flat_map(|record| &record.env);
-    let values = values.map(|variable| variable.value.as_str());
-    Mask::new(values.chain(own.iter().map(|(_, value)| value.as_str())))
 }
 
 impl fmt::Display for RecordStep {

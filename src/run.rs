@@ -16,6 +16,7 @@ use crate::{
 };
 
 mod requests;
+mod secrets;
 mod settle;
 mod snapshot;
 mod state;
@@ -87,6 +88,8 @@ pub struct Run<'a> {
     /// The ID of the snapshot that this run took or restores.
     snapshot: Option<String>,
     mark: Mark,
+    /// The values that Portainer's words must not show.
+    secrets: Vec<String>,
 }
 
 /// The mark in the store: the last run has not ended as intended (B15).
@@ -162,6 +165,7 @@ pub fn under_lock<'a>(
         open: Vec::new(),
         snapshot: None,
         mark: Mark::NotSet,
+        secrets: Vec::new(),
     };
     let ended = procedure(&mut run).and_then(|()| run.mark_finished());
     ended.map_err(|error| Stopped {

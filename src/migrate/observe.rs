@@ -158,6 +158,9 @@ impl Procedure<'_, '_> {
             self.run.warn(with_hint(&failure));
         }
         before.contents = contents.and_then(|contents| self.known(contents));
+        if let Some(contents) = &before.contents {
+            self.run.hide(None, &contents.env);
+        }
         before.environment = environment;
         before.details = details;
         if let Some(Ok(Some(false))) = role {

@@ -49,6 +49,7 @@ impl Procedure<'_, '_, '_> {
             (Some(wanted), None) => RecordStep::Create(contents(wanted)),
             (Some(wanted), Some(record)) => {
                 let (now, standing) = self.run.portainer.read(&record.id)?;
+                self.run.hide(None, &now.env);
                 let starts = wanted.inactive == Some(false) && standing.inactive;
                 let stops = wanted.inactive == Some(true) && !standing.inactive;
                 let access = wanted.access.as_ref();
@@ -132,7 +133,7 @@ impl Procedure<'_, '_, '_> {
     fn tolerate_refusal(&mut self, outcome: Result<(), Error>, action: &str) -> Result<()> {
         match outcome {
             Err(Error::Refused { response, .. }) => {
-                let summary = self.mask.hide(&response.summary());
+                let summary = response.summary();
                 self.trouble(format!("failed to {action}: {summary}"));
                 Ok(())
             }
@@ -174,7 +175,7 @@ impl Procedure<'_, '_, '_> {
             Ok(()) => self.wait_for_deployment(id),
             Err(Error::Refused { response, .. }) => {
                 // The containers that it removed are recreated anyway.
-                let summary = self.mask.hide(&response.summary());
+                let summary = response.summary();
                 self.trouble(format!(
                     "failed to restore the text of Portainer stack {id}: {summary}"
                 ));
@@ -198,7 +199,7 @@ impl Procedure<'_, '_, '_> {
         match self.run.create(endpoint, &payload) {
             Ok(created) => self.wait_for_deployment(&created.id),
             Err(Error::Refused { response, .. }) => {
-                let summary = self.mask.hide(&response.summary());
+                let summary = response.summary();
                 self.trouble(format!("failed to recreate the Portainer stack: {summary}"));
                 Ok(())
             }
@@ -215,7 +216,6 @@ impl Procedure<'_, '_, '_> {
                     .as_deref()
                     .unwrap_or("Portainer reported no reason")
                     .trim();
-                let reason = self.mask.hide(reason);
                 self.trouble(format!(
                     "the deployment of Portainer stack {id} failed: {reason}"
                 ));
