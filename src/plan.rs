@@ -29,7 +29,7 @@ mod sent;
 
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
 pub use itself::runs_portainer;
-pub use loss::{ContainerLoss, Loss, text_lost};
+pub use loss::{ContainerLoss, Loss, ReplacedBy, text_lost};
 pub use refusal::Refusal;
 pub use sent::image_references;
 use sent::{SentStack, SentText, with_sent};

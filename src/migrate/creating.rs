@@ -24,9 +24,7 @@ impl Procedure<'_, '_> {
         let creation = self.run.create(self.m.endpoint, &rewrite.payload(name));
         match creation {
             Ok(created) => Ok(created),
-            Err(Error::Refused { response, .. }) => {
-                Err(self.look_after_refusal(&response))
-            }
+            Err(Error::Refused { response, .. }) => Err(self.look_after_refusal(&response)),
             Err(error @ Error::NotSent(_)) => {
                 self.mark(|progress| progress.create = Sent::No);
                 Err(error.into())
@@ -158,8 +156,15 @@ impl Procedure<'_, '_> {
     pub(super) fn report(&mut self, created: &Created) {
         let name = self.m.stack.name();
         self.mark(|progress| progress.create = Sent::Created(created.id.clone()));
-        self.run
-            .step("created", format!("stack {name} with Id {}", created.id));
+        let portainer_name = name.portainer_name();
+        let renamed = match portainer_name.as_str() {
+            same if same == name.as_str() => String::new(),
+            other => format!(", named {other} in Portainer"),
+        };
+        self.run.step(
+            "created",
+            format!("stack {name} with Id {}{renamed}", created.id),
+        );
         let mut containers = Vec::new();
         for project in self.projects() {
             match self.run.engine.list(&project) {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::{Consent, OnRefusal, Procedure, Rewrite, observe::Before};
 use crate::{
     failure::Failure,
-    plan::{self, Facts, PathKind, Plan, RecordFacts, Refusal, Removal},
+    plan::{self, Facts, Loss, PathKind, Plan, RecordFacts, Refusal, Removal},
     rewrite::faithful::env_files_needed,
     stack::{Shell, Source},
 };
@@ -73,6 +73,15 @@ impl Procedure<'_, '_> {
             self.run
                 .warn(format!("{}/.env: {warning}", self.m.stack.dir().display()));
         }
+        let name = self.m.stack.name();
+        let is_adopted = |loss: &Loss| matches!(loss, Loss::Adopted { .. });
+        let adopts = plan.losses.iter().any(is_adopted);
+        if self.m.grace.is_some() && adopts {
+            self.run.warn(format!(
+                "--grace has no effect on the containers of project {}: Portainer stops those that it recreates, within their own stop grace periods",
+                name.portainer_name()
+            ));
+        }
         for warning in &plan.warnings {
             self.run.warn(warning);
         }
@@ -85,8 +94,9 @@ impl Procedure<'_, '_> {
                 .iter()
                 .map(|loss| format!("  - {loss}"))
                 .collect();
+            let verb = if adopts { "may" } else { "will" };
             self.run
-                .warn(format!("the stack will lose:\n{}", lines.join("\n")));
+                .warn(format!("the stack {verb} lose:\n{}", lines.join("\n")));
         }
         for refusal in &plan.refusals {
             let places = refusal
@@ -156,7 +166,6 @@ fn refused(refusals: &[Refusal]) -> Failure {
     .hint("fix all of them, or pass --force to migrate anyway")
 }
 
-/// What is at a path of this host, following symbolic links.
 /// Whether a port of this host cannot be bound because something uses it. Other errors do not tell.
 fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
     let bound = match protocol {
@@ -167,6 +176,7 @@ fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
     bound.is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse)
 }
 
+/// What is at a path of this host, following symbolic links.
 fn path_kind(path: &str) -> PathKind {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => PathKind::Directory,

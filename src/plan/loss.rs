@@ -26,10 +26,13 @@ pub enum Loss {
     },
     /// Running containers end with SIGKILL: how many.
     Killed(usize),
+    /// Containers that this run does not remove, but that Portainer may recreate or remove (B10, M05, M06): how many.
+    Adopted { project: String, count: usize },
     /// Something that one container has.
     Container {
         /// The container's name.
         container: String,
+        replaced_by: ReplacedBy,
         loss: ContainerLoss,
     },
     /// Containers of a service beyond those that the text starts.
@@ -59,6 +62,16 @@ pub enum Loss {
     RecordText,
     /// The Portainer stack is stopped, and the create starts it.
     RecordStarts,
+}
+
+/// Who replaces a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum ReplacedBy {
+    /// This run: it removes the container (C51, C52).
+    Run,
+    /// Portainer's Compose, and only if its configuration differs (M05): the container's project has the name that
+    /// Portainer gives the stack (B10).
+    Portainer,
 }
 
 /// Something that one container has and its successor will not have.
@@ -111,7 +124,21 @@ impl fmt::Display for Loss {
                 "{} will be stopped with SIGKILL, without time to shut down",
                 counted(*count, "running container")
             ),
-            Self::Container { container, loss } => {
+            Self::Adopted { project, count } => write!(
+                f,
+                "project {} has {}, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the create fails",
+                printable(project),
+                counted(*count, "container")
+            ),
+            Self::Container {
+                container,
+                replaced_by,
+                loss,
+            } => {
+                let loss = match replaced_by {
+                    ReplacedBy::Run => loss.to_string(),
+                    ReplacedBy::Portainer => loss.if_portainer_replaces(),
+                };
                 f.write_str(&printable(&format!("{container}: {loss}")))
             }
             Self::Replicas {
@@ -120,7 +147,7 @@ impl fmt::Display for Loss {
                 after,
             } => write!(
                 f,
-                "service {}: {} will be replaced by {after}",
+                "service {}: {} will be reduced to {after}",
                 printable(service),
                 counted(*now, "container")
             ),
@@ -239,6 +266,41 @@ impl fmt::Display for ContainerLoss {
                 "these settings differ from the Compose file and will be reset: {}",
                 names.join(", ")
             ),
+        }
+    }
+}
+
+impl ContainerLoss {
+    /// The same, for a container that this run does not remove: Portainer's Compose recreates it if its configuration
+    /// differs (M05), and leaves a container alone that the text does not start (N09).
+    fn if_portainer_replaces(&self) -> String {
+        match self {
+            Self::NotDefined { service } => {
+                format!("it is kept as an orphan: the Compose file has no service {service}")
+            }
+            Self::Profile { service } => format!(
+                "it is kept, but not updated: no profile of service {service} is active in Portainer"
+            ),
+            Self::OneOff => "it is kept: it is a one-off container of `compose run`".to_owned(),
+            Self::AnonymousVolume {
+                target,
+                is_deleted: true,
+                ..
+            } => format!(
+                "if it is recreated, the anonymous volume at {target} may be deleted with its data: the container was started with --rm"
+            ),
+            // M05, M16, N04
+            Self::AnonymousVolume { target, volume, .. } => format!(
+                "if it is recreated, a newer Portainer (2.45) replaces the anonymous volume at {target} by an empty one; its data stays in volume {volume}"
+            ),
+            Self::Files { .. } | Self::Network(_) | Self::Aliases { .. } | Self::Limits(_) => {
+                format!("if it is recreated: {self}")
+            }
+            Self::OtherDirectory(_)
+            | Self::WillStart { .. }
+            | Self::Variables(_)
+            | Self::Values(_)
+            | Self::Image(_) => self.to_string(),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum Refusal {
     /// The literal rewrite damages the text (B02): where and how.
     Damage(Vec<String>),
-    /// Containers would be removed here and created on another engine (B03).
+    /// The stack's containers are on this engine, and Portainer would create them on another one (B03).
     OtherEngine {
         /// Portainer's environment.
         endpoint: i64,
@@ -45,7 +45,7 @@ impl fmt::Display for Refusal {
             Self::Damage(_) => f.write_str("the literal rewrite damages the Compose file"),
             Self::OtherEngine { endpoint } => write!(
                 f,
-                "environment {endpoint} is not this host's engine: containers would be removed here and created there"
+                "environment {endpoint} is not this host's engine: the stack's containers are here, and Portainer would create them there"
             ),
             Self::RunsPortainer { container, because } => write!(
                 f,

@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    ContainerLoss, Facts, Loss, Removal, layer, recreated,
+    ContainerLoss, Facts, Loss, Removal, ReplacedBy, layer, recreated,
     sent::{SentService, SentStack},
 };
 use crate::{
@@ -60,12 +60,32 @@ enum Fate<'s, 'r, 'd, 'a> {
 }
 
 impl<'a> Running<'a, '_> {
-    /// With a Portainer stack, Portainer stops the containers by their stop signal (M04).
+    /// With a Portainer stack, Portainer stops the containers by their stop signal (M04). It does the same with those that
+    /// it recreates (B10).
     fn killed(&mut self, containers: &[Inspected]) {
-        let running = containers.iter().filter(|one| one.is_running()).count();
+        let (own, adopted): (Vec<Inspected>, Vec<_>) = containers
+            .iter()
+            .partition(|one| self.replaced_by(**one) == ReplacedBy::Run);
+        let running = own.iter().filter(|one| one.is_running()).count();
         let is_killed = self.facts.removal == Removal::Kill && self.facts.record.is_none();
         if running > 0 && is_killed {
             self.losses.push(Loss::Killed(running));
+        }
+        if !adopted.is_empty() {
+            self.losses.push(Loss::Adopted {
+                project: self.facts.project.to_owned(),
+                count: adopted.len(),
+            });
+        }
+    }
+
+    /// C52 removes the containers of the project that has the stack's own name, and no others.
+    fn replaced_by(&self, container: Inspected) -> ReplacedBy {
+        match self.label(container, "project") {
+            Some(project) if project != self.facts.name && project == self.facts.project => {
+                ReplacedBy::Portainer
+            }
+            _ => ReplacedBy::Run,
         }
     }
 
@@ -106,9 +126,11 @@ impl<'a> Running<'a, '_> {
         losses.extend(anonymous_volumes(container));
         losses.extend(self.files(container, &placed));
         let name = container.name();
+        let replaced_by = self.replaced_by(container);
         self.losses
             .extend(losses.into_iter().map(|loss| Loss::Container {
                 container: name.to_owned(),
+                replaced_by,
                 loss,
             }));
     }
@@ -192,8 +214,12 @@ impl<'a> Running<'a, '_> {
     fn files(&mut self, container: Inspected, placed: &[String]) -> Option<ContainerLoss> {
         match self.facts.changes.get(container.id())? {
             Known::Unknown(reason) => {
+                let lost = match self.replaced_by(container) {
+                    ReplacedBy::Run => "they will be lost",
+                    ReplacedBy::Portainer => "they will be lost if it is recreated",
+                };
                 self.unknown.push(format!(
-                    "cannot list the files written inside {}: they will be lost ({})",
+                    "cannot list the files written inside {}: {lost} ({})",
                     printable(container.name()),
                     printable(reason)
                 ));

@@ -20,6 +20,7 @@ const PORT_IN_USE: u16 = 18_700;
 
 /// What exists before the migration. One container runs, unless a test says otherwise.
 pub(super) struct World {
+    pub(super) name: &'static str,
     pub(super) compose: String,
     pub(super) env: Option<String>,
     pub(super) containers: Vec<Value>,
@@ -33,6 +34,7 @@ pub(super) struct World {
 
 pub(super) fn world(compose: &str) -> World {
     World {
+        name: "web",
         compose: compose.to_owned(),
         env: None,
         containers: vec![container("web-web-1", "web")],
@@ -112,7 +114,7 @@ impl World {
         let listed: Vec<Container> = self.containers.iter().map(listed).collect();
         let known = BTreeSet::from(["known".to_owned()]);
         migration(&Facts {
-            name: "web",
+            name: self.name,
             project: "web",
             dir: "/s/web",
             tool: "docker",

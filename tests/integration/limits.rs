@@ -12,7 +12,7 @@ use std::{
 use rehearsal::{Call, FaultKind};
 use serde_json::json;
 
-use crate::bench::{Bench, KEY, PLAIN, Run};
+use crate::bench::{Bench, KEY, MARKED, PLAIN, Run};
 
 /// A server that responds to each request by its method and path.
 type Respond = fn(&str) -> Reply;
@@ -394,4 +394,37 @@ fn hints_do_not_blame_the_version_of_portainer() {
             "fix the error that Portainer reports",
         ])
         .hides("2.19");
+}
+
+#[test]
+fn b13_values_are_masked_in_everything_that_portainer_says() {
+    let env = format!("TOKEN={MARKED}\na line without an equals sign\n");
+    let message = format!("no {MARKED}, a line without an equals sign");
+    let body = json!({"message": message}).to_string();
+    for call in [
+        Call::List,
+        Call::Get,
+        Call::File,
+        Call::Info,
+        Call::Delete,
+        Call::Create,
+    ] {
+        let bench = Bench::new();
+        bench.record("web", 1);
+        bench.started("web", PLAIN, None);
+        bench.stack("web", PLAIN, Some(&env));
+        let kind = FaultKind::Status(500, body.clone());
+        bench.rehearsal.faults().set(call, kind.clone());
+        let run = bench.run(&["web", "--force"]).says(&["***"]);
+        drop(run.hides("a line without"));
+        if matches!(call, Call::Info | Call::Create) {
+            continue;
+        }
+        bench.rehearsal.faults().clear();
+        bench.run(&["web", "--force"]).code(0);
+        bench.rehearsal.faults().set(call, kind);
+        let wanted = if call == Call::Delete { "" } else { "***" };
+        let run = bench.run(&["restore", "web"]).says(&[wanted]);
+        drop(run.hides("a line without"));
+    }
 }

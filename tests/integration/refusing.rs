@@ -149,12 +149,21 @@ fn big(bench: &Bench) {
 fn b10_the_containers_of_the_normalized_project_are_listed_and_saved() {
     let bench = Bench::new();
     big(&bench);
-    bench.run(&["AdvBig"]).code(0).says(&[
-        "the stack will lose:",
-        "advbig-a-1",
+    let before = bench.containers("advbig");
+    let run = bench.run(&["AdvBig", "--grace", "9"]).code(0).says(&[
+        "the stack may lose:",
+        "project advbig has 1 container, which Portainer adopts: it recreates each one whose configuration differs",
+        "advbig-a-1: if it is recreated",
         "/cache",
         "snapshot",
+        "--grace has no effect on the containers of project advbig",
+        "created stack AdvBig with Id 1, named advbig in Portainer",
     ]);
+    for untrue in ["SIGKILL", "removed", "will be replaced"] {
+        assert!(!run.all().contains(untrue), "{run:?}");
+    }
+    assert_eq!(bench.containers("advbig"), before, "M05");
+    assert!(bench.calls(rehearsal::Call::EngineStop).is_empty());
     bench
         .run(&["restore", "AdvBig", "--list"])
         .code(0)
