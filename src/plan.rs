@@ -108,6 +108,10 @@ impl Plan {
         let (mut refusals, doubts) = missing::missing(facts, stack);
         self.warnings.extend(doubts);
         self.warnings.extend(held::ports_in_use(facts, stack));
+        let paused = held::paused(facts);
+        if !paused.is_empty() {
+            refusals.push(Refusal::Paused(paused));
+        }
         let held = held::held(facts, stack);
         if !held.is_empty() {
             refusals.push(Refusal::Held(held));

@@ -86,7 +86,7 @@ impl Procedure<'_, '_> {
             self.run.warn(warning);
         }
         if self.m.on_refusal == OnRefusal::Stop && !plan.refusals.is_empty() {
-            return Err(refused(&plan.refusals).into());
+            return Err(refused(&plan.refusals, name.as_str()).into());
         }
         if !plan.losses.is_empty() {
             let lines: Vec<_> = plan
@@ -134,11 +134,11 @@ impl Procedure<'_, '_> {
 }
 
 /// The error that lists every refusal. A single one is the message itself.
-fn refused(refusals: &[Refusal]) -> Failure {
+fn refused(refusals: &[Refusal], stack: &str) -> Failure {
     if let [refusal] = refusals {
-        let hint = refusal.hint();
+        let hint = refusal.hint(stack);
         let hint = if hint.contains("--force") {
-            hint.to_owned()
+            hint
         } else {
             format!("{hint}; --force overrides this check")
         };
@@ -155,7 +155,7 @@ fn refused(refusals: &[Refusal]) -> Failure {
             "" => String::new(),
             details => format!("\n    {details}"),
         };
-        format!("  - {refusal}{details}\n    hint: {}", refusal.hint())
+        format!("  - {refusal}{details}\n    hint: {}", refusal.hint(stack))
     });
     let reasons: Vec<String> = reasons.collect();
     Failure::new(format!(

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     model::{Changes, Container, Record, Variable},
-    snapshot::Known,
+    snapshot::{Inspected, Known},
 };
 
 /// What is known of the stack and its surroundings before the first destructive act.
@@ -60,6 +60,15 @@ pub struct Facts<'a> {
     pub port_in_use: &'a dyn Fn(&str, u16, &str) -> bool,
     /// How the containers end.
     pub removal: Removal,
+}
+
+impl Facts<'_> {
+    /// Whether Portainer adopts a container of the stack (M05), because its project has the name that Portainer gives the
+    /// stack (B10). C52 removes the containers of the project that has the stack's own name, and no others.
+    pub(super) fn is_adopted(&self, container: Inspected) -> bool {
+        let label = format!("com.{}.compose.project", self.tool);
+        self.name != self.project && container.label(&label) == Some(self.project)
+    }
 }
 
 /// The texts of the stack on disk.

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     model::{Container, PublishedPort},
+    snapshot::Inspected,
     text::printable,
 };
 
@@ -44,6 +45,15 @@ pub(super) fn held(facts: &Facts, stack: &SentStack) -> Vec<String> {
         }
     }
     found
+}
+
+/// The paused containers that Portainer adopts: Compose cannot start them, and the failed create removes the stack (M06).
+pub(super) fn paused(facts: &Facts) -> Vec<String> {
+    let containers = facts.containers.unwrap_or_default().iter().map(Inspected);
+    let paused = containers.filter(|one| one.is_paused() && facts.is_adopted(*one));
+    paused
+        .map(|one| printable(one.name()).into_owned())
+        .collect()
 }
 
 /// A warning for each port that the text needs and something on this host uses that is not a container. The engine may

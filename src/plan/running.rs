@@ -79,13 +79,11 @@ impl<'a> Running<'a, '_> {
         }
     }
 
-    /// C52 removes the containers of the project that has the stack's own name, and no others.
     fn replaced_by(&self, container: Inspected) -> ReplacedBy {
-        match self.label(container, "project") {
-            Some(project) if project != self.facts.name && project == self.facts.project => {
-                ReplacedBy::Portainer
-            }
-            _ => ReplacedBy::Run,
+        if self.facts.is_adopted(container) {
+            ReplacedBy::Portainer
+        } else {
+            ReplacedBy::Run
         }
     }
 

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::super::{
-    Removal,
+    Refusal, Removal,
     tests::{World, container, other, world},
 };
 use crate::{
@@ -386,6 +386,13 @@ fn b10_containers_that_portainer_adopts_are_not_removed_here() {
             format!("web-web-1: if it is recreated, a newer Portainer (2.45) replaces the anonymous volume at /data by an empty one; its data stays in volume {volume}"),
             "web-web-run-1: it is kept: it is a one-off container of `compose run`".to_owned(),
         ]
+    );
+    // Compose cannot start a paused container: the create would fail.
+    set(&mut world, 0, "/State/Paused", json!(true));
+    let refusals = world.plan().refusals;
+    assert!(
+        matches!(&refusals[..], [Refusal::Paused(names)] if names == &["web-web-1"]),
+        "{refusals:?}"
     );
     // One of the stack's own name is removed as always.
     let pointer = "/Config/Labels/com.docker.compose.project";
