@@ -33,7 +33,7 @@ pub use self::{
 use crate::{
     failure::Failure,
     model::{Container, MountKind, PublishedPort},
-    text::counted,
+    text::{counted, without_credentials},
     trace::Trace,
 };
 
@@ -156,6 +156,21 @@ impl Engine {
             adapter,
             client,
             id: OnceLock::new(),
+        }
+    }
+
+    /// The adapter that was chosen, and why.
+    pub fn adapter(&self) -> String {
+        let Adapter {
+            tool,
+            route,
+            reason,
+        } = &self.adapter;
+        let reason = without_credentials(reason);
+        match route {
+            Route::Api(socket) => format!("the Engine API on {} ({reason})", socket.display()),
+            Route::Command => format!("the command `{tool}` ({reason})"),
+            Route::Unavailable => format!("unavailable ({reason})"),
         }
     }
 

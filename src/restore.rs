@@ -198,7 +198,7 @@ impl<'s> Procedure<'s, '_, '_> {
             let id = &self.saved.id;
             let command = self.run.restore_command(&self.snapshot().stack, id);
             self.run.set_state(State::new(format!(
-                "the stack is partly restored from snapshot {id}; to continue, run: {command}"
+                "the stack may be partly restored from snapshot {id}; to continue, run: {command}"
             )));
         }
     }

@@ -1,7 +1,7 @@
 //! What every procedure runs on: the stack's lock, Portainer and the engine, events, and the state of a stopped run.
 //!
 //! **Architecture Invariant:** a procedure reaches Portainer and the engine only through a [`Run`], and a `Run` exists
-//! only while the stack is locked. So every step that writes proves that it holds the lock.
+//! only while the stack's directory and its project are locked. So every step that writes proves that it holds the lock.
 
 use std::{cell::OnceCell, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     engine::Engine,
     model::Container,
     portainer::{BaseUrl, Portainer, Reader},
-    snapshot::{Place, Store, check_state_dir},
+    snapshot::{Place, ProjectLock, Store, check_state_dir},
     stack::Lock,
 };
 
@@ -81,6 +81,7 @@ pub struct Run<'a> {
     setup: &'a Setup,
     changes: &'a Portainer,
     lock: Lock,
+    _project: ProjectLock,
     listener: &'a mut Listener<'a>,
     state: State,
     /// The requests that are not known to have finished, oldest first.
@@ -140,7 +141,7 @@ impl Stopped {
     }
 }
 
-/// Runs `procedure` on a locked stack, with [`State::untouched`] as the first state.
+/// Runs `procedure` on a locked stack and project, with [`State::untouched`] as the first state.
 ///
 /// An error of the procedure stops the run in the state that the procedure set last.
 pub fn under_lock<'a>(
@@ -150,16 +151,16 @@ pub fn under_lock<'a>(
     listener: &'a mut Listener<'a>,
     procedure: impl FnOnce(&mut Run<'a>) -> Result<()>,
 ) -> Result<(), Stopped> {
-    let lock = lock.map_err(|error| Stopped {
-        error,
-        state: State::new("this run changed nothing"),
-    })?;
+    let lock = lock.map_err(Stopped::untouched)?;
+    // The directory alone is not enough: another run may have been given another directory, or it may not exist.
+    let project = setup.place.lock().map_err(Stopped::untouched)?;
     let mut run = Run {
         portainer: peers.portainer.reader(),
         engine: &peers.engine,
         setup,
         changes: &peers.portainer,
         lock,
+        _project: project,
         listener,
         state: State::untouched(),
         open: Vec::new(),
@@ -167,6 +168,7 @@ pub fn under_lock<'a>(
         mark: Mark::NotSet,
         secrets: Vec::new(),
     };
+    run.look_for_unanswered();
     let ended = procedure(&mut run).and_then(|()| run.mark_finished());
     ended.map_err(|error| Stopped {
         error,

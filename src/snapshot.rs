@@ -14,12 +14,14 @@ use crate::model::{Access, Changes, Variable};
 
 mod folder;
 mod inspected;
+mod lock;
 mod requests;
 mod store;
 mod whole;
 
 pub use folder::check_state_dir;
 pub use inspected::{Inspected, is_empty};
+pub use lock::ProjectLock;
 pub use requests::{Request, RequestKind, Unanswered};
 pub use store::{Place, Saved, Store};
 use whole::is_whole;

@@ -12,6 +12,7 @@ use super::options::{self, Setting};
 use crate::{
     engine,
     portainer::{BaseUrl, Tls},
+    text::without_credentials,
 };
 
 const USAGE: &str = "\
@@ -283,7 +284,7 @@ pub(super) struct Common {
     /// In seconds, or with the unit s, m or h: 90, 90s, 20m, 2h. At most 168h.
     #[arg(long, global = true, value_name = "DURATION", value_parser = options::duration)]
     pub timeout: Option<Duration>,
-    /// Print each request: method, path, status and time
+    /// Print how the engine is reached, and each request: method, path, status and time
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
     #[arg(help_heading = None::<&'static str>)]
     pub verbose: bool,
@@ -298,7 +299,8 @@ pub(super) fn parse() -> Result<Arguments, clap::Error> {
     let mut command = command();
     let mut matches = command
         .try_get_matches_from_mut(std::env::args_os())
-        .map_err(suggest_command)?;
+        .map_err(suggest_command)
+        .map_err(hide_credentials)?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
@@ -315,6 +317,28 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
             ContextKind::SuggestedSubcommand,
             ContextValue::Strings(vec![near]),
         );
+    }
+    error
+}
+
+/// Hides the user name and password of a URL that the error quotes: `--base-url` accepts none, but somebody may try.
+fn hide_credentials(mut error: clap::Error) -> clap::Error {
+    let quoted: Vec<(ContextKind, String)> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) => Some((kind, text.clone())),
+            _ => None,
+        })
+        .collect();
+    for (kind, text) in quoted {
+        let shown = match text.rsplit_once('@') {
+            // Without a scheme, it is not a URL.
+            Some((_, host)) if !text.contains("://") => format!("***@{host}"),
+            _ => without_credentials(&text).into_owned(),
+        };
+        if shown != text {
+            error.insert(kind, ContextValue::String(shown));
+        }
     }
     error
 }

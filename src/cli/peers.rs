@@ -37,7 +37,7 @@ pub(super) fn open(
     Ok(Peers::new(portainer, engine(settings, console)))
 }
 
-/// The engine, without a request.
+/// The engine, without a request. `-v` shows how it is reached.
 pub(super) fn engine(settings: &Settings, console: &Arc<Console>) -> Engine {
     let engine = engine::Options::new(
         &settings.location.tool,
@@ -45,7 +45,9 @@ pub(super) fn engine(settings: &Settings, console: &Arc<Console>) -> Engine {
         engine::ClientConfig::from_env(),
         console.trace(),
     );
-    Engine::open(engine.within(settings.timeout))
+    let engine = Engine::open(engine.within(settings.timeout));
+    console.detail(&format!("engine: {}", engine.adapter()));
+    engine
 }
 
 /// What a run on a stack needs besides its peers. Sends no request.

@@ -221,7 +221,7 @@ impl Procedure<'_, '_, '_> {
                 ));
             }
             None => self.trouble(format!(
-                "Portainer stack {id} was removed while it was deploying"
+                "Portainer returned 404 for Portainer stack {id} while it was deploying"
             )),
             Some(_) => {}
         }

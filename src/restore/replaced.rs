@@ -13,7 +13,7 @@ use super::{
 use crate::{
     failure::Failure,
     model::Record,
-    run::Subject,
+    run::{State, Subject},
     snapshot::{Inspected, Known, Snapshot},
     stack::{Source, Stack},
 };
@@ -46,7 +46,10 @@ impl Procedure<'_, '_, '_> {
                 .hint("save the files and volumes above first; to restore without this question, pass --yes")
                 .into());
         }
-        self.run.save_snapshot(replaced)?;
+        let (id, _) = self.run.save_snapshot(replaced)?;
+        self.run.set_state(State::new(format!(
+            "this run changed nothing; only the snapshot {id} was taken"
+        )));
         Ok(())
     }
 

@@ -13,9 +13,9 @@ pub struct State {
 }
 
 impl State {
-    /// Nothing was changed yet.
+    /// The run changed nothing yet.
     pub fn untouched() -> Self {
-        Self::new("the stack is unchanged")
+        Self::new("this run changed nothing")
     }
 
     /// A state without anything to roll back.

@@ -90,7 +90,7 @@ pub(super) fn names(dir: &Path) -> Result<Vec<String>> {
 }
 
 /// Creates the missing directories, each with mode 0700 and synced into its parent.
-fn create(dir: &Path) -> io::Result<()> {
+pub(super) fn create(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
     }

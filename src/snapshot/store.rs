@@ -91,7 +91,8 @@ impl Place {
         names.any(|name| name.ends_with(REQUEST))
     }
 
-    fn project(&self) -> String {
+    /// The project's name.
+    pub(super) fn project(&self) -> String {
         let project = portainer_name(&self.name);
         if project.is_empty() {
             self.name.clone()

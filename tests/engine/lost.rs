@@ -85,7 +85,7 @@ fn a_missing_image_affects_only_its_container() {
     let (db, web) = (stack.name("db"), stack.name("web"));
     stack.run(&refused).code(1).says(&[
         &format!("the image of {db} no longer exists: {}", stack.host.project),
-        "the stack is unchanged",
+        "this run changed nothing",
     ]);
     stack.run(&restore).code(1).says(&[
         &format!(
@@ -130,7 +130,7 @@ fn b18_a_removed_volume_is_missed_by_every_restore() {
     let restore = ["restore", stack.host.project.as_str(), "--force"];
     let said = format!("volume {data} no longer exists");
     let run = stack.run(&refused).code(1);
-    run.says(&[&said, "the stack is unchanged"]);
+    run.says(&[&said, "this run changed nothing"]);
     stack
         .run(&restore)
         .code(1)
@@ -165,7 +165,7 @@ fn b18_a_volume_that_was_recreated_in_the_meantime_is_another_one() {
     let said =
         format!("volume {data} is not the one in the snapshot: it was deleted and recreated");
     let run = stack.run(&["restore", &stack.host.project]).code(1);
-    run.says(&[&said, "the stack is unchanged"]);
+    run.says(&[&said, "this run changed nothing"]);
     let said = format!("volume {data} differs: it was deleted and recreated");
     for arguments in [&["--force"][..], &[]] {
         let restore = ["restore", stack.host.project.as_str()];
@@ -251,7 +251,7 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
     run.says(&[
         &format!("{a} needs port"),
         &blocker,
-        "the stack is unchanged",
+        "this run changed nothing",
     ]);
     let run = stack
         .run(&["restore", &stack.host.project, "--force"])

@@ -66,7 +66,7 @@ fn b08_no_is_the_default_and_touches_nothing() {
             "the stack will lose:",
             QUESTION,
             "canceled",
-            "the stack is unchanged; only the backup ",
+            "this run changed nothing; only the backup ",
             "--yes",
         ]);
         assert!(bench.nothing_was_changed());

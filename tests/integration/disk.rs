@@ -64,7 +64,7 @@ fn as_root_a_full_disk_at_the_backup() {
     drop(run.code(1).says(&[
         "failed to write the backup",
         "No space left on device",
-        "the stack is unchanged",
+        "this run changed nothing",
         "free some space",
     ]));
     untouched(&bench, &before);
@@ -82,7 +82,7 @@ fn as_root_a_read_only_disk_at_the_backup() {
     drop(run.code(1).says(&[
         "failed to write the backup",
         "Read-only file system",
-        "the stack is unchanged",
+        "this run changed nothing",
     ]));
     untouched(&bench, &before);
     assert_eq!(names(&dir), ["docker-compose.yml"]);
@@ -111,7 +111,7 @@ fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
         drop(run.code(1).says(&[
             "failed to write a snapshot",
             cause,
-            "the stack is unchanged",
+            "this run changed nothing",
             "STACKLIFT_STATE_DIR",
         ]));
         untouched(&bench, &before);
@@ -138,7 +138,7 @@ fn a_file_that_may_not_grow_leaves_no_half_backup() {
     drop(
         Run::of(&mut command)
             .code(1)
-            .says(&["failed to write the backup", "the stack is unchanged"]),
+            .says(&["failed to write the backup", "this run changed nothing"]),
     );
     untouched(&bench, &before);
     assert_eq!(names(&dir), ["docker-compose.yml"]);

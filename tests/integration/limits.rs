@@ -145,7 +145,7 @@ fn b07_an_entry_that_may_be_the_stack_stops_the_run() {
             "Portainer's list has an entry named web",
             reason,
             "it may be this stack",
-            "state: the stack is unchanged",
+            "state: this run changed nothing",
             "hint: ",
         ]);
         assert!(bench.nothing_was_changed());
@@ -178,7 +178,7 @@ fn b12_a_list_that_drips_ends_at_the_limit() {
         let url = portainer(respond);
         limited(&bench, &["web", "--base-url", &url])
             .code(1)
-            .says(&["timed out", "state: the stack is unchanged"]);
+            .says(&["timed out", "state: this run changed nothing"]);
         assert_eq!(bench.containers("web").len(), 1);
     }
     // Under TLS, where a read waits for a whole record.
@@ -193,7 +193,7 @@ fn b12_a_list_that_drips_ends_at_the_limit() {
         .set(Call::List, FaultKind::SlowDrip);
     limited(&bench, &["web"])
         .code(1)
-        .says(&["timed out", "state: the stack is unchanged"]);
+        .says(&["timed out", "state: this run changed nothing"]);
 }
 
 #[test]

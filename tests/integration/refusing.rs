@@ -29,7 +29,7 @@ fn refuses(bench: &Bench, args: &[&str], reasons: &[&str]) {
     bench
         .run(args)
         .code(1)
-        .says(&["refusing to migrate", "--force", "the stack is unchanged"])
+        .says(&["refusing to migrate", "--force", "this run changed nothing"])
         .says(reasons);
     assert!(bench.nothing_was_changed());
     assert!(world() == before);
@@ -115,7 +115,7 @@ fn b09_a_wrong_key_leaves_nothing_behind() {
     command.env("STACKMGR_API_KEY", KEY.replace("bench", "other"));
     Run::of(&mut command)
         .code(1)
-        .says(&["401", "the stack is unchanged"]);
+        .says(&["401", "this run changed nothing"]);
     assert!(bench.nothing_was_changed());
     assert!(bench.backups("web").is_empty());
     assert!(!bench.state().exists());
@@ -128,7 +128,7 @@ fn b09_a_snapshot_that_cannot_be_written_leaves_the_backup_and_says_so() {
     fs::write(bench.state(), "a file").expect("a file");
     bench.run(&["web"]).code(1).says(&[
         "failed to write a snapshot",
-        "the stack is unchanged; only the backup ",
+        "this run changed nothing; only the backup ",
     ]);
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.backups("web").len(), 1);

@@ -142,7 +142,7 @@ fn b16_everything_that_is_missing_is_listed_and_nothing_is_touched() {
         "docker network create shared",
         "web-b-1 needs port 18080/tcp, which container port-p-1 publishes",
         "--force",
-        "the stack is unchanged",
+        "this run changed nothing",
     ]);
     assert!(bench.nothing_was_changed());
     assert_eq!(
@@ -233,7 +233,7 @@ fn b17_a_terminal_is_asked_before_something_is_lost() {
     for answer in ["n\n", "\n"] {
         on_terminal(&bench, &["restore", "web"], answer)
             .code(1)
-            .says(&["/root/report.txt", "[y/N]", "the stack is unchanged"]);
+            .says(&["/root/report.txt", "[y/N]", "this run changed nothing"]);
         assert!(bench.nothing_was_changed());
     }
     assert_eq!(bench.containers("web"), ids);
@@ -485,7 +485,7 @@ fn b19_the_containers_are_restored_without_portainer() {
     bench
         .run(&["restore", "web"])
         .code(1)
-        .says(&["--engine-only", "the stack is unchanged"]);
+        .says(&["--engine-only", "this run changed nothing"]);
     bench.rehearsal.forget_requests();
     // The key may be lost with Portainer.
     let mut command = bench.command(&["restore", "web", "--engine-only"]);
