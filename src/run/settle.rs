@@ -109,9 +109,9 @@ impl Run<'_> {
         self.open.clear();
         self.report_state();
         let evidence = match evidence {
-            Evidence::Record => "Portainer has finished it".to_owned(),
+            Evidence::Record => "until Portainer had finished".to_owned(),
             Evidence::Quiet(period) => format!(
-                "nothing of the stack has changed for {} s: Portainer counts as finished",
+                "until the stack had not changed for {} s: Portainer counts as finished",
                 period.as_secs_f32().round().max(1.0)
             ),
         };

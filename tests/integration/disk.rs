@@ -91,13 +91,15 @@ fn as_root_a_read_only_disk_at_the_backup() {
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
-    for (mount, cause) in [
+    for (mount, what, cause) in [
         (
             "mount -t tmpfs -o size=4k,mode=700 none STATE\nhead -c 100000 /dev/zero > STATE/full 2>/dev/null || true",
+            "failed to write a snapshot",
             "No space left on device",
         ),
         (
             "mount -t tmpfs -o ro,mode=700 none STATE",
+            "failed to lock",
             "Read-only file system",
         ),
     ] {
@@ -109,7 +111,7 @@ fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
         let state = bench.state().display().to_string();
         let run = in_its_own_mounts(&bench, &mount.replace("STATE", &state));
         drop(run.code(1).says(&[
-            "failed to write a snapshot",
+            what,
             cause,
             "this run changed nothing",
             "STACKLIFT_STATE_DIR",
@@ -142,6 +144,53 @@ fn a_file_that_may_not_grow_leaves_no_half_backup() {
     );
     untouched(&bench, &before);
     assert_eq!(names(&dir), ["docker-compose.yml"]);
+}
+
+#[test]
+fn two_runs_on_one_project_do_not_overlap_whatever_directories_they_are_given() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    bench.run(&["web"]).code(0);
+    // The lock of the directory is not taken by runs that name other directories, or one that is gone.
+    bench.rehearsal.faults().once(Call::List, FaultKind::Hang);
+    let mut first = bench
+        .command(&["restore", "web", "--dir", "/nowhere", "--timeout", "20s"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    let lists = bench.calls(Call::List).len();
+    while bench.calls(Call::List).len() == lists {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let requests = bench.rehearsal.requests().len();
+    let dir = dir.to_str().expect("UTF-8");
+    for args in [
+        &["restore", "web", "--dir", "/nowhere"][..],
+        &["restore", "web", "--dir", "/nowhere/else"],
+        &["web"],
+        &["Web", "--dir", dir],
+    ] {
+        let run = bench.run(args).code(1);
+        drop(run.says(&[
+            "another run of stacklift is working on the stack ",
+            "state: this run changed nothing",
+            "hint: wait",
+        ]));
+    }
+    assert_eq!(
+        bench.rehearsal.requests().len(),
+        requests,
+        "it asked nobody"
+    );
+    // A run on another project is not refused, and a killed run leaves no lock.
+    bench.stack("db", PLAIN, None);
+    bench.run(&["db"]).code(0);
+    first.kill().expect("killed");
+    first.wait().expect("it ends");
+    bench.run(&["restore", "web"]).code(0);
+    let lock = bench.state().join("web.lock");
+    assert!(!lock.exists(), "{}", lock.display());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! B06, B09 and B10: what is known before the first destructive act.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use rehearsal::{Call, FaultKind};
 
@@ -125,7 +125,9 @@ fn b09_a_wrong_key_leaves_nothing_behind() {
 fn b09_a_snapshot_that_cannot_be_written_leaves_the_backup_and_says_so() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
-    fs::write(bench.state(), "a file").expect("a file");
+    fs::create_dir(bench.state()).expect("the state directory");
+    fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
+    fs::write(bench.state().join("snapshots"), "a file").expect("a file");
     bench.run(&["web"]).code(1).says(&[
         "failed to write a snapshot",
         "this run changed nothing; only the backup ",

@@ -83,8 +83,11 @@ fn b11_a_killed_run_leaves_its_request_and_the_next_one_waits_for_its_end() {
         let snapshot = id_of(&files(&bench, ".json")[0]);
         assert_eq!(journal["snapshot"], snapshot.as_str());
         bench.run(&["web"]).code(0).says(&[
-            "the outcome of the create of the stack web",
-            "until Portainer finished",
+            "Portainer has not answered the create of the stack web",
+            match era {
+                Era::Sync => "waited until the stack had not changed for 1 s",
+                Era::Async => "waited until ",
+            },
         ]);
         assert_eq!(files(&bench, ".request"), [] as [PathBuf; 0]);
         let records = bench.rehearsal.world(|world| world.records.len());
@@ -102,7 +105,7 @@ fn b11_a_create_that_ends_later_is_waited_for_before_anything_is_verified() {
     let mut child = spawn(&bench, &["restore", "web"]);
     let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut line = String::new();
-    while !line.contains("the outcome of the create") {
+    while !line.contains("has not answered the create") {
         line.clear();
         assert!(stderr.read_line(&mut line).expect("text") > 0, "no warning");
     }
@@ -444,4 +447,41 @@ fn a_state_directory_that_others_can_read_is_refused() {
     assert!(bench.rehearsal.requests().is_empty());
     fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
     bench.run(&["web"]).code(0);
+}
+
+#[test]
+fn b11_a_restore_without_a_snapshot_names_the_unanswered_request() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    bench.rehearsal.faults().once(Call::Create, FaultKind::Hang);
+    ended_in_flight(&bench, &["web"], "KILL");
+    let run = bench.run(&["restore", "web"]).code(1);
+    drop(run.says(&[
+        "no snapshot of the stack web",
+        "state: this run changed nothing; unanswered: the create of the stack web, sent 2",
+    ]));
+    let run = bench.run(&["restore", "web", "--list"]).code(1);
+    drop(run.says(&[
+        "no snapshot of the stack web",
+        "warning: Portainer has not answered the create of the stack web, sent 2",
+    ]));
+}
+
+#[test]
+fn an_unreadable_snapshot_does_not_widen_the_list() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.run(&["web"]).code(0);
+    let file = files(&bench, ".json").remove(0);
+    let other = file.with_file_name("20200101T000000.000Z.json");
+    fs::write(&other, "{").expect("a file");
+    let run = bench.run(&["restore", "web", "--list"]).code(0);
+    let row = run.out.lines().find(|line| line.contains("20200101T"));
+    assert!(
+        row.is_some_and(|row| row.ends_with("unreadable")),
+        "{run:?}"
+    );
+    assert!(run.out.lines().all(|line| line.len() < 130), "{run:?}");
+    let warning = format!("warning: failed to read snapshot {}", other.display());
+    assert!(run.err.starts_with(&warning), "{run:?}");
 }

@@ -421,9 +421,10 @@ fn a_disk_that_does_not_take_it_stops_the_run_before_anything_is_touched() {
     bench
         .run(&["web"])
         .code(1)
-        .says(&["failed to write a snapshot", "this run changed nothing"]);
+        .says(&["failed to lock ", "this run changed nothing", "hint: "]);
     assert_eq!(bench.containers("web"), before);
     assert!(bench.nothing_was_changed());
+    assert!(bench.backups("web").is_empty());
 }
 
 #[test]
