@@ -289,6 +289,10 @@ impl ContainerLoss {
             } => format!(
                 "if it is recreated, the anonymous volume at {target} may be deleted with its data: the container was started with --rm"
             ),
+            // M05
+            Self::WillStart { state } if state == "paused" => {
+                "it is paused, and Compose cannot start it".to_owned()
+            }
             // M05, M16, N04
             Self::AnonymousVolume { target, volume, .. } => format!(
                 "if it is recreated, a newer Portainer (2.45) replaces the anonymous volume at {target} by an empty one; its data stays in volume {volume}"
