@@ -135,7 +135,8 @@ pub(super) struct MigrateArguments {
     /// Stop the containers before removing them, and wait this long for each to exit
     ///
     /// A number of seconds, or a number with s, m or h. By default, containers are removed while they
-    /// run: their processes end with SIGKILL.
+    /// run: their processes end with SIGKILL. Portainer itself stops the containers of a Portainer stack
+    /// that is deleted, and those that it adopts.
     #[arg(long, value_name = "DURATION", value_parser = options::duration)]
     pub grace: Option<Duration>,
 }

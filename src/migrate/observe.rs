@@ -120,7 +120,7 @@ impl Procedure<'_, '_> {
             Ok(containers) => Some(containers),
             Err(error) => {
                 self.run.warn(format!(
-                    "{}; continuing, but the stack's containers are unknown: their losses are unknown, and they cannot be rolled back",
+                    "{}; continuing, but the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back",
                     with_hint(&error)
                 ));
                 None

@@ -100,7 +100,7 @@ impl Procedure<'_, '_> {
             Ok(containers) => Some(containers),
             Err(error) => {
                 self.run.warn(format!(
-                    "{}; continuing, but the stack's containers are unknown",
+                    "{}; continuing, but the stack's containers are unknown: any that remain are not removed",
                     with_hint(&error)
                 ));
                 None

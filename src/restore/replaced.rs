@@ -41,7 +41,11 @@ impl Procedure<'_, '_, '_> {
         self.run.wait("taking a snapshot");
         let replaced = self.read_replaced(step.record())?;
         let lost = self.warn_of_what_is_lost(&replaced, &removed);
-        if lost && !(self.restore.confirm)("Restore the snapshot?") {
+        let question = format!(
+            "restore {} from snapshot {}?",
+            snapshot.stack, self.saved.id
+        );
+        if lost && !(self.restore.confirm)(&question) {
             return Err(Failure::new("canceled: the restore was not confirmed")
                 .hint("save the files and volumes above first; to restore without this question, pass --yes")
                 .into());

@@ -24,7 +24,7 @@ impl Procedure<'_, '_, '_> {
         self.run.step(
             "restore",
             format!(
-                "{} from snapshot {id} (taken before stacklift {})",
+                "{} from snapshot {id} (taken by stacklift {})",
                 snapshot.stack, snapshot.command
             ),
         );

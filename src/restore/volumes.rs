@@ -39,7 +39,7 @@ impl Procedure<'_, '_, '_> {
             let born = self.run.engine.volume_birth(now);
             let births = snapshot.births.get(&name).zip(born.as_ref());
             if births.is_some_and(|(before, now)| before != now) {
-                let what = "it was deleted and recreated, without its data";
+                let what = "it was deleted and recreated, so its data may be gone";
                 volumes.different.push((name, what.to_owned()));
                 continue;
             }

@@ -231,7 +231,7 @@ impl Store {
             Some(newest) => {
                 self.load(newest)?;
                 Failure::new(format!(
-                    "no snapshot shows the stack {} running completely",
+                    "no snapshot shows the complete stack {}",
                     self.stack
                 ))
                 .hint(format!("to list the snapshots, run: stacklift restore {} --list; choose one with --to", self.stack))

@@ -216,7 +216,7 @@ fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
         bench
             .run(&["restore", "web"])
             .code(0)
-            .says(&["(taken before stacklift migrate)", "verified"])
+            .says(&["(taken by stacklift migrate)", "verified"])
             .hides("will be kept");
         assert_eq!(snapshots(&bench).len(), 2);
     }
