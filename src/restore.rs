@@ -2,7 +2,7 @@
 //!
 //! Plans again at each step, so that the next run can finish what a killed run began. Volumes are never removed.
 
-use std::{fmt, path::Path, time::Duration};
+use std::{collections::BTreeSet, fmt, path::Path, time::Duration};
 
 use anyhow::Result;
 use serde_json::Value;
@@ -128,6 +128,7 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
             run,
             mask: mask(&saved.snapshot),
             touched: false,
+            filled: BTreeSet::new(),
             trouble: Vec::new(),
         }
         .steps()
@@ -142,6 +143,8 @@ struct Procedure<'s, 'a, 'r> {
     mask: Mask,
     /// Whether anything was changed.
     touched: bool,
+    /// The IDs of the containers into which this run copied the saved files.
+    filled: BTreeSet<String>,
     /// What failed without stopping the restore.
     trouble: Vec<String>,
 }
