@@ -3,6 +3,7 @@
 //! Supports engines from 20.10 (API 1.41) on, including engines that reject versions below 1.44: requests use the
 //! engine's newest version or [`NEWEST`], whichever is lower.
 
+mod exchange;
 mod objects;
 mod restoring;
 mod socket;
@@ -10,8 +11,7 @@ mod wire;
 
 use std::{
     collections::BTreeMap,
-    fmt,
-    io::{self, Read as _},
+    fmt, io,
     path::PathBuf,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     thread,
@@ -22,30 +22,17 @@ use anyhow::{Result, anyhow, bail};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use ureq::{
-    Agent, AsSendBody, Body,
-    http::{Method, Request, Response, header::CONTENT_TYPE},
-};
+use ureq::{Agent, http::Method};
 
 pub use self::restoring::Restoring;
 use self::socket::{NoResolver, UnixConnector};
 use super::{
-    Archive, MAX_OUTPUT, Options, Remaining, left_until, project_label, removal_result,
-    stop_result, wait_until,
+    Options, Remaining, left_until, project_label, removal_result, stop_result, wait_until,
 };
-use crate::{
-    backoff::Backoff,
-    failure::Failure,
-    model::Container,
-    text::excerpt,
-    trace::{Exchange, Peer, Trace},
-};
+use crate::{backoff::Backoff, failure::Failure, model::Container, text::excerpt, trace::Trace};
 
 /// The newest API version that this client supports.
 const NEWEST: Version = Version(1, 51);
-
-/// The type of a body.
-const JSON: &str = "application/json";
 
 /// The most concurrent requests. A removal takes the engine a while: thirty of them took 1.3 s with 32 concurrent
 /// requests, 1.7 s with 16 and 2.0 s with 4.
@@ -291,107 +278,6 @@ impl Api {
             });
         };
         Ok(*self.version.get_or_init(|| newest.min(NEWEST)))
-    }
-
-    /// Sends `GET` for `path`, and reads at most `most` bytes of the response.
-    fn get_up_to(&self, path: &str, most: u64) -> Result<Archive> {
-        let (path, limit) = (format!("/v{}{path}", self.version()?), self.read_timeout);
-        let request = (&Method::GET, path.as_str(), JSON, &[][..]);
-        let response = self.exchange(request, limit)?;
-        if response.status() != 200 {
-            let response = self.whole(&Method::GET, &path, response, limit)?;
-            return Err(self.refused(&response));
-        }
-        let mut bytes = Vec::new();
-        let mut body = response.into_body().into_reader().take(most + 1);
-        if let Err(error) = body.read_to_end(&mut bytes) {
-            return Err(self.unreachable(error.into(), limit));
-        }
-        Ok(Archive {
-            is_whole: bytes.len() as u64 <= most,
-            bytes,
-        })
-    }
-
-    /// Sends one request, with `body` as JSON unless it is empty, and reads the whole response within `limit`.
-    fn send(
-        &self,
-        method: &Method,
-        path: &str,
-        body: &[u8],
-        limit: Duration,
-    ) -> Result<ApiResponse> {
-        let response = self.exchange((method, path, JSON, body), limit)?;
-        self.whole(method, path, response, limit)
-    }
-
-    /// Sends one request: method, path, type of the body, and body. The time limit includes reading the response.
-    fn exchange(
-        &self,
-        (method, path, content_type, body): (&Method, &str, &str, &[u8]),
-        limit: Duration,
-    ) -> Result<Response<Body>> {
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("http://localhost{path}"));
-        let started = Instant::now();
-        let response = if matches!(*method, Method::POST | Method::PUT) {
-            self.run(
-                match body {
-                    [] => request,
-                    _ => request.header(CONTENT_TYPE, content_type),
-                }
-                .body(body)?,
-                limit,
-            )
-        } else {
-            self.run(request.body(())?, limit)
-        };
-        self.trace.report(&Exchange {
-            peer: Peer::Engine,
-            method: method.to_string(),
-            path: path.to_owned(),
-            outcome: match &response {
-                Ok(response) => response.status().as_u16().to_string(),
-                Err(error) => error.to_string(),
-            },
-            elapsed: started.elapsed(),
-        });
-        response.map_err(|error| self.unreachable(error, limit))
-    }
-
-    /// Reads the whole response.
-    fn whole(
-        &self,
-        method: &Method,
-        path: &str,
-        mut response: Response<Body>,
-        limit: Duration,
-    ) -> Result<ApiResponse> {
-        let header = response.headers().get("Api-Version");
-        let api_version = header
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned);
-        let body = response
-            .body_mut()
-            .with_config()
-            .limit(MAX_OUTPUT)
-            .read_to_vec();
-        Ok(ApiResponse {
-            request: format!("{method} {path}"),
-            status: response.status().as_u16(),
-            api_version,
-            body: body.map_err(|error| self.unreachable(error, limit))?,
-        })
-    }
-
-    fn run(
-        &self,
-        request: Request<impl AsSendBody>,
-        limit: Duration,
-    ) -> Result<Response<Body>, ureq::Error> {
-        let request = self.agent.configure_request(request);
-        self.agent.run(request.timeout_global(Some(limit)).build())
     }
 
     fn unreachable(&self, error: ureq::Error, limit: Duration) -> anyhow::Error {

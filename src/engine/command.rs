@@ -309,7 +309,7 @@ impl Command {
         };
         let started = Instant::now();
         let output = process::run(program, arguments, limit, most, |process| {
-            self.prepare(process)
+            self.prepare(process);
         });
         let outcome = match &output {
             Ok(output) => match output.status.code() {

@@ -56,14 +56,13 @@ pub(super) fn unsaved(container: Inspected, snapshot: &Snapshot) -> Files {
     let Some(changes) = changes else {
         return Files::default();
     };
-    let listed = match snapshot.layers.get(container.id()) {
-        Some(layer) => layer.unsaved.clone(),
+    let listed = if let Some(layer) = snapshot.layers.get(container.id()) {
+        layer.unsaved.clone()
+    } else {
         // Older versions saved only the names.
-        None => {
-            let paths: Vec<&str> = changes.listed.iter().map(|one| one.path.as_str()).collect();
-            let files = container.own_files(&paths, &[]).into_iter();
-            files.map(str::to_owned).collect()
-        }
+        let paths: Vec<&str> = changes.listed.iter().map(|one| one.path.as_str()).collect();
+        let files = container.own_files(&paths, &[]).into_iter();
+        files.map(str::to_owned).collect()
     };
     Files {
         listed,

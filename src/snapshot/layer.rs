@@ -242,9 +242,12 @@ fn entries_in(archive: &[u8], below: &str) -> io::Result<Vec<Entry>> {
             }
         }
         let is_hard_link = entry.header().entry_type() == EntryType::Link;
-        let link = entry.link_name_bytes().map(|link| match is_hard_link {
-            true => named(&link),
-            false => link.into_owned(),
+        let link = entry.link_name_bytes().map(|link| {
+            if is_hard_link {
+                named(&link)
+            } else {
+                link.into_owned()
+            }
         });
         let (path, header) = (named(&entry.path_bytes()), entry.header().clone());
         let mut data = Vec::new();

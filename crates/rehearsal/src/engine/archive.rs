@@ -25,11 +25,13 @@ pub(super) fn read(container: &Container, path: &str) -> Result<Response, Engine
         found = true;
         let mut header = tar::Header::new_ustar();
         let is_directory = existing().any(|other| is_below(&other.path, &change.path));
-        header.set_entry_type(match is_directory {
-            true => tar::EntryType::Directory,
-            false => tar::EntryType::Regular,
-        });
-        header.set_mode(if is_directory { 0o755 } else { 0o644 });
+        let (kind, mode) = if is_directory {
+            (tar::EntryType::Directory, 0o755)
+        } else {
+            (tar::EntryType::Regular, 0o644)
+        };
+        header.set_entry_type(kind);
+        header.set_mode(mode);
         header.set_size(change.data.len() as u64);
         let name = change.path[parent.len()..].trim_start_matches('/');
         let appended = archive.append_data(&mut header, name, change.data.as_slice());
