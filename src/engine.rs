@@ -29,6 +29,7 @@ use self::{
 pub use self::{
     api::{Restoring, in_parallel},
     choice::Choice,
+    objects::Archive,
 };
 use crate::{
     failure::Failure,

@@ -2,7 +2,7 @@
 //!
 //! Plans again at each step, so that the next run can finish what a killed run began. Volumes are never removed.
 
-use std::{fmt, path::Path, time::Duration};
+use std::{collections::BTreeSet, fmt, path::Path, time::Duration};
 
 use anyhow::Result;
 use serde_json::Value;
@@ -125,6 +125,7 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
             saved: &saved,
             run,
             touched: false,
+            filled: BTreeSet::new(),
             trouble: Vec::new(),
         }
         .steps()
@@ -137,6 +138,8 @@ struct Procedure<'s, 'a, 'r> {
     run: &'r mut Run<'a>,
     /// Whether anything was changed.
     touched: bool,
+    /// The IDs of the containers into which this run copied the saved files.
+    filled: BTreeSet<String>,
     /// What failed without stopping the restore.
     trouble: Vec<String>,
 }

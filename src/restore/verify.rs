@@ -30,6 +30,8 @@ impl Procedure<'_, '_, '_> {
         let mut unchecked = Vec::new();
         wrong.extend(self.wrong_containers(&existing));
         wrong.extend(self.wrong_networks().context(failed)?);
+        let files = self.wrong_files(&existing, &mut unchecked);
+        wrong.extend(files.context(failed)?);
         let volumes = self.compare_volumes().context(failed)?;
         let missing = volumes.missing.into_iter();
         wrong.extend(missing.map(|name| format!("volume {name} does not exist")));

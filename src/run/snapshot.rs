@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::{Mark, Run};
 use crate::{
-    engine::in_parallel,
+    engine::{Engine, in_parallel},
     model::{Changes, Container, Record},
     portainer::BaseUrl,
-    snapshot::{Inspected, Known, Saved, SavedRecord, Snapshot, TextFile, VERSION},
+    snapshot::{Inspected, Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
     stack::{Source, Stack},
 };
 
@@ -108,6 +108,7 @@ impl Run<'_> {
             })
         });
         let volumes = Known::from_result(self.volumes(stack, inspected));
+        let changes = self.changes(inspected);
         Snapshot {
             version: VERSION,
             taken: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
@@ -135,8 +136,9 @@ impl Run<'_> {
                 });
                 births.collect()
             }),
+            layers: self.layers(inspected, &changes),
             volumes,
-            changes: self.changes(inspected),
+            changes,
             containers,
         }
     }
@@ -164,6 +166,29 @@ impl Run<'_> {
         });
         changes.into_iter().collect()
     }
+
+    /// The files of each container's own layer that are small enough to be saved.
+    fn layers(
+        &self,
+        containers: &[Value],
+        changes: &BTreeMap<String, Known<Changes>>,
+    ) -> BTreeMap<String, Layer> {
+        let layers = in_parallel(containers, |container| {
+            let container = Inspected(container);
+            let changes = changes.get(container.id())?.known()?;
+            let layer = || read_layer(self.engine, container, changes);
+            (!changes.listed.is_empty()).then(|| (container.id().to_owned(), layer()))
+        });
+        layers.into_iter().flatten().collect()
+    }
+}
+
+/// The files of a container's own layer that are small enough to be saved.
+pub fn read_layer(engine: &Engine, container: Inspected, changes: &Changes) -> Layer {
+    Layer::read(container, changes, |path, most| {
+        let archive = engine.archive(container.id(), path, most)?;
+        Ok((archive.bytes, archive.is_whole))
+    })
 }
 
 /// The objects of the project with the stack's name, and of the one with the name that Portainer gives it (B10).

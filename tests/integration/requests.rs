@@ -1,9 +1,10 @@
 //! What outlives a run: requests without a known end (B11), and snapshots (B14, B15).
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{BufRead, BufReader, Read},
-    os::unix::fs::PermissionsExt,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -223,7 +224,7 @@ fn b14_the_printed_command_works_when_pasted() {
     bench.started("web", TWO, None);
     let named = bench.root().join("it's here");
     fs::rename(bench.dir("web"), &named).expect("a directory");
-    let state = bench.root().join("state of mine");
+    let state = bench.root().join(OsStr::from_bytes(b"state of \xff mine"));
     let base_url = bench.rehearsal.base_url();
     bench.rehearsal.world(|world| {
         let dir = named.to_str().expect("UTF-8").to_owned();
@@ -247,11 +248,11 @@ fn b14_the_printed_command_works_when_pasted() {
     // Another shell, another directory, and nothing of the settings.
     let binary = Path::new(env!("CARGO_BIN_EXE_stacklift"));
     let inner = bench.command(&[]);
-    let mut pasted = Command::new("sh");
+    let mut pasted = Command::new("bash");
     pasted.args(["-c", &printed]).env_clear().current_dir("/");
     for (name, value) in inner.get_envs() {
         let name = name.to_str().expect("UTF-8");
-        if !name.starts_with("STACKLIFT_") {
+        if !name.starts_with("STACKLIFT_") && !name.starts_with("DOCKER_") {
             pasted.env(name, value.expect("a value"));
         }
     }

@@ -70,6 +70,7 @@ fn write_file(bench: &Bench, project: &str, path: &str) {
         let change = Change {
             path: path.to_owned(),
             kind: 1,
+            data: b"report\n".to_vec(),
         };
         bench.rehearsal.world(|world| {
             let container = world.containers.get_mut(&id).expect("a container");
@@ -200,7 +201,7 @@ fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
         write_file(&bench, "web", "/root/report.txt");
         let ids = bench.containers("web");
         bench.run(&["restore", "web"]).code(0).says(&[
-            "these files will be lost",
+            "only the snapshot that the restore takes keeps them",
             "web-a-1: files written inside the container: /root/report.txt",
             "these volumes will be kept, but no restored container uses them",
             "(/cache of web-a-1)",
@@ -219,6 +220,79 @@ fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
             .says(&["(taken by stacklift migrate)", "verified"])
             .hides("will be kept");
         assert_eq!(snapshots(&bench).len(), 2);
+    }
+}
+
+#[test]
+fn b18_files_inside_a_container_are_put_back() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    write_file(&bench, "web", "/root/report.txt");
+    write_file(&bench, "web", "/run/web.pid");
+    bench.run(&["web"]).code(0).says(&["/root/report.txt"]);
+    bench.rehearsal.faults().set(
+        Call::EngineUnpack,
+        FaultKind::Status(500, r#"{"message":"no space left on device"}"#.to_owned()),
+    );
+    // A container without its files is not started, also if the restore is repeated.
+    for _ in 0..2 {
+        bench.run(&["restore", "web"]).code(1).says(&[
+            "was not started, because its files could not be restored",
+            "no space left on device",
+            "expected running, got stopped",
+        ]);
+    }
+    bench.rehearsal.faults().clear();
+    bench
+        .run(&["restore", "web"])
+        .code(0)
+        .says(&["copy", "1 file into web-a-1", "verified"]);
+    let ids = bench.containers("web");
+    bench.rehearsal.world(|world| {
+        let changes = &world.containers[&ids[0]].changes;
+        let files: Vec<_> = changes.iter().map(|one| one.path.as_str()).collect();
+        assert_eq!(files, ["/root/report.txt"]);
+        assert_eq!(changes[0].data, b"report\n");
+    });
+    bench
+        .run(&["restore", "web"])
+        .code(0)
+        .says(&["1 container matches the snapshot"])
+        .hides("copy");
+
+    // Somebody else's container of the same configuration does not have them.
+    bench.rehearsal.world(|world| {
+        let container = world.containers.get_mut(&ids[0]).expect("a container");
+        container.changes.clear();
+    });
+    for _ in 0..2 {
+        bench.run(&["restore", "web"]).code(1).says(&[
+            "web-a-1 differs: these files inside the container are missing: /root/report.txt",
+        ]);
+    }
+    assert_eq!(bench.containers("web"), ids);
+}
+
+#[test]
+fn b18_files_that_are_not_saved_are_a_difference() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    write_file(&bench, "web", "/var/log/large");
+    let id = bench.containers("web").remove(0);
+    bench.rehearsal.world(|world| {
+        let container = world.containers.get_mut(&id).expect("a container");
+        container.changes[0].data = vec![0; 2 << 20];
+    });
+    bench.run(&["web"]).code(0);
+    bench.run(&["restore", "web"]).code(1).says(&[
+        "these cannot be restored",
+        "web-a-1: files written inside the container: /var/log/large",
+    ]);
+    for _ in 0..2 {
+        bench
+            .run(&["restore", "web"])
+            .code(1)
+            .says(&["web-a-1 differs: these files inside the container are lost: /var/log/large"]);
     }
 }
 

@@ -30,8 +30,9 @@ pub(super) enum RunError {
     Failed(io::Error),
     /// It exceeded the time limit and was killed.
     TimedOut,
-    /// Its output exceeded [`MAX_OUTPUT`], and it was killed.
-    TooLarge,
+    /// Its standard output exceeded the size limit, or its standard error [`MAX_OUTPUT`], and it was killed. The beginning
+    /// of the output.
+    TooLarge(Vec<u8>),
 }
 
 impl From<io::Error> for RunError {
@@ -40,11 +41,13 @@ impl From<io::Error> for RunError {
     }
 }
 
-/// Runs `program` without input and without the API key. `prepare` sets its environment.
+/// Runs `program` without input and without the API key, up to `most` bytes of standard output. `prepare` sets its
+/// environment.
 pub(super) fn run(
     program: &Path,
     arguments: &[&str],
     limit: Duration,
+    most: u64,
     prepare: impl FnOnce(&mut Command),
 ) -> Result<Output, RunError> {
     let deadline = Instant::now() + limit;
@@ -59,9 +62,9 @@ pub(super) fn run(
         command.env_remove(name);
     }
     let mut child = command.spawn()?;
-    let stdout = child.stdout.take().map(drain);
-    let stderr = child.stderr.take().map(drain);
-    let output = collect(&mut child, stdout, stderr, deadline);
+    let stdout = child.stdout.take().map(|pipe| drain(pipe, most));
+    let stderr = child.stderr.take().map(|pipe| drain(pipe, MAX_OUTPUT));
+    let output = collect(&mut child, (stdout, most), (stderr, MAX_OUTPUT), deadline);
     if output.is_err() {
         // Both fail if it has exited in the meantime.
         child.kill().ok();
@@ -72,15 +75,15 @@ pub(super) fn run(
 
 fn collect(
     child: &mut Child,
-    stdout: Option<Drained>,
-    stderr: Option<Drained>,
+    stdout: (Option<Drained>, u64),
+    stderr: (Option<Drained>, u64),
     deadline: Instant,
 ) -> Result<Output, RunError> {
     let left = || left_until(deadline);
-    let receive = |pipe: Option<Drained>| match pipe {
+    let receive = |(pipe, most): (Option<Drained>, u64)| match pipe {
         None => Ok(Vec::new()),
         Some(pipe) => match pipe.recv_timeout(left()) {
-            Ok(Ok(bytes)) if bytes.len() as u64 > MAX_OUTPUT => Err(RunError::TooLarge),
+            Ok(Ok(bytes)) if bytes.len() as u64 > most => Err(RunError::TooLarge(bytes)),
             Ok(read) => read.map_err(RunError::from),
             Err(_) => Err(RunError::TimedOut),
         },
@@ -104,15 +107,15 @@ fn collect(
     }
 }
 
-/// The whole output of a pipe, or more than [`MAX_OUTPUT`] of it.
+/// The whole output of a pipe, or one byte more than its size limit.
 type Drained = Receiver<io::Result<Vec<u8>>>;
 
 /// Reads `pipe` on a separate thread, to its end or over the limit: a full pipe would block the program.
-fn drain(pipe: impl Read + Send + 'static) -> Drained {
+fn drain(pipe: impl Read + Send + 'static, most: u64) -> Drained {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = pipe.take(MAX_OUTPUT + 1).read_to_end(&mut bytes);
+        let read = pipe.take(most + 1).read_to_end(&mut bytes);
         let read = read.map(|_| bytes);
         // Nobody receives it after the time limit.
         sender.send(read).ok();
