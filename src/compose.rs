@@ -45,6 +45,13 @@ const OFFLINE: [&str; 2] = [
     "COMPOSE_EXPERIMENTAL_OCI_REMOTE",
 ];
 
+/// A text that every Compose program accepts.
+const VALID: Input = Input::Sent {
+    project: "valid",
+    text: "services:\n  valid:\n    image: valid\n",
+    env: "",
+};
+
 /// The place of a Compose program, which is looked for when it is needed first.
 #[derive(Debug)]
 pub struct Host {
@@ -75,6 +82,10 @@ pub enum Input<'a> {
         env: &'a str,
     },
     /// The files in a directory of this host, with the environment of this process.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the comparison of config hashes needs it")
+    )]
     OnDisk {
         project: &'a str,
         dir: &'a Path,
@@ -144,17 +155,34 @@ impl Compose {
             return Ok(Checked::Accepted);
         }
         let message = answer::message(&output, folder.as_deref(), mask);
-        match output.status.code() {
-            Some(code) => Ok(Checked::Rejected(Rejection {
-                doubt: answer::doubt(code, &message, &self.version),
-                by: self.name(),
-                message,
-            })),
-            None => bail!("`{}` ended by {}", self.command.join(" "), output.status),
+        let Some(code) = output.status.code() else {
+            bail!(
+                "`{} config` failed ({})",
+                self.command.join(" "),
+                output.status
+            );
+        };
+        // A wrapper, a plugin or a provider can fail for a reason of its own.
+        let (control, _) = self.config(&VALID, &["--quiet"])?;
+        if !control.status.success() {
+            bail!(
+                "`{} config` rejects every file ({}): {message}",
+                self.command.join(" "),
+                output.status
+            );
         }
+        Ok(Checked::Rejected(Rejection {
+            doubt: answer::doubt(code, &message, &self.version),
+            by: self.name(),
+            message,
+        }))
     }
 
     /// The config hash of each service that the input starts, by its name.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the comparison of config hashes needs it")
+    )]
     pub fn hashes(&self, input: &Input, mask: &Mask) -> Result<BTreeMap<String, String>> {
         let (output, folder) = self.config(input, &["--hash", "*"])?;
         if !output.status.success() {

@@ -6,6 +6,7 @@ use anyhow::Result;
 use chrono::NaiveDate;
 
 use crate::{
+    compose,
     plan::Sent,
     portainer::{BaseUrl, Payload},
     rewrite::{
@@ -44,6 +45,8 @@ pub struct Migration<'a> {
     pub setup: &'a Setup,
     /// The container tool: its name is part of the labels.
     pub tool: &'a str,
+    /// The Compose program of this host (B06).
+    pub compose: &'a compose::Host,
 }
 
 /// What to do if a check refuses the run.
@@ -127,7 +130,7 @@ impl Procedure<'_, '_> {
         let records = self.look_for_namesake()?;
         let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());
         let document = Document::parse(&source.compose);
-        let before = self.observe(records, &rewrite);
+        let before = self.observe(records, &source, &rewrite);
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
         self.back_up(&source)?;

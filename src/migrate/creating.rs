@@ -181,7 +181,7 @@ impl Procedure<'_, '_> {
 
 /// Hides the values of `.env`, as the literal rewrite reads them and as Compose does, and the lines that are not
 /// variables: Compose may read them as part of a value (B13).
-fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
+pub(super) fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
     let env = source.env.as_deref().unwrap_or_default();
     let compose = dotenv::parse(env, &|_| None).unwrap_or_default();
     let sent = rewrite

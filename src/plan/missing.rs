@@ -2,7 +2,7 @@
 
 use composefile::{
     document::Node,
-    services::{MountSpec, MountType, includes, is_remote_context},
+    services::{MountSpec, MountType, Service, includes, is_remote_context},
 };
 
 use super::{
@@ -46,6 +46,17 @@ pub(super) fn missing(facts: &Facts, stack: &SentStack) -> (Vec<Refusal>, Vec<St
         refusal(list)
     });
     (refusals.collect(), search.doubts)
+}
+
+/// Whether Compose reads files besides the text and `stack.env`, whose contents are unknown here.
+pub(super) fn reads_files(stack: &SentStack) -> bool {
+    let extends = |service: &Service| service.extends_file().is_some();
+    !includes(stack.reader.document).is_empty()
+        || stack.reader.services.iter().any(extends)
+        || stack.services().iter().any(|service| {
+            service.env_file_paths().any(|file| file != "stack.env")
+                || !service.label_files().is_empty()
+        })
 }
 
 /// Portainer's container, if Portainer runs on this host and its container can be identified.

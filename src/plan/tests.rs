@@ -10,10 +10,13 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
+    compose::{Doubt, Rejection},
     model::{Changes, Container, Mount, MountKind, PublishedPort},
     rewrite::{env::contract_env, literal},
     snapshot::Known,
 };
+
+mod rejection;
 
 /// A port of the host that a program uses.
 const PORT_IN_USE: u16 = 18_700;
@@ -29,6 +32,7 @@ pub(super) struct World {
     pub(super) environment: Environment,
     pub(super) missing: Vec<&'static str>,
     pub(super) removal: Removal,
+    pub(super) rejection: Option<Rejection>,
 }
 
 pub(super) fn world(compose: &str) -> World {
@@ -45,6 +49,7 @@ pub(super) fn world(compose: &str) -> World {
         environment: Environment::SameEngine,
         missing: Vec::new(),
         removal: Removal::Stop,
+        rejection: None,
     }
 }
 
@@ -116,6 +121,7 @@ impl World {
             project: "web",
             dir: "/s/web",
             tool: "docker",
+            rejection: self.rejection.as_ref(),
             endpoint: 1,
             portainer_port: Some(9443),
             source: Source {
