@@ -26,6 +26,7 @@ mod refusal;
 mod rejected;
 mod running;
 mod sent;
+mod values;
 
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
 pub use itself::runs_portainer;

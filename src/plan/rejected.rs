@@ -10,6 +10,7 @@ use composefile::{
 use super::{
     Facts, Refusal, missing,
     sent::{Given, SentStack, SentText},
+    values,
 };
 use crate::{
     compose::{Doubt, Rejection},
@@ -45,11 +46,11 @@ pub(super) fn refusals(
         })
         .map(|blocker| lines.describe(blocker))
         .collect();
-    rejected.extend(
-        stack
-            .into_iter()
-            .flat_map(|stack| empty_parts(stack, &lines)),
-    );
+    if let Some(stack) = stack {
+        rejected.extend(empty_parts(stack, &lines));
+        let bad = values::bad(stack).into_iter();
+        rejected.extend(bad.map(|bad| format!("line {}: {}", lines.of(bad.node.line()), bad.what)));
+    }
     // Compose stops at the first error, which is usually one of those above.
     if let Some(rejection) = facts.rejection
         && rejected.is_empty()

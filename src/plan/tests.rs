@@ -409,7 +409,7 @@ fn b06_images_that_cannot_be_had_are_refused() {
     assert_eq!(
         world.refusals(),
         [
-            "images are missing and cannot be pulled: service web: image y does not exist, and `pull_policy: never` forbids pulling it"
+            "images cannot be pulled or built: service web: image y does not exist, and `pull_policy: never` forbids pulling it"
         ]
     );
     world.compose = "services:\n  web:\n    image: y\n".to_owned();
@@ -426,7 +426,7 @@ fn b06_images_that_cannot_be_had_are_refused() {
     assert_eq!(
         world.refusals(),
         [
-            "images are missing and cannot be pulled: service web: image web-web does not exist, and Portainer cannot read its build context app"
+            "images cannot be pulled or built: service web: image web-web does not exist, and Portainer cannot read its build context app"
         ]
     );
     world.images.remove("web-web");

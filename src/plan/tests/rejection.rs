@@ -18,7 +18,7 @@ fn rejected(compose: &str, message: &str, doubt: Option<Doubt>) -> Plan {
 
 #[test]
 fn b06_a_rejection_by_compose_is_a_refusal() {
-    let text = "services:\n  web:\n    image: x\n    env_file: .env\n    mem_limit: lots\n";
+    let text = "services:\n  web:\n    image: x\n    env_file: .env\n    user: lots\n";
     let plan = rejected(text, "line 4: invalid size: 'lots'", None);
     let line = "docker compose 2.26.1: line 5: invalid size: 'lots'".to_owned();
     assert_eq!(plan.refusals, [Refusal::Rejected(vec![line])]);
@@ -71,4 +71,49 @@ fn b06_a_rejection_is_said_once() {
         "{plan:?}"
     );
     assert_eq!(plan.warnings, [""; 0], "{plan:?}");
+}
+
+/// The refusals and the warnings about the build of an image `y`, which exists or not.
+fn built(service: &str, exists: bool) -> (usize, usize) {
+    let mut world = world(&format!("services:\n  web:\n    {service}\n"));
+    for name in ["y", "web-web"] {
+        world
+            .images
+            .insert(name.to_owned(), exists.then(|| image("sha256:x")));
+    }
+    let plan = world.plan();
+    assert!(
+        plan.refusals
+            .iter()
+            .all(|refusal| matches!(refusal, Refusal::MissingImages(_))),
+        "{plan:?}"
+    );
+    (plan.refusals.len(), plan.warnings.len())
+}
+
+#[test]
+fn b06_a_build_that_portainer_cannot_do_is_refused() {
+    for (service, exists, expected) in [
+        // With an image that exists, nothing is built without the policy.
+        ("build: app", true, (0, 0)),
+        ("{build: app, image: y}", true, (0, 0)),
+        ("{build: app, pull_policy: build}", true, (1, 0)),
+        ("{build: app, image: y, pull_policy: build}", true, (1, 0)),
+        ("build: app", false, (1, 0)),
+        ("{build: app, image: y, pull_policy: never}", false, (1, 0)),
+        // Compose may pull the image.
+        ("{build: app, image: y}", false, (0, 1)),
+        // Portainer's folder holds no Dockerfile.
+        ("build: .", false, (1, 0)),
+        ("build: {dockerfile_inline: FROM x}", false, (0, 0)),
+        // It is unknown what Portainer sees.
+        ("build: /srv/app", false, (0, 1)),
+        ("build: https://example.com/x.git", false, (0, 0)),
+    ] {
+        let service = match service.strip_prefix('{') {
+            Some(keys) => keys.trim_end_matches('}').replace(", ", "\n    "),
+            None => service.to_owned(),
+        };
+        assert_eq!(built(&service, exists), expected, "{service}");
+    }
 }
