@@ -15,8 +15,9 @@ use crate::{
     },
     run::{self, Listener, Peers, Run, Setup, Stopped, Witness},
     stack::{Source, Stack},
+    text::Mask,
 };
-use composefile::document::Document;
+use composefile::{document::Document, dotenv};
 
 mod creating;
 mod observe;
@@ -104,6 +105,18 @@ impl Rewrite {
             text: &self.text,
             env: &self.env.variables,
         }
+    }
+
+    /// Hides the values of `.env`, as the literal rewrite reads them and as Compose does, and the lines that are not
+    /// variables: Compose may read them as part of a value (B13).
+    fn mask(&self, source: &Source) -> Mask {
+        let env = source.env.as_deref().unwrap_or_default();
+        let compose = dotenv::parse(env, &|_| None).unwrap_or_default();
+        let sent = self.env.variables.iter();
+        let sent = sent.map(|variable| variable.value.as_str());
+        let values = compose.iter().map(|(_, value)| value.as_str());
+        let rest = env.lines().filter(|line| !line.contains('='));
+        Mask::new(sent.chain(values).chain(rest))
     }
 
     /// The body of call C.

@@ -14,7 +14,6 @@ use crate::{
     stack::Source,
     text::{Mask, printable},
 };
-use composefile::dotenv;
 
 impl Procedure<'_, '_> {
     /// C53–C55.
@@ -27,7 +26,7 @@ impl Procedure<'_, '_> {
         match creation {
             Ok(created) => Ok(created),
             Err(Error::Refused { response, .. }) => {
-                Err(self.look_after_refusal(&response, &mask(source, rewrite)))
+                Err(self.look_after_refusal(&response, &rewrite.mask(source)))
             }
             Err(error @ Error::NotSent(_)) => {
                 self.mark(|progress| progress.create = Sent::No);
@@ -131,7 +130,8 @@ impl Procedure<'_, '_> {
                 found.record = Seen::Exists(created.id.clone(), Deployment::Failed(None));
             }
             self.mark(|progress| progress.create = Sent::Failed(found));
-            let reason = mask(source, rewrite)
+            let reason = rewrite
+                .mask(source)
                 .hide(reason.as_deref().unwrap_or("Portainer reported no reason"));
             return Err(Failure::new(format!("failed to create the stack {name}"))
                 .source(printable(reason.trim()).into_owned())
@@ -177,19 +177,4 @@ impl Procedure<'_, '_> {
         }
         self.run.show(&containers);
     }
-}
-
-/// Hides the values of `.env`, as the literal rewrite reads them and as Compose does, and the lines that are not
-/// variables: Compose may read them as part of a value (B13).
-pub(super) fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
-    let env = source.env.as_deref().unwrap_or_default();
-    let compose = dotenv::parse(env, &|_| None).unwrap_or_default();
-    let sent = rewrite
-        .env
-        .variables
-        .iter()
-        .map(|variable| variable.value.as_str());
-    let values = compose.iter().map(|(_, value)| value.as_str());
-    let rest = env.lines().filter(|line| !line.contains('='));
-    Mask::new(sent.chain(values).chain(rest))
 }

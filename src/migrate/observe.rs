@@ -11,7 +11,7 @@ use std::{
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{Procedure, Rewrite, creating::mask};
+use super::{Procedure, Rewrite};
 use crate::{
     compose::{self, Checked, Rejection},
     engine::Engine,
@@ -110,7 +110,7 @@ impl Procedure<'_, '_> {
                 text: &rewrite.text,
                 env: &env,
             };
-            let mask = mask(source, rewrite);
+            let mask = rewrite.mask(source);
             self.read_details(&mut before, images.into_iter().collect(), (&input, &mask));
         }
         before
