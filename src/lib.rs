@@ -5,12 +5,14 @@
 
 mod backoff;
 mod cli;
+mod compose;
 mod engine;
 mod failure;
 mod migrate;
 mod model;
 mod plan;
 mod portainer;
+mod process;
 mod restore;
 pub mod rewrite;
 mod run;

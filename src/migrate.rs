@@ -6,6 +6,7 @@ use anyhow::Result;
 use chrono::NaiveDate;
 
 use crate::{
+    compose,
     plan::Sent,
     portainer::{BaseUrl, Payload},
     rewrite::{
@@ -14,8 +15,9 @@ use crate::{
     },
     run::{self, Listener, Peers, Run, Setup, Stopped, Witness},
     stack::{Source, Stack},
+    text::Mask,
 };
-use composefile::document::Document;
+use composefile::{document::Document, dotenv};
 
 mod creating;
 mod observe;
@@ -44,6 +46,8 @@ pub struct Migration<'a> {
     pub setup: &'a Setup,
     /// The container tool: its name is part of the labels.
     pub tool: &'a str,
+    /// The Compose program of this host (B06).
+    pub compose: &'a compose::Host,
 }
 
 /// What to do if a check refuses the run.
@@ -103,6 +107,18 @@ impl Rewrite {
         }
     }
 
+    /// Hides the values of `.env`, as the literal rewrite reads them and as Compose does, and the lines that are not
+    /// variables: Compose may read them as part of a value (B13).
+    fn mask(&self, source: &Source) -> Mask {
+        let env = source.env.as_deref().unwrap_or_default();
+        let compose = dotenv::parse(env, &|_| None).unwrap_or_default();
+        let sent = self.env.variables.iter();
+        let sent = sent.map(|variable| variable.value.as_str());
+        let values = compose.iter().map(|(_, value)| value.as_str());
+        let rest = env.lines().filter(|line| !line.contains('='));
+        Mask::new(sent.chain(values).chain(rest))
+    }
+
     /// The body of call C.
     pub fn payload<'a>(&'a self, name: &'a str) -> Payload<'a> {
         Payload {
@@ -128,7 +144,7 @@ impl Procedure<'_, '_> {
         let records = self.look_for_namesake()?;
         let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());
         let document = Document::parse(&source.compose);
-        let before = self.observe(records, &rewrite);
+        let before = self.observe(records, &source, &rewrite);
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
         self.back_up(&source)?;

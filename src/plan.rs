@@ -26,6 +26,7 @@ mod refusal;
 mod rejected;
 mod running;
 mod sent;
+mod values;
 
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
 pub use itself::runs_portainer;
@@ -103,9 +104,17 @@ impl Plan {
         }
         self.refusals
             .extend(rejected::refusals(facts, text, stack, is_damaged));
-        let Some(stack) = stack else { return };
-        self.warnings.extend(rejected::doubts(facts, stack));
+        let Some(stack) = stack else {
+            self.warnings
+                .extend(rejected::doubt(facts, None, &self.refusals, &[]));
+            return;
+        };
+        let keys = rejected::doubts(facts, stack);
         let (mut refusals, doubts) = missing::missing(facts, stack);
+        let said = [self.refusals.as_slice(), &refusals].concat();
+        let doubt = rejected::doubt(facts, Some(stack), &said, &keys);
+        self.warnings.extend(keys);
+        self.warnings.extend(doubt);
         self.warnings.extend(doubts);
         self.warnings.extend(held::ports_in_use(facts, stack));
         let paused = held::paused(facts);

@@ -17,8 +17,15 @@ const LEVELS: [&[&str]; 7] = [
     &["cli"],
     &["migrate", "restore"],
     &["run", "plan"],
-    &["rewrite", "portainer", "engine", "stack", "snapshot"],
-    &["model"],
+    &[
+        "rewrite",
+        "portainer",
+        "engine",
+        "compose",
+        "stack",
+        "snapshot",
+    ],
+    &["model", "process"],
     &["text", "failure", "trace", "backoff"],
 ];
 

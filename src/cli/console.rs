@@ -204,6 +204,7 @@ impl Console {
         let peer = match exchange.peer {
             Peer::Portainer => "portainer",
             Peer::Engine => "engine",
+            Peer::Compose => "compose",
         };
         self.detail(&format!(
             "{peer}: {} {} -> {} in {:.1} ms",

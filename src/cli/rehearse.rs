@@ -1,6 +1,6 @@
 //! `stacklift rehearse [STACK]`: a migration against the embedded Portainer and engine.
 //!
-//! Connects to nothing outside this process, and writes only to a temporary directory: copies of Compose
+//! Connects to nothing outside this process and its Compose program, and writes only to a temporary directory: copies of Compose
 //! files and env files, never data. A signal removes the directory.
 
 use std::{
@@ -29,6 +29,7 @@ use super::{
     settings::Settings,
 };
 use crate::{
+    compose,
     engine::{self, Engine},
     failure::Failure,
     migrate::{self, Migration},
@@ -132,6 +133,7 @@ fn remove_on_signal(folder: &Path, code: i32, console: &Arc<Console>) -> Result<
             console.warning(&format!("could not delete the copies in {folder}"));
         }
         console.done();
+        compose::remove_folders();
         process::exit(code);
     })
     .context("failed to handle signals")
@@ -326,6 +328,7 @@ fn migrate_on(
         settings.timeout,
         RestoreCommand::default(),
     )?;
+    let compose = compose::Host::new(tool, console.trace());
     let migration = Migration {
         stack,
         peers: &peers,
@@ -337,6 +340,7 @@ fn migrate_on(
         grace: None,
         setup: &setup,
         tool,
+        compose: &compose,
     };
     console.heading("Migration with an embedded Portainer and engine");
     let before = summary(rehearsal);

@@ -13,12 +13,16 @@ use serde_json::Value;
 
 use super::{Procedure, Rewrite};
 use crate::{
+    compose::{self, Checked, Rejection},
     engine::Engine,
     failure::Failure,
     model::{Changes, Container, Record},
     plan::{self, Environment},
     portainer::{self, Contents, EngineOf},
+    rewrite::env::stack_env,
     snapshot::Known,
+    stack::Source,
+    text::Mask,
 };
 
 /// What exists before the first destructive act.
@@ -48,6 +52,8 @@ pub(super) struct Details {
     pub(super) images: BTreeMap<String, Option<Value>>,
     pub(super) networks: Option<BTreeSet<String>>,
     pub(super) volumes: Option<BTreeSet<String>>,
+    /// Why the Compose program of this host rejects what will be sent.
+    pub(super) rejection: Option<Rejection>,
 }
 
 impl Before {
@@ -66,7 +72,12 @@ impl Before {
 
 impl Procedure<'_, '_> {
     /// The Portainer stack to delete (C50), the containers to remove (C52), and everything that the plan needs.
-    pub(super) fn observe(&mut self, records: Vec<Record>, rewrite: &Rewrite) -> Before {
+    pub(super) fn observe(
+        &mut self,
+        records: Vec<Record>,
+        source: &Source,
+        rewrite: &Rewrite,
+    ) -> Before {
         let name = self.m.stack.name();
         let record = self.record_to_delete(records);
         let containers = self.list_before(name.as_str());
@@ -93,7 +104,14 @@ impl Procedure<'_, '_> {
         };
         if before.destroys() {
             let images = plan::image_references(rewrite.sent(), &project);
-            self.read_details(&mut before, images.into_iter().collect());
+            let env = stack_env(&rewrite.env.variables);
+            let input = compose::Input::Sent {
+                project: &project,
+                text: &rewrite.text,
+                env: &env,
+            };
+            let mask = rewrite.mask(source);
+            self.read_details(&mut before, images.into_iter().collect(), (&input, &mask));
         }
         before
     }
@@ -136,24 +154,32 @@ impl Procedure<'_, '_> {
         projects
     }
 
-    /// Reads from Portainer and from the engine side by side.
-    fn read_details(&mut self, before: &mut Before, images: BTreeSet<String>) {
+    /// Reads from Portainer and from the engine, and asks Compose, side by side.
+    fn read_details(
+        &mut self,
+        before: &mut Before,
+        images: BTreeSet<String>,
+        (input, mask): (&compose::Input, &Mask),
+    ) {
         self.run.wait("inspecting what exists");
         let (portainer, engine) = (self.run.portainer, self.run.engine);
         let all = before.all.as_deref().unwrap_or_default();
         let asks_role = before.record.is_none() && !all.is_empty();
         let record = before.record.as_ref();
         let endpoint = self.m.endpoint;
-        let (details, (contents, environment, role)) = thread::scope(|scope| {
+        let host = self.m.compose;
+        let (details, checked, (contents, environment, role)) = thread::scope(|scope| {
             let details = scope.spawn(move || Reader::new(engine).read(all, images));
+            let checked = scope.spawn(move || Some(host.compose()?.check(input, mask)));
             let contents = record.map(|record| Ok(portainer.read(&record.id)?.0));
             let environment = environment(portainer, engine, endpoint);
             let role = asks_role.then(|| portainer.is_administrator());
-            let details = details.join();
-            (details, (contents, environment, role))
+            let (details, checked) = (details.join(), checked.join());
+            (details, checked, (contents, environment, role))
         });
-        // A panic in the thread is a bug: continue it here.
+        // A panic in a thread is a bug: continue it here.
         let (details, failures) = details.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let checked = checked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         for failure in failures {
             self.run.warn(with_hint(&failure));
         }
@@ -163,6 +189,10 @@ impl Procedure<'_, '_> {
         }
         before.environment = environment;
         before.details = details;
+        if let Some(Checked::Rejected(rejection)) = checked.and_then(|checked| self.known(checked))
+        {
+            before.details.rejection = Some(rejection);
+        }
         if let Some(Ok(Some(false))) = role {
             self.run.warn(format!(
                 "the API key does not belong to an administrator, so Portainer may not list every stack; if Portainer already has a stack {}, the create will fail after the containers were removed (use an administrator's API key)",
@@ -244,6 +274,7 @@ impl<'a> Reader<'a> {
             networks: self.networks(),
             volumes: self.volumes(),
             containers,
+            rejection: None,
         };
         (details, self.failures)
     }

@@ -57,6 +57,7 @@ impl Procedure<'_, '_> {
                     .as_ref()
                     .map(|contents| (contents.text.as_str(), contents.env.as_slice())),
             }),
+            rejection: details.rejection.as_ref(),
             environment: before.environment.clone(),
             lookup: &path_kind,
             port_in_use: &port_in_use,

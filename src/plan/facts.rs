@@ -9,6 +9,7 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
+    compose::Rejection,
     model::{Changes, Container, Record, Variable},
     snapshot::{Inspected, Known},
 };
@@ -52,6 +53,8 @@ pub struct Facts<'a> {
     pub changes: &'a BTreeMap<String, Known<Changes>>,
     /// The Portainer stack that will be deleted.
     pub record: Option<RecordFacts<'a>>,
+    /// Why the Compose program of this host rejects what is sent; `None` if it accepts it, or if it was not asked.
+    pub rejection: Option<&'a Rejection>,
     /// The environment, as far as Portainer says.
     pub environment: Environment,
     /// What a path of this host is. Symbolic links are followed.

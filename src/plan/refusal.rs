@@ -69,7 +69,7 @@ impl fmt::Display for Refusal {
             Self::MissingFiles(_) => {
                 f.write_str("files would be missing where Portainer or the engine looks for them")
             }
-            Self::MissingImages(_) => f.write_str("images are missing and cannot be pulled"),
+            Self::MissingImages(_) => f.write_str("images cannot be pulled or built"),
             Self::MissingExternal(_) => f.write_str("external networks or volumes do not exist"),
             Self::Paused(_) => f.write_str(
                 "Portainer would adopt paused containers, and Compose cannot start a paused container",
@@ -133,7 +133,9 @@ impl Refusal {
             Self::MissingFiles(_) => {
                 "use absolute paths that exist; for files that Portainer reads, put their content into the Compose file"
             }
-            Self::MissingImages(_) => "pull or build the images first",
+            Self::MissingImages(_) => {
+                "pull or build the images first, without `pull_policy: build`"
+            }
             Self::MissingExternal(_) => "create them first, or fix their names",
             Self::Paused(_) => "unpause them first",
             Self::Held(_) => "stop or rename those containers, or change the Compose file",

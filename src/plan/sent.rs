@@ -403,6 +403,12 @@ impl<'d> SentService<'_, 'd, '_> {
             .collect()
     }
 
+    /// The paths of its env files, as written.
+    pub(super) fn env_file_paths(&self) -> impl Iterator<Item = &'d str> {
+        let files = self.chain.iter().flat_map(Service::env_files);
+        files.map(|file| file.path)
+    }
+
     /// The paths of its label files, as written.
     pub(super) fn label_files(&self) -> Vec<String> {
         let files = self.chain.iter().flat_map(Service::label_files);

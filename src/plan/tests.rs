@@ -10,10 +10,13 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
+    compose::{Doubt, Rejection},
     model::{Changes, Container, Mount, MountKind, PublishedPort},
     rewrite::{env::contract_env, literal},
     snapshot::Known,
 };
+
+mod rejection;
 
 /// A port of the host that a program uses.
 const PORT_IN_USE: u16 = 18_700;
@@ -30,6 +33,7 @@ pub(super) struct World {
     pub(super) environment: Environment,
     pub(super) missing: Vec<&'static str>,
     pub(super) removal: Removal,
+    pub(super) rejection: Option<Rejection>,
 }
 
 pub(super) fn world(compose: &str) -> World {
@@ -47,6 +51,7 @@ pub(super) fn world(compose: &str) -> World {
         environment: Environment::SameEngine,
         missing: Vec::new(),
         removal: Removal::Stop,
+        rejection: None,
     }
 }
 
@@ -118,6 +123,7 @@ impl World {
             project: "web",
             dir: "/s/web",
             tool: "docker",
+            rejection: self.rejection.as_ref(),
             endpoint: 1,
             portainer_port: Some(9443),
             source: Source {
@@ -405,7 +411,7 @@ fn b06_images_that_cannot_be_had_are_refused() {
     assert_eq!(
         world.refusals(),
         [
-            "images are missing and cannot be pulled: service web: image y does not exist, and `pull_policy: never` forbids pulling it"
+            "images cannot be pulled or built: service web: image y does not exist, and `pull_policy: never` forbids pulling it"
         ]
     );
     world.compose = "services:\n  web:\n    image: y\n".to_owned();
@@ -422,7 +428,7 @@ fn b06_images_that_cannot_be_had_are_refused() {
     assert_eq!(
         world.refusals(),
         [
-            "images are missing and cannot be pulled: service web: image web-web does not exist, and Portainer cannot read its build context app"
+            "images cannot be pulled or built: service web: image web-web does not exist, and Portainer cannot read its build context app"
         ]
     );
     world.images.remove("web-web");

@@ -80,6 +80,34 @@ fn b06_a_network_that_is_not_defined() {
 }
 
 #[test]
+fn b06_values_that_compose_rejects_without_a_compose_program() {
+    for line in [
+        "mem_limit: lots",
+        "ports: [{target: x}]",
+        "volumes: ['x:/x']",
+    ] {
+        let text = format!("{PLAIN}    {line}\nvolumes: {{x: {{}}}}\n");
+        let bench = changed(&text, None);
+        refuses(
+            &bench,
+            &["web"],
+            &["line 5: service a: ", "Compose would reject"],
+        );
+    }
+}
+
+#[test]
+fn b06_a_policy_that_builds_what_portainer_cannot_read() {
+    let text = format!("{PLAIN}    build: app\n    pull_policy: build\n");
+    let bench = changed(&text, None);
+    refuses(
+        &bench,
+        &["web"],
+        &["`pull_policy: build`", "its build context app"],
+    );
+}
+
+#[test]
 fn b06_every_reason_is_listed_at_once_and_force_overrides_all() {
     let text = "services:\n  a:\n    image: x\n    networks: [back]\n";
     let bench = changed(text, None);
