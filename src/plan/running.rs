@@ -8,12 +8,14 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    ContainerLoss, Facts, Loss, Removal, layer, recreated,
+    ContainerLoss, Facts, Loss, Removal, layer,
+    mounted::placed_files,
+    recreated,
     sent::{SentService, SentStack},
+    told::Told,
 };
 use crate::{
     model::Container,
-    rewrite::loss::Owner,
     snapshot::{Inspected, Known},
     text::printable,
 };
@@ -30,7 +32,7 @@ pub(super) fn losses(
 ) -> (Vec<Loss>, Vec<String>) {
     let mut running = Running {
         facts,
-        text,
+        told: Told(text),
         losses: Vec::new(),
         unknown: Vec::new(),
     };
@@ -45,7 +47,7 @@ pub(super) fn losses(
 
 struct Running<'a, 'f> {
     facts: &'a Facts<'f>,
-    text: &'a [Loss],
+    told: Told<'a>,
     losses: Vec<Loss>,
     unknown: Vec<String>,
 }
@@ -92,9 +94,10 @@ impl<'a> Running<'a, '_> {
             Fate::Removed(loss) => losses.extend(loss),
             Fate::Unknown => {}
             Fate::Recreated(service) => {
-                let told = self.told_variables(service.name);
-                losses.extend(recreated::losses(self.facts, container, service, &told));
-                placed = service.placed_files();
+                let (found, unknown) = recreated::losses(self.facts, container, service, self.told);
+                losses.extend(found);
+                self.unknown.extend(unknown);
+                placed = placed_files(service);
                 if recreated::is_image_unknown(self.facts, container) {
                     self.unknown.push(format!(
                         "cannot inspect the image of {}: the variables that it will lose are unknown",
@@ -206,19 +209,6 @@ impl<'a> Running<'a, '_> {
                 (total > 0).then_some(ContainerLoss::Files { shown, total })
             }
         }
-    }
-
-    /// The variables that the losses of the text name for a service.
-    fn told_variables(&self, service: &str) -> BTreeSet<&'a str> {
-        let told = self.text.iter().filter_map(|loss| match loss {
-            Loss::Variables {
-                owner: Owner::Service(name),
-                names,
-                ..
-            } if name == service => Some(names),
-            _ => None,
-        });
-        told.flatten().map(String::as_str).collect()
     }
 
     /// Running containers from this directory that belong to another project.
