@@ -21,7 +21,11 @@ pub(super) fn held(facts: &Facts, stack: &SentStack) -> Vec<String> {
             continue;
         }
         let host = service.given(&["network_mode"]) == Given::Is("host".to_owned());
-        let ports = if host { Vec::new() } else { published(&service) };
+        let ports = if host {
+            Vec::new()
+        } else {
+            published(&service)
+        };
         for publish in ports.into_iter().flatten() {
             if let Some((other, port)) = holder(others, &publish) {
                 found.push(format!(

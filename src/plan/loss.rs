@@ -261,16 +261,27 @@ impl fmt::Display for ContainerLoss {
             ),
             Self::Mount { target, now, after } => {
                 match after {
-                    Some(after) => write!(f, "{after} will be mounted at {target} instead of {now}")?,
+                    Some(after) => {
+                        write!(f, "{after} will be mounted at {target} instead of {now}")?
+                    }
                     None => write!(f, "{now} will no longer be mounted at {target}")?,
                 }
                 match now {
-                    Source::Volume(_) => f.write_str("; the volume will be detached and keep its data"),
+                    Source::Volume(_) => {
+                        f.write_str("; the volume will be detached and keep its data")
+                    }
                     _ => Ok(()),
                 }
             }
-            Self::Access { target, is_read_only } => {
-                let access = if *is_read_only { "read-only" } else { "writable" };
+            Self::Access {
+                target,
+                is_read_only,
+            } => {
+                let access = if *is_read_only {
+                    "read-only"
+                } else {
+                    "writable"
+                };
                 write!(f, "{target} will be mounted {access}")
             }
             Self::Ports(ports) => write!(

@@ -161,7 +161,9 @@ fn bindings(container: Inspected) -> Vec<Publish> {
     for (inside, hosts) in bindings.into_iter().flatten() {
         let (target, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
         for host in hosts.as_array().into_iter().flatten() {
-            let address = host["HostIp"].as_str().filter(|address| !address.is_empty());
+            let address = host["HostIp"]
+                .as_str()
+                .filter(|address| !address.is_empty());
             if let (Some(ports), Some(targets)) = (chosen(host["HostPort"].as_str()), range(target))
             {
                 found.push(Publish {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     ContainerLoss, Facts, Loss, Removal, layer,
-    mounted::placed_files,
+    mounted::{is_anonymous, placed_files},
     recreated,
     sent::{SentService, SentStack},
     told::Told,
@@ -262,11 +262,6 @@ fn anonymous_volumes(container: Inspected) -> Vec<ContainerLoss> {
             is_deleted,
         })
         .collect()
-}
-
-/// The engine gives an anonymous volume a name of 64 hexadecimal digits.
-pub(super) fn is_anonymous(volume: &str) -> bool {
-    volume.len() == 64 && volume.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn is_same(one: &str, other: &str) -> bool {

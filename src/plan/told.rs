@@ -40,9 +40,8 @@ impl<'a> Told<'a> {
 
     /// Whether they name a path, as the rewritten text has it.
     pub(super) fn moves(self, path: &str) -> bool {
-        self.texts().any(
-            |(_, kind)| matches!(kind, TextLossKind::Path { becomes, .. } if becomes == path),
-        )
+        self.texts()
+            .any(|(_, kind)| matches!(kind, TextLossKind::Path { becomes, .. } if becomes == path))
     }
 
     fn texts(self) -> impl Iterator<Item = (&'a Owner, &'a TextLossKind)> {
