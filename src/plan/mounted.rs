@@ -269,7 +269,10 @@ impl Mounts {
     /// An item of `volumes_from`: a service with an optional mode, or `container:NAME`, whose mounts are unknown.
     fn inherit(&mut self, service: &SentService, item: Node<'_>, told: Told, depth: usize) {
         let text = service.stack.read(item).known().unwrap_or_default();
-        let (name, mode) = text.split_once(':').unwrap_or((&text, "rw"));
+        let (name, mode) = match text.split_once(':') {
+            Some((name, mode)) => (name, Some(mode)),
+            None => (text.as_str(), None),
+        };
         let services = service.stack.services();
         let from = services.iter().find(|other| other.name == name);
         let Some(from) = from.filter(|_| name != "container" && depth > 0) else {
@@ -279,9 +282,8 @@ impl Mounts {
         let from = mounts(from, told, depth - 1);
         self.is_whole &= from.is_whole;
         for (target, mut mount) in from.by_target {
-            if mode == "ro" {
-                mount.is_read_only = Some(true);
-            }
+            // Compose drops the mode, at least version 2.26.
+            mount.is_read_only = mount.is_read_only.filter(|_| mode.is_none());
             self.by_target.insert(target, mount);
         }
     }
