@@ -270,9 +270,8 @@ impl Compared<'_, '_, '_, '_, '_> {
 
     /// Whether `after` shares with another container than `now` does; `None` if that is unknown.
     fn shares(&self, now: &str, after: &str) -> Option<bool> {
-        let id = match now.strip_prefix("container:") {
-            Some(id) => id,
-            None => return is_sharing(after).then_some(true),
+        let Some(id) = now.strip_prefix("container:") else {
+            return is_sharing(after).then_some(true);
         };
         if let Some(service) = after.strip_prefix("service:") {
             let label = format!("com.{}.compose.service", self.facts.tool);
@@ -398,17 +397,16 @@ fn words(text: &str) -> Option<Vec<String>> {
     let mut quote = None;
     for c in text.chars() {
         match (c, quote) {
-            ('\\', Some('\'')) => word.get_or_insert_default().push(c),
-            ('\\', _) => return None,
+            ('\\', None | Some('"')) | ('`' | '(' | ')' | ';' | '&' | '|' | '<' | '>', None) => {
+                return None;
+            }
             (c, Some(open)) if c == open => quote = None,
-            (c, Some(_)) => word.get_or_insert_default().push(c),
             ('\'' | '"', None) => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
             (' ' | '\t' | '\r' | '\n', None) => words.extend(word.take()),
-            ('`' | '(' | ')' | ';' | '&' | '|' | '<' | '>', None) => return None,
-            (c, None) => word.get_or_insert_default().push(c),
+            (c, _) => word.get_or_insert_default().push(c),
         }
     }
     words.extend(word);

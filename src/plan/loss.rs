@@ -259,20 +259,7 @@ impl fmt::Display for ContainerLoss {
                 f,
                 "it will be recreated from image {after} instead of {now}"
             ),
-            Self::Mount { target, now, after } => {
-                match after {
-                    Some(after) => {
-                        write!(f, "{after} will be mounted at {target} instead of {now}")?
-                    }
-                    None => write!(f, "{now} will no longer be mounted at {target}")?,
-                }
-                match now {
-                    Source::Volume(_) => {
-                        f.write_str("; the volume will be detached and keep its data")
-                    }
-                    _ => Ok(()),
-                }
-            }
+            Self::Mount { target, now, after } => show_mount(f, target, now, after.as_ref()),
             Self::Access {
                 target,
                 is_read_only,
@@ -308,6 +295,22 @@ impl fmt::Display for ContainerLoss {
                 keys.join(", ")
             ),
         }
+    }
+}
+
+fn show_mount(
+    f: &mut fmt::Formatter<'_>,
+    target: &str,
+    now: &Source,
+    after: Option<&Source>,
+) -> fmt::Result {
+    match after {
+        Some(after) => write!(f, "{after} will be mounted at {target} instead of {now}")?,
+        None => write!(f, "{now} will no longer be mounted at {target}")?,
+    }
+    match now {
+        Source::Volume(_) => f.write_str("; the volume will be detached and keep its data"),
+        _ => Ok(()),
     }
 }
 

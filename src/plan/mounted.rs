@@ -117,12 +117,12 @@ enum Moved {
 
 fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
     match (&now.source, after) {
-        (_, Source::Unknown) => Moved::Unknown,
-        // The losses of the text name these paths.
-        (MountSource::Path(_), Source::Bind(Place::Folder(_) | Place::Unknown)) => Moved::Unknown,
-        (
+        // The losses of the text name the paths that Portainer resolves.
+        (_, Source::Unknown)
+        | (
             MountSource::Path(_),
-            Source::Volume {
+            Source::Bind(Place::Folder(_) | Place::Unknown)
+            | Source::Volume {
                 has_options: true, ..
             },
         ) => Moved::Unknown,
@@ -143,8 +143,8 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
                 Moved::To(MountSource::Path(path.clone()))
             }
         }
-        (MountSource::Volume(now), Source::Volume { name, .. }) if now == name => Moved::No,
         (MountSource::Tmpfs, Source::Tmpfs) => Moved::No,
+        (MountSource::Volume(now), Source::Volume { name, .. }) if now == name => Moved::No,
         (_, Source::Volume { name, .. }) => Moved::To(MountSource::Volume(name.clone())),
         (_, Source::Bind(_)) => Moved::To(MountSource::InPortainer),
         (_, Source::Anonymous) => Moved::To(MountSource::Anonymous),

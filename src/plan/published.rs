@@ -11,13 +11,16 @@ use super::{
 };
 use crate::snapshot::Inspected;
 
+/// Stands for a port that the engine chooses.
+const CHOSEN: RangeInclusive<u16> = 0..=0;
+
 /// Published ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Publish {
     /// The address of the host; `None` for all addresses.
     pub(super) address: Option<String>,
-    /// The ports of the host; `None` if the engine chooses them.
-    ports: Option<RangeInclusive<u16>>,
+    /// The ports of the host; [`CHOSEN`] if the engine chooses them.
+    ports: RangeInclusive<u16>,
     targets: RangeInclusive<u16>,
     pub(super) protocol: String,
 }
@@ -25,8 +28,8 @@ pub(super) struct Publish {
 impl Publish {
     /// The host ports if they are fixed: from a longer range the engine chooses a free port.
     pub(super) fn fixed(&self) -> Option<RangeInclusive<u16>> {
-        let ports = self.ports.clone()?;
-        (ports.len() == self.targets.len()).then_some(ports)
+        let is_fixed = self.ports.len() == self.targets.len() && *self.ports.start() > 0;
+        is_fixed.then(|| self.ports.clone())
     }
 
     /// Whether it publishes what `now`, of one target, publishes. A port that the engine chooses is as good as another.
@@ -35,14 +38,15 @@ impl Publish {
         if self.protocol != now.protocol || !self.targets.contains(&target) {
             return false;
         }
-        let Some(ports) = &now.ports else { return true };
-        let is_port = match (&self.ports, self.fixed()) {
-            (_, Some(fixed)) => {
+        if now.ports == CHOSEN {
+            return true;
+        }
+        let is_port = match self.fixed() {
+            Some(fixed) => {
                 let port = fixed.start() + (target - self.targets.start());
-                *ports == (port..=port)
+                now.ports == (port..=port)
             }
-            (Some(range), None) => range.contains(ports.start()) && range.contains(ports.end()),
-            (None, None) => false,
+            None => self.ports.contains(now.ports.start()) && self.ports.contains(now.ports.end()),
         };
         is_port && covers_address(self.address.as_deref(), now.address.as_deref())
     }
@@ -58,13 +62,12 @@ impl Publish {
             Some(address) => format!("{address}:"),
             None => String::new(),
         };
-        let ports = self.ports.as_ref().map(range);
-        format!(
-            "{}{}/{}",
-            ports.map_or(String::new(), |ports| format!("{address}{ports}->")),
-            range(&self.targets),
-            self.protocol
-        )
+        let ports = if self.ports == CHOSEN {
+            String::new()
+        } else {
+            format!("{address}{}->", range(&self.ports))
+        };
+        format!("{ports}{}/{}", range(&self.targets), self.protocol)
     }
 }
 
@@ -122,11 +125,11 @@ fn short(text: &str) -> Option<Publish> {
     })
 }
 
-/// The host ports; `Some(None)` if the engine chooses them.
-fn chosen(published: Option<&str>) -> Option<Option<RangeInclusive<u16>>> {
+/// The ports of the host; `None` if they are unknown.
+fn chosen(published: Option<&str>) -> Option<RangeInclusive<u16>> {
     match published.unwrap_or_default() {
-        "" | "0" => Some(None),
-        text => range(text).map(Some),
+        "" => Some(CHOSEN),
+        text => range(text),
     }
 }
 
