@@ -13,6 +13,7 @@ use crate::{
     text::printable,
 };
 
+mod configured;
 mod facts;
 mod held;
 mod itself;
@@ -20,17 +21,20 @@ mod layer;
 mod limits;
 mod loss;
 mod missing;
+mod mounted;
+mod published;
 mod record;
 mod recreated;
 mod refusal;
 mod rejected;
 mod running;
 mod sent;
+mod told;
 mod values;
 
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
 pub use itself::runs_portainer;
-pub use loss::{ContainerLoss, Loss, ReplacedBy, text_lost};
+pub use loss::{ContainerLoss, Loss, ReplacedBy, Source as MountSource, text_lost};
 pub use refusal::Refusal;
 pub use sent::image_references;
 use sent::{SentStack, SentText, with_sent};

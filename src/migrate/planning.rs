@@ -1,6 +1,9 @@
 //! What a migration says before it writes: its plan, with everything that will be lost and every reason to refuse.
 
-use std::net::{TcpListener, UdpSocket};
+use std::{
+    net::{TcpListener, UdpSocket},
+    os::unix::fs::MetadataExt,
+};
 
 use anyhow::Result;
 
@@ -60,6 +63,7 @@ impl Procedure<'_, '_> {
             rejection: details.rejection.as_ref(),
             environment: before.environment.clone(),
             lookup: &path_kind,
+            is_same_file: &is_same_file,
             port_in_use: &port_in_use,
             removal: match self.m.grace {
                 Some(_) => Removal::Stop,
@@ -177,14 +181,28 @@ fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
     bound.is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse)
 }
 
+/// Whether two paths of this host are the same file, following symbolic links. `None` if one may not be looked at.
+fn is_same_file(one: &str, other: &str) -> Option<bool> {
+    let identity = |path: &str| match std::fs::metadata(path) {
+        Ok(metadata) => Some(Some((metadata.dev(), metadata.ino()))),
+        Err(error) if is_absent(&error) => Some(None),
+        Err(_) => None,
+    };
+    let one = identity(one)?;
+    Some(one == identity(other)? && one.is_some())
+}
+
 /// What is at a path of this host, following symbolic links.
 fn path_kind(path: &str) -> PathKind {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => PathKind::Directory,
         Ok(_) => PathKind::File,
-        Err(error) => match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => PathKind::Missing,
-            _ => PathKind::Unknown,
-        },
+        Err(error) if is_absent(&error) => PathKind::Missing,
+        Err(_) => PathKind::Unknown,
     }
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
 }

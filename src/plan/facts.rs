@@ -59,6 +59,8 @@ pub struct Facts<'a> {
     pub environment: Environment,
     /// What a path of this host is. Symbolic links are followed.
     pub lookup: &'a dyn Fn(&str) -> PathKind,
+    /// Whether two paths of this host are the same file or directory; `None` if that could not be looked at.
+    pub is_same_file: &'a dyn Fn(&str, &str) -> Option<bool>,
     /// Whether something on this host uses a port: address, port and protocol.
     pub port_in_use: &'a dyn Fn(&str, u16, &str) -> bool,
     /// How the containers end.

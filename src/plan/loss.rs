@@ -103,12 +103,41 @@ pub enum ContainerLoss {
     Values(Vec<String>),
     /// Its successor runs another image of the same name.
     Image(String),
+    /// Its successor runs an image of another name.
+    OtherImage { now: String, after: String },
+    /// A mount that its successor has from another source, or not at all.
+    Mount {
+        /// The mount point in the container.
+        target: String,
+        now: Source,
+        after: Option<Source>,
+    },
+    /// A mount that its successor may not write to, or may.
+    Access { target: String, is_read_only: bool },
+    /// Ports that its successor does not publish: `127.0.0.1:8080->80/tcp`.
+    Ports(Vec<String>),
     /// A network that it is attached to.
     Network(String),
     /// Aliases in a network.
     Aliases { network: String, names: Vec<String> },
     /// Settings that differ from the text, as after `docker update`.
     Limits(Vec<&'static str>),
+    /// Keys of the Compose file with another value.
+    Settings(Vec<&'static str>),
+}
+
+/// What is mounted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Source {
+    /// A named volume.
+    Volume(String),
+    /// A path of the host.
+    Path(String),
+    /// A path that Portainer resolves.
+    InPortainer,
+    /// A new anonymous volume.
+    Anonymous,
+    Tmpfs,
 }
 
 impl fmt::Display for Loss {
@@ -253,6 +282,27 @@ impl fmt::Display for ContainerLoss {
                 f,
                 "it will be recreated from a different image: {image} no longer refers to the image that it runs"
             ),
+            Self::OtherImage { now, after } => write!(
+                f,
+                "it will be recreated from image {after} instead of {now}"
+            ),
+            Self::Mount { target, now, after } => show_mount(f, target, now, after.as_ref()),
+            Self::Access {
+                target,
+                is_read_only,
+            } => {
+                let access = if *is_read_only {
+                    "read-only"
+                } else {
+                    "writable"
+                };
+                write!(f, "{target} will be mounted {access}")
+            }
+            Self::Ports(ports) => write!(
+                f,
+                "these ports will no longer be published: {}",
+                ports.join(", ")
+            ),
             Self::Network(network) => {
                 write!(f, "it will no longer be connected to network {network}")
             }
@@ -266,6 +316,39 @@ impl fmt::Display for ContainerLoss {
                 "these settings differ from the Compose file and will be reset: {}",
                 names.join(", ")
             ),
+            Self::Settings(keys) => write!(
+                f,
+                "these settings differ from the Compose file and will change: {}",
+                keys.join(", ")
+            ),
+        }
+    }
+}
+
+fn show_mount(
+    f: &mut fmt::Formatter<'_>,
+    target: &str,
+    now: &Source,
+    after: Option<&Source>,
+) -> fmt::Result {
+    match after {
+        Some(after) => write!(f, "{after} will be mounted at {target} instead of {now}")?,
+        None => write!(f, "{now} will no longer be mounted at {target}")?,
+    }
+    match now {
+        Source::Volume(_) => f.write_str("; the volume will be detached and keep its data"),
+        _ => Ok(()),
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Volume(name) => write!(f, "volume {name}"),
+            Self::Path(path) => f.write_str(path),
+            Self::InPortainer => f.write_str("a path inside Portainer"),
+            Self::Anonymous => f.write_str("a new anonymous volume"),
+            Self::Tmpfs => f.write_str("a tmpfs"),
         }
     }
 }
@@ -304,7 +387,12 @@ impl ContainerLoss {
             | Self::WillStart { .. }
             | Self::Variables(_)
             | Self::Values(_)
-            | Self::Image(_) => self.to_string(),
+            | Self::Image(_)
+            | Self::OtherImage { .. }
+            | Self::Mount { .. }
+            | Self::Access { .. }
+            | Self::Ports(_)
+            | Self::Settings(_) => self.to_string(),
         }
     }
 }

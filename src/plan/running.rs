@@ -8,12 +8,14 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    ContainerLoss, Facts, Loss, Removal, ReplacedBy, layer, recreated,
+    ContainerLoss, Facts, Loss, Removal, ReplacedBy, layer,
+    mounted::{is_anonymous, placed_files},
+    recreated,
     sent::{SentService, SentStack},
+    told::Told,
 };
 use crate::{
     model::Container,
-    rewrite::loss::Owner,
     snapshot::{Inspected, Known},
     text::printable,
 };
@@ -30,7 +32,7 @@ pub(super) fn losses(
 ) -> (Vec<Loss>, Vec<String>) {
     let mut running = Running {
         facts,
-        text,
+        told: Told(text),
         losses: Vec::new(),
         unknown: Vec::new(),
     };
@@ -45,7 +47,7 @@ pub(super) fn losses(
 
 struct Running<'a, 'f> {
     facts: &'a Facts<'f>,
-    text: &'a [Loss],
+    told: Told<'a>,
     losses: Vec<Loss>,
     unknown: Vec<String>,
 }
@@ -110,9 +112,10 @@ impl<'a> Running<'a, '_> {
             Fate::Removed(loss) => losses.extend(loss),
             Fate::Unknown => {}
             Fate::Recreated(service) => {
-                let told = self.told_variables(service.name);
-                losses.extend(recreated::losses(self.facts, container, service, &told));
-                placed = service.placed_files();
+                let (found, unknown) = recreated::losses(self.facts, container, service, self.told);
+                losses.extend(found);
+                self.unknown.extend(unknown);
+                placed = placed_files(service);
                 if recreated::is_image_unknown(self.facts, container) {
                     self.unknown.push(format!(
                         "cannot inspect the image of {}: the variables that it will lose are unknown",
@@ -232,19 +235,6 @@ impl<'a> Running<'a, '_> {
         }
     }
 
-    /// The variables that the losses of the text name for a service.
-    fn told_variables(&self, service: &str) -> BTreeSet<&'a str> {
-        let told = self.text.iter().filter_map(|loss| match loss {
-            Loss::Variables {
-                owner: Owner::Service(name),
-                names,
-                ..
-            } if name == service => Some(names),
-            _ => None,
-        });
-        told.flatten().map(String::as_str).collect()
-    }
-
     /// Running containers from this directory that belong to another project.
     fn other_projects(&mut self) {
         let label = |container: &Container, name: &str| {
@@ -296,11 +286,6 @@ fn anonymous_volumes(container: Inspected) -> Vec<ContainerLoss> {
             is_deleted,
         })
         .collect()
-}
-
-/// The engine gives an anonymous volume a name of 64 hexadecimal digits.
-pub(super) fn is_anonymous(volume: &str) -> bool {
-    volume.len() == 64 && volume.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn is_same(one: &str, other: &str) -> bool {

@@ -49,7 +49,14 @@ fn b01_anonymous_volumes() {
         {"Type": "volume", "Name": "web_named", "Destination": "/named"},
         {"Type": "bind", "Source": "/s", "Destination": "/bind"},
     ]);
-    let mut world = world(PLAIN);
+    let compose = "
+services:
+  web:
+    image: x
+    volumes: ['named:/named', '/s:/bind', /data]
+volumes: {named: {}}
+";
+    let mut world = world(compose);
     set(&mut world, 0, "/Mounts", mounts);
     assert_eq!(
         world.losses(),
@@ -73,6 +80,7 @@ services:
   web:
     image: x
     configs: [{source: site, target: /etc/site}]
+    volumes: ['/s:/mnt/dir']
 configs:
   site: {content: x}
 ";
@@ -245,7 +253,7 @@ networks:
 
 #[test]
 fn b01_a_hostname_is_no_lost_alias() {
-    let mut world = world(PLAIN);
+    let mut world = world(&format!("{PLAIN}    hostname: front\n"));
     set(&mut world, 0, "/Config/Hostname", json!("front"));
     set(
         &mut world,
