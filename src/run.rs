@@ -21,7 +21,7 @@ mod snapshot;
 mod state;
 
 pub use settle::Witness;
-pub use snapshot::Subject;
+pub use snapshot::{Seen, Subject};
 pub use state::{RestoreCommand, State};
 
 use requests::Open;
