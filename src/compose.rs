@@ -270,7 +270,9 @@ impl Compose {
         let name = format!("`{} config`", self.command.join(" "));
         output.map_err(|error| match error {
             RunError::TimedOut => anyhow!("{name} did not finish within {:.0?}", LIMITS.time),
-            RunError::TooLarge(_) => anyhow!("{name} printed more than {} MiB", LIMITS.output >> 20),
+            RunError::TooLarge(_) => {
+                anyhow!("{name} printed more than {} MiB", LIMITS.output >> 20)
+            }
             RunError::Failed(error) => anyhow!(error).context(format!("cannot run {name}")),
         })
     }

@@ -13,7 +13,7 @@ use crate::{
         env::{ContractEnv, contract_env},
         literal,
     },
-    run::{self, Listener, Peers, Run, Setup, Stopped, Witness},
+    run::{self, Listener, Peers, Run, Seen, Setup, Stopped, Witness},
     stack::{Source, Stack},
     text::Mask,
 };
@@ -144,12 +144,16 @@ impl Procedure<'_, '_> {
         let records = self.look_for_namesake()?;
         let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());
         let document = Document::parse(&source.compose);
-        let before = self.observe(records, &source, &rewrite);
+        let mut before = self.observe(records, &source, &rewrite);
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
         self.back_up(&source)?;
-        self.ask(&plan, &before)?;
-        self.take_snapshot(&source, &before)?;
+        let seen = if self.ask(&plan, &before)? {
+            Seen::default()
+        } else {
+            before.take_seen()
+        };
+        self.take_snapshot(&source, &before, seen)?;
         self.stop_containers(&before)?;
         self.delete_record(&before)?;
         self.remove_containers(before)?;

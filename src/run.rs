@@ -22,7 +22,7 @@ mod snapshot;
 mod state;
 
 pub use settle::Witness;
-pub use snapshot::{Subject, read_layer};
+pub use snapshot::{Seen, Subject, read_layer};
 pub use state::{RestoreCommand, State};
 
 use requests::Open;

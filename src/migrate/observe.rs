@@ -14,12 +14,13 @@ use serde_json::Value;
 use super::{Procedure, Rewrite};
 use crate::{
     compose::{self, Checked, Rejection},
-    engine::Engine,
+    engine::{Engine, in_parallel},
     failure::Failure,
     model::{Changes, Container, Record},
     plan::{self, Environment},
-    portainer::{self, Contents, EngineOf},
+    portainer::{self, Contents, EngineOf, Standing},
     rewrite::env::stack_env,
+    run::Seen,
     snapshot::Known,
     stack::Source,
     text::Mask,
@@ -29,8 +30,8 @@ use crate::{
 pub(super) struct Before {
     /// The Portainer stack that will be deleted (C51).
     pub(super) record: Option<Record>,
-    /// Its text and variables, if they could be read.
-    pub(super) contents: Option<Contents>,
+    /// Its text and variables, and its standing, if they could be read.
+    pub(super) contents: Option<(Contents, Standing)>,
     /// The containers that will be removed; `None` if they could not be listed, which is tolerated (C52).
     pub(super) containers: Option<Vec<Container>>,
     /// The same containers, and those of the project that Portainer will use if it renames the stack (B10).
@@ -67,6 +68,15 @@ impl Before {
         self.all
             .as_ref()
             .is_some_and(|all| all.is_empty() || self.details.containers.is_some())
+    }
+
+    /// What a snapshot that follows at once need not read again.
+    pub(super) fn take_seen(&mut self) -> Seen {
+        Seen {
+            record: self.contents.take(),
+            containers: self.details.containers.take(),
+            changes: std::mem::take(&mut self.details.changes),
+        }
     }
 }
 
@@ -171,7 +181,7 @@ impl Procedure<'_, '_> {
         let (details, checked, (contents, environment, role)) = thread::scope(|scope| {
             let details = scope.spawn(move || Reader::new(engine).read(all, images));
             let checked = scope.spawn(move || Some(host.compose()?.check(input, mask)));
-            let contents = record.map(|record| Ok(portainer.read(&record.id)?.0));
+            let contents = record.map(|record| portainer.read(&record.id));
             let environment = environment(portainer, engine, endpoint);
             let role = asks_role.then(|| portainer.is_administrator());
             let (details, checked) = (details.join(), checked.join());
@@ -184,7 +194,7 @@ impl Procedure<'_, '_> {
             self.run.warn(with_hint(&failure));
         }
         before.contents = contents.and_then(|contents| self.known(contents));
-        if let Some(contents) = &before.contents {
+        if let Some((contents, _)) = &before.contents {
             self.run.hide(None, &contents.env);
         }
         before.environment = environment;
@@ -264,12 +274,13 @@ impl<'a> Reader<'a> {
         let containers = self.known(containers);
         let inspected = containers.as_deref().unwrap_or_default();
         images.extend(inspected.iter().filter_map(image_of));
-        let changes = inspected.iter().filter_map(|container| {
+        let engine = self.engine;
+        let changes = in_parallel(inspected, |container| {
             let id = container["Id"].as_str()?;
-            Some((id.to_owned(), Known::from_result(self.engine.changes(id))))
+            Some((id.to_owned(), Known::from_result(engine.changes(id))))
         });
         let details = Details {
-            changes: changes.collect(),
+            changes: changes.into_iter().flatten().collect(),
             images: self.images(images),
             networks: self.networks(),
             volumes: self.volumes(),

@@ -58,7 +58,7 @@ impl Procedure<'_, '_> {
                 contents: before
                     .contents
                     .as_ref()
-                    .map(|contents| (contents.text.as_str(), contents.env.as_slice())),
+                    .map(|(contents, _)| (contents.text.as_str(), contents.env.as_slice())),
             }),
             rejection: details.rejection.as_ref(),
             environment: before.environment.clone(),
@@ -113,13 +113,14 @@ impl Procedure<'_, '_> {
         Ok(())
     }
 
-    /// Asks before the first destructive act if something will be lost (B08). Declining stops the run.
-    pub(super) fn ask(&mut self, plan: &Plan, before: &Before) -> Result<()> {
+    /// Asks before the first destructive act if something will be lost (B08). Declining stops the run. Returns whether it
+    /// asked: what was read before may then be out of date.
+    pub(super) fn ask(&mut self, plan: &Plan, before: &Before) -> Result<bool> {
         let Consent::Ask(ask) = self.m.consent else {
-            return Ok(());
+            return Ok(false);
         };
         if !plan.destroys || (plan.losses.is_empty() && before.is_known()) {
-            return Ok(());
+            return Ok(false);
         }
         let name = self.m.stack.name();
         if !ask(&format!("migrate {name}?")) {
@@ -134,7 +135,7 @@ impl Procedure<'_, '_> {
             .hint("run the command again: it shows what will be lost now")
             .into());
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
     model::{Container, Record},
     portainer::{Deletion, Error},
-    run::Subject,
+    run::{Seen, Subject},
     stack::{Backup, Source},
     text::counted,
 };
@@ -109,7 +109,12 @@ impl Procedure<'_, '_> {
     }
 
     /// Takes a snapshot of what will be destroyed.
-    pub(super) fn take_snapshot(&mut self, source: &Source, before: &Before) -> Result<()> {
+    pub(super) fn take_snapshot(
+        &mut self,
+        source: &Source,
+        before: &Before,
+        seen: Seen,
+    ) -> Result<()> {
         if before.record.is_none() && before.all.is_none() {
             self.run
                 .warn("no snapshot is taken: the stack's containers are unknown");
@@ -124,7 +129,7 @@ impl Procedure<'_, '_> {
             record: before.record.as_ref(),
             containers: before.all.as_deref(),
         };
-        let id = self.run.take_snapshot(&subject)?;
+        let id = self.run.take_snapshot(&subject, seen)?;
         self.mark(|progress| progress.snapshot = id);
         Ok(())
     }
