@@ -17,6 +17,7 @@ use crate::{
 };
 use composefile::dotenv;
 use plan::Plan;
+use record::without_portainer;
 
 mod check;
 mod compare;
@@ -149,7 +150,7 @@ struct Procedure<'s, 'a, 'r> {
 impl<'s> Procedure<'s, '_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
-        self.run.settle(self.witness())?;
+        self.settle()?;
         self.require_containers()?;
         let engine = self.run.engine.restoring()?;
         let record = self.look_at_record()?;
@@ -161,16 +162,22 @@ impl<'s> Procedure<'s, '_, '_> {
         self.save_what_is_replaced(&record, &existing, &plan)?;
         self.restore_record(&record)?;
         self.restore_containers(&engine)?;
-        self.run.settle(self.witness())?;
+        if self.restore.scope == Scope::Everything {
+            self.settle()?;
+        }
         self.verify(&record)
     }
 
-    /// Who can say whether a request has finished (B11).
-    fn witness(&self) -> Witness {
-        match self.restore.scope {
-            Scope::Everything => Witness::PortainerAndEngine,
-            Scope::EngineOnly => Witness::EngineAlone,
+    /// Waits for the requests whose end is unknown (B11).
+    fn settle(&mut self) -> Result<()> {
+        if self.restore.scope == Scope::EngineOnly {
+            return self.run.settle(Witness::EngineAlone);
         }
+        let settled = self.run.settle(Witness::PortainerAndEngine);
+        settled.map_err(|error| match self.find_record() {
+            Ok(_) => error,
+            Err(_) => without_portainer(error),
+        })
     }
 
     fn snapshot(&self) -> &'s Snapshot {
