@@ -15,6 +15,7 @@ use crate::{
     stack::{Stack, StackName, lock_dir},
 };
 use plan::Plan;
+use record::without_portainer;
 
 mod check;
 mod compare;
@@ -148,7 +149,7 @@ impl<'s> Procedure<'s, '_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
         self.hide_secrets();
-        self.run.settle(self.witness())?;
+        self.settle()?;
         self.require_containers()?;
         let engine = self.run.engine.restoring()?;
         let record = self.look_at_record()?;
@@ -160,7 +161,9 @@ impl<'s> Procedure<'s, '_, '_> {
         self.save_what_is_replaced(&record, &existing, &plan)?;
         self.restore_record(&record)?;
         self.restore_containers(&engine)?;
-        self.run.settle(self.witness())?;
+        if self.restore.scope == Scope::Everything {
+            self.settle()?;
+        }
         self.verify(&record)
     }
 
@@ -182,12 +185,16 @@ impl<'s> Procedure<'s, '_, '_> {
         }
     }
 
-    /// Who can say whether a request has finished (B11).
-    fn witness(&self) -> Witness {
-        match self.restore.scope {
-            Scope::Everything => Witness::PortainerAndEngine,
-            Scope::EngineOnly => Witness::EngineAlone,
+    /// Waits for the requests whose end is unknown (B11).
+    fn settle(&mut self) -> Result<()> {
+        if self.restore.scope == Scope::EngineOnly {
+            return self.run.settle(Witness::EngineAlone);
         }
+        let settled = self.run.settle(Witness::PortainerAndEngine);
+        settled.map_err(|error| match self.find_record() {
+            Ok(_) => error,
+            Err(_) => without_portainer(error),
+        })
     }
 
     fn snapshot(&self) -> &'s Snapshot {

@@ -199,9 +199,14 @@ impl<'a> Run<'a> {
     }
 
     fn complete_state(&self) -> State {
-        let open = self.open.iter().filter(|open| !open.accepted);
-        let open: Vec<String> = open.map(|open| open.entry.request.to_string()).collect();
+        let open = self.unanswered();
         self.state.clone().complete(&self.setup.restore, &open)
+    }
+
+    /// The requests whose outcome is unknown (B11).
+    pub fn unanswered(&self) -> Vec<String> {
+        let open = self.open.iter().filter(|open| !open.accepted);
+        open.map(|open| open.entry.request.to_string()).collect()
     }
 
     /// The command that restores a snapshot of the stack.

@@ -5,8 +5,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use serde_json::Value;
-
 use super::{
     ContainerLoss, Facts, Loss, Removal, ReplacedBy, layer,
     mounted::{is_anonymous, placed_files},
@@ -276,7 +274,7 @@ impl<'a> Running<'a, '_> {
 }
 
 fn anonymous_volumes(container: Inspected) -> Vec<ContainerLoss> {
-    let is_deleted = container.at("/HostConfig/AutoRemove") == Some(&Value::Bool(true));
+    let is_deleted = container.removes_itself();
     let volumes = container.volumes().into_iter();
     volumes
         .filter(|(volume, _)| is_anonymous(volume))

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
+use serde_json::Value;
 
 use super::{
     Procedure,
@@ -100,6 +101,7 @@ impl Procedure<'_, '_, '_> {
         let replaced = self.networks_to_replace(engine, &existing)?;
         let snapshot = self.snapshot();
         let plan = Plan::new(snapshot, &existing, &replaced);
+        self.stop(engine, &plan, &existing);
         self.remove(engine, &plan)?;
         self.remove_networks(engine, &replaced)?;
         self.restore_networks(engine)?;
@@ -109,6 +111,31 @@ impl Procedure<'_, '_, '_> {
         let containers = saved(snapshot);
         let keeps_running = plan.keep.keys().any(|&kept| containers[kept].is_running());
         Ok((restored, keeps_running))
+    }
+
+    /// Gives the running containers that are removed next the time to shut down. One that fails to stop is removed
+    /// all the same. With `--rm`, a stop makes the engine delete the anonymous volumes: such a container is only removed.
+    fn stop(&mut self, engine: &Restoring, plan: &Plan, existing: &[Value]) {
+        let mut stopped: Vec<Inspected> = existing.iter().map(Inspected).collect();
+        stopped.retain(|now| {
+            let is_removed = plan.remove.iter().any(|(id, _)| id == now.id());
+            is_removed && now.state() == "running" && !now.removes_itself()
+        });
+        if stopped.is_empty() {
+            return;
+        }
+        self.touch();
+        let names: Vec<&str> = stopped.iter().map(|now| now.name()).collect();
+        for name in &names {
+            self.run.step("stop", *name);
+        }
+        self.run.wait(format!("stopping {}", names.join(", ")));
+        for failed in in_parallel(&stopped, |now| engine.stop(now.id(), now.stop_grace())) {
+            if let Err(error) = failed {
+                self.run
+                    .warn(format!("{error:#}; it is removed with SIGKILL"));
+            }
+        }
     }
 
     fn remove(&mut self, engine: &Restoring, plan: &Plan) -> Result<()> {

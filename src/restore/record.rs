@@ -10,24 +10,24 @@ use crate::{
     snapshot::{Known, SavedRecord},
 };
 
+/// An error of a Portainer that does not respond, with a hint at `--engine-only` (B19).
+pub(super) fn without_portainer(error: anyhow::Error) -> anyhow::Error {
+    let hint = Failure::hint_of(&error).map_or_else(String::new, |hint| format!("{hint}; "));
+    let hint = format!("{hint}to restore the containers without Portainer, add --engine-only");
+    // The first hint in the chain is shown.
+    Failure::new("cannot read the Portainer stack")
+        .source(error)
+        .hint(hint)
+        .into()
+}
+
 impl Procedure<'_, '_, '_> {
     /// Decides on the change to the record. Waits while it deploys: nothing is restored while an outcome is unknown.
     pub(super) fn look_at_record(&mut self) -> Result<RecordStep> {
         if self.restore.scope == Scope::EngineOnly {
             return Ok(RecordStep::Skipped);
         }
-        let mut record = self.find_record().map_err(|error| {
-            let hint =
-                Failure::hint_of(&error).map_or_else(String::new, |hint| format!("{hint}; "));
-            let hint =
-                format!("{hint}to restore the containers without Portainer, add --engine-only");
-            // The first hint in the chain is shown.
-            anyhow::Error::from(
-                Failure::new("cannot read the Portainer stack")
-                    .source(error)
-                    .hint(hint),
-            )
-        })?;
+        let mut record = self.find_record().map_err(without_portainer)?;
         if let Some(deploying) = record
             .as_ref()
             .filter(|r| r.deployment == Deployment::Deploying)

@@ -57,6 +57,18 @@ impl Procedure<'_, '_, '_> {
             let lines: Vec<_> = unchecked.iter().map(|what| format!("  - {what}")).collect();
             self.run.warn(format!("not checked:\n{}", lines.join("\n")));
         }
+        let unanswered = self.run.unanswered();
+        if wrong.is_empty() && !unanswered.is_empty() {
+            self.say_what_is_left();
+            let count = saved(self.snapshot()).len();
+            return Err(Failure::new(format!(
+                "{}, but the outcome of {} is unknown: Portainer may still change the stack",
+                matching(count),
+                unanswered.join(" and ")
+            ))
+            .hint("when Portainer responds again, run the command above")
+            .into());
+        }
         if wrong.is_empty() {
             let running = existing.iter().map(Inspected);
             let running = running.filter(|now| now.is_running()).count();

@@ -70,6 +70,11 @@ impl<'a> Inspected<'a> {
         matches!(self.text("/State/Status"), "removing" | "dead")
     }
 
+    /// Whether the engine removes it with its anonymous volumes when it exits (`--rm`).
+    pub fn removes_itself(self) -> bool {
+        self.at("/HostConfig/AutoRemove") == Some(&Value::Bool(true))
+    }
+
     /// The stop timeout in seconds, if it has one.
     pub fn stop_grace(self) -> Option<u32> {
         let grace = self.at("/Config/StopTimeout").and_then(Value::as_u64);

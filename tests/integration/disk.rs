@@ -121,6 +121,34 @@ fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
 }
 
 #[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
+    let sizes = (2..14).map(|pages| format!("size={}k", pages * 4));
+    let inodes = (2..10).map(|inodes| format!("size=1m,nr_inodes={inodes}"));
+    let mut ends = [0, 0];
+    for limit in sizes.chain(inodes) {
+        let bench = Bench::new();
+        bench.started("web", PLAIN, None);
+        let before = bench.containers("web");
+        fs::create_dir(bench.state()).expect("the state folder");
+        let state = bench.state().display().to_string();
+        let mount = format!("mount -t tmpfs -o {limit},mode=700 none {state}");
+        let run = in_its_own_mounts(&bench, &mount);
+        if run.code == 0 {
+            ends[0] += 1;
+            continue;
+        }
+        ends[1] += 1;
+        drop(
+            run.code(1)
+                .says(&["failed to write", "the stack is unchanged"]),
+        );
+        untouched(&bench, &before);
+    }
+    assert!(ends.iter().all(|&count| count > 0), "{ends:?}");
+}
+
+#[test]
 fn a_file_that_may_not_grow_leaves_no_half_backup() {
     // The same without mounting: no file may be longer than 512 bytes.
     let bench = Bench::new();

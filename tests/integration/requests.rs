@@ -175,6 +175,42 @@ fn b11_a_lost_response_stays_in_the_journal_and_a_request_that_was_not_sent_does
 }
 
 #[test]
+fn b11_without_portainer_an_outcome_stays_unknown() {
+    let bench = Bench::new();
+    bench.record("web", 1);
+    bench.started("web", TWO, None);
+    bench.rehearsal.faults().once(Call::Delete, FaultKind::Hang);
+    ended_in_flight(&bench, &["web"], "KILL");
+    // Portainer hangs: the delete may still come.
+    bench
+        .rehearsal
+        .faults()
+        .set(Call::List, FaultKind::CloseBefore);
+    let hint = "without Portainer, add --engine-only";
+    let waits = ["restore", "web", "--timeout", "4s"];
+    bench.run(&waits).code(1).says(&[hint]).hides("verified");
+    for _ in 0..2 {
+        bench
+            .run(&["restore", "web", "--engine-only", "--timeout", "4s"])
+            .code(1)
+            .says(&[
+                "2 containers match the snapshot, but the outcome of the delete of Portainer stack 1 (web), sent 2",
+                "Portainer may still change the stack",
+                "When Portainer responds again, run: ",
+            ])
+            .hides("verified")
+            .hides("Portainer finished");
+        assert_eq!(files(&bench, ".request").len(), 1);
+    }
+    bench.rehearsal.faults().clear();
+    bench
+        .run(&waits)
+        .code(0)
+        .says(&["until Portainer finished", "verified 2 containers"]);
+    assert_eq!(files(&bench, ".request"), [] as [PathBuf; 0]);
+}
+
+#[test]
 fn b11_what_does_not_end_in_time_stops_the_run() {
     let bench = Bench::of(Era::Async);
     bench.started("web", PLAIN, None);

@@ -585,3 +585,46 @@ fn b19_the_containers_are_restored_without_portainer() {
         .says(&["delete Portainer stack 1", "verified"]);
     assert!(bench.rehearsal.world(|world| world.records.is_empty()));
 }
+
+#[test]
+fn b17_a_restore_lets_containers_shut_down_before_it_removes_them() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.run(&["web"]).code(0);
+    let ids = bench.containers("web");
+    bench.rehearsal.forget_requests();
+    bench
+        .run(&["restore", "web", "--engine-only"])
+        .code(0)
+        .says(&["stop web-a-1", "remove web-a-1", "verified"]);
+    let requests = bench.rehearsal.requests();
+    let at = |call: Call| {
+        let mut requests = requests.iter();
+        requests.position(|one| one.call == call && one.path.contains(&ids[0]))
+    };
+    assert!(at(Call::EngineStop).expect("a stop") < at(Call::EngineRemove).expect("a removal"));
+
+    // One that cannot be stopped is removed all the same. With `--rm`, a stop would delete its volumes.
+    for rm in [false, true] {
+        bench.run(&["web"]).code(0);
+        bench.rehearsal.world(|world| {
+            let containers = world.containers.values_mut();
+            for container in containers {
+                container.host_config["AutoRemove"] = rm.into();
+            }
+        });
+        bench.rehearsal.forget_requests();
+        let refusal = FaultKind::Status(500, "{\"message\":\"cannot stop\"}".to_owned());
+        bench.rehearsal.faults().set(Call::EngineStop, refusal);
+        let run = bench.run(&["restore", "web", "--engine-only"]);
+        assert_eq!(
+            run.err.contains("it is removed with SIGKILL"),
+            !rm,
+            "{run:#?}"
+        );
+        assert_eq!(bench.calls(Call::EngineStop).is_empty(), rm);
+        assert!(!bench.calls(Call::EngineRemove).is_empty());
+        drop(run.code(0).says(&["verified"]));
+        bench.rehearsal.faults().clear();
+    }
+}
