@@ -71,6 +71,7 @@ impl<'a> Procedure<'a, '_> {
         self.run.settle(Witness::PortainerAndEngine)?;
         self.run.wait("inspecting what exists");
         let prepared = Prepared::new(&self.situation())?;
+        self.run.hide(prepared.source.env.as_deref(), &[]);
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             self.run.step(

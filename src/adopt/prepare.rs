@@ -3,11 +3,11 @@
 use std::thread;
 
 use anyhow::Result;
-use composefile::{document::Document, dotenv, reader::DEFAULT_FILES};
+use composefile::{document::Document, reader::DEFAULT_FILES};
 
 use crate::{
     compose::Input,
-    observe::{Before, Depth, Situation},
+    observe::{Before, Depth, Situation, mask},
     plan::{self, Adoption, AdoptionFacts, Hashes, Removal, Sent},
     portainer::Payload,
     rewrite::{
@@ -50,9 +50,10 @@ impl Prepared {
         }
         let rewrite = faithful::rewrite(text, env, &shell.context());
         let sent = sent(&rewrite);
-        let before = situation.observe(records, sent, Depth::Everything);
+        let mask = mask(&source, sent.env);
+        let before = situation.observe(records, sent, &mask, Depth::Everything);
         let document = Document::parse(text);
-        let hashes = hashes(situation, &source, sent);
+        let hashes = hashes(situation, sent, &mask);
         let plan = situation.with_facts(
             &source,
             document.as_ref(),
@@ -100,7 +101,7 @@ fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
 }
 
 /// The config hashes of the stack on disk and of what is sent, or why they are unknown.
-fn hashes(situation: &Situation, source: &Source, sent: Sent) -> Result<Hashes, String> {
+fn hashes(situation: &Situation, sent: Sent, mask: &Mask) -> Result<Hashes, String> {
     let Some(compose) = situation.compose.compose() else {
         return Err("this host has no Compose program to compare the configurations".to_owned());
     };
@@ -112,9 +113,6 @@ fn hashes(situation: &Situation, source: &Source, sent: Sent) -> Result<Hashes, 
     };
     let (stack, env) = (situation.stack, stack_env(sent.env));
     let project = stack.name().as_str();
-    let values = dotenv::parse(source.env.as_deref().unwrap_or_default(), &|_| None);
-    let values = values.unwrap_or_default();
-    let mask = Mask::new(values.iter().map(|(_, value)| value.as_str()));
     // Compose finds these files, and their overrides, by itself.
     let file = [stack.file()];
     let files = if DEFAULT_FILES.contains(&stack.file()) {
@@ -133,7 +131,7 @@ fn hashes(situation: &Situation, source: &Source, sent: Sent) -> Result<Hashes, 
         env: &env,
     };
     let ask = |input: &Input| {
-        let hashes = compose.hashes(input, &mask);
+        let hashes = compose.hashes(input, mask);
         hashes.map_err(|error| format!("{error:#}"))
     };
     let (on_disk, sent) = thread::scope(|scope| {

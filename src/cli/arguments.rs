@@ -12,6 +12,7 @@ use super::options::{self, Setting};
 use crate::{
     engine,
     portainer::{BaseUrl, Tls},
+    text::without_credentials,
 };
 
 const USAGE: &str = "\
@@ -146,7 +147,8 @@ pub(super) struct MigrateArguments {
     /// Stop the containers before removing them, and wait this long for each to exit
     ///
     /// A number of seconds, or a number with s, m or h. By default, containers are removed while they
-    /// run: their processes end with SIGKILL.
+    /// run: their processes end with SIGKILL. Portainer itself stops the containers of a Portainer stack
+    /// that is deleted, and those that it adopts.
     #[arg(long, value_name = "DURATION", value_parser = options::duration)]
     pub grace: Option<Duration>,
 }
@@ -317,7 +319,7 @@ pub(super) struct Common {
     /// In seconds, or with the unit s, m or h: 90, 90s, 20m, 2h. At most 168h.
     #[arg(long, global = true, value_name = "DURATION", value_parser = options::duration)]
     pub timeout: Option<Duration>,
-    /// Print each request: method, path, status and time
+    /// Print how the engine is reached, and each request: method, path, status and time
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
     #[arg(help_heading = None::<&'static str>)]
     pub verbose: bool,
@@ -332,7 +334,8 @@ pub(super) fn parse() -> Result<Arguments, clap::Error> {
     let mut command = command();
     let mut matches = command
         .try_get_matches_from_mut(std::env::args_os())
-        .map_err(suggest_command)?;
+        .map_err(suggest_command)
+        .map_err(hide_credentials)?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
@@ -349,6 +352,28 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
             ContextKind::SuggestedSubcommand,
             ContextValue::Strings(vec![near]),
         );
+    }
+    error
+}
+
+/// Hides the user name and password of a URL that the error quotes: `--base-url` accepts none, but somebody may try.
+fn hide_credentials(mut error: clap::Error) -> clap::Error {
+    let quoted: Vec<(ContextKind, String)> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) => Some((kind, text.clone())),
+            _ => None,
+        })
+        .collect();
+    for (kind, text) in quoted {
+        let shown = match text.rsplit_once('@') {
+            // Without a scheme, it is not a URL.
+            Some((_, host)) if !text.contains("://") => format!("***@{host}"),
+            _ => without_credentials(&text).into_owned(),
+        };
+        if shown != text {
+            error.insert(kind, ContextValue::String(shown));
+        }
     }
     error
 }

@@ -90,7 +90,11 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         plan.check_surroundings(facts);
         if let Some(stack) = stack {
             let refusals = rejected::refusals(facts, text, Some(stack), false);
-            plan.blockers.extend(refusals.iter().map(Blocker::from));
+            plan.blockers.extend(
+                refusals
+                    .iter()
+                    .map(|one| Blocker::of_refusal(one, facts.name)),
+            );
             plan.check_text(facts, stack);
             plan.services = services(input, stack);
             plan.lose(facts, stack);
@@ -130,7 +134,11 @@ impl Adoption {
         self.blockers.extend(blocker);
         let listed = facts.listed.unwrap_or_default();
         let itself = itself::runs_portainer(listed, facts.portainer_port);
-        self.blockers.extend(itself.iter().map(Blocker::from));
+        self.blockers.extend(
+            itself
+                .iter()
+                .map(|one| Blocker::of_refusal(one, facts.name)),
+        );
         if facts.listed.is_none() || facts.containers.is_none() {
             self.blockers.push(Blocker::new(
                 "cannot inspect the stack's containers",
@@ -141,7 +149,11 @@ impl Adoption {
 
     fn check_text(&mut self, facts: &Facts, stack: &SentStack) {
         let (refusals, doubts) = missing::missing(facts, stack);
-        self.blockers.extend(refusals.iter().map(Blocker::from));
+        self.blockers.extend(
+            refusals
+                .iter()
+                .map(|one| Blocker::of_refusal(one, facts.name)),
+        );
         self.warnings.extend(doubts);
         self.warnings.extend(rejected::doubts(facts, stack));
         let held = held::held(facts, stack);
@@ -169,7 +181,9 @@ impl Adoption {
             .into_iter()
             .filter(|loss| match loss {
                 Loss::Killed(_) => false,
-                Loss::Container { container, loss } => {
+                Loss::Container {
+                    container, loss, ..
+                } => {
                     !stays.contains(container.as_str())
                         && !matches!(
                             loss,

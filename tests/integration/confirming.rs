@@ -66,7 +66,7 @@ fn b08_no_is_the_default_and_touches_nothing() {
             "the stack will lose:",
             QUESTION,
             "canceled",
-            "the stack is unchanged; only the backup ",
+            "this run changed nothing; only the backup ",
             "--yes",
         ]);
         assert!(bench.nothing_was_changed());
@@ -112,6 +112,26 @@ fn b08_yes_as_a_flag_and_no_terminal_ask_nothing() {
         .code(0)
         .says(&["the stack will lose:"])
         .hides("[y/N]");
+}
+
+#[test]
+fn b08_what_the_plan_read_is_read_again_only_after_a_question() {
+    for (args, typed, reads) in [(&["web", "--yes"][..], "", 1), (&["web"], "y\n", 2)] {
+        let bench = Bench::new();
+        bench.record("web", 1);
+        bench.started("web", LOSES, None);
+        on_terminal(&bench, args, typed).code(0);
+        let before_delete = |call| {
+            let requests = bench.rehearsal.requests().into_iter();
+            let before = requests.take_while(|request| request.call != Call::Delete);
+            before.filter(|request| request.call == call).count()
+        };
+        for call in [Call::Get, Call::File, Call::EngineChanges] {
+            assert_eq!(before_delete(call), reads, "{call:?} {args:?}");
+        }
+        let inspects = before_delete(Call::EngineInspect);
+        assert_eq!(inspects, reads, "{args:?}");
+    }
 }
 
 #[test]
