@@ -79,7 +79,7 @@ pub(super) fn bad<'d>(stack: &SentStack<'_, 'd, '_>) -> Vec<Bad<'d>> {
     found
 }
 
-fn written<'d>(node: Node<'d>) -> std::borrow::Cow<'d, str> {
+fn written(node: Node<'_>) -> std::borrow::Cow<'_, str> {
     printable(node.as_str().unwrap_or_default())
 }
 
