@@ -208,8 +208,8 @@ fn is_bad_publish(text: &str) -> bool {
     if !["", "tcp", "udp", "sctp"].contains(&protocol.as_str()) {
         return true;
     }
-    let mut parts = ports.rsplit(':');
-    let (target, published) = (parts.next(), parts.next());
+    let mut fields = ports.rsplit(':');
+    let (target, published) = (fields.next(), fields.next());
     [target, published].into_iter().flatten().any(is_bad_range)
 }
 
