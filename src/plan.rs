@@ -26,6 +26,7 @@ mod refusal;
 mod rejected;
 mod running;
 mod sent;
+mod starting;
 
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
 pub use itself::runs_portainer;
@@ -108,6 +109,7 @@ impl Plan {
         let (mut refusals, doubts) = missing::missing(facts, stack);
         self.warnings.extend(doubts);
         self.warnings.extend(held::ports_in_use(facts, stack));
+        self.warnings.extend(starting::doubts(facts, stack));
         let held = held::held(facts, stack);
         if !held.is_empty() {
             refusals.push(Refusal::Held(held));
