@@ -1,5 +1,7 @@
 //! What does not start or is not healthy now: it may fail again after the create (B06).
 
+use composefile::document::Node;
+
 use super::{
     Facts,
     sent::{Given, SentService, SentStack},
@@ -51,7 +53,7 @@ pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
 
 /// The services that a service requires, with the condition that it waits for.
 fn conditions(stack: &SentStack, service: &SentService) -> Vec<(String, String)> {
-    let entries = service.nodes("depends_on").flat_map(|node| node.entries());
+    let entries = service.nodes("depends_on").flat_map(Node::entries);
     let conditions = entries.filter_map(|entry| {
         let required = entry.value.get("required");
         if required.is_some_and(|required| required.as_bool() == Some(false)) {
