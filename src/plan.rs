@@ -32,6 +32,7 @@ mod refusal;
 mod rejected;
 mod running;
 mod sent;
+mod starting;
 mod told;
 mod values;
 mod versions;
@@ -129,6 +130,7 @@ impl Plan {
         self.warnings.extend(doubt);
         self.warnings.extend(doubts);
         self.warnings.extend(held::ports_in_use(facts, stack));
+        self.warnings.extend(starting::doubts(facts, stack));
         let paused = held::paused(facts);
         if !paused.is_empty() {
             refusals.push(Refusal::Paused(paused));

@@ -79,7 +79,7 @@ pub(super) fn bad<'d>(stack: &SentStack<'_, 'd, '_>) -> Vec<Bad<'d>> {
     found
 }
 
-fn written<'d>(node: Node<'d>) -> std::borrow::Cow<'d, str> {
+fn written(node: Node<'_>) -> std::borrow::Cow<'_, str> {
     printable(node.as_str().unwrap_or_default())
 }
 
@@ -208,8 +208,8 @@ fn is_bad_publish(text: &str) -> bool {
     if !["", "tcp", "udp", "sctp"].contains(&protocol.as_str()) {
         return true;
     }
-    let mut parts = ports.rsplit(':');
-    let (target, published) = (parts.next(), parts.next());
+    let mut fields = ports.rsplit(':');
+    let (target, published) = (fields.next(), fields.next());
     [target, published].into_iter().flatten().any(is_bad_range)
 }
 

@@ -35,7 +35,7 @@ pub(super) enum Error {
     /// There is no text.
     Empty,
     /// The text is not an array of JSON, or it is too large.
-    Invalid(String),
+    Invalid(Box<dyn std::error::Error + Send + Sync>),
     /// The reader failed.
     Read(io::Error),
 }
@@ -87,8 +87,8 @@ fn limited_entries(reader: impl Read, names: &[&str], limits: Limits) -> Result<
     text.end().map(|()| found)
 }
 
-fn invalid(reason: impl ToString) -> Error {
-    Error::Invalid(reason.to_string())
+fn invalid(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Invalid(reason.into())
 }
 
 /// The text that was read and not parsed yet: `serde_json` is several times faster on a slice than on a reader.

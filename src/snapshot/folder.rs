@@ -60,7 +60,7 @@ pub(super) fn write_new(dir: &Path, name: &str, contents: &[u8]) -> io::Result<(
 
 /// Removes a file. A file that does not exist is not an error.
 ///
-/// The removal is not synced: a mark or a request that a power failure brings back only makes the next run more careful.
+/// The removal is not synced: if a power failure undoes it, the next run is only more careful.
 pub(super) fn remove(dir: &Path, name: &str) -> io::Result<()> {
     match fs::remove_file(dir.join(name)) {
         Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {

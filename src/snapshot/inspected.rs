@@ -142,6 +142,11 @@ impl<'a> Inspected<'a> {
         self.is_running() && !self.is_paused() && self.health() == Some("healthy")
     }
 
+    /// Whether the engine could not start it the last time.
+    pub fn failed_to_start(self) -> bool {
+        !self.is_running() && !self.text("/State/Error").is_empty()
+    }
+
     /// The exit code of the last run, if it has stopped.
     pub fn exit_code(self) -> Option<i64> {
         let code = self.at("/State/ExitCode").and_then(Value::as_i64);

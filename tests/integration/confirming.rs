@@ -150,7 +150,7 @@ fn b08_unknown_containers_are_asked_about() {
         .faults()
         .set(Call::EngineList, FaultKind::Garbage);
     on_terminal(&bench, &["web"], "n\n").code(1).says(&[
-        "their losses are unknown",
+        "what they will lose cannot be listed",
         QUESTION,
         "canceled",
     ]);

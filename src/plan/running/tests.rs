@@ -410,3 +410,53 @@ fn b10_containers_that_portainer_adopts_are_not_removed_here() {
         "1 running container will be stopped with SIGKILL, without time to shut down"
     );
 }
+
+#[test]
+fn b06_what_does_not_start_or_is_not_healthy_now_may_fail_again() {
+    let compose = "
+services:
+  web:
+    image: x
+  a:
+    image: x
+    depends_on: {web: {condition: service_healthy}}
+  b:
+    image: x
+    depends_on: {web: {condition: service_completed_successfully}}
+  c:
+    image: x
+    depends_on: {web: {condition: service_healthy, required: false}}
+  d:
+    image: x
+    depends_on: [web]
+";
+    let mut world = world(compose);
+    let none: [String; 0] = [];
+    assert_eq!(world.plan().warnings, none);
+    set(
+        &mut world,
+        0,
+        "/State/Health",
+        json!({"Status": "unhealthy"}),
+    );
+    assert_eq!(
+        world.plan().warnings,
+        ["the create may fail: service a depends on web-web-1, which is unhealthy"]
+    );
+    for (pointer, value) in [
+        ("/State/Health", json!(null)),
+        ("/State/Running", json!(false)),
+        ("/State/Status", json!("exited")),
+        ("/State/ExitCode", json!(128)),
+        ("/State/Error", json!("port is already allocated")),
+    ] {
+        set(&mut world, 0, pointer, value);
+    }
+    assert_eq!(
+        world.plan().warnings,
+        [
+            "the create may fail: web-web-1 failed to start the last time",
+            "the create may fail: service b depends on web-web-1, which exited with an error",
+        ]
+    );
+}

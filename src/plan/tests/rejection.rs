@@ -27,16 +27,20 @@ fn b06_a_rejection_by_compose_is_a_refusal() {
 
 #[test]
 fn b06_a_rejection_that_is_not_certain_for_portainer_is_a_warning() {
-    let plain = "services:\n  web:\n    image: x\n";
+    let text_alone = "services:\n  web:\n    image: x\n";
     let include = "include: [/s/x.yml]\nservices:\n  web:\n    image: x\n";
     for (text, message, doubt) in [
-        (plain, "must be a string", Some(Doubt::Version)),
+        (text_alone, "must be a string", Some(Doubt::Version)),
         (
-            plain,
+            text_alone,
             "Additional property foo is not allowed",
             Some(Doubt::UnknownKey),
         ),
-        (plain, "open /s/x.yml: no such file", Some(Doubt::Files)),
+        (
+            text_alone,
+            "open /s/x.yml: no such file",
+            Some(Doubt::Files),
+        ),
         // The file may have other contents where Portainer reads it.
         (include, "invalid size: 'lots'", None),
     ] {

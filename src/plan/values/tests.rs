@@ -136,6 +136,7 @@ fn b06_a_refused_value_is_shown_as_it_is_written() {
 
 #[test]
 #[ignore = "needs a compose program: run scripts/test"]
+#[allow(clippy::disallowed_methods, reason = "asks a program")]
 fn b06_the_real_compose_rejects_the_same_values() {
     let program = env::var("STACKLIFT_TEST_COMPOSE").expect("STACKLIFT_TEST_COMPOSE is not set");
     let accepts = |line: &str| {
