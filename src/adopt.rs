@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::{
     failure::Failure,
     observe::Situation,
-    plan::Request,
+    plan::{Keep, Request},
     portainer::BaseUrl,
     run::{self, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     stack::Stack,
@@ -31,6 +31,8 @@ pub struct Adopt<'a> {
     pub endpoint: i64,
     /// The container tool: its name is part of the labels.
     pub tool: &'a str,
+    /// What to write into the text, or not, because it runs.
+    pub keep: Keep,
     /// Whether to ask before a container is replaced or something is lost (B08).
     pub consent: Consent<'a>,
     /// How long containers may take until they run, and are healthy if they were.
@@ -66,7 +68,7 @@ impl<'a> Procedure<'a, '_> {
         self.show_banner();
         self.run.settle(Witness::PortainerAndEngine)?;
         self.run.wait("inspecting what exists");
-        let prepared = Prepared::new(&self.situation())?;
+        let prepared = Prepared::new(&self.situation(), self.a.keep)?;
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             self.run.step(

@@ -28,6 +28,7 @@ mod recreated;
 mod refusal;
 mod rejected;
 mod running;
+mod runs;
 mod sent;
 mod versions;
 
@@ -38,6 +39,7 @@ pub use fate::{Fate, Hashes};
 pub use itself::runs_portainer;
 pub use loss::{ContainerLoss, Loss, text_lost};
 pub use refusal::Refusal;
+pub use runs::{Keep, runs};
 pub use sent::image_references;
 use sent::{SentStack, SentText, with_sent};
 pub use versions::{ComposeVersion, PortainerCompose};

@@ -5,9 +5,9 @@ use composefile::document::Document;
 
 use crate::{
     observe::{Before, Depth, Situation},
-    plan::{self, Adoption, AdoptionFacts, Hashes, Removal, Sent},
+    plan::{self, Adoption, AdoptionFacts, Hashes, Keep, Removal, Sent},
     portainer::Payload,
-    rewrite::faithful::{self, Blocker, Faithful},
+    rewrite::faithful::{self, Blocker, Faithful, Runs},
     stack::{Shell, Source},
 };
 
@@ -24,9 +24,10 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Reads the stack's files, Portainer and the engine. Fails if the files or Portainer's list of stacks cannot be
+    /// Reads the stack's files, Portainer and the engine. What runs can change the text: it is rewritten a second time
+    /// then. Fails if the files or Portainer's list of stacks cannot be
     /// read.
-    pub fn new(situation: &Situation) -> Result<Self> {
+    pub fn new(situation: &Situation, keep: Keep) -> Result<Self> {
         let (stack, name) = (situation.stack, situation.stack.name());
         let source = stack.read()?;
         let records = situation.portainer.records(
@@ -41,29 +42,43 @@ impl Prepared {
         if let Some(error) = shell.unreadable {
             return Err(error);
         }
-        let rewrite = faithful::rewrite(text, env, &shell.context());
-        let sent = sent(&rewrite);
-        let before = situation.observe(records, sent, Depth::Everything);
         let document = Document::parse(text);
-        let hashes: Result<Hashes, String> = Err(
-            "this host has no Compose program that could compare the configurations".to_owned(),
-        );
-        let plan = situation.with_facts(
-            &source,
-            document.as_ref(),
-            sent,
-            Removal::Stop,
-            &before,
-            |facts| {
-                plan::adoption(&AdoptionFacts {
-                    facts,
-                    file: stack.file(),
-                    rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
-                    hashes: hashes.as_ref().map_err(String::as_str),
-                    portainer_version: before.portainer_version.as_deref(),
-                })
-            },
-        );
+        let plain = faithful::rewrite(text, env, &shell.context(), &Runs::default());
+        let before = situation.observe(records, sent(&plain), Depth::Everything);
+        let planned = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
+            let hashes: Result<Hashes, String> = Err(
+                "this host has no Compose program that could compare the configurations".to_owned(),
+            );
+            situation.with_facts(
+                &source,
+                document.as_ref(),
+                sent(rewrite),
+                Removal::Stop,
+                &before,
+                |facts| {
+                    let input = AdoptionFacts {
+                        facts,
+                        file: stack.file(),
+                        rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
+                        runs,
+                        hashes: hashes.as_ref().map_err(String::as_str),
+                        portainer_version: before.portainer_version.as_deref(),
+                    };
+                    let plan = plan::adoption(&input);
+                    let runs = plan::runs(&input, &plan, keep);
+                    (plan, runs)
+                },
+            )
+        };
+        let (plan, (runs, blockers)) = planned(&plain, &Runs::default());
+        let (rewrite, mut plan) = if runs.is_empty() {
+            (plain, plan)
+        } else {
+            let rewrite = faithful::rewrite(text, env, &shell.context(), &runs);
+            let (plan, _) = planned(&rewrite, &runs);
+            (rewrite, plan)
+        };
+        plan.blockers.extend(blockers);
         Ok(Self {
             source,
             rewrite,

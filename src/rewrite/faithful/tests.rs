@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Blocker, Context, EnvFiles, Faithful, Reason, env_files_needed, rewrite};
+use super::{Blocker, Context, EnvFiles, Faithful, Reason, Runs, env_files_needed, rewrite};
 
 fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Blocker>> {
     let files = EnvFiles::from([("/s/web/app.env".to_owned(), Some("X=1\nY=$A\n".to_owned()))]);
@@ -17,7 +17,7 @@ fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Blocker>> {
         env_files: &files,
     };
     let _ = env_files_needed(text, env, &context);
-    rewrite(text, env, &context)
+    rewrite(text, env, &context, &Runs::default())
 }
 
 /// Lines of Compose files, in any order.

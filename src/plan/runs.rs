@@ -1,0 +1,117 @@
+//! What runs and has to be written into the text: names for anonymous volumes, and variables of another shell.
+
+use std::collections::BTreeMap;
+
+use composefile::{document::Node, path::clean, services::MountSpec};
+
+use super::{
+    Adoption, AdoptionFacts, Blocker, Facts, recreated,
+    running::{is_anonymous, is_one_off},
+    sent::{Given, SentService, SentStack, with_sent},
+};
+use crate::{
+    rewrite::faithful::{Runs, ServiceRuns},
+    snapshot::Inspected,
+    text::printable,
+};
+
+/// What the user wants to keep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// Anonymous volumes stay without a name where their container certainly stays: `--keep-anonymous`.
+    pub anonymous: bool,
+    /// Variables that the files do not give are written into the text: `--keep-variables`.
+    pub variables: bool,
+}
+
+/// What runs and has to be written into the text, and what prevents the adoption. `input` and `plan` are those of the
+/// text without it.
+pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Blocker>) {
+    let facts = input.facts;
+    with_sent(facts.sent, facts.project, |_, stack| {
+        let (mut runs, mut blockers) = (Runs::default(), Vec::new());
+        for service in stack.map(SentStack::services).unwrap_or_default() {
+            let planned = plan.services.iter().find(|one| one.service == service.name);
+            let stays = planned.is_some_and(|one| one.fate.is_unchanged());
+            let containers = containers(facts, service.name);
+            let mut found = ServiceRuns {
+                containers: containers.len(),
+                ..ServiceRuns::default()
+            };
+            for &container in &containers {
+                if !(keep.anonymous && stays) {
+                    found.volumes.extend(unnamed_volumes(container, &service));
+                }
+                if !stays && !is_as_on_disk(input, container, service.name) {
+                    let foreign = recreated::foreign_variables(facts, container, &service);
+                    let foreign = foreign.into_iter();
+                    let foreign = foreign.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                    found.variables.extend(foreign);
+                }
+            }
+            if !keep.variables && !found.variables.is_empty() {
+                let names = std::mem::take(&mut found.variables).into_keys();
+                blockers.push(other_variables(service.name, names.collect()));
+            }
+            runs.services.insert(service.name.to_owned(), found);
+        }
+        (runs, blockers)
+    })
+}
+
+/// The containers of a service, without those of `docker compose run`.
+fn containers<'a>(facts: &Facts<'a>, service: &str) -> Vec<Inspected<'a>> {
+    let label = format!("com.{}.compose.service", facts.tool);
+    let all = facts.containers.unwrap_or_default().iter().map(Inspected);
+    all.filter(|one| one.label(&label) == Some(service) && !is_one_off(*one, facts.tool))
+        .collect()
+}
+
+/// The anonymous volumes of a container that the text does not name yet, by their path.
+fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<String, String> {
+    let named: Vec<(String, String)> = service
+        .nodes("volumes")
+        .flat_map(Node::items)
+        .filter_map(|item| named_volume(service, item))
+        .collect();
+    let volumes = container.volumes().into_iter();
+    volumes
+        .filter(|(volume, _)| is_anonymous(volume))
+        .map(|(volume, target)| (clean(target), volume.to_owned()))
+        .filter(|volume| !named.contains(volume))
+        .collect()
+}
+
+/// The path and the engine's name of a volume that an item of `volumes` mounts.
+fn named_volume(service: &SentService, item: Node) -> Option<(String, String)> {
+    let read = |node: Node| service.stack().read(node).known();
+    let (target, key) = if item.is_mapping() {
+        (read(item.get("target")?)?, read(item.get("source")?)?)
+    } else {
+        let text = read(item)?;
+        let spec = MountSpec::parse(&text)?;
+        (spec.target.to_owned(), spec.source?.to_owned())
+    };
+    let (name, _) = service.stack().resource("volumes", &key);
+    match name {
+        Given::Is(name) => Some((clean(&target), name)),
+        Given::Unknown | Given::No => None,
+    }
+}
+
+/// Whether a container has the configuration of the files on disk.
+fn is_as_on_disk(input: &AdoptionFacts, container: Inspected, service: &str) -> bool {
+    let label = format!("com.{}.compose.config-hash", input.facts.tool);
+    let labeled = container.label(&label);
+    let on_disk = input.hashes.ok().and_then(|hashes| hashes.on_disk.get(service));
+    labeled.is_some() && labeled == on_disk.map(String::as_str)
+}
+
+fn other_variables(service: &str, names: Vec<String>) -> Blocker {
+    let count = crate::text::counted(names.len(), "variable");
+    Blocker::new(
+        format!("service {service} runs with {count} that the files on disk do not give: it was started from another shell, or the files were changed"),
+        "pass --keep-variables to write their values into the text; or set them in .env; or run `docker compose up -d` first, which recreates the container",
+    )
+    .details(names.iter().map(|name| printable(name).to_string()).collect())
+}
