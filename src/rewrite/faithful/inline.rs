@@ -77,7 +77,8 @@ impl<'d> Addition<'d> {
         own.mappings().find(|mapping| is_own(*mapping, entry))
     }
 
-    fn note(&self, section: &Section) -> Note {
+    /// A note about `count` of its values.
+    fn note(&self, section: &Section, count: usize) -> Note {
         let Section {
             values,
             singular,
@@ -86,7 +87,7 @@ impl<'d> Addition<'d> {
             ..
         } = *section;
         let name = self.service.name;
-        let what = match self.values.len() {
+        let what = match count {
             1 => format!("1 {singular} of service {name} is written into `{values}`"),
             count => format!("{count} {plural} of service {name} are written into `{values}`"),
         };
@@ -212,24 +213,30 @@ impl<'d> Inline<'_, 'd, '_> {
         if first.values.is_empty() {
             return;
         }
-        let note = first.note(self.section);
         let mut new = Vec::new();
         for (name, value) in first.values.iter() {
-            if !self.replace_present(present, name, value, &note) {
+            if !self.replace_present(first, name, value) {
                 new.push((name.clone(), written(present, name, value)));
             }
         }
         if !new.is_empty() {
             self.found.edits.push(Edit::InsertFront {
                 collection: present,
+                note: first.note(self.section, new.len()),
                 new,
-                note,
             });
         }
     }
 
-    /// Gives an entry or item that `present` has itself another value. Whether there is one.
-    fn replace_present(&mut self, present: Node<'d>, name: &str, value: &str, note: &Note) -> bool {
+    /// Gives an entry or item of this name another value, wherever it is written in the service's own collection. Whether
+    /// there is one.
+    fn replace_present(&mut self, addition: &Addition<'d>, name: &str, value: &str) -> bool {
+        let Some(present) = addition.present(self.section).map(Node::resolved) else {
+            return false;
+        };
+        let service = addition.service.name;
+        let what = format!("{name} of service {service} gets the value of its container");
+        let note = Note::new(what, KEPT).with(Secrecy::Secret);
         let named = |item: &Node<'d>| {
             let text = item.as_str().and_then(|text| self.reader.read(text).ok());
             text.is_some_and(|text| text.split('=').next() == Some(name))
@@ -276,7 +283,7 @@ impl<'d> Inline<'_, 'd, '_> {
         all.append(&mut copy);
         let name = self.section.values.to_owned();
         let new = vec![(name, NewValue::Mapping(all))];
-        let note = addition.note(self.section);
+        let note = addition.note(self.section, addition.values.len());
         self.found.edits.push(match own {
             Some(entry) => Edit::ReplaceEntry { entry, new, note },
             None => Edit::InsertEntries { mapping, new, note },
@@ -299,7 +306,7 @@ impl<'d> Inline<'_, 'd, '_> {
             section.values.to_owned(),
             NewValue::Mapping(addition.entries()),
         )];
-        let note = addition.note(self.section);
+        let note = addition.note(self.section, addition.values.len());
         // A key without a value, or reset.
         let unset = mapping
             .own_entries()

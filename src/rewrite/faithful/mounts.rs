@@ -1,7 +1,7 @@
 //! What the `volumes` of a service mount, and the proof that a rewrite only names anonymous volumes.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use composefile::{
     document::Node,
@@ -36,14 +36,37 @@ pub(super) struct Mount<'d> {
 pub(super) fn lists<'d>(chain: &[Service<'d>]) -> Vec<(usize, Node<'d>)> {
     let mut found = Vec::new();
     for (place, service) in chain.iter().enumerate() {
-        let mut written = service.node.mappings().flat_map(Node::own_entries);
-        let written = written.find(|entry| entry.name() == Some("volumes"));
-        if written.is_some_and(|entry| matches!(entry.value.tag(), Some("!reset" | "!override"))) {
+        if hides_inherited(*service) {
             found.clear();
         }
         found.extend(service.node.get("volumes").map(|list| (place, list)));
     }
     found
+}
+
+/// Whether a service drops the `volumes` of those that it extends.
+pub(super) fn hides_inherited(service: Service<'_>) -> bool {
+    let mut written = service.node.mappings().flat_map(Node::own_entries);
+    let written = written.find(|entry| entry.name() == Some("volumes"));
+    written.is_some_and(|entry| matches!(entry.value.tag(), Some("!reset" | "!override")))
+}
+
+/// The volumes of `runs` that the text of a service is to name: not those that it gets by `volumes_from`.
+pub(super) fn wanted<'v, 'd>(
+    reader: &Reader<'d, '_>,
+    runs: &'v Runs,
+    service: Service<'d>,
+) -> Vec<(&'v String, &'v String)> {
+    let chain = reader.chain(service);
+    let lists = chain.iter().filter_map(|base| base.node.get("volumes_from"));
+    let from = lists.flat_map(Node::items).filter_map(|item| {
+        let text = reader.read(item.as_str()?).ok()?;
+        runs.services.get(text.split(':').next()?)
+    });
+    let from: BTreeSet<&String> = from.flat_map(|other| other.volumes.values()).collect();
+    let own = runs.services.get(service.name);
+    let volumes = own.into_iter().flat_map(|own| &own.volumes);
+    volumes.filter(|(_, name)| !from.contains(*name)).collect()
 }
 
 /// The mounts of a list. Leaves out those that cannot be interpolated, which block the rewrite.
@@ -112,8 +135,7 @@ pub(super) fn differing<'d>(
 ) -> Option<&'d str> {
     for (service, written) in old.services.iter().zip(&new.services) {
         let (mut before, mut after) = (all(old, *service), all(new, *written));
-        let wanted = runs.services.get(service.name);
-        for (target, volume) in wanted.into_iter().flat_map(|runs| &runs.volumes) {
+        for (target, volume) in wanted(old, runs, *service) {
             before.remove(target);
             match after.remove(target) {
                 Some(Mounted::Volume(key)) if is_external(new, &key, volume) => {}

@@ -14,7 +14,7 @@ use composefile::{
 use crate::rewrite::faithful::{
     Blocker, Notice, Reason,
     findings::{Edit, Findings, NewEntry, NewValue, Note, Secrecy},
-    mounts::{Mount, Mounted, is_external, lists, mounts},
+    mounts::{Mount, Mounted, hides_inherited, is_external, lists, mounts, wanted},
     runs::{Runs, ServiceRuns},
     sharing::Sharing,
     shell::effective_text,
@@ -80,9 +80,7 @@ struct Added<'d> {
 impl<'d> AnonymousVolumes<'_, 'd, '_> {
     fn service(&mut self, service: Service<'d>, runs: &ServiceRuns) {
         let chain = self.reader.chain(service);
-        let shared = self.from_other_services(&chain);
-        let volumes = runs.volumes.iter();
-        let volumes: Vec<_> = volumes.filter(|(_, name)| !shared.contains(*name)).collect();
+        let volumes = wanted(self.reader, self.runs, service);
         if volumes.is_empty() {
             return;
         }
@@ -101,23 +99,6 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         for (target, volume) in volumes {
             self.mount(service, &chain, target, volume);
         }
-    }
-
-    /// The volumes that the service gets by `volumes_from` of a service whose text names them.
-    fn from_other_services(&self, chain: &[Service<'d>]) -> BTreeSet<String> {
-        let Some(service) = chain.last() else {
-            return BTreeSet::new();
-        };
-        let lists = chain.iter().filter_map(|base| base.node.get("volumes_from"));
-        let named = lists.flat_map(Node::items).filter_map(|item| {
-            let text = self.reader.read(item.as_str()?).ok()?;
-            Some(text.split(':').next()?.to_owned())
-        });
-        named
-            .filter(|name| name != service.name)
-            .filter_map(|name| self.runs.services.get(&name))
-            .flat_map(|other| other.volumes.values().cloned())
-            .collect()
     }
 
     /// Whether the text asks for a single container.
@@ -274,12 +255,15 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         let place = changed.place;
         let reads = |base: &Service<'d>| {
             let list = base.node.get("volumes").map(Node::resolved);
-            let by_list = list.is_some_and(|list| list.id() == place.id());
-            by_list || (place.is_mapping() && base.node.mappings().any(|one| one.id() == place.id()))
+            let mut own = list.into_iter().chain(base.node.mappings());
+            own.any(|node| node.id() == place.id())
         };
         let Some(at) = chain.iter().rposition(reads) else {
             return false;
         };
+        if chain[at + 1..].iter().any(|base| hides_inherited(*base)) {
+            return false;
+        }
         let wanted = self.runs.volume(other.name, &changed.target);
         if wanted.is_some() && (wanted == own || at + 1 < chain.len()) {
             return false;
@@ -312,20 +296,12 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
                 });
                 continue;
             }
-            let new = vec![("volumes".to_owned(), NewValue::List(items))];
-            self.write(place, "volumes", new, note);
+            self.found.edits.push(Edit::InsertEntries {
+                mapping: place,
+                new: vec![("volumes".to_owned(), NewValue::List(items))],
+                note,
+            });
         }
-    }
-
-    /// Writes entries in place of a key without a value, or else as new ones.
-    fn write(&mut self, mapping: Node<'d>, key: &str, new: Vec<NewEntry>, note: Note) {
-        let unset = mapping
-            .own_entries()
-            .find(|entry| entry.name() == Some(key));
-        self.found.edits.push(match unset {
-            Some(entry) => Edit::ReplaceEntry { entry, new, note },
-            None => Edit::InsertEntries { mapping, new, note },
-        });
     }
 
     /// Defines the volumes that the services use now.
@@ -348,23 +324,30 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             line: None,
             message: "the anonymous volumes get names in the text, but the engine still counts them as anonymous: `docker volume prune` deletes them while no container uses them".to_owned(),
         });
-        let note = Note::new("the named volumes are defined", WHY);
-        let present = root.entry("volumes").filter(|entry| !entry.value.is_null());
-        let Some(present) = present else {
-            let new = vec![("volumes".to_owned(), NewValue::Mapping(new))];
-            self.write(root, "volumes", new, note);
-            return;
-        };
-        let mapping = present.value.resolved();
-        self.found.edits.push(if mapping.own_entries().next().is_some() {
-            Edit::InsertEntries { mapping, new, note }
-        } else {
-            Edit::InsertFront {
-                collection: mapping,
-                new,
-                note,
+        let note = |what: &str| Note::new(format!("{what} defined"), WHY);
+        let present = root.get("volumes").map(Node::resolved);
+        match present {
+            None => self.found.edits.push(Edit::InsertEntries {
+                mapping: root,
+                new: vec![("volumes".to_owned(), NewValue::Mapping(new))],
+                note: note("the named volumes are"),
+            }),
+            Some(present) if present.own_entries().next().is_none() => {
+                self.found.edits.push(Edit::InsertFront {
+                    collection: present,
+                    new,
+                    note: note("the named volumes are"),
+                });
             }
-        });
+            Some(mapping) => {
+                let edits = new.into_iter().map(|entry| Edit::InsertEntries {
+                    mapping,
+                    note: note(&format!("volume {} is", entry.0)),
+                    new: vec![entry],
+                });
+                self.found.edits.extend(edits);
+            }
+        }
     }
 
     fn note(&self, service: Service<'d>, target: &str) -> Note {
@@ -413,12 +396,12 @@ fn keys(reader: &Reader<'_, '_>, runs: &Runs) -> BTreeMap<String, String> {
         .filter_map(|entry| Some(entry.name()?.to_owned()))
         .collect();
     let mut keys = BTreeMap::new();
-    for (service, runs) in &runs.services {
-        for (target, volume) in &runs.volumes {
+    for &service in &reader.services {
+        for (target, volume) in wanted(reader, runs, service) {
             if keys.contains_key(volume) {
                 continue;
             }
-            let base = key(service, target);
+            let base = key(service.name, target);
             let mut key = base.clone();
             let mut count = 1;
             while !taken.insert(key.clone()) {
