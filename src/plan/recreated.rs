@@ -111,7 +111,9 @@ pub(super) fn foreign_variables<'c>(
         Some(Given::Unknown | Given::No) => false,
         None => image.get(name) != Some(value),
     };
-    env(container.at("/Config/Env")).filter(is_foreign).collect()
+    env(container.at("/Config/Env"))
+        .filter(is_foreign)
+        .collect()
 }
 
 /// Whether the variables of a container cannot be distinguished from those of its image.

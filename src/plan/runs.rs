@@ -103,7 +103,10 @@ fn named_volume(service: &SentService, item: Node) -> Option<(String, String)> {
 fn is_as_on_disk(input: &AdoptionFacts, container: Inspected, service: &str) -> bool {
     let label = format!("com.{}.compose.config-hash", input.facts.tool);
     let labeled = container.label(&label);
-    let on_disk = input.hashes.ok().and_then(|hashes| hashes.on_disk.get(service));
+    let on_disk = input
+        .hashes
+        .ok()
+        .and_then(|hashes| hashes.on_disk.get(service));
     labeled.is_some() && labeled == on_disk.map(String::as_str)
 }
 
@@ -114,4 +117,124 @@ fn other_variables(service: &str, names: Vec<String>) -> Blocker {
         "pass --keep-variables to write their values into the text; or set them in .env; or run `docker compose up -d` first, which recreates the container",
     )
     .details(names.iter().map(|name| printable(name).to_string()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::{
+        Adoption, Hashes, adoption,
+        tests::{World, container, world},
+    };
+
+    const PLAIN: &str = "services:\n  web:\n    image: x\n    environment: {A: 1, B: }\n";
+
+    /// What a container of `web` with an anonymous volume and two other variables adds.
+    fn found(world: &World, keep: Keep, hashes: Result<&Hashes, &str>) -> (Runs, Vec<String>) {
+        world.with_facts(|facts| {
+            let input = AdoptionFacts {
+                facts,
+                file: "docker-compose.yml",
+                rewrite: &[],
+                runs: &Runs::default(),
+                hashes,
+                portainer_version: Some("2.21.0"),
+            };
+            let plan: Adoption = adoption(&input);
+            let (runs, blockers) = runs(&input, &plan, keep);
+            (runs, blockers.iter().map(ToString::to_string).collect())
+        })
+    }
+
+    fn running(compose: &str) -> World {
+        let mut world = world(compose);
+        let web = &mut world.containers[0];
+        web["Mounts"] = json!([
+            {"Type": "volume", "Name": "0a".repeat(32), "Destination": "/data"},
+            {"Type": "volume", "Name": "web_named", "Destination": "/named"},
+        ]);
+        web["Config"]["Env"] = json!(["PATH=/bin", "VERSION=1", "A=1", "B=hunter2", "C=hunter2"]);
+        web["Config"]["Labels"]["com.docker.compose.config-hash"] = json!("h1");
+        web["Config"]["Labels"]["com.docker.compose.version"] = json!("2.29.2");
+        world
+    }
+
+    fn hashes(on_disk: &str) -> Hashes {
+        let hashes = BTreeMap::from([("web".to_owned(), on_disk.to_owned())]);
+        Hashes {
+            version: "2.29.2".parse().expect("a version"),
+            on_disk: hashes.clone(),
+            sent: hashes,
+        }
+    }
+
+    #[test]
+    fn anonymous_volumes_are_named_and_other_variables_refused() {
+        let mut world = running(PLAIN);
+        // A container of `docker compose run` and one of no service.
+        for (name, service, oneoff) in [("web-run-1", "web", "True"), ("web-old-1", "old", "False")]
+        {
+            let mut other = container(name, service);
+            other["Config"]["Labels"]["com.docker.compose.oneoff"] = json!(oneoff);
+            other["Mounts"] =
+                json!([{"Type": "volume", "Name": "0b".repeat(32), "Destination": "/data"}]);
+            world.containers.push(other);
+        }
+        let (runs, blockers) = found(&world, Keep::default(), Err("unknown"));
+        let web = &runs.services["web"];
+        assert_eq!((runs.services.len(), web.containers), (1, 1));
+        assert_eq!(web.volumes, [("/data".to_owned(), "0a".repeat(32))].into());
+        assert!(web.variables.is_empty());
+        assert!(
+            blockers[0].starts_with("service web runs with 2 variables"),
+            "{blockers:?}"
+        );
+        assert!(blockers[0].contains("\n    B\n    C\n"), "{blockers:?}");
+        assert!(!blockers[0].contains("hunter2"));
+    }
+
+    #[test]
+    fn variables_are_kept_on_request_and_not_shown() {
+        let keep = Keep {
+            anonymous: true,
+            variables: true,
+        };
+        let (runs, blockers) = found(&running(PLAIN), keep, Err("unknown"));
+        let kept: Vec<_> = runs.services["web"].variables.keys().collect();
+        assert_eq!((kept, blockers), (vec!["B", "C"], Vec::new()));
+        // The container may be recreated: its volume gets a name in spite of `keep.anonymous`.
+        assert_eq!(runs.services["web"].volumes.len(), 1);
+        assert!(!format!("{runs:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_container_that_certainly_stays_is_left_alone() {
+        let keep = Keep {
+            anonymous: true,
+            variables: false,
+        };
+        let world = running(PLAIN);
+        let (runs, blockers) = found(&world, keep, Ok(&hashes("h1")));
+        assert!(
+            runs.is_empty() && blockers.is_empty(),
+            "{runs:?} {blockers:?}"
+        );
+        let (runs, blockers) = found(&world, Keep::default(), Ok(&hashes("h1")));
+        assert!(
+            !runs.is_empty() && blockers.is_empty(),
+            "{runs:?} {blockers:?}"
+        );
+    }
+
+    #[test]
+    fn a_volume_that_the_text_names_already_adds_nothing() {
+        let volume = "0a".repeat(32);
+        let compose = format!(
+            "services:\n  web:\n    image: x\n    environment: [A, B=hunter2, C=hunter2]\n    volumes: ['v1:/data/']\nvolumes:\n  v1: {{external: true, name: '{volume}'}}\n"
+        );
+        let (runs, _) = found(&running(&compose), Keep::default(), Err("unknown"));
+        assert!(runs.services["web"].volumes.is_empty(), "{runs:?}");
+    }
 }

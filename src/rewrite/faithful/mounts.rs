@@ -58,7 +58,9 @@ pub(super) fn wanted<'v, 'd>(
     service: Service<'d>,
 ) -> Vec<(&'v String, &'v String)> {
     let chain = reader.chain(service);
-    let lists = chain.iter().filter_map(|base| base.node.get("volumes_from"));
+    let lists = chain
+        .iter()
+        .filter_map(|base| base.node.get("volumes_from"));
     let from = lists.flat_map(Node::items).filter_map(|item| {
         let text = reader.read(item.as_str()?).ok()?;
         runs.services.get(text.split(':').next()?)

@@ -185,7 +185,13 @@ impl Splices {
     }
 
     /// Writes another item in place of one.
-    pub(super) fn replace_item(&mut self, list: Node<'_>, item: Node<'_>, text: String, note: Note) {
+    pub(super) fn replace_item(
+        &mut self,
+        list: Node<'_>,
+        item: Node<'_>,
+        text: String,
+        note: Note,
+    ) {
         self.changed.insert(list.id());
         let start = block::start(item);
         let end = trimmed_end(list.document().text(), item.span().end).max(start);

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{Blocker, Context, EnvFiles, Faithful, Reason, Runs, ServiceRuns, env_files_needed, rewrite};
+use super::{
+    Blocker, Context, EnvFiles, Faithful, Reason, Runs, ServiceRuns, env_files_needed, rewrite,
+};
 
 fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Blocker>> {
     run_with(text, env, &Runs::default())

@@ -21,10 +21,9 @@ pub(super) fn hidden(entries: &[NewEntry]) -> Vec<NewEntry> {
             NewValue::Text(_) => NewValue::Text(HIDDEN.into()),
             NewValue::Item(_) => NewValue::Item(format!("{name}={HIDDEN}")),
             NewValue::Mapping(entries) => NewValue::Mapping(hidden(entries)),
-            NewValue::Null
-            | NewValue::EmptyList
-            | NewValue::List(_)
-            | NewValue::External(_) => value.clone(),
+            NewValue::Null | NewValue::EmptyList | NewValue::List(_) | NewValue::External(_) => {
+                value.clone()
+            }
         };
         (name.clone(), value)
     };
@@ -191,7 +190,11 @@ fn flat((name, value): &NewEntry) -> String {
     match value {
         NewValue::Text(value) => format!("{}: {}", key(name), quoted(value)),
         NewValue::External(volume) => {
-            format!("{}: {{external: true, name: {}}}", key(name), quoted(volume))
+            format!(
+                "{}: {{external: true, name: {}}}",
+                key(name),
+                quoted(volume)
+            )
         }
         _ => format!("{}: null", key(name)),
     }

@@ -154,7 +154,11 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             .filter_map(|base| base.node.get("tmpfs"))
             .flat_map(one_or_many)
             .filter_map(|node| self.reader.read(node.as_str()?).ok());
-        paths.any(|path| path.split(':').next().is_some_and(|path| clean(path) == target))
+        paths.any(|path| {
+            path.split(':')
+                .next()
+                .is_some_and(|path| clean(path) == target)
+        })
     }
 
     /// Gives a declared mount a source.
@@ -213,8 +217,12 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             );
             return;
         }
-        let list = service.node.get("volumes").filter(|list| list.is_sequence());
-        let is_tagged = |entry: Entry<'_>| entry.name() == Some("volumes") && entry.value.tag().is_some();
+        let list = service
+            .node
+            .get("volumes")
+            .filter(|list| list.is_sequence());
+        let is_tagged =
+            |entry: Entry<'_>| entry.name() == Some("volumes") && entry.value.tag().is_some();
         let is_reset = service.node.resolved().own_entries().any(is_tagged);
         if list.is_none() && (is_reset || self.sharing.is_shared(service)) {
             self.block_shared(service, service.node, service.name);
@@ -373,9 +381,13 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     fn block_shared(&mut self, service: Service<'d>, node: Node<'d>, other: &str) {
         let name = service.name;
         let message = if other == name {
-            format!("service {name} needs its own `volumes`, to name its anonymous volumes, but shares them")
+            format!(
+                "service {name} needs its own `volumes`, to name its anonymous volumes, but shares them"
+            )
         } else {
-            format!("service {name} needs its own `volumes`, to name its anonymous volumes, but service {other} uses the same")
+            format!(
+                "service {name} needs its own `volumes`, to name its anonymous volumes, but service {other} uses the same"
+            )
         };
         let hint = "write out `volumes` in each service, without an anchor or `extends`";
         self.block(node, Reason::Shared, message, hint);

@@ -80,7 +80,10 @@ impl<'d> Builds<'_, 'd, '_> {
                     let name = service.name;
                     self.found.notice(
                         service.node.line(),
-                        format!("service {name} keeps its current image: to rebuild it, {}", rebuild(name)),
+                        format!(
+                            "service {name} keeps its current image: to rebuild it, {}",
+                            rebuild(name)
+                        ),
                     );
                     self.remove(entry);
                 }
