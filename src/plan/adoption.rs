@@ -260,7 +260,7 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
                 Fate::LeftBehind("no profile of the service is active in Portainer".to_owned())
             }
             (true, true) => Fate::Started("it has no container".to_owned()),
-            (true, false) => named(input.runs, service.name)
+            (true, false) => named(input, service.name)
                 .unwrap_or_else(|| worst(own.iter().map(|&one| deciding.fate(one, &service)))),
         };
         plans.push(plan_of(service.name, &own, fate));
@@ -295,10 +295,14 @@ fn portainer_compose(input: &AdoptionFacts) -> Option<PortainerCompose> {
     }
 }
 
-/// A service whose anonymous volumes get names has another configuration.
-fn named(runs: &faithful::Runs, service: &str) -> Option<Fate> {
-    let volumes = &runs.services.get(service)?.volumes;
-    let targets: Vec<_> = volumes.keys().map(String::as_str).collect();
+/// A service whose anonymous volumes get names has another configuration, unless the text of its Portainer stack has the
+/// names already.
+fn named(input: &AdoptionFacts, service: &str) -> Option<Fate> {
+    let volumes = &input.runs.services.get(service)?.volumes;
+    let record = input.facts.record.and_then(|record| record.contents);
+    let is_new = |volume: &str| record.is_none_or(|(text, _)| !text.contains(volume));
+    let new = volumes.iter().filter(|(_, volume)| is_new(volume));
+    let targets: Vec<_> = new.map(|(target, _)| target.as_str()).collect();
     match targets[..] {
         [] => None,
         [target] => Some(Fate::Recreated(format!(
