@@ -1,4 +1,4 @@
-//! The adoption: Portainer takes over a running stack, and containers whose configuration is the same are not touched
+//! The adoption: a running stack moves into Portainer, and containers whose configuration is the same are not touched
 //! (M05).
 
 use std::time::Duration;

@@ -43,9 +43,9 @@ impl Prepared {
             return Err(error);
         }
         let document = Document::parse(text);
-        let plain = faithful::rewrite(text, env, &shell.context(), &Runs::default());
-        let before = situation.observe(records, sent(&plain), Depth::Everything);
-        let planned = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
+        let first = faithful::rewrite(text, env, &shell.context(), &Runs::default());
+        let before = situation.observe(records, sent(&first), Depth::Everything);
+        let plan_of = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
             let hashes: Result<Hashes, String> = Err(
                 "this host has no Compose program that could compare the configurations".to_owned(),
             );
@@ -70,12 +70,12 @@ impl Prepared {
                 },
             )
         };
-        let (plan, (runs, blockers)) = planned(&plain, &Runs::default());
+        let (plan, (runs, blockers)) = plan_of(&first, &Runs::default());
         let (rewrite, mut plan) = if runs.is_empty() {
-            (plain, plan)
+            (first, plan)
         } else {
             let rewrite = faithful::rewrite(text, env, &shell.context(), &runs);
-            let (plan, _) = planned(&rewrite, &runs);
+            let (plan, _) = plan_of(&rewrite, &runs);
             (rewrite, plan)
         };
         plan.blockers.extend(blockers);

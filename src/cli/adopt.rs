@@ -1,4 +1,4 @@
-//! `stacklift adopt <STACK>`: Portainer takes over a running stack.
+//! `stacklift adopt <STACK>`: a running stack moves into Portainer.
 
 use std::sync::Arc;
 

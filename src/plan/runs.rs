@@ -51,7 +51,8 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             }
             if !keep.variables && !found.variables.is_empty() {
                 let names = std::mem::take(&mut found.variables).into_keys();
-                blockers.push(other_variables(service.name, names.collect()));
+                let names: Vec<String> = names.collect();
+                blockers.push(other_variables(service.name, &names));
             }
             runs.services.insert(service.name.to_owned(), found);
         }
@@ -110,7 +111,7 @@ fn is_as_on_disk(input: &AdoptionFacts, container: Inspected, service: &str) -> 
     labeled.is_some() && labeled == on_disk.map(String::as_str)
 }
 
-fn other_variables(service: &str, names: Vec<String>) -> Blocker {
+fn other_variables(service: &str, names: &[String]) -> Blocker {
     let count = crate::text::counted(names.len(), "variable");
     Blocker::new(
         format!("service {service} runs with {count} that the files on disk do not give: it was started from another shell, or the files were changed"),

@@ -9,6 +9,7 @@ use std::{
 /// What the containers of a stack have that its text does not say, by service. Empty if nothing is known to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Runs {
+    /// By the name of the service.
     pub services: BTreeMap<String, ServiceRuns>,
 }
 

@@ -119,8 +119,8 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         let last = chain.len() - 1;
         let mut declared: Vec<(usize, Node<'d>, Mount<'d>)> = Vec::new();
         for (place, list) in lists(chain) {
-            let mounts = mounts(self.reader, list).into_iter();
-            let here = mounts.filter(|mount| mount.target == target);
+            let all = mounts(self.reader, list).into_iter();
+            let here = all.filter(|mount| mount.target == target);
             declared.extend(here.map(|mount| (place, list.resolved(), mount)));
         }
         match declared.last() {
