@@ -128,10 +128,10 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             Some((_, _, mount)) if mount.mounted != Mounted::Anonymous => {
                 self.conflict(service, mount.item, target);
             }
-            Some(&(place, list, _)) if place == last => {
+            Some(&(place, mounts, _)) if place == last => {
                 for (_, _, mount) in declared.into_iter().filter(|(at, _, _)| *at == last) {
                     if mount.mounted == Mounted::Anonymous {
-                        self.replace(service, list, &mount, &key);
+                        self.replace(service, mounts, &mount, &key);
                     }
                 }
                 self.used.insert(volume.to_owned());
