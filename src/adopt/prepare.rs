@@ -8,11 +8,11 @@ use composefile::{document::Document, reader::DEFAULT_FILES};
 use crate::{
     compose::Input,
     observe::{Before, Depth, Situation, mask},
-    plan::{self, Adoption, AdoptionFacts, Hashes, Removal, Sent},
+    plan::{self, Adoption, AdoptionFacts, Hashes, Keep, Removal, Sent},
     portainer::Payload,
     rewrite::{
         env::stack_env,
-        faithful::{self, Blocker, Faithful},
+        faithful::{self, Blocker, Faithful, Runs},
     },
     stack::{Shell, Source},
     text::Mask,
@@ -31,9 +31,10 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Reads the stack's files, Portainer and the engine. Fails if the files or Portainer's list of stacks cannot be
+    /// Reads the stack's files, Portainer and the engine. What runs can change the text: it is rewritten a second time
+    /// then. Fails if the files or Portainer's list of stacks cannot be
     /// read.
-    pub fn new(situation: &Situation) -> Result<Self> {
+    pub fn new(situation: &Situation, keep: Keep) -> Result<Self> {
         let (stack, name) = (situation.stack, situation.stack.name());
         let source = stack.read()?;
         let records = situation.portainer.records(
@@ -48,28 +49,42 @@ impl Prepared {
         if let Some(error) = shell.unreadable {
             return Err(error);
         }
-        let rewrite = faithful::rewrite(text, env, &shell.context());
-        let sent = sent(&rewrite);
-        let mask = mask(&source, sent.env);
-        let before = situation.observe(records, sent, &mask, Depth::Everything);
         let document = Document::parse(text);
-        let hashes = hashes(situation, sent, &mask);
-        let plan = situation.with_facts(
-            &source,
-            document.as_ref(),
-            sent,
-            Removal::Stop,
-            &before,
-            |facts| {
-                plan::adoption(&AdoptionFacts {
-                    facts,
-                    file: stack.file(),
-                    rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
-                    hashes: hashes.as_ref().map_err(String::as_str),
-                    portainer_version: before.portainer_version.as_deref(),
-                })
-            },
-        );
+        let first = faithful::rewrite(text, env, &shell.context(), &Runs::default());
+        let mask = mask(&source, sent(&first).env);
+        let before = situation.observe(records, sent(&first), &mask, Depth::Everything);
+        let plan_of = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
+            let hashes = hashes(situation, sent(rewrite), &mask);
+            situation.with_facts(
+                &source,
+                document.as_ref(),
+                sent(rewrite),
+                Removal::Stop,
+                &before,
+                |facts| {
+                    let input = AdoptionFacts {
+                        facts,
+                        file: stack.file(),
+                        rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
+                        runs,
+                        hashes: hashes.as_ref().map_err(String::as_str),
+                        portainer_version: before.portainer_version.as_deref(),
+                    };
+                    let plan = plan::adoption(&input);
+                    let runs = plan::runs(&input, &plan, keep);
+                    (plan, runs)
+                },
+            )
+        };
+        let (plan, (runs, blockers)) = plan_of(&first, &Runs::default());
+        let (rewrite, mut plan) = if runs.is_empty() {
+            (first, plan)
+        } else {
+            let rewrite = faithful::rewrite(text, env, &shell.context(), &runs);
+            let (plan, _) = plan_of(&rewrite, &runs);
+            (rewrite, plan)
+        };
+        plan.blockers.extend(blockers);
         Ok(Self {
             source,
             rewrite,

@@ -11,6 +11,7 @@ use rehearsal::{Call, Era, FaultKind, Rule};
 use super::options::{self, Setting};
 use crate::{
     engine,
+    plan::Keep,
     portainer::{BaseUrl, Tls},
     text::without_credentials,
 };
@@ -170,6 +171,8 @@ pub(super) struct AdoptArguments {
     /// On a terminal, stacklift asks if a container will be recreated or something will be lost.
     #[arg(short, long)]
     pub yes: bool,
+    #[command(flatten)]
+    pub keep: KeepArguments,
     /// How long to wait until the containers run and are healthy again
     #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
     pub wait: Duration,
@@ -180,6 +183,35 @@ pub(super) struct PlanArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
+    #[command(flatten)]
+    pub keep: KeepArguments,
+}
+
+/// What to write into the Compose text because it runs.
+#[derive(Debug, Args)]
+pub(super) struct KeepArguments {
+    /// Leave anonymous volumes without a name where the container stays
+    ///
+    /// By default, the Compose text names every anonymous volume, so that its data stays with the service.
+    /// This recreates the container once. With this flag, a container that is certain to stay is not
+    /// recreated; its anonymous volumes may be lost when it is recreated later.
+    #[arg(long)]
+    pub keep_anonymous: bool,
+    /// Write variables that only the running containers have into the Compose text
+    ///
+    /// Without this flag, stacklift refuses to adopt a stack if a running container has a variable that
+    /// the files on disk do not give it, for example because it was started from another shell.
+    #[arg(long)]
+    pub keep_variables: bool,
+}
+
+impl From<&KeepArguments> for Keep {
+    fn from(arguments: &KeepArguments) -> Self {
+        Self {
+            anonymous: arguments.keep_anonymous,
+            variables: arguments.keep_variables,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

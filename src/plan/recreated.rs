@@ -141,6 +141,28 @@ fn variables(
     lost.into_iter().chain(changed).collect()
 }
 
+/// The variables of a container that neither the text nor its image gives it, with their values.
+pub(super) fn foreign_variables<'c>(
+    facts: &Facts,
+    container: Inspected<'c>,
+    service: &SentService,
+) -> Vec<(&'c str, &'c str)> {
+    let (Some(given), Some(image)) = (
+        service.environment(),
+        image_env(facts, container.image_id()),
+    ) else {
+        return Vec::new();
+    };
+    let is_foreign = |(name, value): &(&str, &str)| match given.get(*name) {
+        Some(Given::Is(new)) => new != value,
+        Some(Given::Unknown | Given::No) => false,
+        None => image.get(name) != Some(value),
+    };
+    env(container.at("/Config/Env"))
+        .filter(is_foreign)
+        .collect()
+}
+
 /// Whether the variables of a container cannot be distinguished from those of its image.
 pub(super) fn is_image_unknown(facts: &Facts, container: Inspected) -> bool {
     image_env(facts, container.image_id()).is_none()

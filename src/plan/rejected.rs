@@ -15,7 +15,7 @@ use super::{
 use crate::{
     compose::{Doubt, Rejection},
     rewrite::{
-        faithful::{self, Blocker, Reason},
+        faithful::{self, Blocker, Reason, Runs},
         literal::{TextEdit, TextEdits},
     },
     text::printable,
@@ -36,7 +36,7 @@ pub(super) fn refusals(
         });
     }
     let lines = Lines::new(facts.source.compose);
-    let blockers = faithful::rewrite(text.text, Some(text.env), text.context);
+    let blockers = faithful::rewrite(text.text, Some(text.env), text.context, &Runs::default());
     let blockers = blockers.err().unwrap_or_default();
     let mut rejected: Vec<String> = blockers
         .iter()

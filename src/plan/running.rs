@@ -264,8 +264,7 @@ impl<'a> Running<'a, '_> {
     }
 
     fn is_one_off(&self, container: Inspected) -> bool {
-        self.label(container, "oneoff")
-            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        is_one_off(container, self.facts.tool)
     }
 
     fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
@@ -284,6 +283,12 @@ fn anonymous_volumes(container: Inspected) -> Vec<ContainerLoss> {
             is_deleted,
         })
         .collect()
+}
+
+/// Whether a container was created by `docker compose run`.
+pub(super) fn is_one_off(container: Inspected, tool: &str) -> bool {
+    let label = container.label(&format!("com.{tool}.compose.oneoff"));
+    label.is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
 fn is_same(one: &str, other: &str) -> bool {

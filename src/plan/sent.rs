@@ -217,7 +217,12 @@ impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
     }
 }
 
-impl<'d> SentService<'_, 'd, '_> {
+impl<'r, 'd, 'a> SentService<'r, 'd, 'a> {
+    /// The stack that it belongs to.
+    pub(super) fn stack(&self) -> &'r SentStack<'r, 'd, 'a> {
+        self.stack
+    }
+
     /// The node at a path of keys, of this service or else of the nearest that it extends.
     pub(super) fn node(&self, path: &[&str]) -> Option<Node<'d>> {
         self.chain.iter().rev().find_map(|service| {

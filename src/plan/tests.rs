@@ -103,6 +103,10 @@ pub(super) fn other(name: &str, image: &str, ports: &[(&str, u16)]) -> Container
 
 impl World {
     pub(super) fn plan(&self) -> Plan {
+        self.with_facts(migration)
+    }
+
+    pub(super) fn with_facts<T>(&self, then: impl FnOnce(&Facts) -> T) -> T {
         let document = Document::parse(&self.compose);
         let text = literal::rewrite(&self.compose, "/s/web");
         let env = contract_env(self.env.as_deref().unwrap_or_default());
@@ -118,7 +122,7 @@ impl World {
         };
         let listed: Vec<Container> = self.containers.iter().map(listed).collect();
         let known = BTreeSet::from(["known".to_owned()]);
-        migration(&Facts {
+        then(&Facts {
             name: self.name,
             project: "web",
             dir: "/s/web",
