@@ -7,13 +7,15 @@ use composefile::{document::Document, reader::DEFAULT_FILES};
 
 use crate::{
     compose::Input,
+    failure::Failure,
     observe::{Before, Depth, Situation, mask},
-    plan::{self, Adoption, AdoptionFacts, Hashes, Removal, Sent},
+    plan::{self, Adoption, AdoptionFacts, Blocker, Hashes, Removal, Sent},
     portainer::Payload,
     rewrite::{
         env::stack_env,
-        faithful::{self, Blocker, Faithful},
+        faithful::{self, Faithful},
     },
+    snapshot::Inspected,
     stack::{Shell, Source},
     text::Mask,
 };
@@ -23,11 +25,14 @@ pub struct Prepared {
     /// The files on disk.
     pub source: Source,
     /// What is sent, or everything that prevents the rewrite.
-    pub rewrite: Result<Faithful, Vec<Blocker>>,
+    pub rewrite: Result<Faithful, Vec<faithful::Blocker>>,
     /// What exists now.
     pub before: Before,
     /// What an adoption would do.
     pub plan: Adoption,
+    /// The config hashes, or why they are unknown.
+    hashes: Result<Hashes, String>,
+    tool: String,
 }
 
 impl Prepared {
@@ -54,7 +59,7 @@ impl Prepared {
         let before = situation.observe(records, sent, &mask, Depth::Everything);
         let document = Document::parse(text);
         let hashes = hashes(situation, sent, &mask);
-        let plan = situation.with_facts(
+        let mut plan = situation.with_facts(
             &source,
             document.as_ref(),
             sent,
@@ -70,12 +75,43 @@ impl Prepared {
                 })
             },
         );
+        // A failed adoption restores containers.
+        if let Err(error) = situation.engine.require_api() {
+            let hint = Failure::hint_of(&error).unwrap_or_default();
+            plan.blockers.push(Blocker::new(format!("{error:#}"), hint));
+        }
         Ok(Self {
             source,
             rewrite,
             before,
             plan,
+            hashes,
+            tool: situation.tool.to_owned(),
         })
+    }
+
+    /// Whether a container certainly has the configuration of the files on disk.
+    pub(super) fn is_up_to_date(&self, container: Inspected, service: &str) -> bool {
+        let label = container.label(&format!("com.{}.compose.config-hash", self.tool));
+        let hashes = self.hashes.as_ref().ok();
+        let hash = hashes.and_then(|hashes| hashes.on_disk.get(service));
+        label.is_some() && label == hash.map(String::as_str)
+    }
+
+    /// Whether the plan, what will be sent, and the containers are the same as in `other`.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let states = |of: &Self| -> Vec<(String, String)> {
+            let all = of.before.all.iter().flatten();
+            all.map(|one| (one.id.clone(), one.state.clone())).collect()
+        };
+        let sent = |of: &Self| {
+            let rewrite = of.rewrite.as_ref().ok()?;
+            Some((rewrite.text.clone(), rewrite.env.clone()))
+        };
+        self.plan == other.plan
+            && sent(self) == sent(other)
+            && states(self) == states(other)
+            && self.before.record == other.before.record
     }
 
     /// The body of the create, if the stack can be rewritten.
@@ -90,7 +126,7 @@ impl Prepared {
 }
 
 /// What is sent; nothing if the rewrite is blocked.
-fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
+fn sent(rewrite: &Result<Faithful, Vec<faithful::Blocker>>) -> Sent<'_> {
     match rewrite {
         Ok(rewrite) => Sent {
             text: &rewrite.text,
