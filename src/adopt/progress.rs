@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::{
+    model::Deployment,
     plan::Request,
     run::{RecordSeen, State},
 };
@@ -65,23 +66,37 @@ impl fmt::Display for Progress {
                 f,
                 "the stack exists as Portainer stack {id} and is deployed; its containers were not verified"
             ),
-            Self::Unchanged(record) => write!(f, "{record}; no container was changed"),
-            Self::Changed(record, changes) => write!(f, "{record}; {}", changes.join(", ")),
-            Self::Unlisted(record) => write!(f, "{record}; its containers could not be listed"),
-            Self::Restoring => f.write_str(
+            Self::Unchanged(record) => write!(f, "{}; no container was changed", clause(record)),
+            Self::Changed(record, changes) => {
+                write!(f, "{}; {}", clause(record), changes.join(", "))
+            }
+            Self::Unlisted(record) => write!(f, "{}; its containers could not be listed", clause(record)),
+Self::Restoring => f.write_str(
                 "the containers that ran before are being restored; the stack may be partly restored",
             ),
             Self::Restored(record) => {
-                write!(f, "{record}; the containers match the snapshot of before")
+                write!(f, "{}; the containers match the snapshot of before", clause(record))
             }
         }
+    }
+}
+
+/// The Portainer stack. Its status alone does not show whether its containers run: after an update that failed, it stays
+/// active (M06).
+fn clause(record: &RecordSeen) -> String {
+    match record {
+        RecordSeen::Unknown => "Portainer cannot be asked whether it has the stack".to_owned(),
+        RecordSeen::Absent => "Portainer does not list the stack".to_owned(),
+        RecordSeen::Exists(id, Deployment::Failed(_)) => {
+            format!("Portainer stack {id} exists, but its deployment failed")
+        }
+        RecordSeen::Exists(id, deployment) => format!("Portainer stack {id} exists ({deployment})"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Deployment;
 
     #[test]
     fn a_state_names_the_snapshot_and_what_changed() {
@@ -93,11 +108,11 @@ mod tests {
             ),
             (
                 Progress::Unchanged(failed.clone()),
-                "the stack exists as Portainer stack 7, but its deployment failed; no container was changed",
+                "Portainer stack 7 exists, but its deployment failed; no container was changed",
             ),
             (
                 Progress::Changed(failed, vec!["web-a-1 was recreated".to_owned()]),
-                "the stack exists as Portainer stack 7, but its deployment failed; web-a-1 was recreated",
+                "Portainer stack 7 exists, but its deployment failed; web-a-1 was recreated",
             ),
             (
                 Progress::Restored(RecordSeen::Absent),

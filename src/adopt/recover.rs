@@ -11,6 +11,7 @@ use super::{
 use crate::{
     failure::Failure,
     model::Deployment,
+    plan::Request,
     restore::{self, OnMissing, Restore, Scope},
     run::RecordSeen,
 };
@@ -164,14 +165,18 @@ impl Procedure<'_, '_> {
 
     /// What to do about a Portainer stack that a failed deployment left (N07).
     fn hint_for_record(&self, seen: &RecordSeen, cause: &Error) -> Option<String> {
-        let (RecordSeen::Exists(id, _), Some(snapshot)) = (seen, &self.snapshot) else {
+        let (RecordSeen::Exists(id, deployment), Some(snapshot)) = (seen, &self.snapshot) else {
             return None;
         };
+        let in_error = matches!(deployment, Deployment::Failed(_));
+        if !in_error && self.report.request != Some(Request::Create) {
+            return None;
+        }
         let first =
             Failure::hint_of(cause).unwrap_or("fix the error above, then run the command again");
         let name = self.a.stack.name().as_str();
         let command = self.run.restore_command(name, snapshot);
-        let why = if matches!(seen, RecordSeen::Exists(_, Deployment::Failed(_))) {
+        let why = if in_error {
             "stays in error, and its next update recreates every container"
         } else {
             "stays"
