@@ -11,7 +11,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use rehearsal::{Options, Rehearsal, World};
+use rehearsal::{Era, Options, Rehearsal, World};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -55,9 +55,14 @@ impl Stack {
 
     /// A stack that is not started. The embedded Portainer deploys onto the real engine.
     pub fn with_portainer() -> Self {
-        let (host, compose) = (Host::new(), Compose::new());
-        let portainer = Portainer::start(&host);
-        Self::of(host, compose, Some(portainer))
+        Self::between(Compose::new(), Era::Sync)
+    }
+
+    /// A stack that is not started. `origin` starts it by hand, and a Portainer of `era` deploys onto the real engine.
+    pub fn between(origin: Compose, era: Era) -> Self {
+        let host = Host::new();
+        let portainer = Portainer::start(&host, era);
+        Self::of(host, origin, Some(portainer))
     }
 
     fn of(host: Host, compose: Compose, portainer: Option<Portainer>) -> Self {
@@ -74,6 +79,7 @@ impl Stack {
         }
         let options = Options {
             compose: portainer.as_ref().map(Portainer::compose),
+            era: portainer.as_ref().map_or_else(Era::default, |one| one.era),
             ..Options::default()
         };
         let stack = Self {
