@@ -20,7 +20,7 @@ use crate::{
 /// A stack that runs and has data in its volumes.
 pub struct Scenario {
     pub stack: Stack,
-    case: Case,
+    pub case: Case,
 }
 
 /// What exists of a stack.
@@ -78,10 +78,10 @@ impl Scenario {
             if container["State"]["Running"] != true {
                 continue;
             }
-            for mount in container["Mounts"].as_array().unwrap() {
+            let mounts = container["Mounts"].as_array().unwrap().iter();
+            for mount in mounts.filter(|mount| mount["RW"] == true) {
                 let at = mount["Destination"].as_str().unwrap();
-                let script =
-                    format!("if [ -d {at} ] && [ -w {at} ]; then echo {name}{at} > {at}/kept; fi");
+                let script = format!("if [ -d {at} ]; then echo {name}{at} > {at}/kept; fi");
                 docker(&["exec", &name, "/bin/sh", "-c", &script]);
             }
         }

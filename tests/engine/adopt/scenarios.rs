@@ -203,7 +203,12 @@ volumes: {data: {}}
 fn plain(case: Case) {
     let files = [("conf/a", "a\n"), ("one.conf", "one\n")];
     let scenario = Scenario::new(case, PLAIN, &files);
-    scenario.adopts(&[]).stays();
+    // From 5.6 on, the short form of a bind mount has another hash (N05).
+    let recreated: &[&str] = match case.origin {
+        Origin::Two => &[],
+        Origin::Five => &["db"],
+    };
+    scenario.adopts(recreated).stays();
 }
 
 fn health(case: Case) {
