@@ -147,7 +147,10 @@ impl Before {
     fn assert_only_recreated(&self, service: &str) {
         if self.scenario.case.era == Era::Async {
             for (other, happened) in self.happened() {
-                assert!(other == service || happened == Happened::Untouched, "{other}");
+                assert!(
+                    other == service || happened == Happened::Untouched,
+                    "{other}"
+                );
             }
         }
     }
@@ -177,11 +180,11 @@ fn records(scenario: &Scenario) -> Vec<(String, Status)> {
     })
 }
 
-/// Another image under the name of `db`'s, in which `/bin/sleep` is `program`.
-fn replace_image(before: &Before, program: &str) {
+/// Another image under the name of `db`'s, in which a script replaces `/bin/sleep`.
+fn replace_image(before: &Before, script: &str) {
     let (image, name) = (before.image(), before.scenario.host.name("broken"));
     let mark = before.scenario.host.mark();
-    let script = format!("rm /bin/sleep; {program}");
+    let script = format!("rm /bin/sleep; {script}");
     let mut run = vec!["run", "--name", &name, "--label", &mark, "--network=none"];
     run.extend([image, "/bin/sh", "-c", &script]);
     docker(&run);
@@ -236,10 +239,13 @@ fn a_port_is_taken(case: Case) {
         .code(1)
         .says(&["restored", &port, "port is already allocated"]);
     before.assert_old();
-    assert_eq!(before.happened()["web"], match case.era {
-        Era::Sync => Happened::Recreated,
-        Era::Async => Happened::Untouched,
-    });
+    assert_eq!(
+        before.happened()["web"],
+        match case.era {
+            Era::Sync => Happened::Recreated,
+            Era::Async => Happened::Untouched,
+        }
+    );
 }
 
 fn a_start_fails(case: Case) {
@@ -252,7 +258,10 @@ fn a_start_fails(case: Case) {
 
 fn a_container_crashes(case: Case) {
     let before = Before::new(case);
-    replace_image(&before, "ln -s busybox /bin/sleep; cp /bin/false /bin/sleep");
+    replace_image(
+        &before,
+        "echo '#!/bin/sh' > /bin/sleep; echo exit 3 >> /bin/sleep; chmod 755 /bin/sleep",
+    );
     // Portainer reports success (N01).
     before.adopt(&[]).code(1).says(&["restored"]);
     before.assert_old();
@@ -351,7 +360,10 @@ fn a_failure_is_left(case: Case) {
     run.says(&["stacklift restore"]).hides("restored");
     let db = before.container("db");
     let now = before.scenario.containers();
-    assert!(now.get(&db).is_none_or(|db| db["State"]["Running"] == false));
+    assert!(
+        now.get(&db)
+            .is_none_or(|db| db["State"]["Running"] == false)
+    );
     before.restore();
     before.assert_old();
 }

@@ -269,7 +269,9 @@ impl Scenario {
             .send("PUT", &path, &headers, body.to_string().as_bytes())
             .unwrap();
         loop {
-            let status = stack.rehearsal.world(|world| world.records[&record.id].status);
+            let status = stack
+                .rehearsal
+                .world(|world| world.records[&record.id].status);
             if status != Status::Deploying {
                 return (response.status, status);
             }
@@ -356,9 +358,17 @@ fn essence(container: &Value) -> Value {
         items
     };
     let mounts = container["Mounts"].as_array().unwrap().iter().map(|mount| {
-        json!([mount["Type"], mount["Name"], mount["Source"], mount["Destination"], mount["RW"]])
+        json!([
+            mount["Type"],
+            mount["Name"],
+            mount["Source"],
+            mount["Destination"],
+            mount["RW"]
+        ])
     });
-    let networks = container["NetworkSettings"]["Networks"].as_object().unwrap();
+    let networks = container["NetworkSettings"]["Networks"]
+        .as_object()
+        .unwrap();
     let config = &container["Config"];
     let host = &container["HostConfig"];
     let id = container["Id"].as_str().unwrap();
@@ -402,12 +412,13 @@ pub fn happened(
     before: &BTreeMap<String, Value>,
     after: &BTreeMap<String, Value>,
 ) -> BTreeMap<String, Happened> {
-    let of = |containers: &BTreeMap<String, Value>, service: &str, key: &dyn Fn(&Value) -> Value| {
-        let own = containers.values().filter(|one| service_of(one) == service);
-        let mut values: Vec<String> = own.map(|one| key(one).to_string()).collect();
-        values.sort();
-        values
-    };
+    let of =
+        |containers: &BTreeMap<String, Value>, service: &str, key: &dyn Fn(&Value) -> Value| {
+            let own = containers.values().filter(|one| service_of(one) == service);
+            let mut values: Vec<String> = own.map(|one| key(one).to_string()).collect();
+            values.sort();
+            values
+        };
     let mut all = services(before);
     all.extend(services(after));
     all.into_iter()

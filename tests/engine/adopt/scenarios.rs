@@ -74,7 +74,7 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}, web: {}}
 ";
 
-const VARIABLES: &str = "services:
+pub const VARIABLES: &str = "services:
   one:
     image: $IMAGE
     command: /bin/sleep 600
@@ -114,7 +114,7 @@ second # not a comment
 '
 "#;
 
-const ANONYMOUS: &str = "services:
+pub const ANONYMOUS: &str = "services:
   db:
     image: $PROJECT
     command: /bin/sleep 600
@@ -129,7 +129,7 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
-const SECRETS: &str = "services:
+pub const SECRETS: &str = "services:
   short:
     image: $IMAGE
     command: /bin/sleep 600
@@ -149,7 +149,7 @@ configs: {settings: {file: conf/settings.ini}}
 volumes: {data: {}}
 ";
 
-const PROFILES: &str = "services:
+pub const PROFILES: &str = "services:
   always:
     image: $IMAGE
     command: /bin/sleep 600
@@ -200,9 +200,14 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
+pub const PLAIN_FILES: &[(&str, &str)] = &[("conf/a", "a\n"), ("one.conf", "one\n")];
+pub const VARIABLE_FILES: &[(&str, &str)] = &[(".env", ENV), ("more/extra.env", EXTRA)];
+pub const SECRET_FILES: &[(&str, &str)] =
+    &[("token.txt", "s3cret\n"), ("conf/settings.ini", "[a]\n")];
+pub const PROFILE_FILES: &[(&str, &str)] = &[(".env", "COMPOSE_PROFILES=extra\n")];
+
 fn plain(case: Case) {
-    let files = [("conf/a", "a\n"), ("one.conf", "one\n")];
-    let scenario = Scenario::new(case, PLAIN, &files);
+    let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
     // From 5.6 on, the short form of a bind mount has another hash (N05).
     let recreated: &[&str] = match case.origin {
         Origin::Two => &[],
@@ -222,8 +227,7 @@ fn health(case: Case) {
 }
 
 fn variables(case: Case) {
-    let files = [(".env", ENV), ("more/extra.env", EXTRA)];
-    let scenario = Scenario::new(case, VARIABLES, &files);
+    let scenario = Scenario::new(case, VARIABLES, VARIABLE_FILES);
     let adopted = scenario.adopts(&[]);
     for secret in ["MIIBVg", "password-", "quoted", "of $WORD"] {
         assert!(!adopted.run.output.contains(secret), "{secret}");
@@ -253,8 +257,7 @@ fn kept_anonymous(case: Case) {
 }
 
 fn secrets(case: Case) {
-    let files = [("token.txt", "s3cret\n"), ("conf/settings.ini", "[a]\n")];
-    let scenario = Scenario::new(case, SECRETS, &files);
+    let scenario = Scenario::new(case, SECRETS, SECRET_FILES);
     // The hash of 2.40 differs from that of 2.26 for a `mode` (N05).
     let recreated: &[&str] = match (case.origin, case.era) {
         (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => &["long"],
@@ -264,8 +267,7 @@ fn secrets(case: Case) {
 }
 
 fn profiles(case: Case) {
-    let files = [(".env", "COMPOSE_PROFILES=extra\n")];
-    let scenario = Scenario::new(case, PROFILES, &files);
+    let scenario = Scenario::new(case, PROFILES, PROFILE_FILES);
     let recreated: &[&str] = match (case.origin, case.era) {
         (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => &["extra"],
         _ => &[],
@@ -305,8 +307,7 @@ fn job(case: Case) {
 }
 
 fn record(case: Case) {
-    let files = [("conf/a", "a\n"), ("one.conf", "one\n")];
-    let scenario = Scenario::new(case, PLAIN, &files);
+    let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
     let name = scenario.host.project.as_str();
     let id = scenario
         .rehearsal
