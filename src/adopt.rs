@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::{
+    compose,
     failure::Failure,
     observe::Situation,
     plan::Request,
@@ -31,6 +32,8 @@ pub struct Adopt<'a> {
     pub endpoint: i64,
     /// The container tool: its name is part of the labels.
     pub tool: &'a str,
+    /// The Compose program of this host.
+    pub compose: &'a compose::Host,
     /// Whether to ask before a container is replaced or something is lost (B08).
     pub consent: Consent<'a>,
     /// How long containers may take until they run, and are healthy if they were.
@@ -59,6 +62,7 @@ impl<'a> Procedure<'a, '_> {
             base_url: self.a.base_url,
             endpoint: self.a.endpoint,
             tool: self.a.tool,
+            compose: self.a.compose,
         }
     }
 

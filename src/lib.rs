@@ -6,6 +6,7 @@
 mod adopt;
 mod backoff;
 mod cli;
+mod compose;
 mod engine;
 mod failure;
 mod migrate;
@@ -13,6 +14,7 @@ mod model;
 mod observe;
 mod plan;
 mod portainer;
+mod process;
 mod restore;
 pub mod rewrite;
 mod run;

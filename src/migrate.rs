@@ -6,6 +6,7 @@ use anyhow::Result;
 use chrono::NaiveDate;
 
 use crate::{
+    compose,
     observe::{Depth, Situation},
     plan::Sent,
     portainer::{BaseUrl, Payload},
@@ -44,6 +45,8 @@ pub struct Migration<'a> {
     pub setup: &'a Setup,
     /// The container tool: its name is part of the labels.
     pub tool: &'a str,
+    /// The Compose program of this host.
+    pub compose: &'a compose::Host,
 }
 
 /// What to do if a check refuses the run.
@@ -119,6 +122,7 @@ impl<'a> Procedure<'a, '_> {
             base_url: self.m.base_url,
             endpoint: self.m.endpoint,
             tool: self.m.tool,
+            compose: self.m.compose,
         }
     }
 

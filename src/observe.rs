@@ -14,7 +14,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    engine,
+    compose, engine,
     failure::Failure,
     model::{Changes, Container, Record},
     plan::{self, Environment, Facts, PathKind, RecordFacts, Removal, Sent},
@@ -37,6 +37,8 @@ pub struct Situation<'a> {
     pub endpoint: i64,
     /// The container tool: its name is part of the labels.
     pub tool: &'a str,
+    /// The Compose program of this host.
+    pub compose: &'a compose::Host,
 }
 
 /// How much is read.
@@ -63,6 +65,8 @@ pub struct Before {
     pub environment: Environment,
     /// Read only if there is something to destroy.
     pub details: Details,
+    /// Portainer's version. Read only for [`Depth::Everything`].
+    pub portainer_version: Option<String>,
     /// What could not be read, and what may go wrong.
     pub warnings: Vec<String>,
 }
@@ -104,6 +108,7 @@ impl Situation<'_> {
             others: None,
             environment: Environment::SameEngine,
             details: Details::default(),
+            portainer_version: None,
             warnings: Vec::new(),
         };
         self.record(records, &mut before);
@@ -128,6 +133,12 @@ impl Situation<'_> {
         if depth == Depth::Everything || before.destroys() {
             let images = plan::image_references(sent, &project);
             self.read_details(&mut before, images.into_iter().collect());
+        }
+        if depth == Depth::Everything {
+            match self.portainer.version() {
+                Ok(version) => before.portainer_version = version,
+                Err(error) => before.warnings.push(with_hint(&error)),
+            }
         }
         before
     }

@@ -29,6 +29,7 @@ mod refusal;
 mod rejected;
 mod running;
 mod sent;
+mod versions;
 
 pub use adoption::{Adoption, AdoptionFacts, Request, ServicePlan, adoption};
 pub use blocker::Blocker;
@@ -39,6 +40,7 @@ pub use loss::{ContainerLoss, Loss, text_lost};
 pub use refusal::Refusal;
 pub use sent::image_references;
 use sent::{SentStack, SentText, with_sent};
+pub use versions::{ComposeVersion, PortainerCompose};
 
 /// What a migration would do to what exists now (B01–B06).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

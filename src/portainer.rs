@@ -152,6 +152,13 @@ impl Reader {
         wire::records(list, endpoint, &[name, normalized]).map_err(failed_to(action))
     }
 
+    /// Portainer's version, such as `2.23.0` (M17); `None` where the response does not say.
+    pub fn version(&self) -> Result<Option<String>> {
+        let action = "read Portainer's version";
+        let status = self.client.get("/api/system/status", action)?;
+        wire::version(status).map_err(failed_to(action))
+    }
+
     /// Whether the API key belongs to an administrator; `None` where the response does not say. Other users
     /// may not see every record.
     pub fn is_administrator(&self) -> Result<Option<bool>> {

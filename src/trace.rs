@@ -24,6 +24,8 @@ pub enum Peer {
     Portainer,
     /// The container engine of this host.
     Engine,
+    /// The Compose program of this host.
+    Compose,
 }
 
 type Reader = dyn Fn(&Exchange) + Send + Sync;

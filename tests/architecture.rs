@@ -19,8 +19,15 @@ const LEVELS: [&[&str]; 9] = [
     &["migrate", "restore"],
     &["observe"],
     &["run", "plan"],
-    &["rewrite", "portainer", "engine", "stack", "snapshot"],
-    &["model"],
+    &[
+        "rewrite",
+        "portainer",
+        "engine",
+        "compose",
+        "stack",
+        "snapshot",
+    ],
+    &["model", "process"],
     &["text", "failure", "trace", "backoff"],
 ];
 

@@ -1,14 +1,21 @@
 //! Works out what an adoption would do. Reads only: it holds no client that can write.
 
+use std::thread;
+
 use anyhow::Result;
-use composefile::document::Document;
+use composefile::{document::Document, dotenv, reader::DEFAULT_FILES};
 
 use crate::{
+    compose::Input,
     observe::{Before, Depth, Situation},
     plan::{self, Adoption, AdoptionFacts, Hashes, Removal, Sent},
     portainer::Payload,
-    rewrite::faithful::{self, Blocker, Faithful},
+    rewrite::{
+        env::stack_env,
+        faithful::{self, Blocker, Faithful},
+    },
     stack::{Shell, Source},
+    text::Mask,
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
@@ -45,9 +52,7 @@ impl Prepared {
         let sent = sent(&rewrite);
         let before = situation.observe(records, sent, Depth::Everything);
         let document = Document::parse(text);
-        let hashes: Result<Hashes, String> = Err(
-            "this host has no Compose program that could compare the configurations".to_owned(),
-        );
+        let hashes = hashes(situation, &source, sent);
         let plan = situation.with_facts(
             &source,
             document.as_ref(),
@@ -60,6 +65,7 @@ impl Prepared {
                     file: stack.file(),
                     rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
                     hashes: hashes.as_ref().map_err(String::as_str),
+                    portainer_version: before.portainer_version.as_deref(),
                 })
             },
         );
@@ -91,4 +97,58 @@ fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
         },
         Err(_) => Sent { text: "", env: &[] },
     }
+}
+
+/// The config hashes of the stack on disk and of what is sent, or why they are unknown.
+fn hashes(situation: &Situation, source: &Source, sent: Sent) -> Result<Hashes, String> {
+    let Some(compose) = situation.compose.compose() else {
+        return Err("this host has no Compose program to compare the configurations".to_owned());
+    };
+    let version = compose.version().to_string();
+    let Ok(version) = version.parse() else {
+        return Err(format!(
+            "the version of Compose on this host is unknown: {version}"
+        ));
+    };
+    let (stack, env) = (situation.stack, stack_env(sent.env));
+    let project = stack.name().as_str();
+    let values = dotenv::parse(source.env.as_deref().unwrap_or_default(), &|_| None);
+    let values = values.unwrap_or_default();
+    let mask = Mask::new(values.iter().map(|(_, value)| value.as_str()));
+    // Compose finds these files, and their overrides, by itself.
+    let file = [stack.file()];
+    let files = if DEFAULT_FILES.contains(&stack.file()) {
+        &[][..]
+    } else {
+        &file[..]
+    };
+    let on_disk = Input::OnDisk {
+        project,
+        dir: stack.dir(),
+        files,
+    };
+    let sent = Input::Sent {
+        project,
+        text: sent.text,
+        env: &env,
+    };
+    let ask = |input: &Input| {
+        let hashes = compose.hashes(input, &mask);
+        hashes.map_err(|error| format!("{error:#}"))
+    };
+    let (on_disk, sent) = thread::scope(|scope| {
+        let on_disk = scope.spawn(|| ask(&on_disk));
+        let sent = ask(&sent);
+        let on_disk = on_disk.join();
+        // A panic in the thread is a bug: continue it here.
+        (
+            on_disk.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            sent,
+        )
+    });
+    Ok(Hashes {
+        version,
+        on_disk: on_disk?,
+        sent: sent?,
+    })
 }

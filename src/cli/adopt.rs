@@ -26,6 +26,7 @@ pub(super) fn run(
         base_url: &opened.settings.base_url,
         endpoint: opened.settings.endpoint,
         tool: &opened.settings.location.tool,
+        compose: &opened.compose,
         consent: if asks(arguments.yes) {
             Consent::Ask(&question)
         } else {

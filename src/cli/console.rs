@@ -197,6 +197,7 @@ impl Console {
         let peer = match exchange.peer {
             Peer::Portainer => "portainer",
             Peer::Engine => "engine",
+            Peer::Compose => "compose",
         };
         let text = format!(
             "{peer}: {} {} -> {} in {:.1} ms",

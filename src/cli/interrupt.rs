@@ -6,7 +6,10 @@ use super::{
     console::Console,
     events::{show, show_roll_back},
 };
-use crate::run::{Event, State};
+use crate::{
+    compose,
+    run::{Event, State},
+};
 
 /// The exit code of an interrupted run: 128 + SIGINT, as in shells.
 pub(super) const INTERRUPTED: i32 = 130;
@@ -30,6 +33,7 @@ impl Interrupt {
             shown.warning("interrupted");
             shown.state(&state.to_string());
             show_roll_back(&shown, &state);
+            compose::remove_folders();
             std::process::exit(INTERRUPTED);
         });
         Self {

@@ -12,6 +12,7 @@ use super::{
     stack_required,
 };
 use crate::{
+    compose,
     failure::Failure,
     migrate::{self, Migration, OnRefusal},
     portainer::Tls,
@@ -42,6 +43,7 @@ pub(super) fn run(
     }
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
     let setup = peers::setup(&settings, stack.name()).map_err(Stopped::untouched)?;
+    let compose = compose::Host::new(&settings.location.tool, console.trace());
     let question = |question: &str| console.ask(question);
     let migration = Migration {
         stack: &stack,
@@ -58,6 +60,7 @@ pub(super) fn run(
         grace: arguments.grace,
         setup: &setup,
         tool: &settings.location.tool,
+        compose: &compose,
     };
     let interrupt = Interrupt::watch(console);
     let mut listener = |event: Event| interrupt.show(&event);

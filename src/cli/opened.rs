@@ -7,6 +7,7 @@ use super::{
     settings::{KeySource, Settings},
 };
 use crate::{
+    compose,
     observe::Situation,
     portainer::Tls,
     run::{Peers, Setup, Stopped},
@@ -18,6 +19,7 @@ pub(super) struct Opened {
     pub(super) settings: Settings,
     pub(super) stack: Stack,
     pub(super) peers: Peers,
+    pub(super) compose: compose::Host,
 }
 
 impl Opened {
@@ -43,6 +45,7 @@ impl Opened {
         }
         let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
         Ok(Self {
+            compose: compose::Host::new(&settings.location.tool, console.trace()),
             settings,
             stack,
             peers,
@@ -63,6 +66,7 @@ impl Opened {
             base_url: &self.settings.base_url,
             endpoint: self.settings.endpoint,
             tool: &self.settings.location.tool,
+            compose: &self.compose,
         }
     }
 }

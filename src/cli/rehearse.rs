@@ -29,6 +29,7 @@ use super::{
     settings::Settings,
 };
 use crate::{
+    compose,
     engine::{self, Engine},
     failure::Failure,
     migrate::{self, Migration},
@@ -326,6 +327,7 @@ fn migrate_on(
         settings.timeout,
         RestoreCommand::default(),
     )?;
+    let compose = compose::Host::new(tool, console.trace());
     let migration = Migration {
         stack,
         peers: &peers,
@@ -337,6 +339,7 @@ fn migrate_on(
         grace: None,
         setup: &setup,
         tool,
+        compose: &compose,
     };
     console.heading("Migration with an embedded Portainer and engine");
     let before = summary(rehearsal);

@@ -3,7 +3,6 @@
 //! Invariant: only well-formed IDs and names that cannot be read as options are passed to the command.
 
 mod objects;
-mod process;
 mod wire;
 
 use std::{
@@ -17,7 +16,6 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
-use self::process::{Output, RunError};
 use super::{
     ClientConfig, MAX_OUTPUT, Options, Remaining, left_until, objects::ObjectKind, project_label,
     removal_result, stop_result, wait_until,
@@ -26,6 +24,7 @@ use crate::{
     backoff::Backoff,
     failure::Failure,
     model::Container,
+    process::{self, Limits, Output, RunError},
     text::{excerpt, printable},
     trace::{Exchange, Peer, Trace},
 };
@@ -296,16 +295,12 @@ impl Command {
                 .into());
         };
         let started = Instant::now();
-        let output = process::run(program, arguments, limit, |process| self.prepare(process));
-        let outcome = match &output {
-            Ok(output) => match output.status.code() {
-                Some(code) => format!("exit {code}"),
-                None => output.status.to_string(),
-            },
-            Err(RunError::TimedOut) => format!("timed out after {limit:.0?}: killed"),
-            Err(RunError::TooLarge) => "too much output: killed".to_owned(),
-            Err(RunError::Failed(error)) => error.to_string(),
+        let limits = Limits {
+            time: limit,
+            output: MAX_OUTPUT,
         };
+        let output = process::run(program, arguments, limits, |process| self.prepare(process));
+        let outcome = process::outcome(&output, limits);
         let line = format!("{} {}", self.tool, arguments.join(" "));
         self.trace.report(&Exchange {
             peer: Peer::Engine,

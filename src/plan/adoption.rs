@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::{
-    Blocker, ContainerLoss, Environment, Facts, Fate, Hashes, Loss, fate, held, itself, missing,
-    record, rejected, running,
+    Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
+    PortainerCompose,
+    fate::Deciding,
+    held, itself, missing, record, rejected, running,
     sent::{SentStack, with_sent},
 };
 use crate::{
-    model::{Record, Variable},
+    model::{Container, Deployment, Record, Variable},
     rewrite::faithful,
     snapshot::Inspected,
     text::printable,
@@ -25,7 +27,12 @@ pub struct AdoptionFacts<'a> {
     pub rewrite: &'a [faithful::Blocker],
     /// The hashes, or why they are unknown.
     pub hashes: Result<&'a Hashes, &'a str>,
+    /// Portainer's version, if it is known.
+    pub portainer_version: Option<&'a str>,
 }
+
+/// Where Portainer keeps its stacks (M07).
+const FOLDERS: &str = "/data/compose/";
 
 /// What an adoption would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -199,7 +206,7 @@ fn request(facts: &Facts) -> Request {
 }
 
 fn is_deployed(record: &Record) -> bool {
-    record.deployment == crate::model::Deployment::Active
+    record.deployment == Deployment::Active
 }
 
 fn is_same_env(one: &[Variable], other: &[Variable]) -> bool {
@@ -220,6 +227,11 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
         let service = container.label(&label("service")).unwrap_or_default();
         containers.entry(service).or_default().push(container);
     }
+    let deciding = Deciding {
+        facts,
+        hashes: input.hashes,
+        portainer: portainer_compose(input),
+    };
     let mut plans: Vec<ServicePlan> = Vec::new();
     for service in stack.services() {
         let own = containers.remove(service.name).unwrap_or_default();
@@ -229,9 +241,7 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
                 Fate::LeftBehind("no profile of the service is active in Portainer".to_owned())
             }
             (true, true) => Fate::Started("it has no container".to_owned()),
-            (true, false) => worst(own.iter().map(|&container| {
-                fate::of_container(container, service.name, label, input.hashes)
-            })),
+            (true, false) => worst(own.iter().map(|&one| deciding.fate(one, &service))),
         };
         plans.push(plan_of(service.name, &own, fate));
     }
@@ -240,6 +250,29 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
         plans.push(plan_of(&printable(service), &own, fate));
     }
     plans
+}
+
+/// Portainer's Compose: as a container that it started says, else as Portainer's version tells.
+fn portainer_compose(input: &AdoptionFacts) -> Option<PortainerCompose> {
+    let facts = input.facts;
+    let label = |container: &Container, name: &str| {
+        let label = format!("com.{}.compose.{name}", facts.tool);
+        container.labels.get(&label).cloned().unwrap_or_default()
+    };
+    let known = input.portainer_version.and_then(PortainerCompose::of);
+    if known.is_some_and(|known| known.is_library) {
+        return known;
+    }
+    // Several versions: Portainer was upgraded, and the label does not say when.
+    let others = facts.others.unwrap_or_default().iter();
+    let versions: BTreeSet<ComposeVersion> = others
+        .filter(|other| label(other, "project.working_dir").starts_with(FOLDERS))
+        .filter_map(|other| label(other, "version").parse().ok())
+        .collect();
+    match versions.iter().max() {
+        Some(&newest) if versions.len() == 1 => Some(PortainerCompose::exactly(newest)),
+        _ => known,
+    }
 }
 
 /// The fate of a service is that of the container with the most to lose.

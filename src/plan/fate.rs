@@ -6,8 +6,14 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use composefile::document::Node;
 use serde::Serialize;
 
+use super::{
+    ComposeVersion, Facts, PortainerCompose,
+    sent::{Given, SentService},
+    versions::{Agreement, Feature, agreement, agreement_with_portainer},
+};
 use crate::{snapshot::Inspected, text::printable};
 
 /// What happens to a service.
@@ -62,46 +68,152 @@ impl fmt::Display for Fate {
 }
 
 /// The configuration hashes that the Compose program of this host computes, by service.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hashes {
     /// The version of the program.
-    pub version: String,
+    pub version: ComposeVersion,
     /// Of the files on disk.
     pub on_disk: BTreeMap<String, String>,
     /// Of what will be sent.
     pub sent: BTreeMap<String, String>,
 }
 
-/// The fate of one container that its service keeps. `hashes` is the reason if there are none.
-pub(super) fn of_container(
-    container: Inspected,
-    service: &str,
-    label: impl Fn(&str) -> String,
-    hashes: Result<&Hashes, &str>,
-) -> Fate {
-    let Some(labeled) = container.label(&label("config-hash")) else {
-        return Fate::Unknown("the container has no config-hash label".to_owned());
+/// What decides the fates of all containers.
+#[derive(Clone, Copy)]
+pub(super) struct Deciding<'a> {
+    pub(super) facts: &'a Facts<'a>,
+    /// The hashes, or why they are unknown.
+    pub(super) hashes: Result<&'a Hashes, &'a str>,
+    /// Portainer's Compose, if it is known.
+    pub(super) portainer: Option<PortainerCompose>,
+}
+
+impl Deciding<'_> {
+    /// The fate of a container that its service keeps.
+    pub(super) fn fate(&self, container: Inspected, service: &SentService) -> Fate {
+        let fate = self.by_image(container, service);
+        let fate = fate.unwrap_or_else(|| self.by_hash(container, service));
+        match fate {
+            // N08.
+            Fate::Unchanged if !container.is_running() => Fate::Started(format!(
+                "its container is stopped ({})",
+                container.text("/State/Status")
+            )),
+            fate => fate,
+        }
+    }
+
+    /// Compose recreates a container if the name of its image refers to another image now.
+    fn by_image(&self, container: Inspected, service: &SentService) -> Option<Fate> {
+        let reference = service.image()?;
+        let now = self.facts.images.get(&reference)?.as_ref()?;
+        let is_other = now["Id"]
+            .as_str()
+            .is_some_and(|id| id != container.image_id());
+        is_other.then(|| {
+            Fate::Recreated(format!(
+                "{reference} is now another image than the one that runs"
+            ))
+        })
+    }
+
+    fn by_hash(&self, container: Inspected, service: &SentService) -> Fate {
+        let label =
+            |name: &str| container.label(&format!("com.{}.compose.{name}", self.facts.tool));
+        let Some(labeled) = label("config-hash") else {
+            return Fate::Unknown("its container has no config-hash label".to_owned());
+        };
+        let hashes = match self.hashes {
+            Ok(hashes) => hashes,
+            Err(reason) => return Fate::Unknown(reason.to_owned()),
+        };
+        let computed = [&hashes.on_disk, &hashes.sent];
+        if computed.iter().any(|of| !of.contains_key(service.name)) {
+            return Fate::Unknown(format!(
+                "Compose {} on this host computes no hash for it",
+                hashes.version
+            ));
+        }
+        let features = features(service);
+        let is = |hashes: &BTreeMap<String, String>| {
+            hashes.get(service.name).is_some_and(|hash| hash == labeled)
+        };
+        let started_by: Option<ComposeVersion> =
+            label("version").and_then(|version| version.parse().ok());
+        if is(&hashes.sent) {
+            return self.by_version(started_by.unwrap_or(hashes.version), service, &features);
+        }
+        if is(&hashes.on_disk) {
+            return Fate::Recreated("the rewrite changes its configuration".to_owned());
+        }
+        let Some(started_by) = started_by else {
+            return Fate::Unknown("its container does not say which Compose started it".to_owned());
+        };
+        match agreement(started_by, hashes.version, &features) {
+            Agreement::Same => Fate::Recreated(
+                "its configuration differs from the running container: the file was edited, or other variables were set"
+                    .to_owned(),
+            ),
+            Agreement::Different(_) | Agreement::Unknown => Fate::Unknown(format!(
+                "Compose {started_by} started it, and Compose {} on this host computes other hashes",
+                hashes.version
+            )),
+        }
+    }
+
+    /// The fate of a container with the configuration that is sent.
+    fn by_version(
+        &self,
+        started_by: ComposeVersion,
+        service: &SentService,
+        features: &[Feature],
+    ) -> Fate {
+        let Some(portainer) = self.portainer else {
+            return Fate::Unknown("the version of Portainer's Compose is unknown".to_owned());
+        };
+        if portainer.is_library && service.node(&["build"]).is_some() {
+            return Fate::Recreated("this version of Portainer builds its image".to_owned());
+        }
+        match agreement_with_portainer(started_by, portainer, features) {
+            Agreement::Same => Fate::Unchanged,
+            Agreement::Different(feature) => Fate::Recreated(format!(
+                "Compose {started_by} started it, and Portainer's Compose treats {} differently",
+                feature.name()
+            )),
+            Agreement::Unknown => Fate::Unknown(format!(
+                "Compose {started_by} started it, and Portainer's Compose may compute another hash"
+            )),
+        }
+    }
+}
+
+/// The features of a service on which Compose versions disagree (N05).
+fn features(service: &SentService) -> Vec<Feature> {
+    let is_set = |key: &str| service.node(&[key]).is_some();
+    let shares = |key: &str| match service.given(&[key]) {
+        Given::Is(mode) => mode.starts_with("service:"),
+        Given::Unknown => true,
+        Given::No => false,
     };
-    let hashes = match hashes {
-        Ok(hashes) => hashes,
-        Err(reason) => return Fate::Unknown(reason.to_owned()),
-    };
-    let started_by = container.label(&label("version")).unwrap_or_default();
-    let (on_disk, sent) = (hashes.on_disk.get(service), hashes.sent.get(service));
-    if sent.is_some_and(|sent| sent == labeled) {
-        return Fate::Unchanged;
-    }
-    if on_disk.is_some_and(|on_disk| on_disk == labeled) {
-        return Fate::Recreated("the rewrite changes its configuration".to_owned());
-    }
-    if started_by == hashes.version {
-        return Fate::Recreated(
-            "its configuration was changed after it was started, or its variables were set elsewhere"
-                .to_owned(),
-        );
-    }
-    Fate::Unknown(format!(
-        "Compose {started_by} started it, and this host has Compose {}",
-        hashes.version
-    ))
+    let depends = ["depends_on", "links", "volumes_from"]
+        .iter()
+        .any(|key| is_set(key))
+        || ["network_mode", "pid", "ipc"].iter().any(|key| shares(key));
+    let has_mode = ["secrets", "configs"].iter().any(|key| {
+        let mut items = service.nodes(key).flat_map(Node::items);
+        items.any(|item| item.get("mode").is_some())
+    });
+    let has_short_bind = service.nodes("volumes").flat_map(Node::items).any(|item| {
+        let text = item.as_str().unwrap_or_default();
+        text.starts_with(['/', '.', '~', '$'])
+    });
+    [
+        (depends, Feature::DependsOn),
+        (is_set("profiles"), Feature::Profiles),
+        (has_mode, Feature::FileMode),
+        (has_short_bind, Feature::ShortBind),
+    ]
+    .into_iter()
+    .filter_map(|(has, feature)| has.then_some(feature))
+    .collect()
 }

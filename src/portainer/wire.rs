@@ -215,6 +215,13 @@ pub(super) fn engine_id(response: Unread) -> Result<Option<String>> {
     Ok((!id.is_empty()).then(|| id.to_owned()))
 }
 
+/// The `Version` in Portainer's status (M17); `None` where it is missing or empty.
+pub(super) fn version(response: Unread) -> Result<Option<String>> {
+    let json: Value = read(response)?;
+    let version = json.get("Version").and_then(Value::as_str);
+    Ok(version.filter(|text| !text.is_empty()).map(str::to_owned))
+}
+
 /// Whether the `Role` of a user is 1, an administrator; `None` where there is no role.
 pub(super) fn is_administrator(response: Unread) -> Result<Option<bool>> {
     let json: Value = read(response)?;

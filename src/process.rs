@@ -1,7 +1,9 @@
-//! Runs a program with a time limit.
+//! Runs a program with a time limit, an output limit and without the settings of this program.
 
 use std::{
+    env,
     io::{self, Read},
+    os::unix::ffi::OsStrExt as _,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver},
@@ -9,29 +11,48 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    backoff::Backoff,
-    engine::{MAX_OUTPUT, left_until},
-};
+use crate::backoff::Backoff;
 
-/// The variables that hold the API key of Portainer, or name its file (B13).
-const KEY_VARIABLES: [&str; 2] = ["STACKMGR_API_KEY", "STACKMGR_API_KEY_FILE"];
+/// What the names of this program's settings start with. One of them is the API key (B13).
+const OWN_PREFIXES: [&[u8]; 2] = [b"STACKMGR_", b"STACKLIFT_"];
+
+/// What a program may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The time until it must have exited.
+    pub time: Duration,
+    /// The most bytes of each of its output streams.
+    pub output: u64,
+}
 
 /// The exit status and the output of a program.
-pub(super) struct Output {
-    pub(super) status: ExitStatus,
-    pub(super) stdout: Vec<u8>,
-    pub(super) stderr: Vec<u8>,
+pub struct Output {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
 }
 
 /// Why a program did not exit by itself.
-pub(super) enum RunError {
+pub enum RunError {
     /// It could not be run.
     Failed(io::Error),
     /// It exceeded the time limit and was killed.
     TimedOut,
-    /// Its output exceeded [`MAX_OUTPUT`], and it was killed.
+    /// Its output exceeded the limit, and it was killed.
     TooLarge,
+}
+
+/// The outcome of a run for a trace: `exit 1`.
+pub fn outcome(output: &Result<Output, RunError>, limits: Limits) -> String {
+    match output {
+        Ok(output) => match output.status.code() {
+            Some(code) => format!("exit {code}"),
+            None => output.status.to_string(),
+        },
+        Err(RunError::TimedOut) => format!("timed out after {:.0?}: killed", limits.time),
+        Err(RunError::TooLarge) => "too much output: killed".to_owned(),
+        Err(RunError::Failed(error)) => error.to_string(),
+    }
 }
 
 impl From<io::Error> for RunError {
@@ -40,14 +61,14 @@ impl From<io::Error> for RunError {
     }
 }
 
-/// Runs `program` without input and without the API key. `prepare` sets its environment.
-pub(super) fn run(
+/// Runs `program` without input and without the settings of this program. `prepare` sets its environment.
+pub fn run(
     program: &Path,
     arguments: &[&str],
-    limit: Duration,
+    limits: Limits,
     prepare: impl FnOnce(&mut Command),
 ) -> Result<Output, RunError> {
-    let deadline = Instant::now() + limit;
+    let deadline = Instant::now() + limits.time;
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -55,13 +76,18 @@ pub(super) fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     prepare(&mut command);
-    for name in KEY_VARIABLES {
-        command.env_remove(name);
+    for (name, _) in env::vars_os() {
+        if OWN_PREFIXES
+            .iter()
+            .any(|prefix| name.as_bytes().starts_with(prefix))
+        {
+            command.env_remove(name);
+        }
     }
     let mut child = command.spawn()?;
-    let stdout = child.stdout.take().map(drain);
-    let stderr = child.stderr.take().map(drain);
-    let output = collect(&mut child, stdout, stderr, deadline);
+    let stdout = child.stdout.take().map(|pipe| drain(pipe, limits.output));
+    let stderr = child.stderr.take().map(|pipe| drain(pipe, limits.output));
+    let output = collect(&mut child, [stdout, stderr], limits.output, deadline);
     if output.is_err() {
         // Both fail if it has exited in the meantime.
         child.kill().ok();
@@ -72,15 +98,15 @@ pub(super) fn run(
 
 fn collect(
     child: &mut Child,
-    stdout: Option<Drained>,
-    stderr: Option<Drained>,
+    [stdout, stderr]: [Option<Drained>; 2],
+    most: u64,
     deadline: Instant,
 ) -> Result<Output, RunError> {
-    let left = || left_until(deadline);
+    let left = || deadline.saturating_duration_since(Instant::now());
     let receive = |pipe: Option<Drained>| match pipe {
         None => Ok(Vec::new()),
         Some(pipe) => match pipe.recv_timeout(left()) {
-            Ok(Ok(bytes)) if bytes.len() as u64 > MAX_OUTPUT => Err(RunError::TooLarge),
+            Ok(Ok(bytes)) if bytes.len() as u64 > most => Err(RunError::TooLarge),
             Ok(read) => read.map_err(RunError::from),
             Err(_) => Err(RunError::TimedOut),
         },
@@ -104,15 +130,15 @@ fn collect(
     }
 }
 
-/// The whole output of a pipe, or more than [`MAX_OUTPUT`] of it.
+/// The whole output of a pipe, or more than the limit.
 type Drained = Receiver<io::Result<Vec<u8>>>;
 
 /// Reads `pipe` on a separate thread, to its end or over the limit: a full pipe would block the program.
-fn drain(pipe: impl Read + Send + 'static) -> Drained {
+fn drain(pipe: impl Read + Send + 'static, most: u64) -> Drained {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = pipe.take(MAX_OUTPUT + 1).read_to_end(&mut bytes);
+        let read = pipe.take(most + 1).read_to_end(&mut bytes);
         let read = read.map(|_| bytes);
         // Nobody receives it after the time limit.
         sender.send(read).ok();

@@ -1,0 +1,292 @@
+//! The Compose program of this host: `<tool> compose`, otherwise `docker-compose`.
+//!
+//! It only reads: it answers whether it accepts a text, and which config hash each service gets. It never connects to
+//! an engine or fetches a file.
+//!
+//! Invariants: an error hides the values of [`Mask`]. No program sees the settings of `stacklift` (B13).
+
+mod answer;
+mod folder;
+
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+
+pub use self::{
+    answer::{Checked, Doubt, Rejection, Version},
+    folder::remove_all as remove_folders,
+};
+use crate::{
+    process::{self, Limits, Output, RunError},
+    text::{Mask, excerpt},
+    trace::{Exchange, Peer, Trace},
+};
+
+/// What each call of the program may use.
+const LIMITS: Limits = Limits {
+    time: Duration::from_secs(10),
+    output: 1 << 20,
+};
+
+/// The standalone program, which is no plugin of the container tool.
+const STANDALONE: &str = "docker-compose";
+
+/// Keep the program from fetching files of `include` and `extends`.
+const OFFLINE: [&str; 2] = [
+    "COMPOSE_EXPERIMENTAL_GIT_REMOTE",
+    "COMPOSE_EXPERIMENTAL_OCI_REMOTE",
+];
+
+/// The place of a Compose program, which is looked for when it is needed first.
+#[derive(Debug)]
+pub struct Host {
+    tool: String,
+    trace: Trace,
+    found: OnceLock<Option<Compose>>,
+}
+
+/// A Compose program that prints its version.
+#[derive(Debug)]
+pub struct Compose {
+    /// The program with its first arguments: `docker compose`.
+    command: Vec<String>,
+    version: Version,
+    trace: Trace,
+}
+
+/// What the program reads.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// The text and the variables of a Portainer stack, in a folder that contains nothing else (M07). The environment
+    /// is that of a container: none of this process's variables except `PATH`. Relative paths lead into that folder,
+    /// which is another one than Portainer's.
+    Sent {
+        project: &'a str,
+        text: &'a str,
+        /// `stack.env`. Portainer writes none if it is empty.
+        env: &'a str,
+    },
+    /// The files in a directory of this host, with the environment of this process.
+    OnDisk {
+        project: &'a str,
+        dir: &'a Path,
+        /// The Compose files, relative to `dir`. None of them: those that Compose finds by itself.
+        files: &'a [&'a str],
+    },
+}
+
+impl Input<'_> {
+    fn project(&self) -> &str {
+        match self {
+            Self::Sent { project, .. } | Self::OnDisk { project, .. } => project,
+        }
+    }
+}
+
+impl Host {
+    /// The host with the container command `tool`. Runs nothing.
+    pub fn new(tool: &str, trace: Trace) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            trace,
+            found: OnceLock::new(),
+        }
+    }
+
+    /// Its Compose program. The first call looks for it: up to two programs run.
+    pub fn compose(&self) -> Option<&Compose> {
+        let find = || Compose::find(&self.tool, &self.trace);
+        self.found.get_or_init(find).as_ref()
+    }
+}
+
+impl Compose {
+    /// The plugin of `tool`, otherwise the standalone program, if it prints its version.
+    pub fn find(tool: &str, trace: &Trace) -> Option<Self> {
+        let commands = [vec![tool, "compose"], vec![STANDALONE]];
+        commands.into_iter().find_map(|command| {
+            let command: Vec<String> = command.into_iter().map(str::to_owned).collect();
+            let mut arguments: Vec<&str> = command[1..].iter().map(String::as_str).collect();
+            arguments.extend(["version", "--short"]);
+            let started = Instant::now();
+            let output = process::run(Path::new(&command[0]), &arguments, LIMITS, |_| ());
+            let version = output.as_ref().ok().and_then(|output| {
+                let text = String::from_utf8_lossy(&output.stdout);
+                Version::parse(&text).filter(|_| output.status.success())
+            });
+            trace.report(&Exchange {
+                peer: Peer::Compose,
+                method: "run".to_owned(),
+                path: format!("{} {}", command[0], arguments.join(" ")),
+                outcome: match &version {
+                    Some(version) => format!("found version {version}"),
+                    None => format!("no Compose program ({})", process::outcome(&output, LIMITS)),
+                },
+                elapsed: started.elapsed(),
+            });
+            Some(Self {
+                command,
+                version: version?,
+                trace: trace.clone(),
+            })
+        })
+    }
+
+    /// The program and its version: `docker compose 2.26.1`.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.command.join(" "), self.version)
+    }
+
+    /// Its version.
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// Whether the program accepts the input. An error means that this is unknown.
+    pub fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
+        let (output, folder) = self.config(input, &["--quiet"])?;
+        if output.status.success() {
+            return Ok(Checked::Accepted);
+        }
+        let message = answer::message(&output, folder.as_deref(), mask);
+        match output.status.code() {
+            Some(code) => Ok(Checked::Rejected(Rejection {
+                doubt: answer::doubt(code, &message, &self.version),
+                by: self.name(),
+                message,
+            })),
+            None => bail!("`{}` ended by {}", self.command.join(" "), output.status),
+        }
+    }
+
+    /// The config hash of each service that the input starts, by its name: the one that `up` writes into the label.
+    ///
+    /// Before 5.5, `config --hash` leaves out env files and variables without a value, which `up` resolves. So the
+    /// hashes are those of the resolved text.
+    pub fn hashes(&self, input: &Input, mask: &Mask) -> Result<BTreeMap<String, String>> {
+        let resolved = self.printed(self.config(input, &[])?, mask)?;
+        let resolved = Input::Sent {
+            project: input.project(),
+            text: &String::from_utf8(resolved)?,
+            // Only the services that the input starts are left.
+            env: "COMPOSE_PROFILES=*\n",
+        };
+        let hashes = self.config(&resolved, &["--hash", "*"])?;
+        let text = self.printed(hashes, mask)?;
+        let text = String::from_utf8_lossy(&text);
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let hashes = lines.map(|line| {
+            let mut words = line.split_whitespace();
+            match (words.next(), words.next(), words.next()) {
+                (Some(service), Some(hash), None) => Ok((service.to_owned(), hash.to_owned())),
+                _ => Err(anyhow!(
+                    "unexpected output of `{} config --hash`: {}",
+                    self.command.join(" "),
+                    excerpt(&mask.hide(line))
+                )),
+            }
+        });
+        hashes.collect()
+    }
+
+    /// What `config` printed, if it succeeded.
+    fn printed(&self, (output, folder): (Output, Option<PathBuf>), mask: &Mask) -> Result<Vec<u8>> {
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        bail!(
+            "`{} config` failed ({}): {}",
+            self.command.join(" "),
+            output.status,
+            answer::message(&output, folder.as_deref(), mask)
+        );
+    }
+
+    /// Runs `config` with `arguments`. Returns also the temporary folder in which it ran, which is gone.
+    fn config(&self, input: &Input, arguments: &[&str]) -> Result<(Output, Option<PathBuf>)> {
+        match *input {
+            Input::Sent { project, text, env } => {
+                let folder =
+                    folder::Folder::new().context("failed to create a temporary folder")?;
+                let mut options = vec!["-p", project];
+                folder.write("docker-compose.yml", text)?;
+                if !env.is_empty() {
+                    folder.write("stack.env", env)?;
+                    options.extend(["--env-file", "stack.env"]);
+                }
+                options.extend(["-f", "docker-compose.yml"]);
+                let output = self.run(&options, arguments, |process| {
+                    process.env_clear().envs(container_environment());
+                    process.current_dir(folder.path());
+                })?;
+                Ok((output, Some(folder.path().to_owned())))
+            }
+            Input::OnDisk {
+                project,
+                dir,
+                files,
+            } => {
+                let mut options = vec!["-p", project];
+                options.extend(files.iter().flat_map(|file| ["-f", file]));
+                let output = self.run(&options, arguments, |process| {
+                    process.current_dir(dir).env("PWD", dir);
+                })?;
+                Ok((output, None))
+            }
+        }
+    }
+
+    fn run(
+        &self,
+        options: &[&str],
+        arguments: &[&str],
+        prepare: impl FnOnce(&mut Command),
+    ) -> Result<Output> {
+        let first = self.command[1..].iter().map(String::as_str);
+        let words: Vec<&str> = first
+            .chain(options.iter().copied())
+            .chain(["config"])
+            .chain(arguments.iter().copied())
+            .collect();
+        let started = Instant::now();
+        let output = process::run(Path::new(&self.command[0]), &words, LIMITS, |process| {
+            prepare(process);
+            process.envs(OFFLINE.map(|name| (name, "false")));
+        });
+        self.trace.report(&Exchange {
+            peer: Peer::Compose,
+            method: "run".to_owned(),
+            path: format!("{} {}", self.command[0], words.join(" ")),
+            outcome: process::outcome(&output, LIMITS),
+            elapsed: started.elapsed(),
+        });
+        let name = format!("`{} config`", self.command.join(" "));
+        output.map_err(|error| match error {
+            RunError::TimedOut => anyhow!("{name} did not finish within {:.0?}", LIMITS.time),
+            RunError::TooLarge => anyhow!("{name} printed more than {} MiB", LIMITS.output >> 20),
+            RunError::Failed(error) => anyhow!(error).context(format!("cannot run {name}")),
+        })
+    }
+}
+
+/// The variables that Portainer's container sets, with values that are valid there. A container command finds its
+/// plugins by `DOCKER_CONFIG`.
+fn container_environment() -> Vec<(&'static str, OsString)> {
+    let mut variables = vec![("HOME", "/root".into()), ("HOSTNAME", "portainer".into())];
+    variables.extend(env::var_os("PATH").map(|path| ("PATH", path)));
+    let config = env::var_os("DOCKER_CONFIG").filter(|config| !config.is_empty());
+    let config = config.or_else(|| Some(env::home_dir()?.join(".docker").into_os_string()));
+    variables.extend(config.map(|config| ("DOCKER_CONFIG", config)));
+    variables
+}
+
+#[cfg(test)]
+mod real;

@@ -1,0 +1,181 @@
+//! What the program printed.
+
+use std::{fmt, path::Path};
+
+use crate::{
+    process::Output,
+    text::{Mask, excerpt},
+};
+
+/// The oldest Compose program that Portainer contains, as far as this program supports it.
+const OLDEST: Version = Version::new(2, 26);
+/// The newest Compose whose schema is known.
+const NEWEST: Version = Version::new(5, 6);
+
+/// The exit status for files that do not exist.
+const FILE_NOT_FOUND: i32 = 14;
+
+/// Parts of messages that depend on the files of a host.
+const ABOUT_FILES: [&str; 5] = [
+    "no such file or directory",
+    "permission denied",
+    "is a directory",
+    "not a directory",
+    "remote resource is disabled",
+];
+
+/// Parts of messages that name an unknown key, in programs of different versions.
+const UNKNOWN_KEY: [&str; 2] = ["Additional property", "additional propert"];
+
+/// What the program says about a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Checked {
+    Accepted,
+    Rejected(Rejection),
+}
+
+/// Why the program rejects a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// The program and its version.
+    pub by: String,
+    /// Its message, on one line and masked.
+    pub message: String,
+    /// Why Portainer's Compose may accept the text all the same.
+    pub doubt: Option<Doubt>,
+}
+
+/// Why one Compose program may reject what another accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// Its version does not know the key.
+    UnknownKey,
+    /// Its version is older, or its schema is.
+    Version,
+    /// It sees other files.
+    Files,
+}
+
+/// A version of Compose. Only the numbers count; the text is for display.
+#[derive(Debug, Clone)]
+pub struct Version {
+    numbers: (u64, u64),
+    text: String,
+}
+
+impl Version {
+    const fn new(major: u64, minor: u64) -> Self {
+        Self {
+            numbers: (major, minor),
+            text: String::new(),
+        }
+    }
+
+    /// The version on the first line: `v2.26.1`. `None` if the line is something else.
+    pub(super) fn parse(output: &str) -> Option<Self> {
+        let line = output.trim().lines().next()?.trim();
+        let text = line.strip_prefix('v').unwrap_or(line);
+        let is_part = |c: char| c.is_ascii_alphanumeric() || ".-+~_".contains(c);
+        let mut numbers = text.split(['.', '-', '+']).map(str::parse::<u64>);
+        let numbers = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        (text.chars().all(is_part) && text.len() <= 64).then(|| Self {
+            numbers,
+            text: text.to_owned(),
+        })
+    }
+
+    fn is_older(&self, than: &Self) -> bool {
+        self.numbers < than.numbers
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Why a rejection is not certain for the Compose of Portainer. `code` is the exit status.
+///
+/// A schema grows from version to version, so an older program may reject a type or a value that a newer one accepts.
+/// What follows the schema, such as a size that is no number, is the same in each version.
+pub(super) fn doubt(code: i32, message: &str, version: &Version) -> Option<Doubt> {
+    let has = |parts: &[&str]| parts.iter().any(|part| message.contains(part));
+    if code == FILE_NOT_FOUND || has(&ABOUT_FILES) {
+        Some(Doubt::Files)
+    } else if has(&UNKNOWN_KEY) {
+        Some(Doubt::UnknownKey)
+    } else if version.is_older(&OLDEST)
+        || (version.is_older(&NEWEST) && message.starts_with("validating "))
+    {
+        Some(Doubt::Version)
+    } else {
+        None
+    }
+}
+
+/// The error that the program printed, on one line: without its warnings, the values of `mask` and the path of the
+/// temporary `folder`.
+pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> String {
+    // A value with several lines is masked before the lines are joined.
+    let text = mask.hide(&String::from_utf8_lossy(&output.stderr));
+    let text = match folder.and_then(Path::to_str) {
+        Some(folder) => text.replace(&format!("{folder}/"), ""),
+        None => text,
+    };
+    let is_error = |line: &&str| {
+        !line.is_empty()
+            && !["time=\"", "WARN[", ">>>>"]
+                .iter()
+                .any(|start| line.starts_with(start))
+    };
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(is_error).collect();
+    if lines.is_empty() {
+        return format!("no message ({})", output.status);
+    }
+    excerpt(&lines.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        for (output, expected) in [
+            ("2.26.1-4\n", Some((2, 26))),
+            ("v5.6.1", Some((5, 6))),
+            ("2.40.3-desktop.1", Some((2, 40))),
+            ("1.0.6\nusing podman\n", Some((1, 0))),
+            ("Docker version 20.10.24, build 1", None),
+            ("", None),
+            ("5", None),
+        ] {
+            let version = Version::parse(output);
+            assert_eq!(version.map(|version| version.numbers), expected, "{output}");
+        }
+    }
+
+    #[test]
+    fn a_rejection_is_in_doubt_where_programs_differ() {
+        let (old, supported, newest) = ["1.29.2", "2.26.1", "5.6.1"]
+            .map(|text| Version::parse(text).expect("a version"))
+            .into();
+        let size = "decoding failed: error decoding 'services[a].mem_limit': invalid size: 'lots'";
+        let schema = "validating docker-compose.yml: services.a.restart must be a string";
+        let key =
+            "validating docker-compose.yml: services.a Additional property foo is not allowed";
+        let file = "env file x.env not found: stat x.env: no such file or directory";
+        for (code, message, version, expected) in [
+            (15, size, &old, Some(Doubt::Version)),
+            (15, size, &supported, None),
+            (15, schema, &supported, Some(Doubt::Version)),
+            (15, schema, &newest, None),
+            (15, key, &newest, Some(Doubt::UnknownKey)),
+            (14, file, &newest, Some(Doubt::Files)),
+            (1, file, &newest, Some(Doubt::Files)),
+        ] {
+            assert_eq!(doubt(code, message, version), expected, "{message}");
+        }
+    }
+}
