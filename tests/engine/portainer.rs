@@ -1,7 +1,12 @@
 //! Portainer's own container on the real engine. The embedded Portainer runs the real Compose in it, so that a request in
 //! flight is real, and `docker top` shows it (M21).
 
-use std::{env, fs, path::Path};
+use std::{
+    env, fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 use rehearsal::Era;
 use tempfile::TempDir;
@@ -94,12 +99,17 @@ impl Portainer {
         docker(&["top", &self.container]).contains(inside(self.era))
     }
 
-    /// Kills it with everything that it runs.
-    pub fn kill(&self) {
-        docker(&["kill", &self.container]);
+    /// Waits until it is killed, with everything that it runs.
+    pub fn wait_until_killed(&self) {
+        let started = Instant::now();
+        let is_running = || docker(&["inspect", "-f", "{{.State.Running}}", &self.container]);
+        while is_running() == "true" {
+            assert!(started.elapsed() < Duration::from_mins(1));
+            thread::sleep(Duration::from_millis(50));
+        }
     }
 
-    /// Starts it after [`Self::kill`].
+    /// Starts it after it was killed.
     pub fn start_again(&self) {
         docker(&["start", &self.container]);
     }

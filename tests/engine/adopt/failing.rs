@@ -136,6 +136,12 @@ impl Before {
         assert_eq!(self.records, records(&self.scenario));
     }
 
+    /// The image of a container no longer has its name: a restore uses its ID.
+    fn has_no_name(&mut self, container: &str) {
+        let container = self.state.containers.get_mut(container).unwrap();
+        container["Config"]["Image"] = container["Image"].clone();
+    }
+
     /// What happened to each service.
     fn happened(&self) -> BTreeMap<String, Happened> {
         happened(&self.state.containers, &self.scenario.containers())
@@ -196,11 +202,13 @@ fn replace_image(before: &Before, script: &str) {
 }
 
 fn an_image_is_gone(case: Case) {
-    let before = Before::new(case);
+    let mut before = Before::new(case);
     before.at_the_last_moment(&format!("docker rmi -f {}-alone", before.image()));
     let run = before.adopt(&[]).code(1);
+    let alone = before.container("alone");
     if case.era == Era::Sync {
         run.says(&["restored"]);
+        before.has_no_name(&alone);
         before.assert_old();
         return;
     }
@@ -214,6 +222,7 @@ fn an_image_is_gone(case: Case) {
     assert_eq!(status, Status::Error);
     run.says(&["stacklift restore"]);
     before.restore();
+    before.has_no_name(&alone);
     before.assert_old();
 }
 
@@ -284,15 +293,18 @@ fn a_dependency_becomes_unhealthy(case: Case) {
 fn portainer_is_killed(case: Case) {
     let before = Before::new(case);
     let portainer = before.scenario.portainer.as_ref().unwrap();
-    // Right before its deployment: its process in the container fails to start, or ends.
+    // When the old container of `db` has ended, and the new one is not started.
+    let db = before.state.containers[&before.container("db")]["Id"].clone();
     before.at_the_last_moment(&format!(
-        "(sleep 0.3; docker kill {}) & sleep 0.2",
+        "(for i in $(seq 400); do docker inspect -f '{{{{.State.Running}}}}' {db} | grep -q true || break; done
+         docker kill {}) &",
         portainer.container
     ));
     let rehearsal = &before.scenario.rehearsal;
     rehearsal.faults().set(Call::Create, FaultKind::DieAfter);
     before.adopt(&["--timeout=8s"]).code(1).says(&["unknown"]);
     rehearsal.faults().clear();
+    portainer.wait_until_killed();
     portainer.start_again();
     rehearsal.revive().unwrap();
     before.restore();
