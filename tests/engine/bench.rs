@@ -3,7 +3,7 @@
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
-    fs,
+    env, fs,
     io::ErrorKind,
     net::TcpListener,
     path::{Path, PathBuf},
@@ -62,7 +62,10 @@ impl Stack {
     pub fn between(origin: Compose, era: Era) -> Self {
         let host = Host::new();
         let portainer = Portainer::start(&host, era);
-        Self::of(host, origin, Some(portainer))
+        let stack = Self::of(host, origin, Some(portainer));
+        fs::create_dir(stack.bin()).unwrap();
+        stack.compose.install(&stack.bin());
+        stack
     }
 
     fn of(host: Host, compose: Compose, portainer: Option<Portainer>) -> Self {
@@ -103,6 +106,11 @@ impl Stack {
     /// The state directory.
     pub fn state(&self) -> PathBuf {
         self.home.path().join("state")
+    }
+
+    /// Its programs come first on `PATH`.
+    fn bin(&self) -> PathBuf {
+        self.home.path().join("bin")
     }
 
     /// Writes the Compose file, with `$IMAGE`, `$PROJECT`, `$SUBNET` and `$PORT` replaced.
@@ -268,13 +276,15 @@ impl Stack {
     /// The binary with these arguments.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
-        for (name, _) in std::env::vars_os() {
+        for (name, _) in env::vars_os() {
             if name.to_string_lossy().starts_with("STACK") {
                 command.env_remove(name);
             }
         }
+        let path = env::var("PATH").unwrap_or_default();
         command
             .args(arguments)
+            .env("PATH", format!("{}:{path}", self.bin().display()))
             // Hides the settings file of the user.
             .env("XDG_CONFIG_HOME", self.home.path())
             .env("STACKMGR_API_KEY", KEY)

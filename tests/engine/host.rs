@@ -169,6 +169,13 @@ impl Compose {
         messages
     }
 
+    /// Makes it the Compose program of a host whose `PATH` starts with `folder`.
+    pub fn install(&self, folder: &Path) {
+        if self.first.is_empty() {
+            std::os::unix::fs::symlink(&self.program, folder.join("docker-compose")).unwrap();
+        }
+    }
+
     fn attempt(&self, arguments: &[&str]) -> std::io::Result<Output> {
         Command::new(&self.program)
             .args(self.first)
