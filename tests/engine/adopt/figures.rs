@@ -15,10 +15,17 @@ by_each_portainer! {
     speed
 }
 
+/// What is special about it, its Compose file and its other files.
+type Stack = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
 /// How long the longest service is away in an adoption, and in a migration of the same stack.
 fn interruption(case: Case) {
     println!("| stack | containers | untouched | adopt: away | migrate: away |");
-    let stacks: [(&str, &str, &[(&str, &str)]); 6] = [
+    let stacks: [Stack; 6] = [
         ("named and bind volumes", PLAIN, scenarios::PLAIN_FILES),
         ("dependencies and health", HEALTH, &[]),
         ("variables", VARIABLES, scenarios::VARIABLE_FILES),

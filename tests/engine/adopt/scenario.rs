@@ -47,7 +47,6 @@ pub struct Adopted<'s> {
     pub after: State,
     happened: BTreeMap<String, Happened>,
     pub run: Run,
-    pub away: BTreeMap<String, Option<Duration>>,
     pub took: Duration,
 }
 
@@ -241,7 +240,6 @@ impl Scenario {
             after,
             happened,
             run,
-            away,
             took,
         }
     }
