@@ -1,4 +1,4 @@
-//! The adoption: Portainer takes over a running stack, and containers whose configuration is the same are not touched
+//! The adoption: a running stack moves into Portainer, and containers whose configuration is the same are not touched
 //! (M05).
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::{
     compose,
     failure::Failure,
     observe::Situation,
-    plan::Request,
+    plan::{Keep, Request},
     portainer::BaseUrl,
     run::{self, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     stack::Stack,
@@ -34,6 +34,8 @@ pub struct Adopt<'a> {
     pub tool: &'a str,
     /// The Compose program of this host.
     pub compose: &'a compose::Host,
+    /// What to write into the text, or not, because it runs.
+    pub keep: Keep,
     /// Whether to ask before a container is replaced or something is lost (B08).
     pub consent: Consent<'a>,
     /// How long containers may take until they run, and are healthy if they were.
@@ -70,7 +72,8 @@ impl<'a> Procedure<'a, '_> {
         self.show_banner();
         self.run.settle(Witness::PortainerAndEngine)?;
         self.run.wait("inspecting what exists");
-        let prepared = Prepared::new(&self.situation())?;
+        let prepared = Prepared::new(&self.situation(), self.a.keep)?;
+        self.run.hide(prepared.source.env.as_deref(), &[]);
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             self.run.step(

@@ -45,6 +45,13 @@ const OFFLINE: [&str; 2] = [
     "COMPOSE_EXPERIMENTAL_OCI_REMOTE",
 ];
 
+/// A text that every Compose program accepts.
+const VALID: Input = Input::Sent {
+    project: "valid",
+    text: "services:\n  valid:\n    image: valid\n",
+    env: "",
+};
+
 /// The place of a Compose program, which is looked for when it is needed first.
 #[derive(Debug)]
 pub struct Host {
@@ -157,14 +164,27 @@ impl Compose {
             return Ok(Checked::Accepted);
         }
         let message = answer::message(&output, folder.as_deref(), mask);
-        match output.status.code() {
-            Some(code) => Ok(Checked::Rejected(Rejection {
-                doubt: answer::doubt(code, &message, &self.version),
-                by: self.name(),
-                message,
-            })),
-            None => bail!("`{}` ended by {}", self.command.join(" "), output.status),
+        let Some(code) = output.status.code() else {
+            bail!(
+                "`{} config` failed ({})",
+                self.command.join(" "),
+                output.status
+            );
+        };
+        // A wrapper, a plugin or a provider can fail for a reason of its own.
+        let (control, _) = self.config(&VALID, &["--quiet"])?;
+        if !control.status.success() {
+            bail!(
+                "`{} config` rejects every file ({}): {message}",
+                self.command.join(" "),
+                output.status
+            );
         }
+        Ok(Checked::Rejected(Rejection {
+            doubt: answer::doubt(code, &message, &self.version),
+            by: self.name(),
+            message,
+        }))
     }
 
     /// The config hash of each service that the input starts, by its name: the one that `up` writes into the label.
@@ -271,7 +291,9 @@ impl Compose {
         let name = format!("`{} config`", self.command.join(" "));
         output.map_err(|error| match error {
             RunError::TimedOut => anyhow!("{name} did not finish within {:.0?}", LIMITS.time),
-            RunError::TooLarge => anyhow!("{name} printed more than {} MiB", LIMITS.output >> 20),
+            RunError::TooLarge(_) => {
+                anyhow!("{name} printed more than {} MiB", LIMITS.output >> 20)
+            }
             RunError::Failed(error) => anyhow!(error).context(format!("cannot run {name}")),
         })
     }

@@ -30,11 +30,12 @@ use self::{
 pub use self::{
     api::{Restoring, in_parallel},
     choice::Choice,
+    objects::Archive,
 };
 use crate::{
     failure::Failure,
     model::{Container, MountKind, PublishedPort},
-    text::counted,
+    text::{counted, without_credentials},
     trace::Trace,
 };
 
@@ -175,6 +176,21 @@ impl Engine {
     /// The part that cannot change anything.
     pub fn reader(&self) -> &Reader {
         &self.0
+    }
+
+    /// The adapter that was chosen, and why.
+    pub fn adapter(&self) -> String {
+        let Adapter {
+            tool,
+            route,
+            reason,
+        } = &self.adapter;
+        let reason = without_credentials(reason);
+        match route {
+            Route::Api(socket) => format!("the Engine API on {} ({reason})", socket.display()),
+            Route::Command => format!("the command `{tool}` ({reason})"),
+            Route::Unavailable => format!("unavailable ({reason})"),
+        }
     }
 
     /// Removes `containers`, running or not, but not their volumes (C52).

@@ -7,14 +7,14 @@ use chrono::NaiveDate;
 
 use crate::{
     compose,
-    observe::{Depth, Situation},
+    observe::{Depth, Situation, mask},
     plan::Sent,
     portainer::{BaseUrl, Payload},
     rewrite::{
         env::{ContractEnv, contract_env},
         literal,
     },
-    run::{self, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
+    run::{self, Consent, Listener, Peers, Run, Seen, Setup, Stopped, Witness},
     stack::{Source, Stack},
 };
 use composefile::document::Document;
@@ -45,7 +45,7 @@ pub struct Migration<'a> {
     pub setup: &'a Setup,
     /// The container tool: its name is part of the labels.
     pub tool: &'a str,
-    /// The Compose program of this host.
+    /// The Compose program of this host (B06).
     pub compose: &'a compose::Host,
 }
 
@@ -128,28 +128,37 @@ impl<'a> Procedure<'a, '_> {
 
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
-        self.run.settle(Witness::PortainerAndEngine)?;
         let source = self.m.stack.read()?;
+        self.run.hide(source.env.as_deref(), &[]);
+        self.run.settle(Witness::PortainerAndEngine)?;
         let records = self.look_for_namesake()?;
         let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());
         let document = Document::parse(&source.compose);
         self.run.wait("inspecting what exists");
-        let before = self
+        let mask = mask(&source, rewrite.sent().env);
+        let mut before = self
             .situation()
-            .observe(records, rewrite.sent(), Depth::IfNeeded);
+            .observe(records, rewrite.sent(), &mask, Depth::IfNeeded);
         for warning in &before.warnings {
             self.run.warn(warning);
+        }
+        if let Some((contents, _)) = &before.contents {
+            self.run.hide(None, &contents.env);
         }
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
         self.back_up(&source)?;
-        self.ask(&plan, &before)?;
-        self.take_snapshot(&source, &before)?;
+        let seen = if self.ask(&plan, &before)? {
+            Seen::default()
+        } else {
+            before.take_seen()
+        };
+        self.take_snapshot(&source, &before, seen)?;
         self.stop_containers(&before)?;
         self.delete_record(&before)?;
         self.remove_containers(before)?;
-        let created = self.create(&source, &rewrite)?;
-        self.wait_for_deployment(&source, &rewrite, &created)?;
+        let created = self.create(&rewrite)?;
+        self.wait_for_deployment(&created)?;
         self.report(&created);
         Ok(())
     }

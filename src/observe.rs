@@ -7,6 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
     net::{TcpListener, UdpSocket},
+    os::unix::fs::MetadataExt,
     thread,
 };
 
@@ -14,16 +15,22 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    compose, engine,
+    compose::{self, Checked, Rejection},
+    engine::{self, in_parallel},
     failure::Failure,
-    model::{Changes, Container, Record},
+    model::{Changes, Container, Record, Variable},
     plan::{self, Environment, Facts, PathKind, RecordFacts, Removal, Sent},
-    portainer::{self, BaseUrl, Contents, EngineOf},
-    rewrite::faithful::env_files_needed,
+    portainer::{self, BaseUrl, Contents, EngineOf, Standing},
+    rewrite::{env::stack_env, faithful::env_files_needed},
+    run::Seen,
     snapshot::Known,
     stack::{Shell, Source, Stack},
+    text::Mask,
 };
-use composefile::document::{Document, ParseError};
+use composefile::{
+    document::{Document, ParseError},
+    dotenv,
+};
 
 /// A stack, and where Portainer would create it.
 #[derive(Clone, Copy)]
@@ -53,8 +60,8 @@ pub enum Depth {
 pub struct Before {
     /// The Portainer stack that will be deleted (C51).
     pub record: Option<Record>,
-    /// Its text and variables, if they could be read.
-    pub contents: Option<Contents>,
+    /// Its text and variables, and its standing, if they could be read.
+    pub contents: Option<(Contents, Standing)>,
     /// The containers that will be removed; `None` if they could not be listed, which is tolerated (C52).
     pub containers: Option<Vec<Container>>,
     /// The same containers, and those of the project that Portainer will use if it renames the stack (B10).
@@ -80,6 +87,8 @@ pub struct Details {
     pub images: BTreeMap<String, Option<Value>>,
     pub networks: Option<BTreeSet<String>>,
     pub volumes: Option<BTreeSet<String>>,
+    /// Why the Compose program of this host rejects what will be sent.
+    pub rejection: Option<Rejection>,
 }
 
 impl Before {
@@ -94,12 +103,21 @@ impl Before {
             .as_ref()
             .is_some_and(|all| all.is_empty() || self.details.containers.is_some())
     }
+
+    /// What a snapshot that follows at once need not read again.
+    pub fn take_seen(&mut self) -> Seen {
+        Seen {
+            record: self.contents.take(),
+            containers: self.details.containers.take(),
+            changes: std::mem::take(&mut self.details.changes),
+        }
+    }
 }
 
 impl Situation<'_> {
     /// The Portainer stack to replace (C50), the containers of the stack (C52), and everything that the plan of sending
     /// `sent` needs. `records` are the Portainer stacks with the stack's name.
-    pub fn observe(&self, records: Vec<Record>, sent: Sent, depth: Depth) -> Before {
+    pub fn observe(&self, records: Vec<Record>, sent: Sent, mask: &Mask, depth: Depth) -> Before {
         let mut before = Before {
             record: None,
             contents: None,
@@ -132,7 +150,13 @@ impl Situation<'_> {
         }
         if depth == Depth::Everything || before.destroys() {
             let images = plan::image_references(sent, &project);
-            self.read_details(&mut before, images.into_iter().collect());
+            let env = stack_env(sent.env);
+            let input = compose::Input::Sent {
+                project: &project,
+                text: sent.text,
+                env: &env,
+            };
+            self.read_details(&mut before, images.into_iter().collect(), (&input, mask));
         }
         if depth == Depth::Everything {
             match self.portainer.version() {
@@ -165,7 +189,7 @@ impl Situation<'_> {
             Ok(containers) => Some(containers),
             Err(error) => {
                 warnings.push(format!(
-                    "{}; the stack's containers are unknown: their losses are unknown, and they cannot be rolled back",
+                    "{}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back",
                     with_hint(&error)
                 ));
                 None
@@ -216,36 +240,46 @@ impl Situation<'_> {
                 contents: before
                     .contents
                     .as_ref()
-                    .map(|contents| (contents.text.as_str(), contents.env.as_slice())),
+                    .map(|(contents, _)| (contents.text.as_str(), contents.env.as_slice())),
             }),
+            rejection: details.rejection.as_ref(),
             environment: before.environment.clone(),
             lookup: &path_kind,
+            is_same_file: &is_same_file,
             port_in_use: &port_in_use,
             removal,
         })
     }
 
-    /// Reads from Portainer and from the engine side by side.
-    fn read_details(&self, before: &mut Before, images: BTreeSet<String>) {
+    /// Reads from Portainer and from the engine, and asks Compose, side by side.
+    fn read_details(
+        &self,
+        before: &mut Before,
+        images: BTreeSet<String>,
+        (input, mask): (&compose::Input, &Mask),
+    ) {
         let &Self {
             portainer,
             engine,
             endpoint,
+            compose: host,
             ..
         } = self;
         let all = before.all.as_deref().unwrap_or_default();
         let asks_role = before.record.is_none() && !all.is_empty();
         let record = before.record.as_ref();
-        let (details, (contents, environment, role)) = thread::scope(|scope| {
+        let (details, checked, (contents, environment, role)) = thread::scope(|scope| {
             let details = scope.spawn(move || Reader::new(engine).read(all, images));
-            let contents = record.map(|record| Ok(portainer.read(&record.id)?.0));
+            let checked = scope.spawn(move || Some(host.compose()?.check(input, mask)));
+            let contents = record.map(|record| portainer.read(&record.id));
             let environment = environment(portainer, engine, endpoint);
             let role = asks_role.then(|| portainer.is_administrator());
-            let details = details.join();
-            (details, (contents, environment, role))
+            let (details, checked) = (details.join(), checked.join());
+            (details, checked, (contents, environment, role))
         });
-        // A panic in the thread is a bug: continue it here.
+        // A panic in a thread is a bug: continue it here.
         let (details, failures) = details.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let checked = checked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let failures = failures.iter().map(with_hint);
         before.warnings.extend(failures);
         match contents.transpose() {
@@ -254,6 +288,11 @@ impl Situation<'_> {
         }
         before.environment = environment;
         before.details = details;
+        match checked.transpose() {
+            Ok(Some(Checked::Rejected(rejection))) => before.details.rejection = Some(rejection),
+            Ok(_) => {}
+            Err(error) => before.warnings.push(with_hint(&error)),
+        }
         if let Some(Ok(Some(false))) = role {
             before.warnings.push(format!(
                 "the API key does not belong to an administrator, so Portainer may not list every stack; if Portainer already has a stack {}, the create will fail (use an administrator's API key)",
@@ -324,16 +363,18 @@ impl<'a> Reader<'a> {
         let containers = self.known(containers);
         let inspected = containers.as_deref().unwrap_or_default();
         images.extend(inspected.iter().filter_map(image_of));
-        let changes = inspected.iter().filter_map(|container| {
+        let engine = self.engine;
+        let changes = in_parallel(inspected, |container| {
             let id = container["Id"].as_str()?;
-            Some((id.to_owned(), Known::from_result(self.engine.changes(id))))
+            Some((id.to_owned(), Known::from_result(engine.changes(id))))
         });
         let details = Details {
-            changes: changes.collect(),
+            changes: changes.into_iter().flatten().collect(),
             images: self.images(images),
             networks: self.networks(),
             volumes: self.volumes(),
             containers,
+            rejection: None,
         };
         (details, self.failures)
     }
@@ -386,14 +427,39 @@ fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
     bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
+/// Whether two paths of this host are the same file, following symbolic links. `None` if one may not be looked at.
+fn is_same_file(one: &str, other: &str) -> Option<bool> {
+    let identity = |path: &str| match fs::metadata(path) {
+        Ok(metadata) => Some(Some((metadata.dev(), metadata.ino()))),
+        Err(error) if is_absent(&error) => Some(None),
+        Err(_) => None,
+    };
+    let one = identity(one)?;
+    Some(one == identity(other)? && one.is_some())
+}
+
 /// What is at a path of this host, following symbolic links.
 fn path_kind(path: &str) -> PathKind {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => PathKind::Directory,
         Ok(_) => PathKind::File,
-        Err(error) => match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => PathKind::Missing,
-            _ => PathKind::Unknown,
-        },
+        Err(error) if is_absent(&error) => PathKind::Missing,
+        Err(_) => PathKind::Unknown,
     }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
+/// Hides the values of `.env`, as the rewrite reads them and as Compose does, and the lines that are not variables:
+/// Compose may read them as part of a value (B13).
+pub fn mask(source: &Source, sent: &[Variable]) -> Mask {
+    let env = source.env.as_deref().unwrap_or_default();
+    let compose = dotenv::parse(env, &|_| None).unwrap_or_default();
+    let sent = sent.iter().map(|variable| variable.value.as_str());
+    let values = compose.iter().map(|(_, value)| value.as_str());
+    let rest = env.lines().filter(|line| !line.contains('='));
+    Mask::new(sent.chain(values).chain(rest))
 }

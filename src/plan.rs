@@ -15,6 +15,7 @@ use crate::{
 
 mod adoption;
 mod blocker;
+mod configured;
 mod facts;
 mod fate;
 mod held;
@@ -23,12 +24,18 @@ mod layer;
 mod limits;
 mod loss;
 mod missing;
+mod mounted;
+mod published;
 mod record;
 mod recreated;
 mod refusal;
 mod rejected;
 mod running;
+mod runs;
 mod sent;
+mod starting;
+mod told;
+mod values;
 mod versions;
 
 pub use adoption::{Adoption, AdoptionFacts, Request, ServicePlan, adoption};
@@ -36,8 +43,9 @@ pub use blocker::Blocker;
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
 pub use fate::{Fate, Hashes};
 pub use itself::runs_portainer;
-pub use loss::{ContainerLoss, Loss, text_lost};
+pub use loss::{ContainerLoss, Loss, ReplacedBy, Source as MountSource, text_lost};
 pub use refusal::Refusal;
+pub use runs::{Keep, runs};
 pub use sent::image_references;
 use sent::{SentStack, SentText, with_sent};
 pub use versions::{ComposeVersion, PortainerCompose};
@@ -111,11 +119,24 @@ impl Plan {
         }
         self.refusals
             .extend(rejected::refusals(facts, text, stack, is_damaged));
-        let Some(stack) = stack else { return };
-        self.warnings.extend(rejected::doubts(facts, stack));
+        let Some(stack) = stack else {
+            self.warnings
+                .extend(rejected::doubt(facts, None, &self.refusals, &[]));
+            return;
+        };
+        let keys = rejected::doubts(facts, stack);
         let (mut refusals, doubts) = missing::missing(facts, stack);
+        let said = [self.refusals.as_slice(), &refusals].concat();
+        let doubt = rejected::doubt(facts, Some(stack), &said, &keys);
+        self.warnings.extend(keys);
+        self.warnings.extend(doubt);
         self.warnings.extend(doubts);
         self.warnings.extend(held::ports_in_use(facts, stack));
+        self.warnings.extend(starting::doubts(facts, stack));
+        let paused = held::paused(facts);
+        if !paused.is_empty() {
+            refusals.push(Refusal::Paused(paused));
+        }
         let held = held::held(facts, stack);
         if !held.is_empty() {
             refusals.push(Refusal::Held(held));

@@ -14,6 +14,7 @@ use crate::{
     backoff::Backoff,
     failure::Failure,
     model::{Deployment, Record},
+    text::Mask,
 };
 
 mod access;
@@ -108,7 +109,7 @@ impl Portainer {
         let response = self.0.client.put(&path_of(record), &update, &action)?;
         match response.status {
             200..=299 => Ok(()),
-            _ => Err(Error::refused(&action, response)),
+            _ => Err(self.0.client.refused(&action, response)),
         }
     }
 
@@ -117,11 +118,32 @@ impl Portainer {
         let action = "create the stack";
         let path = format!("/api/stacks/create/standalone/string?endpointId={endpoint}");
         let response = self.0.client.post(&path, payload, action)?;
-        wire::created(&response.body).ok_or_else(|| Error::refused(action, response))
+        match wire::created(&response.body) {
+            Some(created) => Ok(Created {
+                deployment: self.0.hidden(created.deployment),
+                ..created
+            }),
+            None => Err(self.0.client.refused(action, response)),
+        }
     }
 }
 
 impl Reader {
+    /// Hides values in everything that Portainer says from now on (B13).
+    pub fn hide(&self, mask: Mask) {
+        self.client.hide(mask);
+    }
+
+    /// The deployment, with values hidden in the reason of its failure.
+    fn hidden(&self, deployment: Deployment) -> Deployment {
+        match deployment {
+            Deployment::Failed(Some(reason)) => {
+                Deployment::Failed(Some(self.client.hidden(&reason)))
+            }
+            other => other,
+        }
+    }
+
     /// The engine behind an environment (M17), as far as Portainer says. Only Portainer's own error object counts
     /// as a refusal: a proxy may refuse this one path.
     pub fn engine_of(&self, endpoint: i64) -> Result<EngineOf> {
@@ -149,7 +171,12 @@ impl Reader {
     pub fn records(&self, endpoint: i64, name: &str, normalized: &str) -> Result<Vec<Record>> {
         let action = "list Portainer's stacks";
         let list = self.client.get("/api/stacks", action)?;
-        wire::records(list, endpoint, &[name, normalized]).map_err(failed_to(action))
+        let records = wire::records(list, endpoint, &[name, normalized]);
+        let mut records = records.map_err(failed_to(action))?;
+        for record in &mut records {
+            record.deployment = self.hidden(record.deployment.clone());
+        }
+        Ok(records)
     }
 
     /// Portainer's version, such as `2.23.0` (M17); `None` where the response does not say.
@@ -208,7 +235,7 @@ impl Reader {
         match self.client.get(&format!("/api/stacks/{id}"), &action) {
             Ok(record) => {
                 let status = wire::status(record).map_err(failed_to(&action))?;
-                Ok(Some(status))
+                Ok(Some(self.hidden(status)))
             }
             Err(error) if error.status() == Some(404) => Ok(None),
             Err(error) => Err(error.into()),

@@ -38,8 +38,8 @@ pub enum RunError {
     Failed(io::Error),
     /// It exceeded the time limit and was killed.
     TimedOut,
-    /// Its output exceeded the limit, and it was killed.
-    TooLarge,
+    /// Its output exceeded the limit, and it was killed. The beginning of its standard output.
+    TooLarge(Vec<u8>),
 }
 
 /// The outcome of a run for a trace: `exit 1`.
@@ -50,7 +50,7 @@ pub fn outcome(output: &Result<Output, RunError>, limits: Limits) -> String {
             None => output.status.to_string(),
         },
         Err(RunError::TimedOut) => format!("timed out after {:.0?}: killed", limits.time),
-        Err(RunError::TooLarge) => "too much output: killed".to_owned(),
+        Err(RunError::TooLarge(_)) => "too much output: killed".to_owned(),
         Err(RunError::Failed(error)) => error.to_string(),
     }
 }
@@ -106,13 +106,16 @@ fn collect(
     let receive = |pipe: Option<Drained>| match pipe {
         None => Ok(Vec::new()),
         Some(pipe) => match pipe.recv_timeout(left()) {
-            Ok(Ok(bytes)) if bytes.len() as u64 > most => Err(RunError::TooLarge),
+            Ok(Ok(bytes)) if bytes.len() as u64 > most => Err(RunError::TooLarge(bytes)),
             Ok(read) => read.map_err(RunError::from),
             Err(_) => Err(RunError::TimedOut),
         },
     };
     let stdout = receive(stdout)?;
-    let stderr = receive(stderr)?;
+    let stderr = receive(stderr).map_err(|error| match error {
+        RunError::TooLarge(_) => RunError::TooLarge(Vec::new()),
+        error => error,
+    })?;
     // Both pipes are closed, so it exits soon.
     let mut backoff = Backoff::new(Duration::from_micros(100), Duration::from_millis(50));
     loop {
@@ -130,7 +133,7 @@ fn collect(
     }
 }
 
-/// The whole output of a pipe, or more than the limit.
+/// The whole output of a pipe, or one byte more than the limit.
 type Drained = Receiver<io::Result<Vec<u8>>>;
 
 /// Reads `pipe` on a separate thread, to its end or over the limit: a full pipe would block the program.

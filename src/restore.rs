@@ -2,7 +2,7 @@
 //!
 //! Plans again at each step, so that the next run can finish what a killed run began. Volumes are never removed.
 
-use std::{fmt, path::Path, time::Duration};
+use std::{collections::BTreeSet, fmt, path::Path, time::Duration};
 
 use anyhow::Result;
 use serde_json::Value;
@@ -12,11 +12,10 @@ use crate::{
     portainer::{BaseUrl, Contents},
     run::{self, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Saved, Snapshot},
-    stack::{StackName, lock_dir},
-    text::Mask,
+    stack::{Stack, StackName, lock_dir},
 };
-use composefile::dotenv;
 use plan::Plan;
+use record::without_portainer;
 
 mod check;
 mod compare;
@@ -126,8 +125,8 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
             restore,
             saved: &saved,
             run,
-            mask: mask(&saved.snapshot),
             touched: false,
+            filled: BTreeSet::new(),
             trouble: Vec::new(),
         }
         .steps()
@@ -138,10 +137,10 @@ struct Procedure<'s, 'a, 'r> {
     restore: &'s Restore<'s>,
     saved: &'s Saved,
     run: &'r mut Run<'a>,
-    /// Hides the values of `.env` and of the record in Portainer's messages.
-    mask: Mask,
     /// Whether anything was changed.
     touched: bool,
+    /// The IDs of the containers into which this run copied the saved files.
+    filled: BTreeSet<String>,
     /// What failed without stopping the restore.
     trouble: Vec<String>,
 }
@@ -149,7 +148,8 @@ struct Procedure<'s, 'a, 'r> {
 impl<'s> Procedure<'s, '_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
-        self.run.settle(self.witness())?;
+        self.hide_secrets();
+        self.settle()?;
         self.require_containers()?;
         let engine = self.run.engine.restoring()?;
         let record = self.look_at_record()?;
@@ -161,16 +161,40 @@ impl<'s> Procedure<'s, '_, '_> {
         self.save_what_is_replaced(&record, &existing, &plan)?;
         self.restore_record(&record)?;
         self.restore_containers(&engine)?;
-        self.run.settle(self.witness())?;
+        if self.restore.scope == Scope::Everything {
+            self.settle()?;
+        }
         self.verify(&record)
     }
 
-    /// Who can say whether a request has finished (B11).
-    fn witness(&self) -> Witness {
-        match self.restore.scope {
-            Scope::Everything => Witness::PortainerAndEngine,
-            Scope::EngineOnly => Witness::EngineAlone,
+    /// Hides the values of the `.env` and of the Portainer stack in the snapshot, and of the `.env` that exists now (B13).
+    fn hide_secrets(&mut self) {
+        let snapshot = self.snapshot();
+        let env = snapshot.env.as_ref().map(|file| file.text.as_str());
+        let record = snapshot.record.known().and_then(Option::as_ref);
+        self.run
+            .hide(env, record.map_or(&[][..], |record| &record.env));
+        let stack = Stack::at(
+            self.restore.name.clone(),
+            self.restore.dir,
+            self.restore.file,
+        );
+        // If it cannot be read, its values are unknown here, and the snapshot that the restore takes says so.
+        if let Ok(env) = stack.read_env(".env") {
+            self.run.hide(env.as_deref(), &[]);
         }
+    }
+
+    /// Waits for the requests whose end is unknown (B11).
+    fn settle(&mut self) -> Result<()> {
+        if self.restore.scope == Scope::EngineOnly {
+            return self.run.settle(Witness::EngineAlone);
+        }
+        let settled = self.run.settle(Witness::PortainerAndEngine);
+        settled.map_err(|error| match self.find_record() {
+            Ok(_) => error,
+            Err(_) => without_portainer(error),
+        })
     }
 
     fn snapshot(&self) -> &'s Snapshot {
@@ -184,7 +208,7 @@ impl<'s> Procedure<'s, '_, '_> {
             let id = &self.saved.id;
             let command = self.run.restore_command(&self.snapshot().stack, id);
             self.run.set_state(State::new(format!(
-                "the stack is partly restored from snapshot {id}; to continue, run: {command}"
+                "the stack may be partly restored from snapshot {id}; to continue, run: {command}"
             )));
         }
     }
@@ -194,15 +218,6 @@ impl<'s> Procedure<'s, '_, '_> {
         self.run.warn(what.clone());
         self.trouble.push(what);
     }
-}
-
-fn mask(snapshot: &Snapshot) -> Mask {
-    let env = snapshot.env.as_ref().map(|file| file.text.as_str());
-    let own = dotenv::parse(env.unwrap_or_default(), &|_| None).unwrap_or_default();
-    let record = snapshot.record.known().and_then(Option::as_ref);
-    let values = record.into_iter().flat_map(|record| &record.env);
-    let values = values.map(|variable| variable.value.as_str());
-    Mask::new(values.chain(own.iter().map(|(_, value)| value.as_str())))
 }
 
 impl fmt::Display for RecordStep {

@@ -1,7 +1,7 @@
 //! What every procedure runs on: the stack's lock, Portainer and the engine, events, and the state of a stopped run.
 //!
 //! **Architecture Invariant:** a procedure reaches Portainer and the engine only through a [`Run`], and a `Run` exists
-//! only while the stack is locked. So every step that writes proves that it holds the lock.
+//! only while the stack's directory and its project are locked. So every step that writes proves that it holds the lock.
 
 use std::{cell::OnceCell, time::Duration};
 
@@ -11,17 +11,18 @@ use crate::{
     engine::{self, Engine},
     model::Container,
     portainer::{BaseUrl, Portainer, Reader},
-    snapshot::{Place, Store, check_state_dir},
+    snapshot::{Place, ProjectLock, Store, check_state_dir},
     stack::Lock,
 };
 
 mod requests;
+mod secrets;
 mod settle;
 mod snapshot;
 mod state;
 
 pub use settle::Witness;
-pub use snapshot::Subject;
+pub use snapshot::{Seen, Subject, read_layer};
 pub use state::{RestoreCommand, State};
 
 use requests::Open;
@@ -89,6 +90,7 @@ pub struct Run<'a> {
     setup: &'a Setup,
     changes: &'a Portainer,
     lock: Lock,
+    _project: ProjectLock,
     listener: &'a mut Listener<'a>,
     state: State,
     /// The requests that are not known to have finished, oldest first.
@@ -96,6 +98,8 @@ pub struct Run<'a> {
     /// The ID of the snapshot that this run took or restores.
     snapshot: Option<String>,
     mark: Mark,
+    /// The values that Portainer's words must not show.
+    secrets: Vec<String>,
 }
 
 /// The mark in the store: the last run has not ended as intended (B15).
@@ -151,7 +155,7 @@ impl Stopped {
     }
 }
 
-/// Runs `procedure` on a locked stack, with [`State::untouched`] as the first state.
+/// Runs `procedure` on a locked stack and project, with [`State::untouched`] as the first state.
 ///
 /// An error of the procedure stops the run in the state that the procedure set last.
 pub fn under_lock<'a>(
@@ -161,22 +165,24 @@ pub fn under_lock<'a>(
     listener: &'a mut Listener<'a>,
     procedure: impl FnOnce(&mut Run<'a>) -> Result<()>,
 ) -> Result<(), Stopped> {
-    let lock = lock.map_err(|error| Stopped {
-        error,
-        state: State::new("this run changed nothing"),
-    })?;
+    let lock = lock.map_err(Stopped::untouched)?;
+    // The directory alone is not enough: another run may have been given another directory, or it may not exist.
+    let project = setup.place.lock().map_err(Stopped::untouched)?;
     let mut run = Run {
         portainer: peers.portainer.reader(),
         engine: &peers.engine,
         setup,
         changes: &peers.portainer,
         lock,
+        _project: project,
         listener,
         state: State::untouched(),
         open: Vec::new(),
         snapshot: None,
         mark: Mark::NotSet,
+        secrets: Vec::new(),
     };
+    run.look_for_unanswered();
     let ended = procedure(&mut run).and_then(|()| run.mark_finished());
     ended.map_err(|error| Stopped {
         error,
@@ -207,9 +213,14 @@ impl<'a> Run<'a> {
     }
 
     fn complete_state(&self) -> State {
-        let open = self.open.iter().filter(|open| !open.accepted);
-        let open: Vec<String> = open.map(|open| open.entry.request.to_string()).collect();
+        let open = self.unanswered();
         self.state.clone().complete(&self.setup.restore, &open)
+    }
+
+    /// The requests whose outcome is unknown (B11).
+    pub fn unanswered(&self) -> Vec<String> {
+        let open = self.open.iter().filter(|open| !open.accepted);
+        open.map(|open| open.entry.request.to_string()).collect()
     }
 
     /// The command that restores a snapshot of the stack.

@@ -14,12 +14,16 @@ use crate::model::{Access, Changes, Variable};
 
 mod folder;
 mod inspected;
+mod layer;
+mod lock;
 mod requests;
 mod store;
 mod whole;
 
 pub use folder::check_state_dir;
 pub use inspected::{Inspected, is_empty};
+pub use layer::Layer;
+pub use lock::ProjectLock;
 pub use requests::{Request, RequestKind, Unanswered};
 pub use store::{Place, Saved, Store};
 use whole::is_whole;
@@ -63,6 +67,10 @@ pub struct Snapshot {
     pub volumes: Known<Vec<Value>>,
     /// The changed files in each container's own layer, by the container's ID. They are lost with it (M05).
     pub changes: BTreeMap<String, Known<Changes>>,
+    /// The files of each container's own layer, as far as they are saved, by the container's ID. There is no entry for a
+    /// container without changes, and in snapshots of older versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub layers: BTreeMap<String, Layer>,
     /// The birth times of the volumes, by name (B18). A volume that was deleted and recreated has another one. There is no
     /// entry for a volume whose directory could not be read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -148,7 +156,9 @@ impl Snapshot {
             .filter_map(|(part, reason)| Some((part, reason?)))
             .collect();
         let changes = self.changes.values().filter_map(Known::unknown);
-        if let Some(reason) = changes.into_iter().next() {
+        let layers = self.layers.values();
+        let layers = layers.filter_map(|layer| layer.failure.as_deref());
+        if let Some(reason) = changes.chain(layers).next() {
             unknowns.push(("the files written inside the containers", reason));
         }
         unknowns

@@ -185,7 +185,7 @@ pub fn stack_dir(name: &StackName, at: &Location) -> Result<PathBuf> {
 
 /// Locks a stack's directory against a second run: `flock`, which leaves no file behind.
 ///
-/// A directory that does not exist needs no lock: no run can migrate that stack. Two restores of it can overlap.
+/// A directory that does not exist cannot be locked. The lock of the project prevents that two restores overlap.
 pub fn lock_dir(name: &StackName, path: &Path) -> Result<Lock> {
     if !path.is_dir() {
         return Ok(Lock { _dir: None });

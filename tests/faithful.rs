@@ -1,5 +1,7 @@
 //! The cases of the faithful rewrite, one folder each: `shows` describes the case, `in/` is the stack's directory,
-//! `expected` is the result, and `shell` may set more variables of the shell. `STACKLIFT_BLESS=1` rewrites `expected`.
+//! `expected` is the result, and `shell` may set more variables of the shell. `runs` may say what runs, in lines such as
+//! `db volume /data 0123…` and `db variable NAME value`; `db containers 2` if it is not one. `STACKLIFT_BLESS=1` rewrites
+//! `expected`.
 
 use std::{
     fmt::Write,
@@ -7,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use stacklift::rewrite::faithful::{self, Blocker, Context, EnvFiles, Faithful};
+use stacklift::rewrite::faithful::{self, Blocker, Context, EnvFiles, Faithful, Runs, ServiceRuns};
 
 const DIR: &str = "/opt/stacks/web";
 const HOME: &str = "/home/somebody";
@@ -79,7 +81,31 @@ impl Case {
             env_files: &env_files,
             ..context
         };
-        faithful::rewrite(&self.compose, self.env.as_deref(), &context)
+        faithful::rewrite(&self.compose, self.env.as_deref(), &context, &self.runs())
+    }
+
+    fn runs(&self) -> Runs {
+        let text = fs::read_to_string(self.folder.join("runs")).unwrap_or_default();
+        let mut runs = Runs::default();
+        for line in text.lines() {
+            let words: Vec<&str> = line.splitn(4, ' ').collect();
+            let service = runs.services.entry(words[0].to_owned());
+            let service = service.or_insert(ServiceRuns {
+                containers: 1,
+                ..ServiceRuns::default()
+            });
+            match words[1..] {
+                ["volume", target, volume] => {
+                    service.volumes.insert(target.to_owned(), volume.to_owned());
+                }
+                ["variable", name, value] => {
+                    service.variables.insert(name.to_owned(), value.to_owned());
+                }
+                ["containers", count] => service.containers = count.parse().expect("a count"),
+                _ => panic!("{}: {line}", self.name),
+            }
+        }
+        runs
     }
 }
 
@@ -97,7 +123,12 @@ fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
         overrides: &[],
         env_files: &EnvFiles::new(),
     };
-    faithful::rewrite(&first.text, (!env.is_empty()).then_some(&env), &context)
+    faithful::rewrite(
+        &first.text,
+        (!env.is_empty()).then_some(&env),
+        &context,
+        &Runs::default(),
+    )
 }
 
 fn shown(result: &Result<Faithful, Vec<Blocker>>) -> String {
@@ -202,12 +233,12 @@ fn what_is_not_edited_is_byte_identical() {
         };
         let mut rest = faithful.text.as_str();
         let mut done = 0;
-        for edit in &faithful.edits {
+        for (index, edit) in faithful.edits.iter().enumerate() {
             let kept = &case.compose[done..edit.span.start];
             let at = rest
                 .find(kept)
                 .unwrap_or_else(|| panic!("{}: {kept:?}", case.name));
-            assert!(done > 0 || at == 0, "{}", case.name);
+            assert!(index > 0 || at == 0, "{}", case.name);
             rest = &rest[at + kept.len()..];
             done = edit.span.end;
         }

@@ -10,6 +10,8 @@ mod beyond;
 mod calling;
 #[path = "integration/calls.rs"]
 mod calls;
+#[path = "integration/compose.rs"]
+mod compose;
 #[path = "integration/confirming.rs"]
 mod confirming;
 #[path = "integration/disk.rs"]

@@ -7,7 +7,7 @@ use std::{env, hint::black_box, process::Command};
 use anyhow::{Result, anyhow};
 use composefile::document::Document;
 use granit_parser::Parser;
-use stacklift::rewrite::faithful::{Context, EnvFiles, Faithful, env_files_needed, rewrite};
+use stacklift::rewrite::faithful::{Context, EnvFiles, Faithful, Runs, env_files_needed, rewrite};
 
 use super::timing::{Times, megabytes, peak, ratio, verdict};
 use texts::{SHAPES, chain, dense, plausible, small};
@@ -146,7 +146,7 @@ fn needed(text: &str) -> Vec<String> {
 }
 
 fn rewritten(text: &str) -> Result<Faithful> {
-    rewrite(text, Some(ENV), &context(&files()))
+    rewrite(text, Some(ENV), &context(&files()), &Runs::default())
         .map_err(|refusals| anyhow!("refused: {:?}", refusals.first()))
 }
 

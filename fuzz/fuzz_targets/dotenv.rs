@@ -149,5 +149,5 @@ fn rewritten(text: &str, env: Option<&str>, files: &EnvFiles) -> Result<Faithful
         overrides: &[],
         env_files: files,
     };
-    faithful::rewrite(text, env, &context)
+    faithful::rewrite(text, env, &context, &faithful::Runs::default())
 }

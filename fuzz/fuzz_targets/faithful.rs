@@ -77,7 +77,7 @@ impl Stack<'_> {
             (file, text)
         });
         let files: EnvFiles = files.collect();
-        let result = faithful::rewrite(self.text, env, &context(&files));
+        let result = faithful::rewrite(self.text, env, &context(&files), &faithful::Runs::default());
         match &result {
             Ok(faithful) => {
                 only_the_edits(self.text, faithful);
@@ -307,7 +307,7 @@ fn a_second_changes_nothing(first: &Faithful) {
         env_files: &EnvFiles::new(),
     };
     assert!(faithful::env_files_needed(&first.text, env, &context).is_empty());
-    let second = faithful::rewrite(&first.text, env, &context);
+    let second = faithful::rewrite(&first.text, env, &context, &faithful::Runs::default());
     let second = second.unwrap_or_else(|blockers| panic!("{blockers:?}\n{}", first.text));
     assert_eq!(second.text, first.text);
     assert_eq!(second.env, first.env);

@@ -3,16 +3,16 @@
 use std::thread;
 
 use anyhow::Result;
-use composefile::{document::Document, dotenv, reader::DEFAULT_FILES};
+use composefile::{document::Document, reader::DEFAULT_FILES};
 
 use crate::{
     compose::Input,
-    observe::{Before, Depth, Situation},
-    plan::{self, Adoption, AdoptionFacts, Hashes, Removal, Sent},
+    observe::{Before, Depth, Situation, mask},
+    plan::{self, Adoption, AdoptionFacts, Hashes, Keep, Removal, Sent},
     portainer::Payload,
     rewrite::{
         env::stack_env,
-        faithful::{self, Blocker, Faithful},
+        faithful::{self, Blocker, Faithful, Runs},
     },
     stack::{Shell, Source},
     text::Mask,
@@ -31,9 +31,10 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Reads the stack's files, Portainer and the engine. Fails if the files or Portainer's list of stacks cannot be
+    /// Reads the stack's files, Portainer and the engine. What runs can change the text: it is rewritten a second time
+    /// then. Fails if the files or Portainer's list of stacks cannot be
     /// read.
-    pub fn new(situation: &Situation) -> Result<Self> {
+    pub fn new(situation: &Situation, keep: Keep) -> Result<Self> {
         let (stack, name) = (situation.stack, situation.stack.name());
         let source = stack.read()?;
         let records = situation.portainer.records(
@@ -48,27 +49,42 @@ impl Prepared {
         if let Some(error) = shell.unreadable {
             return Err(error);
         }
-        let rewrite = faithful::rewrite(text, env, &shell.context());
-        let sent = sent(&rewrite);
-        let before = situation.observe(records, sent, Depth::Everything);
         let document = Document::parse(text);
-        let hashes = hashes(situation, &source, sent);
-        let plan = situation.with_facts(
-            &source,
-            document.as_ref(),
-            sent,
-            Removal::Stop,
-            &before,
-            |facts| {
-                plan::adoption(&AdoptionFacts {
-                    facts,
-                    file: stack.file(),
-                    rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
-                    hashes: hashes.as_ref().map_err(String::as_str),
-                    portainer_version: before.portainer_version.as_deref(),
-                })
-            },
-        );
+        let first = faithful::rewrite(text, env, &shell.context(), &Runs::default());
+        let mask = mask(&source, sent(&first).env);
+        let before = situation.observe(records, sent(&first), &mask, Depth::Everything);
+        let plan_of = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
+            let hashes = hashes(situation, sent(rewrite), &mask);
+            situation.with_facts(
+                &source,
+                document.as_ref(),
+                sent(rewrite),
+                Removal::Stop,
+                &before,
+                |facts| {
+                    let input = AdoptionFacts {
+                        facts,
+                        file: stack.file(),
+                        rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
+                        runs,
+                        hashes: hashes.as_ref().map_err(String::as_str),
+                        portainer_version: before.portainer_version.as_deref(),
+                    };
+                    let plan = plan::adoption(&input);
+                    let runs = plan::runs(&input, &plan, keep);
+                    (plan, runs)
+                },
+            )
+        };
+        let (plan, (runs, blockers)) = plan_of(&first, &Runs::default());
+        let (rewrite, mut plan) = if runs.is_empty() {
+            (first, plan)
+        } else {
+            let rewrite = faithful::rewrite(text, env, &shell.context(), &runs);
+            let (plan, _) = plan_of(&rewrite, &runs);
+            (rewrite, plan)
+        };
+        plan.blockers.extend(blockers);
         Ok(Self {
             source,
             rewrite,
@@ -100,7 +116,7 @@ fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
 }
 
 /// The config hashes of the stack on disk and of what is sent, or why they are unknown.
-fn hashes(situation: &Situation, source: &Source, sent: Sent) -> Result<Hashes, String> {
+fn hashes(situation: &Situation, sent: Sent, mask: &Mask) -> Result<Hashes, String> {
     let Some(compose) = situation.compose.compose() else {
         return Err("this host has no Compose program to compare the configurations".to_owned());
     };
@@ -112,9 +128,6 @@ fn hashes(situation: &Situation, source: &Source, sent: Sent) -> Result<Hashes, 
     };
     let (stack, env) = (situation.stack, stack_env(sent.env));
     let project = stack.name().as_str();
-    let values = dotenv::parse(source.env.as_deref().unwrap_or_default(), &|_| None);
-    let values = values.unwrap_or_default();
-    let mask = Mask::new(values.iter().map(|(_, value)| value.as_str()));
     // Compose finds these files, and their overrides, by itself.
     let file = [stack.file()];
     let files = if DEFAULT_FILES.contains(&stack.file()) {
@@ -133,7 +146,7 @@ fn hashes(situation: &Situation, source: &Source, sent: Sent) -> Result<Hashes, 
         env: &env,
     };
     let ask = |input: &Input| {
-        let hashes = compose.hashes(input, &mask);
+        let hashes = compose.hashes(input, mask);
         hashes.map_err(|error| format!("{error:#}"))
     };
     let (on_disk, sent) = thread::scope(|scope| {

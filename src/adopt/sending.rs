@@ -8,7 +8,7 @@ use crate::{
     model::Deployment,
     plan::Request,
     portainer::Contents,
-    run::{State, Subject},
+    run::{Seen, State, Subject},
 };
 
 impl Procedure<'_, '_> {
@@ -25,7 +25,7 @@ impl Procedure<'_, '_> {
             record: before.record.as_ref(),
             containers: before.all.as_deref(),
         };
-        let snapshot = self.run.take_snapshot(&subject)?;
+        let snapshot = self.run.take_snapshot(&subject, Seen::default())?;
         let name = self.a.stack.name().as_str();
         let mut state = State::new("this run has sent nothing to Portainer");
         if let Some(id) = &snapshot {

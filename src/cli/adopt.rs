@@ -1,4 +1,4 @@
-//! `stacklift adopt <STACK>`: Portainer takes over a running stack.
+//! `stacklift adopt <STACK>`: a running stack moves into Portainer.
 
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ pub(super) fn run(
         endpoint: opened.settings.endpoint,
         tool: &opened.settings.location.tool,
         compose: &opened.compose,
+        keep: (&arguments.keep).into(),
         consent: if asks(arguments.yes) {
             Consent::Ask(&question)
         } else {

@@ -11,7 +11,9 @@ use rehearsal::{Call, Era, FaultKind, Rule};
 use super::options::{self, Setting};
 use crate::{
     engine,
+    plan::Keep,
     portainer::{BaseUrl, Tls},
+    text::without_credentials,
 };
 
 const USAGE: &str = "\
@@ -146,7 +148,8 @@ pub(super) struct MigrateArguments {
     /// Stop the containers before removing them, and wait this long for each to exit
     ///
     /// A number of seconds, or a number with s, m or h. By default, containers are removed while they
-    /// run: their processes end with SIGKILL.
+    /// run: their processes end with SIGKILL. Portainer itself stops the containers of a Portainer stack
+    /// that is deleted, and those that it adopts.
     #[arg(long, value_name = "DURATION", value_parser = options::duration)]
     pub grace: Option<Duration>,
 }
@@ -168,6 +171,8 @@ pub(super) struct AdoptArguments {
     /// On a terminal, stacklift asks if a container will be recreated or something will be lost.
     #[arg(short, long)]
     pub yes: bool,
+    #[command(flatten)]
+    pub keep: KeepArguments,
     /// How long to wait until the containers run and are healthy again
     #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
     pub wait: Duration,
@@ -178,6 +183,35 @@ pub(super) struct PlanArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
+    #[command(flatten)]
+    pub keep: KeepArguments,
+}
+
+/// What to write into the Compose text because it runs.
+#[derive(Debug, Args)]
+pub(super) struct KeepArguments {
+    /// Leave anonymous volumes without a name where the container stays
+    ///
+    /// By default, the Compose text names every anonymous volume, so that its data stays with the service.
+    /// This recreates the container once. With this flag, a container that is certain to stay is not
+    /// recreated; its anonymous volumes may be lost when it is recreated later.
+    #[arg(long)]
+    pub keep_anonymous: bool,
+    /// Write variables that only the running containers have into the Compose text
+    ///
+    /// Without this flag, stacklift refuses to adopt a stack if a running container has a variable that
+    /// the files on disk do not give it, for example because it was started from another shell.
+    #[arg(long)]
+    pub keep_variables: bool,
+}
+
+impl From<&KeepArguments> for Keep {
+    fn from(arguments: &KeepArguments) -> Self {
+        Self {
+            anonymous: arguments.keep_anonymous,
+            variables: arguments.keep_variables,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -317,7 +351,7 @@ pub(super) struct Common {
     /// In seconds, or with the unit s, m or h: 90, 90s, 20m, 2h. At most 168h.
     #[arg(long, global = true, value_name = "DURATION", value_parser = options::duration)]
     pub timeout: Option<Duration>,
-    /// Print each request: method, path, status and time
+    /// Print how the engine is reached, and each request: method, path, status and time
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
     #[arg(help_heading = None::<&'static str>)]
     pub verbose: bool,
@@ -332,7 +366,8 @@ pub(super) fn parse() -> Result<Arguments, clap::Error> {
     let mut command = command();
     let mut matches = command
         .try_get_matches_from_mut(std::env::args_os())
-        .map_err(suggest_command)?;
+        .map_err(suggest_command)
+        .map_err(hide_credentials)?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
@@ -349,6 +384,28 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
             ContextKind::SuggestedSubcommand,
             ContextValue::Strings(vec![near]),
         );
+    }
+    error
+}
+
+/// Hides the user name and password of a URL that the error quotes: `--base-url` accepts none, but somebody may try.
+fn hide_credentials(mut error: clap::Error) -> clap::Error {
+    let quoted: Vec<(ContextKind, String)> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) => Some((kind, text.clone())),
+            _ => None,
+        })
+        .collect();
+    for (kind, text) in quoted {
+        let shown = match text.rsplit_once('@') {
+            // Without a scheme, it is not a URL.
+            Some((_, host)) if !text.contains("://") => format!("***@{host}"),
+            _ => without_credentials(&text).into_owned(),
+        };
+        if shown != text {
+            error.insert(kind, ContextValue::String(shown));
+        }
     }
     error
 }

@@ -193,20 +193,26 @@ impl Console {
         Trace::to(move |exchange| console.exchange(exchange))
     }
 
+    /// Prints a line that only `-v` shows.
+    pub(super) fn detail(&self, text: &str) {
+        if self.verbose {
+            self.err(&format!("{DIM}{}{DIM:#}", printable(text)));
+        }
+    }
+
     fn exchange(&self, exchange: &Exchange) {
         let peer = match exchange.peer {
             Peer::Portainer => "portainer",
             Peer::Engine => "engine",
             Peer::Compose => "compose",
         };
-        let text = format!(
+        self.detail(&format!(
             "{peer}: {} {} -> {} in {:.1} ms",
             exchange.method,
             exchange.path,
             exchange.outcome,
             exchange.elapsed.as_secs_f64() * 1000.0
-        );
-        self.err(&format!("{DIM}{}{DIM:#}", printable(&text)));
+        ));
     }
 
     fn out(&self, text: &str) {

@@ -1,6 +1,7 @@
 //! Portainer, the engine and the store, as the settings describe them.
 
 use std::{
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -21,6 +22,16 @@ use crate::{
     stack::{StackName, stack_dir},
 };
 
+/// The variables that decide which engine is reached.
+const OF_ENGINE: [&str; 6] = [
+    "DOCKER_HOST",
+    "DOCKER_CONTEXT",
+    "DOCKER_CONFIG",
+    "DOCKER_CERT_PATH",
+    "DOCKER_TLS",
+    "DOCKER_TLS_VERIFY",
+];
+
 /// Prepares both clients without sending a request.
 pub(super) fn open(
     settings: &Settings,
@@ -37,7 +48,7 @@ pub(super) fn open(
     Ok(Peers::new(portainer, engine(settings, console)))
 }
 
-/// The engine, without a request.
+/// The engine, without a request. `-v` shows how it is reached.
 pub(super) fn engine(settings: &Settings, console: &Arc<Console>) -> Engine {
     let engine = engine::Options::new(
         &settings.location.tool,
@@ -45,7 +56,9 @@ pub(super) fn engine(settings: &Settings, console: &Arc<Console>) -> Engine {
         engine::ClientConfig::from_env(),
         console.trace(),
     );
-    Engine::open(engine.within(settings.timeout))
+    let engine = Engine::open(engine.within(settings.timeout));
+    console.detail(&format!("engine: {}", engine.adapter()));
+    engine
 }
 
 /// What a run on a stack needs besides its peers. Sends no request.
@@ -73,42 +86,56 @@ pub(super) fn place(state: PathBuf, settings: &Settings, name: &StackName) -> Re
 fn restore_command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
     let absolute = |path: &Path| {
         let absolute = std::path::absolute(path);
-        let path = absolute.unwrap_or_else(|_| path.to_owned());
-        path.to_string_lossy().into_owned()
+        absolute
+            .unwrap_or_else(|_| path.to_owned())
+            .into_os_string()
     };
     let at = &settings.location;
     let tls = match &settings.tls {
         portainer::Tls::File(path) => absolute(path),
-        tls => tls.to_string(),
+        tls => tls.to_string().into(),
     };
     let values = [
-        (options::BASE_URL, settings.base_url.to_string()),
+        (options::BASE_URL, settings.base_url.to_string().into()),
         (options::STACKS_ROOT, absolute(&at.root)),
-        (options::ENDPOINT, settings.endpoint.to_string()),
-        (options::TOOL, at.tool.clone()),
-        (options::ENGINE, settings.engine.to_string()),
+        (options::ENDPOINT, settings.endpoint.to_string().into()),
+        (options::TOOL, at.tool.clone().into()),
+        (options::ENGINE, settings.engine.to_string().into()),
         (options::TLS, tls),
-        (options::TIMEOUT, format!("{}s", settings.timeout.as_secs())),
+        (
+            options::TIMEOUT,
+            OsString::from(format!("{}s", settings.timeout.as_secs())),
+        ),
     ];
-    let is_default = |setting: &options::Setting, value: &str| match setting.key {
+    let is_default = |setting: &options::Setting, value: &OsStr| match setting.key {
         "timeout" => options::duration(setting.default) == Ok(settings.timeout),
-        _ => setting.default == value,
+        _ => value == setting.default,
     };
     let mut flags = Vec::new();
     for (setting, value) in values {
         if !is_default(&setting, &value) {
-            flags.extend([format!("--{}", setting.key), value]);
+            flags.extend([format!("--{}", setting.key).into(), value]);
         }
     }
     if let Some(dir) = &at.dir {
-        flags.extend(["--dir".to_owned(), absolute(dir)]);
+        flags.extend(["--dir".into(), absolute(dir)]);
     }
     if let Some(file) = &at.file {
-        flags.extend(["--file".to_owned(), file.clone()]);
+        flags.extend(["--file".into(), file.into()]);
     }
     let state = state.map(|state| ("STACKLIFT_STATE_DIR", absolute(&state)));
+    let engine = OF_ENGINE.iter().filter_map(|&name| {
+        let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
+        let is_path = matches!(name, "DOCKER_CERT_PATH" | "DOCKER_CONFIG");
+        let value = if is_path {
+            absolute(Path::new(&value))
+        } else {
+            value
+        };
+        Some((name, value))
+    });
     RestoreCommand {
-        variables: state.into_iter().collect(),
+        variables: state.into_iter().chain(engine).collect(),
         flags,
     }
 }

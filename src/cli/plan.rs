@@ -11,7 +11,7 @@ pub(super) fn run(
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     let opened = Opened::new(&arguments.stack, common, console)?;
-    let prepared = Prepared::new(&opened.situation())?;
+    let prepared = Prepared::new(&opened.situation(), (&arguments.keep).into())?;
     console.line(&format!("adopt   {:?}", prepared.plan.request));
     for service in &prepared.plan.services {
         console.line(&format!("  {}: {}", service.service, service.fate));

@@ -1,6 +1,6 @@
 //! `stacklift rehearse [STACK]`: a migration against the embedded Portainer and engine.
 //!
-//! Connects to nothing outside this process, and writes only to a temporary directory: copies of Compose
+//! Connects to nothing outside this process and its Compose program, and writes only to a temporary directory: copies of Compose
 //! files and env files, never data. A signal removes the directory.
 
 use std::{
@@ -133,6 +133,7 @@ fn remove_on_signal(folder: &Path, code: i32, console: &Arc<Console>) -> Result<
             console.warning(&format!("could not delete the copies in {folder}"));
         }
         console.done();
+        compose::remove_folders();
         process::exit(code);
     })
     .context("failed to handle signals")

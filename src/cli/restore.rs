@@ -75,11 +75,18 @@ pub(super) fn run(
 }
 
 fn list(store: &Store, console: &Console) -> Result<()> {
+    for unanswered in store.unanswered()? {
+        console.warning(&format!(
+            "Portainer has not answered {}: it may still be working on the stack",
+            unanswered.request
+        ));
+    }
     let ids = store.ids()?;
     if ids.is_empty() {
         store.choose(None)?;
     }
     let default = store.default_id()?;
+    let mut unreadable = Vec::new();
     let mut rows = vec![
         [
             "Id",
@@ -125,9 +132,17 @@ fn list(store: &Store, console: &Console) -> Result<()> {
                 ]
             }
             // An unreadable snapshot does not hide the others.
-            Err(error) => vec![id, format!("{error:#}")],
+            Err(error) => {
+                unreadable.push(error);
+                let unknown = "unknown".to_owned();
+                let [by, containers, record] = [unknown.clone(), unknown.clone(), unknown.clone()];
+                vec![id, unknown, by, containers, record, "unreadable".to_owned()]
+            }
         };
         rows.push(row);
+    }
+    for error in unreadable {
+        console.warning(&format!("{error:#}"));
     }
     console.table(rows);
     Ok(())

@@ -33,8 +33,8 @@ const USER_FILE: &str = "stacklift.toml";
 const LONGEST_FILE: u64 = 64 * 1024;
 /// How much of a key file is read to find its first line, in bytes.
 const LONGEST_KEY: u64 = 64 * 1024;
-/// The least similarity (Jaro) of a key that is suggested for an unknown one: clap's for flags.
-const SIMILAR: f64 = 0.7;
+/// A key is suggested for an unknown one if at most one in this many characters has to be changed.
+const CHARACTERS_PER_TYPO: usize = 3;
 
 /// The settings of a run.
 #[derive(Debug, Clone)]
@@ -299,9 +299,12 @@ fn unknown_key(text: &str) -> Option<(String, Range<usize>)> {
 fn similar_key(key: &str) -> Option<&'static str> {
     options::ALL
         .iter()
-        .map(|setting| (strsim::jaro(key, setting.key), setting.key))
-        .filter(|(similarity, _)| *similarity > SIMILAR)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|setting| {
+            let changes = strsim::damerau_levenshtein(&key.to_lowercase(), setting.key);
+            (changes, setting.key)
+        })
+        .filter(|(changes, key)| changes * CHARACTERS_PER_TYPO <= key.len())
+        .min()
         .map(|(_, key)| key)
 }
 
@@ -463,6 +466,21 @@ mod tests {
                 "tool = \"docker\"\nbase-ulr = \"secret\"\n",
                 "cannot parse the settings file stacklift.toml: line 2: unknown key `base-ulr`",
                 "did you mean `base-url`? valid keys: base-url, ",
+            ),
+            (
+                "url = \"secret\"\n",
+                "cannot parse the settings file stacklift.toml: line 1: unknown key `url`",
+                "valid keys: base-url, ",
+            ),
+            (
+                "log = \"secret\"\n",
+                "cannot parse the settings file stacklift.toml: line 1: unknown key `log`",
+                "valid keys: base-url, ",
+            ),
+            (
+                "Timeout = \"secret\"\n",
+                "cannot parse the settings file stacklift.toml: line 1: unknown key `Timeout`",
+                "did you mean `timeout`? valid keys: base-url, ",
             ),
             (
                 "api-key = \"secret\"\n",

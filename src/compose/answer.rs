@@ -131,7 +131,7 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
     };
     let lines: Vec<&str> = text.lines().map(str::trim).filter(is_error).collect();
     if lines.is_empty() {
-        return format!("no message ({})", output.status);
+        return "it printed no message".to_owned();
     }
     excerpt(&lines.join(" "))
 }

@@ -23,7 +23,7 @@ fn sent<'a>(text: &'a str, env: &'a str) -> Input<'a> {
 }
 
 #[test]
-#[ignore = "needs compose"]
+#[ignore = "needs a compose program: run scripts/test"]
 fn b06_asks_compose_about_a_text() {
     let mask = Mask::new(["s3cr3t-7d1e55a0"]);
     let check = |text: &str, env: &str| {
@@ -68,7 +68,7 @@ fn b06_asks_compose_about_a_text() {
 }
 
 #[test]
-#[ignore = "needs compose"]
+#[ignore = "needs a compose program: run scripts/test"]
 fn hashes_are_equal_where_the_services_are() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = "services:\n  a:\n    image: b:$A\n  c:\n    image: d\n    env_file: [.env]\n";

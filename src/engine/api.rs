@@ -3,6 +3,7 @@
 //! Supports engines from 20.10 (API 1.41) on, including engines that reject versions below 1.44: requests use the
 //! engine's newest version or [`NEWEST`], whichever is lower.
 
+mod exchange;
 mod objects;
 mod restoring;
 mod socket;
@@ -21,24 +22,14 @@ use anyhow::{Result, anyhow, bail};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use ureq::{
-    Agent, AsSendBody, Body,
-    http::{Method, Request, Response, header::CONTENT_TYPE},
-};
+use ureq::{Agent, http::Method};
 
 pub use self::restoring::Restoring;
 use self::socket::{NoResolver, UnixConnector};
 use super::{
-    MAX_OUTPUT, Options, Remaining, left_until, project_label, removal_result, stop_result,
-    wait_until,
+    Options, Remaining, left_until, project_label, removal_result, stop_result, wait_until,
 };
-use crate::{
-    backoff::Backoff,
-    failure::Failure,
-    model::Container,
-    text::excerpt,
-    trace::{Exchange, Peer, Trace},
-};
+use crate::{backoff::Backoff, failure::Failure, model::Container, text::excerpt, trace::Trace};
 
 /// The newest API version that this client supports.
 const NEWEST: Version = Version(1, 51);
@@ -287,67 +278,6 @@ impl Api {
             });
         };
         Ok(*self.version.get_or_init(|| newest.min(NEWEST)))
-    }
-
-    /// Sends one request, with `body` as JSON unless it is empty, and reads the whole response within `limit`.
-    fn send(
-        &self,
-        method: &Method,
-        path: &str,
-        body: &[u8],
-        limit: Duration,
-    ) -> Result<ApiResponse> {
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("http://localhost{path}"));
-        let started = Instant::now();
-        let response = if method == Method::POST {
-            self.run(
-                match body {
-                    [] => request,
-                    _ => request.header(CONTENT_TYPE, "application/json"),
-                }
-                .body(body)?,
-                limit,
-            )
-        } else {
-            self.run(request.body(())?, limit)
-        };
-        self.trace.report(&Exchange {
-            peer: Peer::Engine,
-            method: method.to_string(),
-            path: path.to_owned(),
-            outcome: match &response {
-                Ok(response) => response.status().as_u16().to_string(),
-                Err(error) => error.to_string(),
-            },
-            elapsed: started.elapsed(),
-        });
-        let mut response = response.map_err(|error| self.unreachable(error, limit))?;
-        let header = response.headers().get("Api-Version");
-        let api_version = header
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned);
-        let body = response
-            .body_mut()
-            .with_config()
-            .limit(MAX_OUTPUT)
-            .read_to_vec();
-        Ok(ApiResponse {
-            request: format!("{method} {path}"),
-            status: response.status().as_u16(),
-            api_version,
-            body: body.map_err(|error| self.unreachable(error, limit))?,
-        })
-    }
-
-    fn run(
-        &self,
-        request: Request<impl AsSendBody>,
-        limit: Duration,
-    ) -> Result<Response<Body>, ureq::Error> {
-        let request = self.agent.configure_request(request);
-        self.agent.run(request.timeout_global(Some(limit)).build())
     }
 
     fn unreachable(&self, error: ureq::Error, limit: Duration) -> anyhow::Error {

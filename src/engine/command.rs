@@ -1,4 +1,4 @@
-//! The host's container command: `<tool> ps`, `inspect`, `rm`, `info`, `diff`.
+//! The host's container command: `<tool> ps`, `inspect`, `rm`, `info`, `diff`, `cp`.
 //!
 //! Invariant: only well-formed IDs and names that cannot be read as options are passed to the command.
 
@@ -289,6 +289,18 @@ impl Command {
     }
 
     fn run(&self, arguments: &[&str], limit: Duration) -> Result<Output> {
+        match self.run_up_to(arguments, limit, MAX_OUTPUT)? {
+            Ran::Whole(output) => Ok(output),
+            Ran::Cut(_) => bail!(
+                "`{} {}` printed more than {} MiB",
+                self.tool,
+                arguments.first().copied().unwrap_or_default(),
+                MAX_OUTPUT >> 20
+            ),
+        }
+    }
+
+    fn run_up_to(&self, arguments: &[&str], limit: Duration, most: u64) -> Result<Ran> {
         let Some(program) = &self.program else {
             return Err(Failure::new(format!("`{}` not found on PATH", self.tool))
                 .hint("install it, pass another command with `--tool`, or use `--engine api` if the engine has a Unix socket")
@@ -297,7 +309,7 @@ impl Command {
         let started = Instant::now();
         let limits = Limits {
             time: limit,
-            output: MAX_OUTPUT,
+            output: most,
         };
         let output = process::run(program, arguments, limits, |process| self.prepare(process));
         let outcome = process::outcome(&output, limits);
@@ -310,22 +322,19 @@ impl Command {
             elapsed: started.elapsed(),
         });
         let verb = arguments.first().copied().unwrap_or_default();
-        output.map_err(|error| match error {
-            RunError::TimedOut => Failure::new(format!(
+        match output {
+            Ok(output) => Ok(Ran::Whole(output)),
+            Err(RunError::TooLarge(beginning)) => Ok(Ran::Cut(beginning)),
+            Err(RunError::TimedOut) => Err(Failure::new(format!(
                 "`{} {verb}` did not finish within {limit:.0?}",
                 self.tool
             ))
             .hint("check that the engine is healthy")
-            .into(),
-            RunError::TooLarge => anyhow!(
-                "`{} {verb}` printed more than {} MiB",
-                self.tool,
-                MAX_OUTPUT >> 20
-            ),
-            RunError::Failed(error) => {
-                anyhow!(error).context(format!("cannot run {}", program.display()))
+            .into()),
+            Err(RunError::Failed(error)) => {
+                Err(anyhow!(error).context(format!("cannot run {}", program.display())))
             }
-        })
+        }
     }
 
     fn prepare(&self, process: &mut Process) {
@@ -336,6 +345,13 @@ impl Command {
             };
         }
     }
+}
+
+/// What a run of the command printed.
+enum Ran {
+    Whole(Output),
+    /// The beginning of the standard output. The command was killed.
+    Cut(Vec<u8>),
 }
 
 /// The variables of `wanted` that a child of this process would not inherit.

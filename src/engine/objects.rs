@@ -43,6 +43,13 @@ impl fmt::Display for ObjectKind {
     }
 }
 
+/// A tar archive that the engine wrote.
+pub struct Archive {
+    pub bytes: Vec<u8>,
+    /// Whether `bytes` is all of it, and not only the beginning.
+    pub is_whole: bool,
+}
+
 impl Reader {
     /// The inspect JSON of the containers with these IDs, in the same order. Containers that no longer exist are left
     /// out.
@@ -125,6 +132,22 @@ impl Reader {
             .with_context(|| {
                 let container = printable(container);
                 format!("failed to list the changed files of the container {container}")
+            })
+    }
+
+    /// `path` of `container` as a tar archive whose names begin with the last part of `path`. Reads at most `most` bytes.
+    ///
+    /// A path or a container that does not exist is an error.
+    pub fn archive(&self, container: &str, path: &str, most: u64) -> Result<Archive> {
+        check_name(container)
+            .and_then(|()| match &self.client {
+                Client::Api(api) => api.archive(container, path, most),
+                Client::Command(command) => command.archive(container, path, most),
+                Client::Unavailable => Err(self.unavailable()),
+            })
+            .with_context(|| {
+                let (container, path) = (printable(container), printable(path));
+                format!("failed to read {path} of the container {container}")
             })
     }
 

@@ -11,14 +11,12 @@ use crate::{
     model::{Deployment, Record},
     observe::with_hint,
     portainer::{Created, Error, Response},
-    stack::Source,
-    text::{Mask, printable},
+    text::printable,
 };
-use composefile::dotenv;
 
 impl Procedure<'_, '_> {
     /// C53–C55.
-    pub(super) fn create(&mut self, source: &Source, rewrite: &Rewrite) -> Result<Created> {
+    pub(super) fn create(&mut self, rewrite: &Rewrite) -> Result<Created> {
         let name = self.m.stack.name().as_str();
         self.run
             .wait(format!("Portainer is creating the stack {name}"));
@@ -26,9 +24,7 @@ impl Procedure<'_, '_> {
         let creation = self.run.create(self.m.endpoint, &rewrite.payload(name));
         match creation {
             Ok(created) => Ok(created),
-            Err(Error::Refused { response, .. }) => {
-                Err(self.look_after_refusal(&response, &mask(source, rewrite)))
-            }
+            Err(Error::Refused { response, .. }) => Err(self.look_after_refusal(&response)),
             Err(error @ Error::NotSent(_)) => {
                 self.mark(|progress| progress.create = Sent::No);
                 Err(error.into())
@@ -39,7 +35,7 @@ impl Procedure<'_, '_> {
 
     /// C55. A response without an Id does not prove that there is no stack: a proxy may have responded while Portainer
     /// continued.
-    fn look_after_refusal(&mut self, response: &Response, mask: &Mask) -> anyhow::Error {
+    fn look_after_refusal(&mut self, response: &Response) -> anyhow::Error {
         let name = self.m.stack.name();
         let end = if response.is_final() {
             End::Over
@@ -47,7 +43,7 @@ impl Procedure<'_, '_> {
             End::MayContinue
         };
         let found = self.look(end);
-        let status = mask.hide(&response.status_line());
+        let status = response.status_line();
         let message = match &found.record {
             Seen::Exists(id, deployment) => format!(
                 "unexpected response to the create ({status}), but the stack exists as Portainer stack {id} ({deployment})"
@@ -56,7 +52,7 @@ impl Procedure<'_, '_> {
         };
         self.mark(|progress| progress.create = Sent::Failed(found));
         Failure::new(message)
-            .details(mask.hide_body(&response.body))
+            .details(String::from_utf8_lossy(&response.body))
             .hint(response.hint_after_create())
             .into()
     }
@@ -108,12 +104,7 @@ impl Procedure<'_, '_> {
     }
 
     /// Waits until the deployment ends (C54, N01).
-    pub(super) fn wait_for_deployment(
-        &mut self,
-        source: &Source,
-        rewrite: &Rewrite,
-        created: &Created,
-    ) -> Result<()> {
+    pub(super) fn wait_for_deployment(&mut self, created: &Created) -> Result<()> {
         let name = self.m.stack.name();
         let mut deployment = created.deployment.clone();
         if deployment == Deployment::Deploying {
@@ -131,8 +122,7 @@ impl Procedure<'_, '_> {
                 found.record = Seen::Exists(created.id.clone(), Deployment::Failed(None));
             }
             self.mark(|progress| progress.create = Sent::Failed(found));
-            let reason = mask(source, rewrite)
-                .hide(reason.as_deref().unwrap_or("Portainer reported no reason"));
+            let reason = reason.as_deref().unwrap_or("Portainer reported no reason");
             return Err(Failure::new(format!("failed to create the stack {name}"))
                 .source(printable(reason.trim()).into_owned())
                 .hint("fix the error above, then run the command again: that is safe")
@@ -166,8 +156,15 @@ impl Procedure<'_, '_> {
     pub(super) fn report(&mut self, created: &Created) {
         let name = self.m.stack.name();
         self.mark(|progress| progress.create = Sent::Created(created.id.clone()));
-        self.run
-            .step("created", format!("stack {name} with Id {}", created.id));
+        let portainer_name = name.portainer_name();
+        let renamed = match portainer_name.as_str() {
+            same if same == name.as_str() => String::new(),
+            other => format!(", named {other} in Portainer"),
+        };
+        self.run.step(
+            "created",
+            format!("stack {name} with Id {}{renamed}", created.id),
+        );
         let mut containers = Vec::new();
         for project in self.projects() {
             match self.run.engine.list(&project) {
@@ -177,19 +174,4 @@ impl Procedure<'_, '_> {
         }
         self.run.show(&containers);
     }
-}
-
-/// Hides the values of `.env`, as the literal rewrite reads them and as Compose does, and the lines that are not
-/// variables: Compose may read them as part of a value (B13).
-fn mask(source: &Source, rewrite: &Rewrite) -> Mask {
-    let env = source.env.as_deref().unwrap_or_default();
-    let compose = dotenv::parse(env, &|_| None).unwrap_or_default();
-    let sent = rewrite
-        .env
-        .variables
-        .iter()
-        .map(|variable| variable.value.as_str());
-    let values = compose.iter().map(|(_, value)| value.as_str());
-    let rest = env.lines().filter(|line| !line.contains('='));
-    Mask::new(sent.chain(values).chain(rest))
 }

@@ -6,7 +6,7 @@ use super::{OnRefusal, Procedure, Rewrite};
 use crate::{
     failure::Failure,
     observe::Before,
-    plan::{self, Plan, Refusal, Removal},
+    plan::{self, Loss, Plan, Refusal, Removal},
     run::Consent,
     stack::Source,
 };
@@ -41,11 +41,20 @@ impl Procedure<'_, '_> {
             self.run
                 .warn(format!("{}/.env: {warning}", self.m.stack.dir().display()));
         }
+        let name = self.m.stack.name();
+        let is_adopted = |loss: &Loss| matches!(loss, Loss::Adopted { .. });
+        let adopts = plan.losses.iter().any(is_adopted);
+        if self.m.grace.is_some() && adopts {
+            self.run.warn(format!(
+                "--grace has no effect on the containers of project {}: Portainer stops those that it recreates, within their own stop grace periods",
+                name.portainer_name()
+            ));
+        }
         for warning in &plan.warnings {
             self.run.warn(warning);
         }
         if self.m.on_refusal == OnRefusal::Stop && !plan.refusals.is_empty() {
-            return Err(refused(&plan.refusals).into());
+            return Err(refused(&plan.refusals, name.as_str()).into());
         }
         if !plan.losses.is_empty() {
             let lines: Vec<_> = plan
@@ -53,8 +62,9 @@ impl Procedure<'_, '_> {
                 .iter()
                 .map(|loss| format!("  - {loss}"))
                 .collect();
+            let verb = if adopts { "may" } else { "will" };
             self.run
-                .warn(format!("the stack will lose:\n{}", lines.join("\n")));
+                .warn(format!("the stack {verb} lose:\n{}", lines.join("\n")));
         }
         for refusal in &plan.refusals {
             let places = refusal
@@ -66,13 +76,14 @@ impl Procedure<'_, '_> {
         Ok(())
     }
 
-    /// Asks before the first destructive act if something will be lost (B08). Declining stops the run.
-    pub(super) fn ask(&mut self, plan: &Plan, before: &Before) -> Result<()> {
+    /// Asks before the first destructive act if something will be lost (B08). Declining stops the run. Returns whether it
+    /// asked: what was read before may then be out of date.
+    pub(super) fn ask(&mut self, plan: &Plan, before: &Before) -> Result<bool> {
         let Consent::Ask(ask) = self.m.consent else {
-            return Ok(());
+            return Ok(false);
         };
         if !plan.destroys || (plan.losses.is_empty() && before.is_known()) {
-            return Ok(());
+            return Ok(false);
         }
         let name = self.m.stack.name();
         if !ask(&format!("migrate {name}?")) {
@@ -87,16 +98,16 @@ impl Procedure<'_, '_> {
             .hint("run the command again: it shows what will be lost now")
             .into());
         }
-        Ok(())
+        Ok(true)
     }
 }
 
 /// The error that lists every refusal. A single one is the message itself.
-fn refused(refusals: &[Refusal]) -> Failure {
+fn refused(refusals: &[Refusal], stack: &str) -> Failure {
     if let [refusal] = refusals {
-        let hint = refusal.hint();
+        let hint = refusal.hint(stack);
         let hint = if hint.contains("--force") {
-            hint.to_owned()
+            hint
         } else {
             format!("{hint}; --force overrides this check")
         };
@@ -113,7 +124,7 @@ fn refused(refusals: &[Refusal]) -> Failure {
             "" => String::new(),
             details => format!("\n    {details}"),
         };
-        format!("  - {refusal}{details}\n    hint: {}", refusal.hint())
+        format!("  - {refusal}{details}\n    hint: {}", refusal.hint(stack))
     });
     let reasons: Vec<String> = reasons.collect();
     Failure::new(format!(

@@ -101,7 +101,7 @@ impl Progress {
                 f.write_str("; no Portainer stack and no container was removed")
             }
             (Step::NotBegun, Step::NotBegun) => {
-                f.write_str("the stack is unchanged")?;
+                f.write_str("this run changed nothing")?;
                 match (&self.backup, &self.snapshot) {
                     (None, None) => Ok(()),
                     (Some(path), None) => {

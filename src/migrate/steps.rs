@@ -11,7 +11,7 @@ use crate::{
     model::{Container, Record},
     observe::{Before, with_hint},
     portainer::{Deletion, Error},
-    run::Subject,
+    run::{Seen, Subject},
     stack::{Backup, Source},
     text::counted,
 };
@@ -108,7 +108,7 @@ impl Procedure<'_, '_> {
             Ok(containers) => Some(containers),
             Err(error) => {
                 self.run.warn(format!(
-                    "{}; continuing, but the stack's containers are unknown",
+                    "{}; continuing, but the stack's containers are unknown: any that remain are not removed",
                     with_hint(&error)
                 ));
                 None
@@ -117,7 +117,12 @@ impl Procedure<'_, '_> {
     }
 
     /// Takes a snapshot of what will be destroyed.
-    pub(super) fn take_snapshot(&mut self, source: &Source, before: &Before) -> Result<()> {
+    pub(super) fn take_snapshot(
+        &mut self,
+        source: &Source,
+        before: &Before,
+        seen: Seen,
+    ) -> Result<()> {
         if before.record.is_none() && before.all.is_none() {
             self.run
                 .warn("no snapshot is taken: the stack's containers are unknown");
@@ -132,7 +137,7 @@ impl Procedure<'_, '_> {
             record: before.record.as_ref(),
             containers: before.all.as_deref(),
         };
-        let id = self.run.take_snapshot(&subject)?;
+        let id = self.run.take_snapshot(&subject, seen)?;
         self.mark(|progress| progress.snapshot = id);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use composefile::document::Node;
 use serde::Serialize;
 
 use super::{
@@ -25,6 +26,8 @@ pub struct AdoptionFacts<'a> {
     pub file: &'a str,
     /// The problems of the rewrite. If there are any, nothing is sent.
     pub rewrite: &'a [faithful::Blocker],
+    /// What the rewrite writes into the text because it runs.
+    pub runs: &'a faithful::Runs,
     /// The hashes, or why they are unknown.
     pub hashes: Result<&'a Hashes, &'a str>,
     /// Portainer's version, if it is known.
@@ -90,7 +93,11 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         plan.check_surroundings(facts);
         if let Some(stack) = stack {
             let refusals = rejected::refusals(facts, text, Some(stack), false);
-            plan.blockers.extend(refusals.iter().map(Blocker::from));
+            plan.blockers.extend(
+                refusals
+                    .iter()
+                    .map(|one| Blocker::of_refusal(one, facts.name)),
+            );
             plan.check_text(facts, stack);
             plan.services = services(input, stack);
             plan.lose(facts, stack);
@@ -130,7 +137,11 @@ impl Adoption {
         self.blockers.extend(blocker);
         let listed = facts.listed.unwrap_or_default();
         let itself = itself::runs_portainer(listed, facts.portainer_port);
-        self.blockers.extend(itself.iter().map(Blocker::from));
+        self.blockers.extend(
+            itself
+                .iter()
+                .map(|one| Blocker::of_refusal(one, facts.name)),
+        );
         if facts.listed.is_none() || facts.containers.is_none() {
             self.blockers.push(Blocker::new(
                 "cannot inspect the stack's containers",
@@ -141,7 +152,11 @@ impl Adoption {
 
     fn check_text(&mut self, facts: &Facts, stack: &SentStack) {
         let (refusals, doubts) = missing::missing(facts, stack);
-        self.blockers.extend(refusals.iter().map(Blocker::from));
+        self.blockers.extend(
+            refusals
+                .iter()
+                .map(|one| Blocker::of_refusal(one, facts.name)),
+        );
         self.warnings.extend(doubts);
         self.warnings.extend(rejected::doubts(facts, stack));
         let held = held::held(facts, stack);
@@ -164,18 +179,25 @@ impl Adoption {
             .filter(|service| service.fate.is_unchanged())
             .flat_map(|service| service.containers.iter().map(String::as_str))
             .collect();
+        let external = external_volumes(stack);
         let (losses, unknown) = running::losses(facts, Some(stack), &[]);
         let losses: Vec<Loss> = losses
             .into_iter()
             .filter(|loss| match loss {
                 Loss::Killed(_) => false,
-                Loss::Container { container, loss } => {
+                Loss::Container {
+                    container, loss, ..
+                } => {
                     !stays.contains(container.as_str())
                         && !matches!(
                             loss,
                             ContainerLoss::NotDefined { .. }
                                 | ContainerLoss::Profile { .. }
                                 | ContainerLoss::OneOff
+                        )
+                        && !matches!(
+                            loss,
+                            ContainerLoss::AnonymousVolume { volume, .. } if external.contains(volume)
                         )
                 }
                 _ => true,
@@ -187,6 +209,17 @@ impl Adoption {
             self.losses.extend(record::losses(record, facts.sent));
         }
     }
+}
+
+/// The names of the external volumes of the text.
+fn external_volumes(stack: &SentStack) -> BTreeSet<String> {
+    let volumes = stack.reader.document.get("volumes");
+    let keys = volumes.map(Node::entries).into_iter().flatten();
+    keys.filter_map(|entry| {
+        let (name, is_external) = stack.resource("volumes", entry.name()?);
+        name.known().filter(|_| is_external)
+    })
+    .collect()
 }
 
 /// What has to be sent. A Portainer stack with the same text and variables needs nothing.
@@ -241,7 +274,8 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
                 Fate::LeftBehind("no profile of the service is active in Portainer".to_owned())
             }
             (true, true) => Fate::Started("it has no container".to_owned()),
-            (true, false) => worst(own.iter().map(|&one| deciding.fate(one, &service))),
+            (true, false) => named(input, service.name)
+                .unwrap_or_else(|| worst(own.iter().map(|&one| deciding.fate(one, &service)))),
         };
         plans.push(plan_of(service.name, &own, fate));
     }
@@ -272,6 +306,26 @@ fn portainer_compose(input: &AdoptionFacts) -> Option<PortainerCompose> {
     match versions.iter().max() {
         Some(&newest) if versions.len() == 1 => Some(PortainerCompose::exactly(newest)),
         _ => known,
+    }
+}
+
+/// A service whose anonymous volumes get names has another configuration, unless the text of its Portainer stack has the
+/// names already.
+fn named(input: &AdoptionFacts, service: &str) -> Option<Fate> {
+    let volumes = &input.runs.services.get(service)?.volumes;
+    let record = input.facts.record.and_then(|record| record.contents);
+    let is_new = |volume: &str| record.is_none_or(|(text, _)| !text.contains(volume));
+    let new = volumes.iter().filter(|(_, volume)| is_new(volume));
+    let targets: Vec<_> = new.map(|(target, _)| target.as_str()).collect();
+    match targets[..] {
+        [] => None,
+        [target] => Some(Fate::Recreated(format!(
+            "the anonymous volume at {target} gets a name (its data stays)"
+        ))),
+        _ => Some(Fate::Recreated(format!(
+            "the anonymous volumes at {} get names (their data stays)",
+            targets.join(", ")
+        ))),
     }
 }
 

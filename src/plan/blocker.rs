@@ -34,6 +34,16 @@ impl Blocker {
         self
     }
 
+    /// A reason to refuse a migration that also prevents the adoption of `stack`.
+    pub(super) fn of_refusal(refusal: &Refusal, stack: &str) -> Self {
+        let details = refusal.details().unwrap_or_default();
+        let details = details.lines().map(str::to_owned).collect();
+        // `adopt` has no --force.
+        let hint = refusal.hint(stack);
+        let hint = hint.split("; --force").next().unwrap_or_default();
+        Self::new(refusal.to_string(), hint).details(details)
+    }
+
     /// A problem of the faithful rewrite in the Compose file `file`.
     pub fn of_rewrite(blocker: &faithful::Blocker, file: &str) -> Self {
         let message = match blocker.position {
@@ -41,16 +51,6 @@ impl Blocker {
             None => blocker.message.clone(),
         };
         Self::new(message, blocker.hint.clone())
-    }
-}
-
-impl From<&Refusal> for Blocker {
-    fn from(refusal: &Refusal) -> Self {
-        let details = refusal.details().unwrap_or_default();
-        let details = details.lines().map(str::to_owned).collect();
-        // `adopt` has no --force.
-        let hint = refusal.hint().split("; --force").next().unwrap_or_default();
-        Self::new(refusal.to_string(), hint).details(details)
     }
 }
 

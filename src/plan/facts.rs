@@ -9,8 +9,9 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
+    compose::Rejection,
     model::{Changes, Container, Record, Variable},
-    snapshot::Known,
+    snapshot::{Inspected, Known},
 };
 
 /// What is known of the stack and its surroundings before the first destructive act.
@@ -52,14 +53,27 @@ pub struct Facts<'a> {
     pub changes: &'a BTreeMap<String, Known<Changes>>,
     /// The Portainer stack that will be deleted.
     pub record: Option<RecordFacts<'a>>,
+    /// Why the Compose program of this host rejects what is sent; `None` if it accepts it, or if it was not asked.
+    pub rejection: Option<&'a Rejection>,
     /// The environment, as far as Portainer says.
     pub environment: Environment,
     /// What a path of this host is. Symbolic links are followed.
     pub lookup: &'a dyn Fn(&str) -> PathKind,
+    /// Whether two paths of this host are the same file or directory; `None` if that could not be looked at.
+    pub is_same_file: &'a dyn Fn(&str, &str) -> Option<bool>,
     /// Whether something on this host uses a port: address, port and protocol.
     pub port_in_use: &'a dyn Fn(&str, u16, &str) -> bool,
     /// How the containers end.
     pub removal: Removal,
+}
+
+impl Facts<'_> {
+    /// Whether Portainer adopts a container of the stack (M05), because its project has the name that Portainer gives the
+    /// stack (B10). C52 removes the containers of the project that has the stack's own name, and no others.
+    pub(super) fn is_adopted(&self, container: Inspected) -> bool {
+        let label = format!("com.{}.compose.project", self.tool);
+        self.name != self.project && container.label(&label) == Some(self.project)
+    }
 }
 
 /// The texts of the stack on disk.

@@ -2,10 +2,12 @@
 
 use super::{
     Facts,
-    sent::{Given, Publish, SentStack},
+    published::{Publish, published},
+    sent::{Given, SentStack},
 };
 use crate::{
     model::{Container, PublishedPort},
+    snapshot::Inspected,
     text::printable,
 };
 
@@ -20,8 +22,12 @@ pub(super) fn held(facts: &Facts, stack: &SentStack) -> Vec<String> {
             continue;
         }
         let host = service.given(&["network_mode"]) == Given::Is("host".to_owned());
-        let ports = if host { Vec::new() } else { service.ports() };
-        for publish in ports {
+        let ports = if host {
+            Vec::new()
+        } else {
+            published(&service)
+        };
+        for publish in ports.into_iter().flatten() {
             if let Some((other, port)) = holder(others, &publish) {
                 found.push(format!(
                     "service {}: port {}/{} is used by container {}",
@@ -46,6 +52,15 @@ pub(super) fn held(facts: &Facts, stack: &SentStack) -> Vec<String> {
     found
 }
 
+/// The paused containers that Portainer adopts: Compose cannot start them, and the failed create removes the stack (M06).
+pub(super) fn paused(facts: &Facts) -> Vec<String> {
+    let containers = facts.containers.unwrap_or_default().iter().map(Inspected);
+    let paused = containers.filter(|one| one.is_paused() && facts.is_adopted(*one));
+    paused
+        .map(|one| printable(one.name()).into_owned())
+        .collect()
+}
+
 /// A warning for each port that the text needs and something on this host uses that is not a container. The engine may
 /// use another network namespace, so this does not refuse the run.
 pub(super) fn ports_in_use(facts: &Facts, stack: &SentStack) -> Vec<String> {
@@ -58,12 +73,12 @@ pub(super) fn ports_in_use(facts: &Facts, stack: &SentStack) -> Vec<String> {
         if host || service.replicas() == Some(0) {
             continue;
         }
-        for publish in service.ports() {
+        for publish in published(&service).into_iter().flatten() {
             let by_container = [others, own]
                 .iter()
                 .any(|containers| holder(containers, &publish).is_some());
             let address = publish.address.as_deref().unwrap_or("0.0.0.0");
-            let mut ports = publish.ports.clone();
+            let mut ports = publish.fixed().into_iter().flatten();
             let used = ports.find(|&port| (facts.port_in_use)(address, port, &publish.protocol));
             if let (Some(port), false) = (used, by_container) {
                 found.push(format!(
@@ -83,7 +98,9 @@ fn holder<'a>(
 ) -> Option<(&'a Container, &'a PublishedPort)> {
     others.iter().find_map(|other| {
         let port = other.ports.iter().find(|port| {
-            publish.ports.contains(&port.host_port)
+            publish
+                .fixed()
+                .is_some_and(|ports| ports.contains(&port.host_port))
                 && publish.protocol == port.protocol
                 && overlap(publish.address.as_deref(), &port.address)
         })?;

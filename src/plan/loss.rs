@@ -26,10 +26,13 @@ pub enum Loss {
     },
     /// Running containers end with SIGKILL: how many.
     Killed(usize),
+    /// Containers that this run does not remove, but that Portainer may recreate or remove (B10, M05, M06): how many.
+    Adopted { project: String, count: usize },
     /// Something that one container has.
     Container {
         /// The container's name.
         container: String,
+        replaced_by: ReplacedBy,
         loss: ContainerLoss,
     },
     /// Containers of a service beyond those that the text starts.
@@ -61,6 +64,16 @@ pub enum Loss {
     RecordStarts,
 }
 
+/// Who replaces a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum ReplacedBy {
+    /// This run: it removes the container (C51, C52).
+    Run,
+    /// Portainer's Compose, and only if its configuration differs (M05): the container's project has the name that
+    /// Portainer gives the stack (B10).
+    Portainer,
+}
+
 /// Something that one container has and its successor will not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum ContainerLoss {
@@ -90,12 +103,41 @@ pub enum ContainerLoss {
     Values(Vec<String>),
     /// Its successor runs another image of the same name.
     Image(String),
+    /// Its successor runs an image of another name.
+    OtherImage { now: String, after: String },
+    /// A mount that its successor has from another source, or not at all.
+    Mount {
+        /// The mount point in the container.
+        target: String,
+        now: Source,
+        after: Option<Source>,
+    },
+    /// A mount that its successor may not write to, or may.
+    Access { target: String, is_read_only: bool },
+    /// Ports that its successor does not publish: `127.0.0.1:8080->80/tcp`.
+    Ports(Vec<String>),
     /// A network that it is attached to.
     Network(String),
     /// Aliases in a network.
     Aliases { network: String, names: Vec<String> },
     /// Settings that differ from the text, as after `docker update`.
     Limits(Vec<&'static str>),
+    /// Keys of the Compose file with another value.
+    Settings(Vec<&'static str>),
+}
+
+/// What is mounted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Source {
+    /// A named volume.
+    Volume(String),
+    /// A path of the host.
+    Path(String),
+    /// A path that Portainer resolves.
+    InPortainer,
+    /// A new anonymous volume.
+    Anonymous,
+    Tmpfs,
 }
 
 impl fmt::Display for Loss {
@@ -111,7 +153,21 @@ impl fmt::Display for Loss {
                 "{} will be stopped with SIGKILL, without time to shut down",
                 counted(*count, "running container")
             ),
-            Self::Container { container, loss } => {
+            Self::Adopted { project, count } => write!(
+                f,
+                "project {} has {}, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the create fails",
+                printable(project),
+                counted(*count, "container")
+            ),
+            Self::Container {
+                container,
+                replaced_by,
+                loss,
+            } => {
+                let loss = match replaced_by {
+                    ReplacedBy::Run => loss.to_string(),
+                    ReplacedBy::Portainer => loss.if_portainer_replaces(),
+                };
                 f.write_str(&printable(&format!("{container}: {loss}")))
             }
             Self::Replicas {
@@ -120,7 +176,7 @@ impl fmt::Display for Loss {
                 after,
             } => write!(
                 f,
-                "service {}: {} will be replaced by {after}",
+                "service {}: {} will be reduced to {after}",
                 printable(service),
                 counted(*now, "container")
             ),
@@ -226,6 +282,27 @@ impl fmt::Display for ContainerLoss {
                 f,
                 "it will be recreated from a different image: {image} no longer refers to the image that it runs"
             ),
+            Self::OtherImage { now, after } => write!(
+                f,
+                "it will be recreated from image {after} instead of {now}"
+            ),
+            Self::Mount { target, now, after } => show_mount(f, target, now, after.as_ref()),
+            Self::Access {
+                target,
+                is_read_only,
+            } => {
+                let access = if *is_read_only {
+                    "read-only"
+                } else {
+                    "writable"
+                };
+                write!(f, "{target} will be mounted {access}")
+            }
+            Self::Ports(ports) => write!(
+                f,
+                "these ports will no longer be published: {}",
+                ports.join(", ")
+            ),
             Self::Network(network) => {
                 write!(f, "it will no longer be connected to network {network}")
             }
@@ -239,6 +316,83 @@ impl fmt::Display for ContainerLoss {
                 "these settings differ from the Compose file and will be reset: {}",
                 names.join(", ")
             ),
+            Self::Settings(keys) => write!(
+                f,
+                "these settings differ from the Compose file and will change: {}",
+                keys.join(", ")
+            ),
+        }
+    }
+}
+
+fn show_mount(
+    f: &mut fmt::Formatter<'_>,
+    target: &str,
+    now: &Source,
+    after: Option<&Source>,
+) -> fmt::Result {
+    match after {
+        Some(after) => write!(f, "{after} will be mounted at {target} instead of {now}")?,
+        None => write!(f, "{now} will no longer be mounted at {target}")?,
+    }
+    match now {
+        Source::Volume(_) => f.write_str("; the volume will be detached and keep its data"),
+        _ => Ok(()),
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Volume(name) => write!(f, "volume {name}"),
+            Self::Path(path) => f.write_str(path),
+            Self::InPortainer => f.write_str("a path inside Portainer"),
+            Self::Anonymous => f.write_str("a new anonymous volume"),
+            Self::Tmpfs => f.write_str("a tmpfs"),
+        }
+    }
+}
+
+impl ContainerLoss {
+    /// The same, for a container that this run does not remove: Portainer's Compose recreates it if its configuration
+    /// differs (M05), and leaves a container alone that the text does not start (N09).
+    fn if_portainer_replaces(&self) -> String {
+        match self {
+            Self::NotDefined { service } => {
+                format!("it is kept as an orphan: the Compose file has no service {service}")
+            }
+            Self::Profile { service } => format!(
+                "it is kept, but not updated: no profile of service {service} is active in Portainer"
+            ),
+            Self::OneOff => "it is kept: it is a one-off container of `compose run`".to_owned(),
+            Self::AnonymousVolume {
+                target,
+                is_deleted: true,
+                ..
+            } => format!(
+                "if it is recreated, the anonymous volume at {target} may be deleted with its data: the container was started with --rm"
+            ),
+            // M05
+            Self::WillStart { state } if state == "paused" => {
+                "it is paused, and Compose cannot start it".to_owned()
+            }
+            // M05, M16, N04
+            Self::AnonymousVolume { target, volume, .. } => format!(
+                "if it is recreated, a newer Portainer (2.45) replaces the anonymous volume at {target} by an empty one; its data stays in volume {volume}"
+            ),
+            Self::Files { .. } | Self::Network(_) | Self::Aliases { .. } | Self::Limits(_) => {
+                format!("if it is recreated: {self}")
+            }
+            Self::OtherDirectory(_)
+            | Self::WillStart { .. }
+            | Self::Variables(_)
+            | Self::Values(_)
+            | Self::Image(_)
+            | Self::OtherImage { .. }
+            | Self::Mount { .. }
+            | Self::Access { .. }
+            | Self::Ports(_)
+            | Self::Settings(_) => self.to_string(),
         }
     }
 }

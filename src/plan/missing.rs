@@ -2,7 +2,7 @@
 
 use composefile::{
     document::Node,
-    services::{MountSpec, MountType, includes, is_remote_context},
+    services::{MountSpec, MountType, Service, includes, is_remote_context},
 };
 
 use super::{
@@ -46,6 +46,17 @@ pub(super) fn missing(facts: &Facts, stack: &SentStack) -> (Vec<Refusal>, Vec<St
         refusal(list)
     });
     (refusals.collect(), search.doubts)
+}
+
+/// Whether Compose reads files besides the text and `stack.env`, whose contents are unknown here.
+pub(super) fn reads_files(stack: &SentStack) -> bool {
+    let extends = |service: &Service| service.extends_file().is_some();
+    !includes(stack.reader.document).is_empty()
+        || stack.reader.services.iter().any(extends)
+        || stack.services().iter().any(|service| {
+            service.env_file_paths().any(|file| file != "stack.env")
+                || !service.label_files().is_empty()
+        })
 }
 
 /// Portainer's container, if Portainer runs on this host and its container can be identified.
@@ -144,54 +155,81 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         }
     }
 
-    /// An image that must be on the engine, or a build whose context must be readable.
+    /// An image that must be on the engine, or a build whose files must be readable. With an image that exists, Compose
+    /// builds only with `pull_policy: build`.
     fn image(&mut self, service: &SentService<'_, 'd, '_>) {
         let Some(image) = service.image() else { return };
         let is_absent = matches!(self.facts.images.get(&image), Some(None));
-        if !is_absent || self.facts.environment == Environment::OtherEngine {
+        if self.facts.environment == Environment::OtherEngine {
             return;
         }
-        let policy = service.given(&["pull_policy"]);
-        let (name, shown) = (printable(service.name), printable(&image).into_owned());
+        let policy = service.given(&["pull_policy"]).known().unwrap_or_default();
+        let (name, shown) = (printable(service.name), printable(&image));
         if let Some(build) = service.node(&["build"]) {
-            self.build(service.name, build, &shown);
-            return;
-        }
-        match policy {
-            Given::Is(policy) if policy == "never" => self.images.push(format!(
+            let reason = match policy.as_str() {
+                "build" => "`pull_policy: build` builds its image".to_owned(),
+                _ if is_absent => format!("image {shown} does not exist"),
+                _ => return,
+            };
+            // Compose first tries to pull an image that the text names.
+            let is_pulled = service.node(&["image"]).is_some();
+            let is_built = !is_pulled || matches!(policy.as_str(), "build" | "never");
+            self.build(&format!("service {name}: {reason}"), build, is_built);
+        } else if is_absent && policy == "never" {
+            self.images.push(format!(
                 "service {name}: image {shown} does not exist, and `pull_policy: never` forbids pulling it"
-            )),
-            _ => self.doubts.push(format!(
+            ));
+        } else if is_absent {
+            self.doubts.push(format!(
                 "service {name}: image {shown} does not exist on this host; if it cannot be pulled, the create fails"
-            )),
+            ));
         }
     }
 
-    /// The context of an image that has to be built. A context that Portainer cannot read is certain only without
-    /// `image`: otherwise Compose may pull the image.
-    fn build(&mut self, service: &str, build: Node<'_>, image: &str) {
-        let context = build.get("context").unwrap_or(build);
-        let context = if context.is_mapping() {
-            Given::Is(".".to_owned())
-        } else {
-            self.stack.read(context)
+    /// The context and the Dockerfile of a build. A missing one makes the create fail if the image is certainly built.
+    fn build(&mut self, reason: &str, build: Node<'_>, is_built: bool) {
+        let given = |key: &str| {
+            build
+                .get(key)
+                .map_or(Given::No, |node| self.stack.read(node))
         };
-        let Given::Is(context) = context else { return };
+        let context = if build.is_mapping() {
+            given("context")
+        } else {
+            self.stack.read(build)
+        };
+        let context = match context {
+            Given::No => ".".to_owned(),
+            Given::Is(context) => context,
+            Given::Unknown => return,
+        };
         if is_remote_context(&context) {
             return;
         }
-        if self.portainer_has(&context) == Found::No {
-            self.images.push(format!(
-                "service {}: image {image} does not exist, and Portainer cannot read its build context {}",
-                printable(service),
-                printable(&context)
-            ));
-        } else {
-            self.doubts.push(format!(
-                "service {}: image {image} does not exist; if Portainer cannot read its build context {}, the create fails",
-                printable(service),
-                printable(&context)
-            ));
+        let mut found = self.portainer_has(&context);
+        let mut what = "its build context";
+        if found != Found::No && build.get("dockerfile_inline").is_none() {
+            let names = match given("dockerfile") {
+                Given::No => vec!["Dockerfile".to_owned(), "dockerfile".to_owned()],
+                Given::Is(name) if !name.starts_with('/') => vec![name],
+                Given::Is(_) | Given::Unknown => Vec::new(),
+            };
+            let is_missing =
+                |name: &String| self.portainer_has(&format!("{context}/{name}")) == Found::No;
+            if !names.is_empty() && names.iter().all(is_missing) {
+                found = Found::No;
+                what = "the Dockerfile of its build context";
+            }
+        }
+        let context = printable(&context);
+        match found {
+            Found::Yes => {}
+            Found::No if is_built => self.images.push(format!(
+                "{reason}, and Portainer cannot read {what} {context}"
+            )),
+            Found::No | Found::Unknown => self.doubts.push(format!(
+                "{reason}; if Portainer cannot read {what} {context}, the create fails"
+            )),
         }
     }
 

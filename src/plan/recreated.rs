@@ -5,28 +5,41 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    ContainerLoss, Facts, limits,
+    ContainerLoss, Facts, configured, limits, mounted, published,
     sent::{Given, SentService},
+    told::Told,
 };
 use crate::snapshot::Inspected;
 
-/// Compares a container with its service. `told` are the variables that the losses of the text name already.
+/// Compares a container with its service: the losses, and what is unknown of them.
 pub(super) fn losses(
     facts: &Facts,
     container: Inspected,
     service: &SentService,
-    told: &BTreeSet<&str>,
-) -> Vec<ContainerLoss> {
+    told: Told,
+) -> (Vec<ContainerLoss>, Vec<String>) {
     let mut losses = Vec::new();
     losses.extend(will_start(container));
-    losses.extend(other_image(facts, container, service));
-    losses.extend(variables(facts, container, service, told));
+    losses.extend(other_image(facts, container, service, told));
+    let mut unknown = Vec::new();
+    if !service.is_partial() {
+        let (mounts, doubts) = mounted::losses(facts, container, service, told);
+        losses.extend(mounts);
+        unknown = doubts;
+        losses.extend(published::lost(container, service, told));
+    }
+    let told_variables = told.variables(service.name);
+    losses.extend(variables(facts, container, service, &told_variables));
     losses.extend(networks(container, service));
     let limits = limits::changed(container, service);
     if !limits.is_empty() {
         losses.push(ContainerLoss::Limits(limits));
     }
-    losses
+    let settings = configured::changed(facts, container, service, told);
+    if !settings.is_empty() {
+        losses.push(ContainerLoss::Settings(settings));
+    }
+    (losses, unknown)
 }
 
 /// N08.
@@ -40,19 +53,53 @@ fn will_start(container: Inspected) -> Option<ContainerLoss> {
     Some(ContainerLoss::WillStart { state })
 }
 
-/// The name of its image now refers to another image, or to none.
+/// The name of its image now refers to another image or to none, or the text names another image.
 fn other_image(
     facts: &Facts,
     container: Inspected,
     service: &SentService,
+    told: Told,
 ) -> Option<ContainerLoss> {
-    let reference = service.image()?;
-    let now = facts.images.get(&reference)?.as_ref()?;
-    let is_other = reference == container.image_name()
-        && now["Id"]
-            .as_str()
-            .is_some_and(|id| id != container.image_id());
-    is_other.then_some(ContainerLoss::Image(reference))
+    let after = service.image()?;
+    let id = |name: &str| facts.images.get(name)?.as_ref()?["Id"].as_str();
+    let now = container.image_name();
+    let found = id(&after);
+    if found == Some(container.image_id()) {
+        return None;
+    }
+    let given = service.node(&["image"]);
+    let built = format!("{}_{}", service.stack.project, service.name);
+    if full_name(now) == full_name(&after) {
+        return found.map(|_| ContainerLoss::Image(after));
+    }
+    // Older versions of Compose name the image by its ID, and built images with an underscore.
+    let is_unknown = is_image_id(now)
+        || (given.is_none() && now == built)
+        || given.is_some_and(|node| told.names(service, node))
+        || service.is_partial();
+    (!is_unknown).then(|| ContainerLoss::OtherImage {
+        now: now.to_owned(),
+        after,
+    })
+}
+
+fn is_image_id(name: &str) -> bool {
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.is_empty() || name.starts_with("sha256:") || (name.len() == 64 && is_hex(name))
+}
+
+/// The name of an image without the parts that have a default: the registry, `library/` and `:latest`.
+fn full_name(name: &str) -> String {
+    let mut short = name;
+    for default in ["docker.io/", "index.docker.io/", "localhost/", "library/"] {
+        short = short.strip_prefix(default).unwrap_or(short);
+    }
+    let last = short.rsplit('/').next().unwrap_or_default();
+    if last.contains([':', '@']) {
+        short.to_owned()
+    } else {
+        format!("{short}:latest")
+    }
 }
 
 fn variables(
@@ -92,6 +139,28 @@ fn variables(
     let lost = (!lost.is_empty()).then_some(ContainerLoss::Variables(lost));
     let changed = (!changed.is_empty()).then_some(ContainerLoss::Values(changed));
     lost.into_iter().chain(changed).collect()
+}
+
+/// The variables of a container that neither the text nor its image gives it, with their values.
+pub(super) fn foreign_variables<'c>(
+    facts: &Facts,
+    container: Inspected<'c>,
+    service: &SentService,
+) -> Vec<(&'c str, &'c str)> {
+    let (Some(given), Some(image)) = (
+        service.environment(),
+        image_env(facts, container.image_id()),
+    ) else {
+        return Vec::new();
+    };
+    let is_foreign = |(name, value): &(&str, &str)| match given.get(*name) {
+        Some(Given::Is(new)) => new != value,
+        Some(Given::Unknown | Given::No) => false,
+        None => image.get(name) != Some(value),
+    };
+    env(container.at("/Config/Env"))
+        .filter(is_foreign)
+        .collect()
 }
 
 /// Whether the variables of a container cannot be distinguished from those of its image.

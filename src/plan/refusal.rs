@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum Refusal {
     /// The literal rewrite damages the text (B02): where and how.
     Damage(Vec<String>),
-    /// Containers would be removed here and created on another engine (B03).
+    /// The stack's containers are on this engine, and Portainer would create them on another one (B03).
     OtherEngine {
         /// Portainer's environment.
         endpoint: i64,
@@ -35,6 +35,8 @@ pub enum Refusal {
     MissingImages(Vec<String>),
     /// External networks and volumes that do not exist (B06).
     MissingExternal(Vec<String>),
+    /// Paused containers that Compose would try to start (B06, B10): their names.
+    Paused(Vec<String>),
     /// Ports and names that containers outside the stack hold (B06).
     Held(Vec<String>),
 }
@@ -45,7 +47,7 @@ impl fmt::Display for Refusal {
             Self::Damage(_) => f.write_str("the literal rewrite damages the Compose file"),
             Self::OtherEngine { endpoint } => write!(
                 f,
-                "environment {endpoint} is not this host's engine: containers would be removed here and created there"
+                "environment {endpoint} is not this host's engine: the stack's containers are here, and Portainer would create them there"
             ),
             Self::RunsPortainer { container, because } => write!(
                 f,
@@ -67,8 +69,11 @@ impl fmt::Display for Refusal {
             Self::MissingFiles(_) => {
                 f.write_str("files would be missing where Portainer or the engine looks for them")
             }
-            Self::MissingImages(_) => f.write_str("images are missing and cannot be pulled"),
+            Self::MissingImages(_) => f.write_str("images cannot be pulled or built"),
             Self::MissingExternal(_) => f.write_str("external networks or volumes do not exist"),
+            Self::Paused(_) => f.write_str(
+                "Portainer would adopt paused containers, and Compose cannot start a paused container",
+            ),
             Self::Held(_) => {
                 f.write_str("ports or container names are used by containers outside the stack")
             }
@@ -81,7 +86,7 @@ impl Refusal {
     pub(super) fn is_about_this_engine(&self) -> bool {
         matches!(
             self,
-            Self::MissingImages(_) | Self::MissingExternal(_) | Self::Held(_)
+            Self::MissingImages(_) | Self::MissingExternal(_) | Self::Held(_) | Self::Paused(_)
         )
     }
 
@@ -93,7 +98,8 @@ impl Refusal {
             | Self::MissingFiles(items)
             | Self::MissingImages(items)
             | Self::MissingExternal(items)
-            | Self::Held(items) => Some(items.join("\n")),
+            | Self::Held(items)
+            | Self::Paused(items) => Some(items.join("\n")),
             Self::UnreadableEnv { problem } => Some(problem.clone()),
             Self::OtherEngine { .. }
             | Self::RunsPortainer { .. }
@@ -102,9 +108,9 @@ impl Refusal {
         }
     }
 
-    /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
+    /// What to do about it, for the stack of this name.
+    pub fn hint(&self, stack: &str) -> String {
+        let hint = match self {
             Self::Damage(_) => "change the lines above; --force sends the damaged file",
             Self::OtherEngine { .. } => {
                 "pass the ID of this host's environment with --endpoint; --force overrides this check"
@@ -117,7 +123,9 @@ impl Refusal {
                 "use an administrator's API key, or give the user of this key access to the environment in Portainer"
             }
             Self::Rejected(_) => {
-                "fix the lines above; to see the file as it would be sent, run: stacklift render <STACK>"
+                return format!(
+                    "fix the lines above; to see the file as it would be sent, run: stacklift render {stack}"
+                );
             }
             Self::UnreadableEnv { .. } => {
                 "write the variable on one line, with matching quotes and a name without spaces"
@@ -125,9 +133,13 @@ impl Refusal {
             Self::MissingFiles(_) => {
                 "use absolute paths that exist; for files that Portainer reads, put their content into the Compose file"
             }
-            Self::MissingImages(_) => "pull or build the images first",
+            Self::MissingImages(_) => {
+                "pull or build the images first, without `pull_policy: build`"
+            }
             Self::MissingExternal(_) => "create them first, or fix their names",
+            Self::Paused(_) => "unpause them first",
             Self::Held(_) => "stop or rename those containers, or change the Compose file",
-        }
+        };
+        hint.to_owned()
     }
 }

@@ -8,12 +8,14 @@ use composefile::{
 };
 
 use super::{
-    Facts, Refusal,
+    Facts, Refusal, missing,
     sent::{Given, SentStack, SentText},
+    values,
 };
 use crate::{
+    compose::{Doubt, Rejection},
     rewrite::{
-        faithful::{self, Blocker, Reason},
+        faithful::{self, Blocker, Reason, Runs},
         literal::{TextEdit, TextEdits},
     },
     text::printable,
@@ -34,7 +36,7 @@ pub(super) fn refusals(
         });
     }
     let lines = Lines::new(facts.source.compose);
-    let blockers = faithful::rewrite(text.text, Some(text.env), text.context);
+    let blockers = faithful::rewrite(text.text, Some(text.env), text.context, &Runs::default());
     let blockers = blockers.err().unwrap_or_default();
     let mut rejected: Vec<String> = blockers
         .iter()
@@ -44,15 +46,70 @@ pub(super) fn refusals(
         })
         .map(|blocker| lines.describe(blocker))
         .collect();
-    rejected.extend(
-        stack
-            .into_iter()
-            .flat_map(|stack| empty_parts(stack, &lines)),
-    );
+    if let Some(stack) = stack {
+        rejected.extend(empty_parts(stack, &lines));
+        let bad = values::bad(stack).into_iter();
+        rejected.extend(bad.map(|bad| format!("line {}: {}", lines.of(bad.node.line()), bad.what)));
+    }
+    // Compose stops at the first error, which is usually one of those above.
+    if let Some(rejection) = facts.rejection
+        && rejected.is_empty()
+        && refusals.is_empty()
+        && !is_damaged
+        && is_certain(rejection, stack)
+    {
+        rejected.push(lines.describe_message(rejection));
+    }
     if !rejected.is_empty() {
         refusals.push(Refusal::Rejected(rejected));
     }
     refusals
+}
+
+/// Whether Portainer's Compose rejects the text if this host's Compose does.
+///
+/// The contents of a file that the text names may differ between this host and Portainer's container.
+fn is_certain(rejection: &Rejection, stack: Option<&SentStack>) -> bool {
+    rejection.doubt.is_none() && stack.is_some_and(|stack| !missing::reads_files(stack))
+}
+
+/// A rejection by this host's Compose that is no refusal, as a warning. `keys` are the warnings about keys.
+pub(super) fn doubt(
+    facts: &Facts,
+    stack: Option<&SentStack>,
+    refusals: &[Refusal],
+    keys: &[String],
+) -> Option<String> {
+    let rejection = facts
+        .rejection
+        .filter(|rejection| !is_certain(rejection, stack))?;
+    let has = |is: fn(&Refusal) -> bool| refusals.iter().any(is);
+    let is_said = match rejection.doubt {
+        // The refusal names the place.
+        None | Some(Doubt::Version) => has(|refusal| {
+            matches!(
+                refusal,
+                Refusal::Rejected(_) | Refusal::UnreadableEnv { .. } | Refusal::Damage(_)
+            )
+        }),
+        Some(Doubt::UnknownKey) => {
+            let words = rejection.message.split([' ', '\'']);
+            let mut words = words.filter(|word| !word.is_empty());
+            words.any(|word| keys.iter().any(|key| key.contains(&format!("`{word}`"))))
+        }
+        // Each file that Compose reads is looked for where Portainer looks for it.
+        Some(Doubt::Files) => {
+            stack.is_some_and(missing::reads_files)
+                || has(|refusal| matches!(refusal, Refusal::MissingFiles(_)))
+        }
+    };
+    (!is_said).then(|| {
+        format!(
+            "{} rejects the Compose file as it would be sent; the create fails if Portainer's Compose rejects it too: {}",
+            rejection.by,
+            Lines::new(facts.source.compose).map(&rejection.message)
+        )
+    })
 }
 
 /// Compose accepts several documents in one file and other line breaks; this program does not.
@@ -172,6 +229,27 @@ impl Lines {
             }
         }
         line
+    }
+
+    fn describe_message(&self, rejection: &Rejection) -> String {
+        format!("{}: {}", rejection.by, self.map(&rejection.message))
+    }
+
+    /// A message of Compose about the text that is sent, with line numbers of the Compose file.
+    fn map(&self, message: &str) -> String {
+        let mut parts = message.split("line ");
+        let mut mapped = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(part.len());
+            let (number, rest) = part.split_at(end);
+            let line = number
+                .parse()
+                .map_or(number.to_owned(), |line| self.of(line).to_string());
+            mapped.extend(["line ", &line, rest]);
+        }
+        mapped
     }
 
     fn describe(&self, blocker: &Blocker) -> String {

@@ -5,15 +5,15 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use serde_json::Value;
-
 use super::{
-    ContainerLoss, Facts, Loss, Removal, layer, recreated,
+    ContainerLoss, Facts, Loss, Removal, ReplacedBy, layer,
+    mounted::{is_anonymous, placed_files},
+    recreated,
     sent::{SentService, SentStack},
+    told::Told,
 };
 use crate::{
     model::Container,
-    rewrite::loss::Owner,
     snapshot::{Inspected, Known},
     text::printable,
 };
@@ -30,7 +30,7 @@ pub(super) fn losses(
 ) -> (Vec<Loss>, Vec<String>) {
     let mut running = Running {
         facts,
-        text,
+        told: Told(text),
         losses: Vec::new(),
         unknown: Vec::new(),
     };
@@ -45,7 +45,7 @@ pub(super) fn losses(
 
 struct Running<'a, 'f> {
     facts: &'a Facts<'f>,
-    text: &'a [Loss],
+    told: Told<'a>,
     losses: Vec<Loss>,
     unknown: Vec<String>,
 }
@@ -60,12 +60,30 @@ enum Fate<'s, 'r, 'd, 'a> {
 }
 
 impl<'a> Running<'a, '_> {
-    /// With a Portainer stack, Portainer stops the containers by their stop signal (M04).
+    /// With a Portainer stack, Portainer stops the containers by their stop signal (M04). It does the same with those that
+    /// it recreates (B10).
     fn killed(&mut self, containers: &[Inspected]) {
-        let running = containers.iter().filter(|one| one.is_running()).count();
+        let (own, adopted): (Vec<Inspected>, Vec<_>) = containers
+            .iter()
+            .partition(|one| self.replaced_by(**one) == ReplacedBy::Run);
+        let running = own.iter().filter(|one| one.is_running()).count();
         let is_killed = self.facts.removal == Removal::Kill && self.facts.record.is_none();
         if running > 0 && is_killed {
             self.losses.push(Loss::Killed(running));
+        }
+        if !adopted.is_empty() {
+            self.losses.push(Loss::Adopted {
+                project: self.facts.project.to_owned(),
+                count: adopted.len(),
+            });
+        }
+    }
+
+    fn replaced_by(&self, container: Inspected) -> ReplacedBy {
+        if self.facts.is_adopted(container) {
+            ReplacedBy::Portainer
+        } else {
+            ReplacedBy::Run
         }
     }
 
@@ -92,9 +110,10 @@ impl<'a> Running<'a, '_> {
             Fate::Removed(loss) => losses.extend(loss),
             Fate::Unknown => {}
             Fate::Recreated(service) => {
-                let told = self.told_variables(service.name);
-                losses.extend(recreated::losses(self.facts, container, service, &told));
-                placed = service.placed_files();
+                let (found, unknown) = recreated::losses(self.facts, container, service, self.told);
+                losses.extend(found);
+                self.unknown.extend(unknown);
+                placed = placed_files(service);
                 if recreated::is_image_unknown(self.facts, container) {
                     self.unknown.push(format!(
                         "cannot inspect the image of {}: the variables that it will lose are unknown",
@@ -106,9 +125,11 @@ impl<'a> Running<'a, '_> {
         losses.extend(anonymous_volumes(container));
         losses.extend(self.files(container, &placed));
         let name = container.name();
+        let replaced_by = self.replaced_by(container);
         self.losses
             .extend(losses.into_iter().map(|loss| Loss::Container {
                 container: name.to_owned(),
+                replaced_by,
                 loss,
             }));
     }
@@ -192,8 +213,12 @@ impl<'a> Running<'a, '_> {
     fn files(&mut self, container: Inspected, placed: &[String]) -> Option<ContainerLoss> {
         match self.facts.changes.get(container.id())? {
             Known::Unknown(reason) => {
+                let lost = match self.replaced_by(container) {
+                    ReplacedBy::Run => "they will be lost",
+                    ReplacedBy::Portainer => "they will be lost if it is recreated",
+                };
                 self.unknown.push(format!(
-                    "cannot list the files written inside {}: they will be lost ({})",
+                    "cannot list the files written inside {}: {lost} ({})",
                     printable(container.name()),
                     printable(reason)
                 ));
@@ -206,19 +231,6 @@ impl<'a> Running<'a, '_> {
                 (total > 0).then_some(ContainerLoss::Files { shown, total })
             }
         }
-    }
-
-    /// The variables that the losses of the text name for a service.
-    fn told_variables(&self, service: &str) -> BTreeSet<&'a str> {
-        let told = self.text.iter().filter_map(|loss| match loss {
-            Loss::Variables {
-                owner: Owner::Service(name),
-                names,
-                ..
-            } if name == service => Some(names),
-            _ => None,
-        });
-        told.flatten().map(String::as_str).collect()
     }
 
     /// Running containers from this directory that belong to another project.
@@ -252,8 +264,7 @@ impl<'a> Running<'a, '_> {
     }
 
     fn is_one_off(&self, container: Inspected) -> bool {
-        self.label(container, "oneoff")
-            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        is_one_off(container, self.facts.tool)
     }
 
     fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
@@ -262,7 +273,7 @@ impl<'a> Running<'a, '_> {
 }
 
 fn anonymous_volumes(container: Inspected) -> Vec<ContainerLoss> {
-    let is_deleted = container.at("/HostConfig/AutoRemove") == Some(&Value::Bool(true));
+    let is_deleted = container.removes_itself();
     let volumes = container.volumes().into_iter();
     volumes
         .filter(|(volume, _)| is_anonymous(volume))
@@ -274,9 +285,10 @@ fn anonymous_volumes(container: Inspected) -> Vec<ContainerLoss> {
         .collect()
 }
 
-/// The engine gives an anonymous volume a name of 64 hexadecimal digits.
-pub(super) fn is_anonymous(volume: &str) -> bool {
-    volume.len() == 64 && volume.bytes().all(|byte| byte.is_ascii_hexdigit())
+/// Whether a container was created by `docker compose run`.
+pub(super) fn is_one_off(container: Inspected, tool: &str) -> bool {
+    let label = container.label(&format!("com.{tool}.compose.oneoff"));
+    label.is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
 fn is_same(one: &str, other: &str) -> bool {

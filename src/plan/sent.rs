@@ -1,6 +1,6 @@
 //! The text and variables that are sent, as Portainer's Compose reads them.
 
-use std::{borrow::Cow, collections::BTreeMap, ops::RangeInclusive, slice::from_ref};
+use std::{borrow::Cow, collections::BTreeMap, slice::from_ref};
 
 use composefile::{
     document::{Document, Node, ScalarType},
@@ -130,19 +130,10 @@ pub(super) struct SentStack<'r, 'd, 'a> {
 
 /// A service with what it inherits by `extends` in the same file.
 pub(super) struct SentService<'r, 'd, 'a> {
-    stack: &'r SentStack<'r, 'd, 'a>,
+    pub(super) stack: &'r SentStack<'r, 'd, 'a>,
     pub(super) name: &'d str,
     /// The outermost base first.
     chain: Vec<Service<'d>>,
-}
-
-/// A published port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Publish {
-    /// The address of the host; `None` for all addresses.
-    pub(super) address: Option<String>,
-    pub(super) ports: RangeInclusive<u16>,
-    pub(super) protocol: String,
 }
 
 impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
@@ -172,6 +163,15 @@ impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
         match self.reader.read(text) {
             Ok(value) => Given::of(value),
             Err(_) => Given::Unknown,
+        }
+    }
+
+    /// The value of a scalar, as text. A number such as 1e3 or 0x10 has another text in the container.
+    pub(super) fn text(&self, node: Node<'_>) -> Given {
+        let is_text = node.scalar_type() == Some(ScalarType::Text);
+        match node.as_str() {
+            Some(value) if !is_text && !is_plain(value) => Given::Unknown,
+            _ => self.read(node),
         }
     }
 
@@ -217,7 +217,12 @@ impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
     }
 }
 
-impl<'d> SentService<'_, 'd, '_> {
+impl<'r, 'd, 'a> SentService<'r, 'd, 'a> {
+    /// The stack that it belongs to.
+    pub(super) fn stack(&self) -> &'r SentStack<'r, 'd, 'a> {
+        self.stack
+    }
+
     /// The node at a path of keys, of this service or else of the nearest that it extends.
     pub(super) fn node(&self, path: &[&str]) -> Option<Node<'d>> {
         self.chain.iter().rev().find_map(|service| {
@@ -403,78 +408,33 @@ impl<'d> SentService<'_, 'd, '_> {
             .collect()
     }
 
+    /// The paths of its env files, as written.
+    pub(super) fn env_file_paths(&self) -> impl Iterator<Item = &'d str> {
+        let files = self.chain.iter().flat_map(Service::env_files);
+        files.map(|file| file.path)
+    }
+
     /// The paths of its label files, as written.
     pub(super) fn label_files(&self) -> Vec<String> {
         let files = self.chain.iter().flat_map(Service::label_files);
         files.map(|file| file.path.to_owned()).collect()
     }
 
-    /// The targets of its secrets and configs: Compose may copy their content into the container.
-    pub(super) fn placed_files(&self) -> Vec<String> {
-        let mut files = Vec::new();
-        for (section, dir) in [("secrets", "/run/secrets"), ("configs", "")] {
-            for item in self.nodes(section).flat_map(Node::items) {
-                let target = item.get("target").or_else(|| item.get("source"));
-                let target = self.stack.read(target.unwrap_or(item)).known();
-                files.extend(target.map(|target| {
-                    if target.starts_with('/') {
-                        target
-                    } else {
-                        format!("{dir}/{target}")
-                    }
-                }));
-            }
-        }
-        files
+    /// The place of a node in messages, as the losses of the text name it.
+    pub(super) fn path_of(&self, node: Node<'d>) -> String {
+        let own = self.chain.last().map(|service| service.node);
+        let below = own.and_then(|own| node.path_below(own));
+        below.map_or_else(
+            || node.path(),
+            |below| format!("services.{}.{below}", self.name),
+        )
     }
 
-    /// The fixed host ports. A range from which the engine chooses a free port is left out.
-    pub(super) fn ports(&self) -> Vec<Publish> {
-        let items = self.nodes("ports").flat_map(Node::items);
-        items
-            .filter_map(|item| {
-                if item.is_mapping() {
-                    let text = |key| {
-                        item.get(key)
-                            .map_or(Given::No, |node| self.stack.read(node))
-                    };
-                    let target = text("target").known()?;
-                    return Some(Publish {
-                        address: text("host_ip").known(),
-                        ports: fixed(&text("published").known()?, &target)?,
-                        protocol: text("protocol").known().unwrap_or_else(|| "tcp".to_owned()),
-                    });
-                }
-                short_port(&self.stack.read(item).known()?)
-            })
-            .collect()
+    /// Whether a part of the service is in another file, which is not read.
+    pub(super) fn is_partial(&self) -> bool {
+        let mut files = self.chain.iter().map(Service::extends_file);
+        files.any(|file| file.is_some())
     }
-}
-
-/// `[ADDRESS:]PUBLISHED:TARGET[/PROTOCOL]`; `None` without a fixed host port.
-fn short_port(text: &str) -> Option<Publish> {
-    let (ports, protocol) = text.split_once('/').unwrap_or((text, "tcp"));
-    let (rest, target) = ports.rsplit_once(':')?;
-    let (address, published) = match rest.rsplit_once(':') {
-        Some((address, published)) => (Some(address), published),
-        None => (None, rest),
-    };
-    let address = address.map(|address| address.trim_matches(['[', ']']).to_owned());
-    Some(Publish {
-        address,
-        ports: fixed(published, target)?,
-        protocol: protocol.to_lowercase(),
-    })
-}
-
-fn fixed(published: &str, target: &str) -> Option<RangeInclusive<u16>> {
-    let range = |text: &str| {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        Some(first.parse::<u16>().ok()?..=last.parse::<u16>().ok()?)
-    };
-    let (published, target) = (range(published)?, range(target)?);
-    let is_fixed = published.len() == target.len() && *published.start() > 0;
-    is_fixed.then_some(published)
 }
 
 /// Whether a scalar that is not text reaches the container as written.

@@ -10,16 +10,20 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
+    compose::{Doubt, Rejection},
     model::{Changes, Container, Mount, MountKind, PublishedPort},
     rewrite::{env::contract_env, literal},
     snapshot::Known,
 };
+
+mod rejection;
 
 /// A port of the host that a program uses.
 const PORT_IN_USE: u16 = 18_700;
 
 /// What exists before the migration. One container runs, unless a test says otherwise.
 pub(super) struct World {
+    pub(super) name: &'static str,
     pub(super) compose: String,
     pub(super) env: Option<String>,
     pub(super) containers: Vec<Value>,
@@ -29,10 +33,12 @@ pub(super) struct World {
     pub(super) environment: Environment,
     pub(super) missing: Vec<&'static str>,
     pub(super) removal: Removal,
+    pub(super) rejection: Option<Rejection>,
 }
 
 pub(super) fn world(compose: &str) -> World {
     World {
+        name: "web",
         compose: compose.to_owned(),
         env: None,
         containers: vec![container("web-web-1", "web")],
@@ -45,6 +51,7 @@ pub(super) fn world(compose: &str) -> World {
         environment: Environment::SameEngine,
         missing: Vec::new(),
         removal: Removal::Stop,
+        rejection: None,
     }
 }
 
@@ -96,6 +103,10 @@ pub(super) fn other(name: &str, image: &str, ports: &[(&str, u16)]) -> Container
 
 impl World {
     pub(super) fn plan(&self) -> Plan {
+        self.with_facts(migration)
+    }
+
+    pub(super) fn with_facts<T>(&self, then: impl FnOnce(&Facts) -> T) -> T {
         let document = Document::parse(&self.compose);
         let text = literal::rewrite(&self.compose, "/s/web");
         let env = contract_env(self.env.as_deref().unwrap_or_default());
@@ -111,11 +122,12 @@ impl World {
         };
         let listed: Vec<Container> = self.containers.iter().map(listed).collect();
         let known = BTreeSet::from(["known".to_owned()]);
-        migration(&Facts {
-            name: "web",
+        then(&Facts {
+            name: self.name,
             project: "web",
             dir: "/s/web",
             tool: "docker",
+            rejection: self.rejection.as_ref(),
             endpoint: 1,
             portainer_port: Some(9443),
             source: Source {
@@ -143,6 +155,11 @@ impl World {
                 } else {
                     PathKind::File
                 }
+            },
+            is_same_file: &|one, other| match one {
+                "/linked" => Some(other == "/s/web/data"),
+                "/secret" => None,
+                _ => Some(false),
             },
             port_in_use: &|_, port, _| port == PORT_IN_USE,
             removal: self.removal,
@@ -403,7 +420,7 @@ fn b06_images_that_cannot_be_had_are_refused() {
     assert_eq!(
         world.refusals(),
         [
-            "images are missing and cannot be pulled: service web: image y does not exist, and `pull_policy: never` forbids pulling it"
+            "images cannot be pulled or built: service web: image y does not exist, and `pull_policy: never` forbids pulling it"
         ]
     );
     world.compose = "services:\n  web:\n    image: y\n".to_owned();
@@ -420,7 +437,7 @@ fn b06_images_that_cannot_be_had_are_refused() {
     assert_eq!(
         world.refusals(),
         [
-            "images are missing and cannot be pulled: service web: image web-web does not exist, and Portainer cannot read its build context app"
+            "images cannot be pulled or built: service web: image web-web does not exist, and Portainer cannot read its build context app"
         ]
     );
     world.images.remove("web-web");

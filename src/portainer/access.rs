@@ -44,7 +44,7 @@ impl Portainer {
         let response = self.0.client.post(&path, &json!({}), &action)?;
         match response.status {
             200..=299 => Ok(()),
-            _ => Err(Error::refused(&action, response)),
+            _ => Err(self.0.client.refused(&action, response)),
         }
     }
 
@@ -62,7 +62,7 @@ impl Portainer {
         let response = self.0.client.put(&path, &body, action)?;
         match response.status {
             200..=299 => Ok(()),
-            _ => Err(Error::refused(action, response)),
+            _ => Err(self.0.client.refused(action, response)),
         }
     }
 }

@@ -94,7 +94,8 @@ impl Cause {
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// The body, at most 64 MiB, or the first 1 MiB for a status other than 2xx.
+    /// The body, at most 64 MiB, or the first 1 MiB for a status other than 2xx. In an [`Error`], it is formatted, and
+    /// secret values are hidden (B13).
     pub body: Vec<u8>,
     /// The target of a redirect; it is not followed.
     pub(super) location: Option<String>,

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     io::{self, Read},
+    sync::{PoisonError, RwLock, RwLockReadGuard},
     time::{Duration, Instant},
 };
 
@@ -26,6 +27,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
+    text::Mask,
     trace::{Exchange, Peer, Trace},
 };
 
@@ -68,6 +70,7 @@ pub(super) struct Client {
     options: Options,
     key: HeaderValue,
     timeouts: Timeouts,
+    mask: RwLock<Mask>,
 }
 
 #[derive(Clone, Copy)]
@@ -117,6 +120,7 @@ impl Client {
             options,
             key,
             timeouts,
+            mask: RwLock::default(),
         })
     }
 
@@ -124,7 +128,7 @@ impl Client {
     pub(super) fn get(&self, path: &str, action: &str) -> Result<Unread, Error> {
         let request = Request::get(self.options.base_url.join(path)).body(());
         let response = self.send(request, path, action, self.timeouts.read)?;
-        successful(response, action)
+        self.successful(response, action)
     }
 
     /// A DELETE whose response must be 2xx. The body is discarded (C51).
@@ -132,7 +136,39 @@ impl Client {
         let request = Request::delete(self.options.base_url.join(path)).body(());
         let response = self.send(request, path, action, self.timeouts.change)?;
         // The body is not read: it may be slow, and Portainer sends none.
-        successful(response, action).map(drop)
+        self.successful(response, action).map(drop)
+    }
+
+    /// Hides values in everything that Portainer says from now on (B13).
+    pub(super) fn hide(&self, mask: Mask) {
+        *self.mask.write().unwrap_or_else(PoisonError::into_inner) = mask;
+    }
+
+    /// Words of Portainer, with the values hidden.
+    pub(super) fn hidden(&self, words: &str) -> String {
+        self.mask().hide(words)
+    }
+
+    /// The error of a response that does not indicate success, with the values hidden.
+    pub(super) fn refused(&self, action: &str, mut response: Response) -> Error {
+        let mask = self.mask();
+        response.body = mask.hide_body(&response.body).into_bytes();
+        response.location = response.location.map(|location| mask.hide(&location));
+        Error::refused(action, response)
+    }
+
+    fn mask(&self) -> RwLockReadGuard<'_, Mask> {
+        self.mask.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The response, if its status is 2xx.
+    fn successful(&self, mut unread: Unread, action: &str) -> Result<Unread, Error> {
+        if unread.status().is_success() {
+            return Ok(unread);
+        }
+        // The status matters more than a body that ends early.
+        let (response, _) = read(&mut unread, LARGEST_ERROR);
+        Err(self.refused(action, response))
     }
 
     /// POSTs JSON and reads the response, whatever its status.
@@ -222,16 +258,6 @@ impl Client {
         });
         result.map_err(failed)
     }
-}
-
-/// The response, if its status is 2xx.
-fn successful(mut unread: Unread, action: &str) -> Result<Unread, Error> {
-    if unread.status().is_success() {
-        return Ok(unread);
-    }
-    // The status matters more than a body that ends early.
-    let (response, _) = read(&mut unread, LARGEST_ERROR);
-    Err(Error::refused(action, response))
 }
 
 /// Reads at most `limit` bytes of the body. If that fails, the response holds the bytes read before.

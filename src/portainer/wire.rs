@@ -3,10 +3,7 @@
 //! Invariant: a list that cannot be parsed is an error, never an empty list. So is an entry that may be the stack
 //! but cannot be parsed (B07).
 
-use std::{
-    collections::BTreeSet,
-    io::{self, Read},
-};
+use std::{collections::BTreeSet, io::Read};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
@@ -106,14 +103,12 @@ pub(super) fn records(response: Unread, endpoint: i64, names: &[&str]) -> Result
         if is_html {
             return Failure::new(format!("{what}: it is an HTML page")).hint(HINT_FOR_HTML);
         }
-        if error.is_eof() && (error.line(), error.column()) == (1, 0) {
-            return Failure::new(EMPTY).hint(HINT_FOR_ADDRESS);
-        }
-        match error.io_error_kind() {
-            None | Some(io::ErrorKind::InvalidData) => {
-                Failure::new(what).source(error).hint(HINT_FOR_ADDRESS)
+        match error {
+            list::Error::Empty => Failure::new(EMPTY).hint(HINT_FOR_ADDRESS),
+            list::Error::Invalid(reason) => {
+                Failure::new(what).source(reason).hint(HINT_FOR_ADDRESS)
             }
-            Some(_) => truncated(error.into()),
+            list::Error::Read(error) => truncated(error),
         }
     })?;
     let records = entries.iter().map(|entry| record(entry, endpoint));

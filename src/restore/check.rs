@@ -122,7 +122,7 @@ impl Procedure<'_, '_, '_> {
         let volumes = self.compare_volumes()?;
         let missing = volumes.missing.into_iter().map(|name| {
             Problem::new(
-                format!("volume {name} no longer exists, and its data is lost"),
+                format!("volume {name} no longer exists, and snapshots do not contain its data"),
                 "--force creates an empty volume: restore its data from a backup afterwards",
             )
         });

@@ -8,9 +8,11 @@ use std::{
 };
 
 use anyhow::{Result, bail};
+use serde_json::Value;
 
 use super::{
     Procedure,
+    files::{Files, fill},
     health::wait_for,
     plan::{Plan, saved},
     recipe::NewIds,
@@ -20,7 +22,8 @@ use super::{
 use crate::{
     backoff::Backoff,
     engine::{Engine, Restoring, in_parallel},
-    snapshot::Inspected,
+    snapshot::{Inspected, Layer},
+    text::counted,
 };
 
 /// How many times the containers are restored at most.
@@ -39,6 +42,8 @@ enum Change {
 struct Task<'s> {
     container: Inspected<'s>,
     id: String,
+    /// The files to copy into it first.
+    layer: Option<&'s Layer>,
     changes: Vec<Change>,
     waits: Vec<(&'s str, Option<String>, Condition)>,
 }
@@ -96,6 +101,7 @@ impl Procedure<'_, '_, '_> {
         let replaced = self.networks_to_replace(engine, &existing)?;
         let snapshot = self.snapshot();
         let plan = Plan::new(snapshot, &existing, &replaced);
+        self.stop(engine, &plan, &existing);
         self.remove(engine, &plan)?;
         self.remove_networks(engine, &replaced)?;
         self.restore_networks(engine)?;
@@ -105,6 +111,31 @@ impl Procedure<'_, '_, '_> {
         let containers = saved(snapshot);
         let keeps_running = plan.keep.keys().any(|&kept| containers[kept].is_running());
         Ok((restored, keeps_running))
+    }
+
+    /// Gives the running containers that are removed next the time to shut down. One that fails to stop is removed
+    /// all the same. With `--rm`, a stop makes the engine delete the anonymous volumes: such a container is only removed.
+    fn stop(&mut self, engine: &Restoring, plan: &Plan, existing: &[Value]) {
+        let mut stopped: Vec<Inspected> = existing.iter().map(Inspected).collect();
+        stopped.retain(|now| {
+            let is_removed = plan.remove.iter().any(|(id, _)| id == now.id());
+            is_removed && now.state() == "running" && !now.removes_itself()
+        });
+        if stopped.is_empty() {
+            return;
+        }
+        self.touch();
+        let names: Vec<&str> = stopped.iter().map(|now| now.name()).collect();
+        for name in &names {
+            self.run.step("stop", *name);
+        }
+        self.run.wait(format!("stopping {}", names.join(", ")));
+        for failed in in_parallel(&stopped, |now| engine.stop(now.id(), now.stop_grace())) {
+            if let Err(error) = failed {
+                self.run
+                    .warn(format!("{error:#}; it is removed with SIGKILL"));
+            }
+        }
     }
 
     fn remove(&mut self, engine: &Restoring, plan: &Plan) -> Result<()> {
@@ -171,7 +202,8 @@ impl Procedure<'_, '_, '_> {
 
     /// Starts, pauses or stops the containers, as they were, in the order of their dependencies.
     fn restore_states(&mut self, engine: &Restoring, plan: &Plan, ids: &NewIds) -> Result<()> {
-        let containers = saved(self.snapshot());
+        let snapshot = self.snapshot();
+        let containers = saved(snapshot);
         let (all, deadline) = (self.run.engine, Instant::now() + self.restore.timeout);
         let current: Vec<String> = ids.values().cloned().collect();
         let current = all.inspect_containers(&current)?;
@@ -194,6 +226,11 @@ impl Procedure<'_, '_, '_> {
                     continue;
                 };
                 let changes = changes(container, *now);
+                let layer = snapshot.layers.get(container.id());
+                let layer = layer.filter(|layer| {
+                    let is_new = now.text("/State/Status") == "created";
+                    is_new && now.id() != container.id() && !layer.archive.is_empty()
+                });
                 let starts = changes.contains(&Change::Start);
                 let waits = plan.dependencies.needs(index).iter().filter(|_| starts);
                 let waits = waits.filter_map(|&(need, condition)| {
@@ -210,6 +247,7 @@ impl Procedure<'_, '_, '_> {
                 tasks.push(Task {
                     container,
                     id: id.clone(),
+                    layer,
                     waits: waits.collect(),
                     changes,
                 });
@@ -227,12 +265,17 @@ impl Procedure<'_, '_, '_> {
         mut tasks: Vec<Task>,
         deadline: Instant,
     ) -> Result<()> {
-        tasks.retain(|task| !task.changes.is_empty());
+        tasks.retain(|task| !task.changes.is_empty() || task.layer.is_some());
         if tasks.is_empty() {
             return Ok(());
         }
         self.touch();
         for task in &tasks {
+            if let Some(layer) = task.layer {
+                let files = counted(layer.files().len(), "file");
+                let name = task.container.name();
+                self.run.step("copy", format!("{files} into {name}"));
+            }
             for change in &task.changes {
                 self.run.step(change.verb(), task.container.name());
             }
@@ -246,8 +289,18 @@ impl Procedure<'_, '_, '_> {
             let waits: Vec<&str> = waits.into_iter().collect();
             self.run.wait(format!("waiting for {}", waits.join(", ")));
         }
-        for done in in_parallel(&tasks, |task| perform(all, engine, task, deadline)) {
-            self.tolerate(done)?;
+        let done = in_parallel(&tasks, |task| perform(all, engine, task, deadline));
+        for (task, done) in tasks.into_iter().zip(done) {
+            let Some(differ) = self.tolerate(done)? else {
+                continue;
+            };
+            if !differ.is_empty() {
+                let (name, files) = (task.container.name(), differ.shown());
+                self.trouble(format!(
+                    "{name} differs: these files inside the container are not as they were: {files}"
+                ));
+            }
+            self.filled.extend(task.layer.map(|_| task.id));
         }
         Ok(())
     }
@@ -295,8 +348,11 @@ fn changes(wanted: Inspected, now: Inspected) -> Vec<Change> {
     changes
 }
 
-fn perform(all: &Engine, engine: &Restoring, task: &Task, deadline: Instant) -> Result<()> {
+/// Performs the changes of one container. Returns the copied files that differ from the saved ones.
+fn perform(all: &Engine, engine: &Restoring, task: &Task, deadline: Instant) -> Result<Files> {
     let (name, id) = (task.container.name(), task.id.as_str());
+    let copy = |layer| fill(all, engine, (task.container, id), layer);
+    let differ = task.layer.map(copy).transpose()?.unwrap_or_default();
     for (other, other_id, condition) in &task.waits {
         let Some(other_id) = other_id else {
             bail!("{name} was not started: it depends on {other}, which does not exist");
@@ -313,7 +369,7 @@ fn perform(all: &Engine, engine: &Restoring, task: &Task, deadline: Instant) -> 
             Change::Pause => engine.pause(id)?,
         }
     }
-    Ok(())
+    Ok(differ)
 }
 
 /// Recreates a container and connects it to its networks.

@@ -1,31 +1,180 @@
-//! The files that are lost with a container: those written to its own layer (M05).
+//! The files of a container's own layer. They are removed together with the container (M05). A restore puts back those
+//! that the snapshot contains.
 
-use crate::{model::Changes, snapshot::Inspected};
+use std::collections::BTreeSet;
 
-/// How many lost files a warning names. The snapshot lists all.
+use anyhow::{Result, bail};
+use serde_json::Value;
+
+use super::{
+    Procedure,
+    plan::{is_stranger, saved},
+};
+use crate::{
+    engine::{Engine, Restoring},
+    model::Changes,
+    run::read_layer,
+    snapshot::{Inspected, Known, Layer, Snapshot},
+};
+
+/// How many files a message names. The snapshot lists all.
 const FILES_SHOWN: usize = 5;
 
-/// The files in a container's own layer; `None` if there are none.
-pub(super) fn files_written(container: Inspected, changes: &Changes) -> Option<String> {
-    let paths: Vec<&str> = changes
-        .listed
-        .iter()
-        .map(|change| change.path.as_str())
-        .collect();
-    let files = container.own_files(&paths, &[]);
-    if files.is_empty() {
-        return None;
+/// The files of a container's own layer.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    listed: Vec<String>,
+    /// The number of further files.
+    unlisted: usize,
+}
+
+impl Files {
+    pub(super) fn is_empty(&self) -> bool {
+        self.listed.is_empty() && self.unlisted == 0
     }
-    let shown = files[..files.len().min(FILES_SHOWN)].join(", ");
-    let unlisted = changes.total.saturating_sub(paths.len());
-    let more = files.len().saturating_sub(FILES_SHOWN) + unlisted;
-    let more = if more == 0 {
-        String::new()
-    } else {
-        format!(" and {more} more")
+
+    /// A line about the files of a container.
+    pub(super) fn line(&self, container: Inspected) -> String {
+        let (name, files) = (container.name(), self.shown());
+        format!("{name}: files written inside the container: {files}")
+    }
+
+    /// The first names, and the number of the others.
+    pub(super) fn shown(&self) -> String {
+        let shown = self.listed[..self.listed.len().min(FILES_SHOWN)].join(", ");
+        let more = self.listed.len().saturating_sub(FILES_SHOWN) + self.unlisted;
+        match more {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
+    }
+}
+
+/// The files in a container's own layer that the snapshot does not contain.
+pub(super) fn unsaved(container: Inspected, snapshot: &Snapshot) -> Files {
+    let changes = snapshot.changes.get(container.id()).and_then(Known::known);
+    let Some(changes) = changes else {
+        return Files::default();
     };
-    Some(format!(
-        "{}: files written inside the container: {shown}{more}",
-        container.name()
-    ))
+    let listed = if let Some(layer) = snapshot.layers.get(container.id()) {
+        layer.unsaved.clone()
+    } else {
+        // Older versions saved only the names.
+        let paths: Vec<&str> = changes.listed.iter().map(|one| one.path.as_str()).collect();
+        let files = container.own_files(&paths, &[]).into_iter();
+        files.map(str::to_owned).collect()
+    };
+    Files {
+        listed,
+        unlisted: changes.total.saturating_sub(changes.listed.len()),
+    }
+}
+
+/// The files in a container's own layer that `replaced` contains and that were written since `snapshot`.
+pub(super) fn written_since(
+    container: Inspected,
+    replaced: &Snapshot,
+    snapshot: &Snapshot,
+) -> Files {
+    let files = |snapshot: &Snapshot, container: Inspected| {
+        let layer = snapshot.layers.get(container.id());
+        layer.map(Layer::files).unwrap_or_default()
+    };
+    let before = saved(snapshot)
+        .into_iter()
+        .find(|before| before.name() == container.name());
+    let before = before.map(|before| files(snapshot, before));
+    let before = before.unwrap_or_default();
+    let now = files(replaced, container).into_iter();
+    let new = now.filter(|(path, file)| before.get(path) != Some(file));
+    Files {
+        listed: new.map(|(path, _)| path).collect(),
+        unlisted: 0,
+    }
+}
+
+/// Copies the saved files into a container that was never started, and reads them back. Returns the files that differ.
+pub(super) fn fill(
+    all: &Engine,
+    engine: &Restoring,
+    (container, id): (Inspected, &str),
+    layer: &Layer,
+) -> Result<Files> {
+    if let Err(error) = engine.unpack(id, &layer.archive) {
+        bail!(
+            "{} was not started, because its files could not be restored: {error:#}",
+            container.name()
+        );
+    }
+    let found = all.inspect_containers(&[id.to_owned()])?;
+    let changes = all.changes(id)?;
+    let now = found
+        .first()
+        .map(|now| read_layer(all, Inspected(now), &changes));
+    let now = now.unwrap_or_default().files();
+    let mut wanted = layer.files();
+    wanted.retain(|path, file| now.get(path) != Some(file));
+    Ok(Files {
+        listed: wanted.into_keys().collect(),
+        unlisted: 0,
+    })
+}
+
+impl Procedure<'_, '_, '_> {
+    /// The files of the saved containers that the recreated ones do not have. A file may have changed since its container
+    /// started, but it must exist, unless this run put it there.
+    pub(super) fn wrong_files(
+        &self,
+        existing: &[Value],
+        unchecked: &mut Vec<String>,
+    ) -> Result<Vec<String>> {
+        let snapshot = self.snapshot();
+        let mut wrong = Vec::new();
+        for wanted in saved(snapshot) {
+            let mut now = existing.iter().map(Inspected);
+            let now = now.find(|now| now.name() == wanted.name());
+            let Some(now) = now.filter(|now| !is_stranger(snapshot, *now)) else {
+                continue;
+            };
+            if now.id() == wanted.id() {
+                continue;
+            }
+            let name = wanted.name();
+            let lost = unsaved(wanted, snapshot);
+            if !lost.is_empty() {
+                wrong.push(format!(
+                    "{name} differs: these files inside the container are lost: {}",
+                    lost.shown()
+                ));
+            }
+            if let Some(Known::Unknown(_)) = snapshot.changes.get(wanted.id()) {
+                unchecked.push(format!("the files inside {name}"));
+            }
+            let layer = snapshot.layers.get(wanted.id());
+            let Some(layer) = layer.filter(|_| !self.filled.contains(now.id())) else {
+                continue;
+            };
+            let missing = missing(layer, &self.run.engine.changes(now.id())?);
+            if !missing.is_empty() {
+                wrong.push(format!(
+                    "{name} differs: these files inside the container are missing: {} (to restore them, remove the container and restore again)",
+                    missing.shown()
+                ));
+            }
+        }
+        Ok(wrong)
+    }
+}
+
+/// The saved files that are not in a layer with these changes.
+fn missing(layer: &Layer, changes: &Changes) -> Files {
+    if changes.total > changes.listed.len() {
+        return Files::default();
+    }
+    let now: BTreeSet<&str> = changes.listed.iter().map(|one| one.path.as_str()).collect();
+    let saved = layer.files().into_keys();
+    Files {
+        listed: saved.filter(|path| !now.contains(path.as_str())).collect(),
+        unlisted: 0,
+    }
 }

@@ -10,24 +10,24 @@ use crate::{
     snapshot::{Known, SavedRecord},
 };
 
+/// An error of a Portainer that does not respond, with a hint at `--engine-only` (B19).
+pub(super) fn without_portainer(error: anyhow::Error) -> anyhow::Error {
+    let hint = Failure::hint_of(&error).map_or_else(String::new, |hint| format!("{hint}; "));
+    let hint = format!("{hint}to restore the containers without Portainer, add --engine-only");
+    // The first hint in the chain is shown.
+    Failure::new("cannot read the Portainer stack")
+        .source(error)
+        .hint(hint)
+        .into()
+}
+
 impl Procedure<'_, '_, '_> {
     /// Decides on the change to the record. Waits while it deploys: nothing is restored while an outcome is unknown.
     pub(super) fn look_at_record(&mut self) -> Result<RecordStep> {
         if self.restore.scope == Scope::EngineOnly {
             return Ok(RecordStep::Skipped);
         }
-        let mut record = self.find_record().map_err(|error| {
-            let hint =
-                Failure::hint_of(&error).map_or_else(String::new, |hint| format!("{hint}; "));
-            let hint =
-                format!("{hint}to restore the containers without Portainer, add --engine-only");
-            // The first hint in the chain is shown.
-            anyhow::Error::from(
-                Failure::new("cannot read the Portainer stack")
-                    .source(error)
-                    .hint(hint),
-            )
-        })?;
+        let mut record = self.find_record().map_err(without_portainer)?;
         if let Some(deploying) = record
             .as_ref()
             .filter(|r| r.deployment == Deployment::Deploying)
@@ -49,6 +49,7 @@ impl Procedure<'_, '_, '_> {
             (Some(wanted), None) => RecordStep::Create(contents(wanted)),
             (Some(wanted), Some(record)) => {
                 let (now, standing) = self.run.portainer.read(&record.id)?;
+                self.run.hide(None, &now.env);
                 let starts = wanted.inactive == Some(false) && standing.inactive;
                 let stops = wanted.inactive == Some(true) && !standing.inactive;
                 let access = wanted.access.as_ref();
@@ -132,7 +133,7 @@ impl Procedure<'_, '_, '_> {
     fn tolerate_refusal(&mut self, outcome: Result<(), Error>, action: &str) -> Result<()> {
         match outcome {
             Err(Error::Refused { response, .. }) => {
-                let summary = self.mask.hide(&response.summary());
+                let summary = response.summary();
                 self.trouble(format!("failed to {action}: {summary}"));
                 Ok(())
             }
@@ -174,7 +175,7 @@ impl Procedure<'_, '_, '_> {
             Ok(()) => self.wait_for_deployment(id),
             Err(Error::Refused { response, .. }) => {
                 // The containers that it removed are recreated anyway.
-                let summary = self.mask.hide(&response.summary());
+                let summary = response.summary();
                 self.trouble(format!(
                     "failed to restore the text of Portainer stack {id}: {summary}"
                 ));
@@ -198,7 +199,7 @@ impl Procedure<'_, '_, '_> {
         match self.run.create(endpoint, &payload) {
             Ok(created) => self.wait_for_deployment(&created.id),
             Err(Error::Refused { response, .. }) => {
-                let summary = self.mask.hide(&response.summary());
+                let summary = response.summary();
                 self.trouble(format!("failed to recreate the Portainer stack: {summary}"));
                 Ok(())
             }
@@ -215,13 +216,12 @@ impl Procedure<'_, '_, '_> {
                     .as_deref()
                     .unwrap_or("Portainer reported no reason")
                     .trim();
-                let reason = self.mask.hide(reason);
                 self.trouble(format!(
                     "the deployment of Portainer stack {id} failed: {reason}"
                 ));
             }
             None => self.trouble(format!(
-                "Portainer stack {id} was removed while it was deploying"
+                "Portainer returned 404 for Portainer stack {id} while it was deploying"
             )),
             Some(_) => {}
         }

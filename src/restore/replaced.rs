@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::{
     Procedure, RecordStep, Scope,
-    files::files_written,
+    files::{unsaved, written_since},
     plan::{Plan, is_stranger, saved},
 };
 use crate::{
     failure::Failure,
     model::Record,
-    run::Subject,
+    run::{State, Subject},
     snapshot::{Inspected, Known, Snapshot},
     stack::{Source, Stack},
 };
@@ -41,12 +41,19 @@ impl Procedure<'_, '_, '_> {
         self.run.wait("taking a snapshot");
         let replaced = self.read_replaced(step.record())?;
         let lost = self.warn_of_what_is_lost(&replaced, &removed);
-        if lost && !(self.restore.confirm)("Restore the snapshot?") {
+        let question = format!(
+            "restore {} from snapshot {}?",
+            snapshot.stack, self.saved.id
+        );
+        if lost && !(self.restore.confirm)(&question) {
             return Err(Failure::new("canceled: the restore was not confirmed")
                 .hint("save the files and volumes above first; to restore without this question, pass --yes")
                 .into());
         }
-        self.run.save_snapshot(replaced)?;
+        let (id, _) = self.run.save_snapshot(replaced)?;
+        self.run.set_state(State::new(format!(
+            "this run changed nothing; only the snapshot {id} was taken"
+        )));
         Ok(())
     }
 
@@ -88,17 +95,18 @@ impl Procedure<'_, '_, '_> {
     /// Lists the files that are lost with the containers and the volumes that stay behind. Returns whether there are any,
     /// or whether that is unknown.
     fn warn_of_what_is_lost(&mut self, replaced: &Snapshot, removed: &[Inspected]) -> bool {
-        let mut files = Vec::new();
-        for container in removed {
-            let written = match replaced.changes.get(container.id()) {
-                Some(Known::Known(changes)) => files_written(*container, changes),
-                Some(Known::Unknown(reason)) => Some(format!(
+        let (mut files, mut kept) = (Vec::new(), Vec::new());
+        for &container in removed {
+            if let Some(Known::Unknown(reason)) = replaced.changes.get(container.id()) {
+                files.push(format!(
                     "{}: files written inside the container: unknown ({reason})",
                     container.name()
-                )),
-                None => None,
-            };
-            files.extend(written);
+                ));
+            }
+            let lost = unsaved(container, replaced);
+            files.extend((!lost.is_empty()).then(|| lost.line(container)));
+            let written = written_since(container, replaced, self.snapshot());
+            kept.extend((!written.is_empty()).then(|| written.line(container)));
         }
         let saved: BTreeSet<&str> = saved(self.snapshot())
             .into_iter()
@@ -118,7 +126,13 @@ impl Procedure<'_, '_, '_> {
             let lines: Vec<_> = what.iter().map(|what| format!("  - {what}")).collect();
             lines.join("\n")
         };
-        let lost = !files.is_empty() || !volumes.is_empty();
+        let lost = !files.is_empty() || !kept.is_empty() || !volumes.is_empty();
+        if !kept.is_empty() {
+            self.run.warn(format!(
+                "these files will be removed with their containers; only the snapshot that the restore takes keeps them:\n{}",
+                lines(kept)
+            ));
+        }
         if !files.is_empty() {
             self.run.warn(format!(
                 "these files will be lost with the containers that the restore removes:\n{}",

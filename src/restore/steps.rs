@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Procedure, RecordStep,
-    files::files_written,
+    files::unsaved,
     plan::{Plan, projects, saved},
 };
 use crate::{
@@ -24,7 +24,7 @@ impl Procedure<'_, '_, '_> {
         self.run.step(
             "restore",
             format!(
-                "{} from snapshot {id} (taken before stacklift {})",
+                "{} from snapshot {id} (taken by stacklift {})",
                 snapshot.stack, snapshot.command
             ),
         );
@@ -118,8 +118,8 @@ impl Procedure<'_, '_, '_> {
         let mut lost: Vec<String> = in_order()
             .filter(|(index, _)| removes_all || plan.create.contains(index))
             .filter_map(|(_, container)| {
-                let changes = snapshot.changes.get(container.id())?.known()?;
-                files_written(container, changes)
+                let files = unsaved(container, snapshot);
+                (!files.is_empty()).then(|| files.line(container))
             })
             .collect();
         if let (RecordStep::Create(_), Known::Known(Some(saved))) = (record, &snapshot.record) {

@@ -49,6 +49,7 @@ fn snapshot(containers: Vec<Value>) -> Snapshot {
         containers: Known::Known(containers),
         networks: Known::Known(Vec::new()),
         volumes: Known::Known(Vec::new()),
+        layers: BTreeMap::new(),
         changes: BTreeMap::new(),
         births: BTreeMap::new(),
     }

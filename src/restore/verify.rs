@@ -30,6 +30,8 @@ impl Procedure<'_, '_, '_> {
         let mut unchecked = Vec::new();
         wrong.extend(self.wrong_containers(&existing));
         wrong.extend(self.wrong_networks().context(failed)?);
+        let files = self.wrong_files(&existing, &mut unchecked);
+        wrong.extend(files.context(failed)?);
         let volumes = self.compare_volumes().context(failed)?;
         let missing = volumes.missing.into_iter();
         wrong.extend(missing.map(|name| format!("volume {name} does not exist")));
@@ -54,6 +56,18 @@ impl Procedure<'_, '_, '_> {
         if !unchecked.is_empty() {
             let lines: Vec<_> = unchecked.iter().map(|what| format!("  - {what}")).collect();
             self.run.warn(format!("not checked:\n{}", lines.join("\n")));
+        }
+        let unanswered = self.run.unanswered();
+        if wrong.is_empty() && !unanswered.is_empty() {
+            self.say_what_is_left();
+            let count = saved(self.snapshot()).len();
+            return Err(Failure::new(format!(
+                "{}, but the outcome of {} is unknown: Portainer may still change the stack",
+                matching(count),
+                unanswered.join(" and ")
+            ))
+            .hint("when Portainer responds again, run the command above")
+            .into());
         }
         if wrong.is_empty() {
             let running = existing.iter().map(Inspected);

@@ -39,7 +39,7 @@ impl Procedure<'_, '_, '_> {
             let born = self.run.engine.volume_birth(now);
             let births = snapshot.births.get(&name).zip(born.as_ref());
             if births.is_some_and(|(before, now)| before != now) {
-                let what = "it was deleted and recreated, without its data";
+                let what = "it was deleted and recreated, so its data may be gone";
                 volumes.different.push((name, what.to_owned()));
                 continue;
             }
@@ -62,9 +62,6 @@ impl Procedure<'_, '_, '_> {
         {
             let name = text(volume, "Name");
             self.touch();
-            self.trouble(format!(
-                "volume {name} no longer exists: an empty volume was created"
-            ));
             let mut labels = volume["Labels"].as_object().cloned().unwrap_or_default();
             labels.insert(RECREATED.to_owned(), "true".into());
             let created = engine.create_volume(&json!({
@@ -73,7 +70,11 @@ impl Procedure<'_, '_, '_> {
                 "DriverOpts": volume["Options"],
                 "Labels": labels,
             }));
-            self.tolerate(created)?;
+            if self.tolerate(created)?.is_some() {
+                self.trouble(format!(
+                    "volume {name} no longer exists: an empty volume was created"
+                ));
+            }
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 //!
 //! Portainer stores the text in its own directory, with `stack.env` next to it, and reads no other file of the host
 //! (M07–M15). So paths become absolute, env files become `stack.env` or `environment`, label files become `labels`, a
-//! `build` becomes the image that it built, and variables of the caller's shell are written into the text. All of these
-//! are edits on byte ranges: no other byte changes. Everything that cannot be carried over is reported at once.
+//! `build` becomes the image that it built, and variables of the caller's shell are written into the text. What runs can
+//! add to this: anonymous volumes get names ([`Runs`]). All of these are edits on byte ranges: no other byte changes. Everything that cannot be carried over is reported at once.
 //!
 //! Invariant: pure; every result was parsed again and compared with the original node by node.
 #![deny(clippy::disallowed_methods)]
@@ -18,8 +18,10 @@ mod input;
 mod keys;
 mod listed;
 mod merge;
+mod mounts;
 mod passes;
 mod reading;
+mod runs;
 mod service_files;
 mod shape;
 mod sharing;
@@ -33,6 +35,7 @@ use std::{collections::BTreeSet, fmt, ops::Range};
 pub use blocker::{Blocker, Reason};
 pub use encode::encoded;
 pub(in crate::rewrite) use reading::read_over;
+pub use runs::{Runs, ServiceRuns};
 pub(in crate::rewrite) use shell::{SET_BY_PORTAINER, names};
 
 pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
@@ -111,18 +114,20 @@ impl fmt::Debug for Faithful {
     }
 }
 
-/// Rewrites a Compose file. `env` is the text of the stack's `.env`, if it exists.
+/// Rewrites a Compose file. `env` is the text of the stack's `.env`, if it exists. `runs` is what the containers have
+/// that the text is to say.
 ///
 /// The error lists everything that prevents the rewrite, in the order of the text.
 pub fn rewrite(
     text: &str,
     env: Option<&str>,
     context: &Context<'_>,
+    runs: &Runs,
 ) -> Result<Faithful, Vec<Blocker>> {
     let document = input::document(text).map_err(|blocker| vec![blocker])?;
     let variables = input::variables(env, context).map_err(|blocker| vec![blocker])?;
     let reader = Reader::new(&document, env, &variables, context);
-    let found = passes::run(&reader).map_err(|blocker| vec![blocker])?;
+    let found = passes::run(&reader, runs).map_err(|blocker| vec![blocker])?;
     let merged = merge::merge(&document, found.edits);
 
     let blockers = [found.blockers, merged.blockers].concat();
@@ -133,7 +138,7 @@ pub fn rewrite(
         .splices
         .apply(&document)
         .map_err(|splice::Overlap| vec![Blocker::internal("two changes overlap", None)])?;
-    check::prove(&reader, &written).map_err(|blocker| vec![blocker])?;
+    check::prove(&reader, &written, runs).map_err(|blocker| vec![blocker])?;
 
     let mut notices = found.notices;
     notices.sort();

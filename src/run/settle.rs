@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use super::{Run, State, requests::Open};
+use super::{Run, requests::Open};
 use crate::{
     failure::Failure,
     model::{Container, Deployment, Record, portainer_name},
@@ -33,6 +33,15 @@ pub enum Witness {
     EngineAlone,
 }
 
+/// What shows that the requests have finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Evidence {
+    /// The Portainer stack exists, or is gone.
+    Record,
+    /// Nothing of the stack has changed for this long.
+    Quiet(Duration),
+}
+
 /// What exists of the stack at one moment. Two equal observations mean that nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Look {
@@ -45,8 +54,27 @@ struct Look {
 }
 
 impl Run<'_> {
+    /// Reads the journal, so that the state names the unanswered requests from the start. If that fails, the run stops when
+    /// it waits for them.
+    pub(super) fn look_for_unanswered(&mut self) {
+        if !self.setup.place.has_unanswered() {
+            return;
+        }
+        let entries = self.store().unanswered().unwrap_or_default().into_iter();
+        self.open = entries
+            .map(|entry| Open {
+                accepted: false,
+                entry,
+            })
+            .collect();
+        self.report_state();
+    }
+
     /// Waits until every request in the journal has finished, and removes it from there. Fails if that cannot be known
     /// within the time limit.
+    ///
+    /// The engine alone cannot show the end: a Portainer that hangs may continue later. The requests then stay in the
+    /// journal and in [`Self::unanswered`].
     pub fn settle(&mut self, witness: Witness) -> Result<()> {
         if !self.setup.place.has_unanswered() {
             return Ok(());
@@ -68,26 +96,40 @@ impl Run<'_> {
                 entry: entry.clone(),
             })
             .collect();
-        let before = self.state.clone();
-        if before == State::untouched() {
-            self.set_state(State::new("this run changed nothing"));
-        }
+        self.report_state();
         for entry in &entries {
-            self.warn(format!("the outcome of {} is unknown", entry.request));
+            self.warn(format!(
+                "Portainer has not answered {}: waiting until it has finished",
+                entry.request
+            ));
         }
-        self.wait("waiting until Portainer has finished");
+        self.wait(match witness {
+            Witness::PortainerAndEngine => "waiting until Portainer has finished",
+            Witness::EngineAlone => "waiting until the stack no longer changes",
+        });
         let requests: Vec<Request> = entries.iter().map(|entry| entry.request.clone()).collect();
-        self.wait_until_settled(&requests, witness)?;
+        let evidence = self.wait_until_settled(&requests, witness)?;
+        if witness == Witness::EngineAlone {
+            self.step("waited", "until the stack no longer changed");
+            return Ok(());
+        }
         for entry in &entries {
             entry.forget()?;
         }
         self.open.clear();
-        self.set_state(before);
-        self.step("waited", "until Portainer finished the earlier requests");
+        self.report_state();
+        let evidence = match evidence {
+            Evidence::Record => "until Portainer had finished".to_owned(),
+            Evidence::Quiet(period) => format!(
+                "until the stack had not changed for {} s: Portainer counts as finished",
+                period.as_secs_f32().round().max(1.0)
+            ),
+        };
+        self.step("waited", evidence);
         Ok(())
     }
 
-    fn wait_until_settled(&mut self, requests: &[Request], witness: Witness) -> Result<()> {
+    fn wait_until_settled(&mut self, requests: &[Request], witness: Witness) -> Result<Evidence> {
         let started = Instant::now();
         let timeout = self.setup.timeout;
         let portainer = self.portainer_containers();
@@ -98,13 +140,13 @@ impl Run<'_> {
         loop {
             let look = self.look(requests, &portainer, witness)?;
             if is_over(requests, &look, &base_url) {
-                return Ok(());
+                return Ok(Evidence::Record);
             }
             if look.busy.is_some() || last.as_ref() != Some(&look) {
                 changed = Instant::now();
                 quiet = self.quiet_period(&look).min(timeout / 4);
             } else if changed.elapsed() >= quiet {
-                return Ok(());
+                return Ok(Evidence::Quiet(quiet));
             }
             let pause = (quiet / 8).min(PAUSE);
             if started.elapsed() + pause > timeout {

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::{Mark, Run};
 use crate::{
-    engine::in_parallel,
+    engine::{Engine, in_parallel},
     model::{Changes, Container, Record},
-    portainer::BaseUrl,
-    snapshot::{Inspected, Known, Saved, SavedRecord, Snapshot, TextFile, VERSION},
+    portainer::{BaseUrl, Contents, Standing},
+    snapshot::{Inspected, Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
     stack::{Source, Stack},
 };
 
@@ -32,18 +32,29 @@ pub struct Subject<'a> {
     pub containers: Option<&'a [Container]>,
 }
 
+/// What was read just before a snapshot, to be saved without reading it again.
+#[derive(Default)]
+pub struct Seen {
+    /// The text and the variables of the Portainer stack, and its standing.
+    pub record: Option<(Contents, Standing)>,
+    /// The inspect objects of the containers.
+    pub containers: Option<Vec<Value>>,
+    /// The changes of each of these containers, by its ID.
+    pub changes: BTreeMap<String, Known<Changes>>,
+}
+
 impl Run<'_> {
     /// Saves what exists, unless there is nothing to lose, and marks the stack: changes follow. Returns the ID of the
     /// snapshot to roll back to: this one, or the last that shows the whole stack if this one shows what a failed run
     /// left (B15). A snapshot without the containers cannot restore them.
     ///
     /// What cannot be read is saved as unknown, with a warning. Only a failure to write the snapshot is an error.
-    pub fn take_snapshot(&mut self, of: &Subject) -> Result<Option<String>> {
+    pub fn take_snapshot(&mut self, of: &Subject, seen: Seen) -> Result<Option<String>> {
         let store = self.store();
         let nothing = of.record.is_none() && of.containers.is_none_or(<[_]>::is_empty);
         if !nothing {
             self.wait("taking a snapshot");
-            let snapshot = self.read_snapshot(of);
+            let snapshot = self.read_unseen(of, seen);
             let (id, is_whole) = self.save_snapshot(snapshot)?;
             if is_whole {
                 self.snapshot = Some(id);
@@ -85,18 +96,28 @@ impl Run<'_> {
 
     /// Reads what exists. Writes nothing.
     pub fn read_snapshot(&self, of: &Subject) -> Snapshot {
+        self.read_unseen(of, Seen::default())
+    }
+
+    /// Reads what exists, except what was `seen`.
+    fn read_unseen(&self, of: &Subject, seen: Seen) -> Snapshot {
         let (stack, engine) = (of.stack, self.engine);
         let project = stack.name().as_str();
-        let containers = Known::from_result(match of.containers {
-            Some(containers) => {
+        let is_seen = seen.containers.is_some();
+        let containers = Known::from_result(match (seen.containers, of.containers) {
+            (Some(seen), _) => Ok(seen),
+            (None, Some(containers)) => {
                 let ids: Vec<String> = containers.iter().map(|c| c.id.clone()).collect();
                 engine.inspect_containers(&ids)
             }
-            None => Err(anyhow!("failed to list the containers")),
+            (None, None) => Err(anyhow!("failed to list the containers")),
         });
         let inspected = containers.known().map(Vec::as_slice).unwrap_or_default();
         let record = of.record.map(|record| {
-            let (contents, standing) = self.portainer.read(&record.id)?;
+            let (contents, standing) = match seen.record {
+                Some(seen) => seen,
+                None => self.portainer.read(&record.id)?,
+            };
             Ok(SavedRecord {
                 id: record.id.clone(),
                 name: record.name.clone(),
@@ -108,6 +129,11 @@ impl Run<'_> {
             })
         });
         let volumes = Known::from_result(self.volumes(stack, inspected));
+        let changes = if is_seen {
+            seen.changes
+        } else {
+            self.changes(inspected)
+        };
         Snapshot {
             version: VERSION,
             taken: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
@@ -135,8 +161,9 @@ impl Run<'_> {
                 });
                 births.collect()
             }),
+            layers: self.layers(inspected, &changes),
             volumes,
-            changes: self.changes(inspected),
+            changes,
             containers,
         }
     }
@@ -164,6 +191,29 @@ impl Run<'_> {
         });
         changes.into_iter().collect()
     }
+
+    /// The files of each container's own layer that are small enough to be saved.
+    fn layers(
+        &self,
+        containers: &[Value],
+        changes: &BTreeMap<String, Known<Changes>>,
+    ) -> BTreeMap<String, Layer> {
+        let layers = in_parallel(containers, |container| {
+            let container = Inspected(container);
+            let changes = changes.get(container.id())?.known()?;
+            let layer = || read_layer(self.engine, container, changes);
+            (!changes.listed.is_empty()).then(|| (container.id().to_owned(), layer()))
+        });
+        layers.into_iter().flatten().collect()
+    }
+}
+
+/// The files of a container's own layer that are small enough to be saved.
+pub fn read_layer(engine: &Engine, container: Inspected, changes: &Changes) -> Layer {
+    Layer::read(container, changes, |path, most| {
+        let archive = engine.archive(container.id(), path, most)?;
+        Ok((archive.bytes, archive.is_whole))
+    })
 }
 
 /// The objects of the project with the stack's name, and of the one with the name that Portainer gives it (B10).

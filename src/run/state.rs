@@ -1,6 +1,11 @@
 //! The state of a stack, as reported wherever a run stops, and the command that rolls back.
 
-use std::fmt;
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    fmt::Write as _,
+    os::unix::ffi::OsStrExt as _,
+};
 
 /// The state of a stack. Its `Display` is one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,9 +18,9 @@ pub struct State {
 }
 
 impl State {
-    /// Nothing was changed yet.
+    /// The run changed nothing yet.
     pub fn untouched() -> Self {
-        Self::new("the stack is unchanged")
+        Self::new("this run changed nothing")
     }
 
     /// A state without anything to roll back.
@@ -74,9 +79,9 @@ impl fmt::Display for State {
 #[derive(Debug, Clone, Default)]
 pub struct RestoreCommand {
     /// Variables of the environment: name and value.
-    pub variables: Vec<(&'static str, String)>,
+    pub variables: Vec<(&'static str, OsString)>,
     /// The other arguments: flags and values.
-    pub flags: Vec<String>,
+    pub flags: Vec<OsString>,
 }
 
 impl RestoreCommand {
@@ -87,15 +92,24 @@ impl RestoreCommand {
             .map(|(name, value)| format!("{name}={}", quoted(value)))
             .collect();
         let arguments = ["stacklift", "restore", stack, "--to", id];
-        words.extend(arguments.into_iter().map(quoted));
+        words.extend(arguments.map(|word| quoted(OsStr::new(word))));
         words.extend(self.flags.iter().map(|flag| quoted(flag)));
         words.join(" ")
     }
 }
 
-fn quoted(word: &str) -> String {
+fn quoted(word: &OsStr) -> String {
+    let Some(text) = word.to_str() else {
+        let mut escaped = String::from("$'");
+        for &byte in word.as_bytes() {
+            // A hexadecimal escape has at most two digits. Writing to a string does not fail.
+            let _ = write!(escaped, "\\x{byte:02x}");
+        }
+        escaped.push('\'');
+        return escaped;
+    };
     // Only a NUL cannot be quoted, and no argument can contain it.
-    shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
+    shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
 }
 
 #[cfg(test)]
@@ -105,8 +119,8 @@ mod tests {
     #[test]
     fn b14_the_command_is_quoted_for_a_shell() {
         let command = RestoreCommand {
-            variables: vec![("STACKLIFT_STATE_DIR", "/a b".to_owned())],
-            flags: vec!["--dir".to_owned(), "/it's".to_owned()],
+            variables: vec![("STACKLIFT_STATE_DIR", "/a b".into())],
+            flags: vec!["--dir".into(), "/it's".into()],
         };
         let words = shlex::split(&command.to("we b", "1")).expect("words");
         let expected = [
@@ -120,5 +134,11 @@ mod tests {
             "/it's",
         ];
         assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn b14_a_path_that_is_not_utf_8_is_quoted_byte_by_byte() {
+        let path = OsStr::from_bytes(b"/a\xff'");
+        assert_eq!(quoted(path), r"$'\x2f\x61\xff\x27'");
     }
 }

@@ -50,20 +50,23 @@ pub(super) fn write_new(dir: &Path, name: &str, contents: &[u8]) -> io::Result<(
     // Temporary files have mode 0600.
     let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(dir)?;
     file.write_all(contents)?;
-    file.as_file().sync_all()?;
+    if !contents.is_empty() {
+        file.as_file().sync_all()?;
+    }
     file.persist_noclobber(dir.join(name))
         .map_err(|error| error.error)?;
     File::open(dir)?.sync_all()
 }
 
-/// Removes a file and syncs its directory. A file that does not exist is not an error.
+/// Removes a file. A file that does not exist is not an error.
+///
+/// The removal is not synced: if a power failure undoes it, the next run is only more careful.
 pub(super) fn remove(dir: &Path, name: &str) -> io::Result<()> {
     match fs::remove_file(dir.join(name)) {
-        Ok(()) => File::open(dir)?.sync_all(),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(())
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(error)
         }
-        Err(error) => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -90,7 +93,7 @@ pub(super) fn names(dir: &Path) -> Result<Vec<String>> {
 }
 
 /// Creates the missing directories, each with mode 0700 and synced into its parent.
-fn create(dir: &Path) -> io::Result<()> {
+pub(super) fn create(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
     }

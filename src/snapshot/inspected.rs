@@ -70,6 +70,11 @@ impl<'a> Inspected<'a> {
         matches!(self.text("/State/Status"), "removing" | "dead")
     }
 
+    /// Whether the engine removes it with its anonymous volumes when it exits (`--rm`).
+    pub fn removes_itself(self) -> bool {
+        self.at("/HostConfig/AutoRemove") == Some(&Value::Bool(true))
+    }
+
     /// The stop timeout in seconds, if it has one.
     pub fn stop_grace(self) -> Option<u32> {
         let grace = self.at("/Config/StopTimeout").and_then(Value::as_u64);
@@ -137,6 +142,11 @@ impl<'a> Inspected<'a> {
         self.is_running() && !self.is_paused() && self.health() == Some("healthy")
     }
 
+    /// Whether the engine could not start it the last time.
+    pub fn failed_to_start(self) -> bool {
+        !self.is_running() && !self.text("/State/Error").is_empty()
+    }
+
     /// The exit code of the last run, if it has stopped.
     pub fn exit_code(self) -> Option<i64> {
         let code = self.at("/State/ExitCode").and_then(Value::as_i64);
@@ -175,19 +185,8 @@ impl<'a> Inspected<'a> {
     /// The changed `paths` of its layer that hold data: without the directories of other changed paths, the mount points, the
     /// working directory that the engine creates, and the `placed` files, which Compose puts into the self.
     pub fn own_files<'p>(self, paths: &[&'p str], placed: &[String]) -> Vec<&'p str> {
-        let tmpfs = self.at("/HostConfig/Tmpfs").and_then(Value::as_object);
-        let tmpfs = tmpfs
-            .into_iter()
-            .flatten()
-            .map(|(target, _)| target.as_str());
-        let targets: Vec<&str> = self
-            .mounts()
-            .filter_map(|mount| mount["Destination"].as_str())
-            .chain(tmpfs)
-            .chain([self.text("/Config/WorkingDir"), INIT])
-            .chain(placed.iter().map(String::as_str))
-            .map(|target| target.trim_end_matches('/'))
-            .collect();
+        let targets = self.own_targets(placed);
+        let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
         let mut parents = BTreeSet::new();
         for path in paths.iter().chain(&targets) {
             let mut path = *path;
@@ -201,6 +200,22 @@ impl<'a> Inspected<'a> {
         let mut files = paths.to_vec();
         files.retain(|path| !parents.contains(path) && !targets.contains(path));
         files
+    }
+
+    /// The paths of its layer that the engine or Compose creates.
+    pub(super) fn own_targets(self, placed: &[String]) -> Vec<String> {
+        let tmpfs = self.at("/HostConfig/Tmpfs").and_then(Value::as_object);
+        let tmpfs = tmpfs
+            .into_iter()
+            .flatten()
+            .map(|(target, _)| target.as_str());
+        self.mounts()
+            .filter_map(|mount| mount["Destination"].as_str())
+            .chain(tmpfs)
+            .chain([self.text("/Config/WorkingDir"), INIT])
+            .chain(placed.iter().map(String::as_str))
+            .map(|target| target.trim_end_matches('/').to_owned())
+            .collect()
     }
 
     /// Its mounts, as inspect objects.

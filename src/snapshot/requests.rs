@@ -51,7 +51,7 @@ pub struct Unanswered {
 }
 
 impl Store {
-    /// Writes a request to the journal, synced to disk.
+    /// Writes a request to the journal, synced to disk. If the disk is full, uses the reserve.
     pub fn remember(&self, request: Request, now: DateTime<Utc>) -> Result<Unanswered> {
         let json = serde_json::to_vec_pretty(&request).context("failed to serialize a request")?;
         let dir = self.own().to_owned();
@@ -63,6 +63,7 @@ impl Store {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     now += chrono::TimeDelta::milliseconds(1);
                 }
+                Err(_) if self.use_reserve() => {}
                 Err(error) => return Err(self.failed_to_write(error).into()),
             }
         }

@@ -23,6 +23,10 @@ use crate::{failure::Failure, model::portainer_name};
 const NEWEST: usize = 9;
 /// The file that exists while the last run that changed something has not ended as intended.
 const UNFINISHED: &str = "unfinished";
+/// The file that reserves disk space and an inode for a request: it is removed if a request does not fit.
+const RESERVE: &str = "reserve";
+/// More than a request needs.
+const RESERVED: [u8; 16 * 1024] = [0; 16 * 1024];
 const ID_FORMAT: &str = "%Y%m%dT%H%M%S%.3fZ";
 
 /// What identifies a stack in the store, together with the engine.
@@ -91,7 +95,8 @@ impl Place {
         names.any(|name| name.ends_with(REQUEST))
     }
 
-    fn project(&self) -> String {
+    /// The project's name.
+    pub(super) fn project(&self) -> String {
         let project = portainer_name(&self.name);
         if project.is_empty() {
             self.name.clone()
@@ -199,17 +204,29 @@ impl Store {
     }
 
     /// Marks the stack: a run is about to change it. The mark stays if the run does not end as intended.
+    ///
+    /// Reserves space for a request (B11): a full disk must not stop the run between the removal and the create (B09).
     pub fn mark_unfinished(&self) -> Result<()> {
-        match folder::write_new(self.own(), UNFINISHED, b"") {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                Err(self.failed_to_write(error).into())
+        for (name, contents) in [(RESERVE, RESERVED.as_slice()), (UNFINISHED, b"")] {
+            match folder::write_new(self.own(), name, contents) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    return Err(self.failed_to_write(error).into());
+                }
+                _ => {}
             }
-            _ => Ok(()),
         }
+        Ok(())
+    }
+
+    /// Frees the space that [`Self::mark_unfinished`] reserved. Returns whether there was any.
+    pub(super) fn use_reserve(&self) -> bool {
+        let exists = self.own().join(RESERVE).exists();
+        exists && folder::remove(self.own(), RESERVE).is_ok()
     }
 
     /// Removes the mark: the run ended as intended.
     pub fn mark_finished(&self) -> Result<()> {
+        self.use_reserve();
         for dir in &self.dirs {
             folder::remove(dir, UNFINISHED)
                 .with_context(|| format!("failed to remove {}", dir.join(UNFINISHED).display()))?;
@@ -230,7 +247,7 @@ impl Store {
             Some(newest) => {
                 self.load(newest)?;
                 Failure::new(format!(
-                    "no snapshot shows the stack {} running completely",
+                    "no snapshot shows the complete stack {}",
                     self.stack
                 ))
                 .hint(format!("to list the snapshots, run: stacklift restore {} --list; choose one with --to", self.stack))

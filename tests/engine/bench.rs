@@ -302,10 +302,19 @@ impl Stack {
         Run::of(&mut self.command(arguments))
     }
 
-    /// Migrates the stack: takes a snapshot, removes the containers and creates the stack in the embedded Portainer.
+    /// Migrates a stack whose Compose file was not edited: takes a snapshot, removes the containers and creates the stack
+    /// in the embedded Portainer.
     #[track_caller]
     pub fn migrate(&self) -> Run {
         let run = self.run(&[&self.host.project]).code(0);
+        for edited in [
+            "be mounted",
+            "published",
+            "differ from the Compose file",
+            "instead of",
+        ] {
+            assert!(!run.output.contains(edited), "{run:#?}");
+        }
         assert!(self.ids().is_empty(), "{run:#?}");
         run
     }

@@ -12,6 +12,7 @@ mod big;
     reason = "the tests of the rehearsal need more of the client"
 )]
 mod client;
+mod files;
 mod host;
 mod in_flight;
 mod kills;

@@ -170,7 +170,7 @@ fn the_command_adapter_takes_the_same_snapshot_and_cannot_restore() {
     refused.says(&[
         "this needs the Engine API",
         "--engine api",
-        "the stack is unchanged",
+        "this run changed nothing",
     ]);
     assert!(stack.ids().is_empty());
     stack.restore();

@@ -57,6 +57,27 @@ impl Bench {
             root: tempfile::tempdir().expect("a stacks root"),
             home: tempfile::tempdir().expect("a home"),
         }
+        .without_compose()
+    }
+
+    /// No Compose program is found on `PATH`, whatever this machine has.
+    fn without_compose(self) -> Self {
+        let none = self.home.path().join("no-compose");
+        fs::create_dir(&none).expect("a folder");
+        for name in ["docker", "docker-compose"] {
+            write_script(&none.join(name), "exit 1\n");
+        }
+        self
+    }
+
+    /// `PATH` with `first` before everything else.
+    pub fn path(&self, first: &[&Path]) -> std::ffi::OsString {
+        let none = self.home.path().join("no-compose");
+        let rest = std::env::var_os("PATH").unwrap_or_default();
+        let mut all: Vec<PathBuf> = first.iter().map(|path| path.to_path_buf()).collect();
+        all.push(none);
+        all.extend(std::env::split_paths(&rest));
+        std::env::join_paths(all).expect("a PATH")
     }
 
     /// A stack on disk, not started: its Compose file, and `.env` where there is one.
@@ -112,7 +133,7 @@ impl Bench {
         command
             .args(args)
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PATH", self.path(&[]))
             .env("HOME", self.home.path())
             .env("STACKMGR_API_KEY", KEY)
             .env("STACKLIFT_BASE_URL", self.rehearsal.base_url())
@@ -221,10 +242,14 @@ impl Bench {
         let bin = self.home.path().join("bin");
         fs::create_dir_all(&bin).expect("a folder");
         let path = bin.join(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}")).expect("a script");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
+        write_script(&path, text);
         bin
     }
+}
+
+fn write_script(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}")).expect("a script");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
 }
 
 impl Drop for Bench {

@@ -143,7 +143,7 @@ fn b02_damage_is_refused() {
         "refusing to migrate",
         "line ",
         "--force",
-        "the stack is unchanged",
+        "this run changed nothing",
     ]);
     assert!(bench.backups("web").is_empty(), "{}", run.out);
     assert!(bench.nothing_was_changed());

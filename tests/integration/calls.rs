@@ -66,7 +66,7 @@ fn c50_a_list_that_is_none_stops_the_run() {
         bench
             .run(&["web"])
             .code(1)
-            .says(&["the stack is unchanged", "hint: "]);
+            .says(&["this run changed nothing", "hint: "]);
         assert_eq!(bench.containers("web"), before, "{status} {body}");
         assert!(bench.nothing_was_changed());
     }
@@ -151,7 +151,7 @@ fn c51_not_found_and_still_there_stops() {
     bench.run(&["web"]).code(1).says(&[
         "Portainer lists it, but returned 404 for it",
         &format!("Portainer stack {id}"),
-        "the stack is unchanged",
+        "this run changed nothing",
     ]);
     assert_eq!(bench.containers("web"), before);
     assert!(bench.calls(Call::Create).is_empty());
@@ -197,7 +197,7 @@ fn c51_any_other_status_stops_before_a_container_is_touched() {
         bench
             .run(&["web"])
             .code(1)
-            .says(&["error: ", "hint: ", "the stack is unchanged"]);
+            .says(&["error: ", "hint: ", "this run changed nothing"]);
         assert_eq!(bench.containers("web"), before, "{status}");
         assert!(bench.calls(Call::EngineRemove).is_empty());
         assert!(bench.calls(Call::Create).is_empty());
@@ -611,7 +611,7 @@ fn c58_an_unreachable_manager_stops_the_run() {
     bench.run(&["web", "--base-url", &url]).code(1).says(&[
         "failed to list Portainer's stacks",
         &url,
-        "the stack is unchanged",
+        "this run changed nothing",
         "hint: ",
     ]);
     assert_eq!(bench.containers("web"), before);

@@ -66,7 +66,7 @@ fn b08_no_is_the_default_and_touches_nothing() {
             "the stack will lose:",
             QUESTION,
             "canceled",
-            "the stack is unchanged; only the backup ",
+            "this run changed nothing; only the backup ",
             "--yes",
         ]);
         assert!(bench.nothing_was_changed());
@@ -115,6 +115,26 @@ fn b08_yes_as_a_flag_and_no_terminal_ask_nothing() {
 }
 
 #[test]
+fn b08_what_the_plan_read_is_read_again_only_after_a_question() {
+    for (args, typed, reads) in [(&["web", "--yes"][..], "", 1), (&["web"], "y\n", 2)] {
+        let bench = Bench::new();
+        bench.record("web", 1);
+        bench.started("web", LOSES, None);
+        on_terminal(&bench, args, typed).code(0);
+        let before_delete = |call| {
+            let requests = bench.rehearsal.requests().into_iter();
+            let before = requests.take_while(|request| request.call != Call::Delete);
+            before.filter(|request| request.call == call).count()
+        };
+        for call in [Call::Get, Call::File, Call::EngineChanges] {
+            assert_eq!(before_delete(call), reads, "{call:?} {args:?}");
+        }
+        let inspects = before_delete(Call::EngineInspect);
+        assert_eq!(inspects, reads, "{args:?}");
+    }
+}
+
+#[test]
 fn b08_nothing_to_destroy_is_not_asked_about() {
     let bench = Bench::new();
     bench.stack("web", LOSES, None);
@@ -130,7 +150,7 @@ fn b08_unknown_containers_are_asked_about() {
         .faults()
         .set(Call::EngineList, FaultKind::Garbage);
     on_terminal(&bench, &["web"], "n\n").code(1).says(&[
-        "their losses are unknown",
+        "what they will lose cannot be listed",
         QUESTION,
         "canceled",
     ]);

@@ -64,7 +64,7 @@ fn as_root_a_full_disk_at_the_backup() {
     drop(run.code(1).says(&[
         "failed to write the backup",
         "No space left on device",
-        "the stack is unchanged",
+        "this run changed nothing",
         "free some space",
     ]));
     untouched(&bench, &before);
@@ -82,7 +82,7 @@ fn as_root_a_read_only_disk_at_the_backup() {
     drop(run.code(1).says(&[
         "failed to write the backup",
         "Read-only file system",
-        "the stack is unchanged",
+        "this run changed nothing",
     ]));
     untouched(&bench, &before);
     assert_eq!(names(&dir), ["docker-compose.yml"]);
@@ -91,13 +91,15 @@ fn as_root_a_read_only_disk_at_the_backup() {
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
-    for (mount, cause) in [
+    for (mount, what, cause) in [
         (
             "mount -t tmpfs -o size=4k,mode=700 none STATE\nhead -c 100000 /dev/zero > STATE/full 2>/dev/null || true",
+            "failed to write a snapshot",
             "No space left on device",
         ),
         (
             "mount -t tmpfs -o ro,mode=700 none STATE",
+            "failed to lock",
             "Read-only file system",
         ),
     ] {
@@ -109,13 +111,41 @@ fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
         let state = bench.state().display().to_string();
         let run = in_its_own_mounts(&bench, &mount.replace("STATE", &state));
         drop(run.code(1).says(&[
-            "failed to write a snapshot",
+            what,
             cause,
-            "the stack is unchanged",
+            "this run changed nothing",
             "STACKLIFT_STATE_DIR",
         ]));
         untouched(&bench, &before);
     }
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
+    let sizes = (2..14).map(|pages| format!("size={}k", pages * 4));
+    let inodes = (2..10).map(|inodes| format!("size=1m,nr_inodes={inodes}"));
+    let mut ends = [0, 0];
+    for limit in sizes.chain(inodes) {
+        let bench = Bench::new();
+        bench.started("web", PLAIN, None);
+        let before = bench.containers("web");
+        fs::create_dir(bench.state()).expect("the state folder");
+        let state = bench.state().display().to_string();
+        let mount = format!("mount -t tmpfs -o {limit},mode=700 none {state}");
+        let run = in_its_own_mounts(&bench, &mount);
+        if run.code == 0 {
+            ends[0] += 1;
+            continue;
+        }
+        ends[1] += 1;
+        drop(
+            run.code(1)
+                .says(&["failed to write", "the stack is unchanged"]),
+        );
+        untouched(&bench, &before);
+    }
+    assert!(ends.iter().all(|&count| count > 0), "{ends:?}");
 }
 
 #[test]
@@ -138,10 +168,57 @@ fn a_file_that_may_not_grow_leaves_no_half_backup() {
     drop(
         Run::of(&mut command)
             .code(1)
-            .says(&["failed to write the backup", "the stack is unchanged"]),
+            .says(&["failed to write the backup", "this run changed nothing"]),
     );
     untouched(&bench, &before);
     assert_eq!(names(&dir), ["docker-compose.yml"]);
+}
+
+#[test]
+fn two_runs_on_one_project_do_not_overlap_whatever_directories_they_are_given() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    bench.run(&["web"]).code(0);
+    // The lock of the directory is not taken by runs that name other directories, or one that is gone.
+    bench.rehearsal.faults().once(Call::List, FaultKind::Hang);
+    let mut first = bench
+        .command(&["restore", "web", "--dir", "/nowhere", "--timeout", "20s"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    let lists = bench.calls(Call::List).len();
+    while bench.calls(Call::List).len() == lists {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let requests = bench.rehearsal.requests().len();
+    let dir = dir.to_str().expect("UTF-8");
+    for args in [
+        &["restore", "web", "--dir", "/nowhere"][..],
+        &["restore", "web", "--dir", "/nowhere/else"],
+        &["web"],
+        &["Web", "--dir", dir],
+    ] {
+        let run = bench.run(args).code(1);
+        drop(run.says(&[
+            "another run of stacklift is working on the stack ",
+            "state: this run changed nothing",
+            "hint: wait",
+        ]));
+    }
+    assert_eq!(
+        bench.rehearsal.requests().len(),
+        requests,
+        "it asked nobody"
+    );
+    // A run on another project is not refused, and a killed run leaves no lock.
+    bench.stack("db", PLAIN, None);
+    bench.run(&["db"]).code(0);
+    first.kill().expect("killed");
+    first.wait().expect("it ends");
+    bench.run(&["restore", "web"]).code(0);
+    let lock = bench.state().join("web.lock");
+    assert!(!lock.exists(), "{}", lock.display());
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::bench::{Bench, MARKED, PLAIN, Run};
 fn refused(bench: &Bench, command: &mut Command, words: &[&str]) {
     let (world, files) = (containers(bench), tree(bench.root()));
     let run = Run::of(command).code(1);
-    run.says(&["error: ", "state: the stack is unchanged", "hint: "])
+    run.says(&["error: ", "state: this run changed nothing", "hint: "])
         .says(words);
     assert!(bench.nothing_was_changed());
     assert_eq!(containers(bench), world);

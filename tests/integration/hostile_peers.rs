@@ -25,7 +25,7 @@ fn started() -> Bench {
 #[track_caller]
 fn stopped(bench: &Bench, run: Run, words: &[&str]) {
     run.code(1)
-        .says(&["error: ", "state: the stack is unchanged", "hint: "])
+        .says(&["error: ", "state: this run changed nothing", "hint: "])
         .says(words);
     assert_eq!(bench.containers("web").len(), 1);
     assert!(bench.nothing_was_changed());

@@ -12,7 +12,7 @@ use std::{
 use rehearsal::{Call, FaultKind};
 use serde_json::json;
 
-use crate::bench::{Bench, KEY, PLAIN, Run};
+use crate::bench::{Bench, KEY, MARKED, PLAIN, Run};
 
 /// A server that responds to each request by its method and path.
 type Respond = fn(&str) -> Reply;
@@ -145,7 +145,7 @@ fn b07_an_entry_that_may_be_the_stack_stops_the_run() {
             "Portainer's list has an entry named web",
             reason,
             "it may be this stack",
-            "state: the stack is unchanged",
+            "state: this run changed nothing",
             "hint: ",
         ]);
         assert!(bench.nothing_was_changed());
@@ -178,7 +178,7 @@ fn b12_a_list_that_drips_ends_at_the_limit() {
         let url = portainer(respond);
         limited(&bench, &["web", "--base-url", &url])
             .code(1)
-            .says(&["timed out", "state: the stack is unchanged"]);
+            .says(&["timed out", "state: this run changed nothing"]);
         assert_eq!(bench.containers("web").len(), 1);
     }
     // Under TLS, where a read waits for a whole record.
@@ -193,7 +193,7 @@ fn b12_a_list_that_drips_ends_at_the_limit() {
         .set(Call::List, FaultKind::SlowDrip);
     limited(&bench, &["web"])
         .code(1)
-        .says(&["timed out", "state: the stack is unchanged"]);
+        .says(&["timed out", "state: this run changed nothing"]);
 }
 
 #[test]
@@ -394,4 +394,37 @@ fn hints_do_not_blame_the_version_of_portainer() {
             "fix the error that Portainer reports",
         ])
         .hides("2.19");
+}
+
+#[test]
+fn b13_values_are_masked_in_everything_that_portainer_says() {
+    let env = format!("TOKEN={MARKED}\na line without an equals sign\n");
+    let message = format!("no {MARKED}, a line without an equals sign");
+    let body = json!({"message": message}).to_string();
+    for call in [
+        Call::List,
+        Call::Get,
+        Call::File,
+        Call::Info,
+        Call::Delete,
+        Call::Create,
+    ] {
+        let bench = Bench::new();
+        bench.record("web", 1);
+        bench.started("web", PLAIN, None);
+        bench.stack("web", PLAIN, Some(&env));
+        let kind = FaultKind::Status(500, body.clone());
+        bench.rehearsal.faults().set(call, kind.clone());
+        let run = bench.run(&["web", "--force"]).says(&["***"]);
+        drop(run.hides("a line without"));
+        if matches!(call, Call::Info | Call::Create) {
+            continue;
+        }
+        bench.rehearsal.faults().clear();
+        bench.run(&["web", "--force"]).code(0);
+        bench.rehearsal.faults().set(call, kind);
+        let wanted = if call == Call::Delete { "" } else { "***" };
+        let run = bench.run(&["restore", "web"]).says(&[wanted]);
+        drop(run.hides("a line without"));
+    }
 }

@@ -190,3 +190,37 @@ fn the_help_shows_no_value_of_a_variable() {
     command.env("STACKLIFT_BASE_URL", "https://secret.example");
     Run::of(&mut command).code(0).hides("secret.example");
 }
+
+#[test]
+fn verbose_shows_how_the_engine_is_reached_and_why() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let socket = bench.rehearsal.socket().display().to_string();
+    let api = format!("engine: the Engine API on {socket} (as requested, DOCKER_HOST)");
+    let run = bench.run(&["web", "-v"]).code(0);
+    assert!(run.err.starts_with(&api), "{run:?}");
+    drop(bench.run(&["restore", "web", "--list", "-v"]).says(&[&api]));
+    let bin = bench.script("docker", "exit 1\n");
+    let mut command = bench.command(&["web", "-v", "--engine", "auto"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    let reason = format!("({}/docker is not a native binary)", bin.display());
+    drop(Run::of(&mut command).says(&["engine: the command `docker` ", &reason]));
+    bench.run(&["web"]).hides("engine: ");
+}
+
+#[test]
+fn a_usage_error_shows_no_password_of_a_url() {
+    let bench = Bench::new();
+    for args in [
+        &["web", "--base-url", "https://me:pa55-word@host"][..],
+        &["web", "--base-url=me:pa55-word@host"],
+        &["web", "https://me:pa55-word@host"],
+        &["web", "--base-ulr=https://me:pa55-word@host"],
+    ] {
+        let run = bench.run(args).code(2);
+        drop(run.hides("pa55-word"));
+    }
+    let mut command = bench.command(&["web"]);
+    command.env("STACKLIFT_BASE_URL", "https://me:pa55-word@host");
+    drop(Run::of(&mut command).code(1).hides("pa55-word"));
+}

@@ -1,6 +1,6 @@
 //! B06, B09 and B10: what is known before the first destructive act.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use rehearsal::{Call, FaultKind};
 
@@ -29,7 +29,7 @@ fn refuses(bench: &Bench, args: &[&str], reasons: &[&str]) {
     bench
         .run(args)
         .code(1)
-        .says(&["refusing to migrate", "--force", "the stack is unchanged"])
+        .says(&["refusing to migrate", "--force", "this run changed nothing"])
         .says(reasons);
     assert!(bench.nothing_was_changed());
     assert!(world() == before);
@@ -80,6 +80,34 @@ fn b06_a_network_that_is_not_defined() {
 }
 
 #[test]
+fn b06_values_that_compose_rejects_without_a_compose_program() {
+    for line in [
+        "mem_limit: lots",
+        "ports: [{target: x}]",
+        "volumes: ['x:/x']",
+    ] {
+        let text = format!("{PLAIN}    {line}\nvolumes: {{x: {{}}}}\n");
+        let bench = changed(&text, None);
+        refuses(
+            &bench,
+            &["web"],
+            &["line 5: service a: ", "Compose would reject"],
+        );
+    }
+}
+
+#[test]
+fn b06_a_policy_that_builds_what_portainer_cannot_read() {
+    let text = format!("{PLAIN}    build: app\n    pull_policy: build\n");
+    let bench = changed(&text, None);
+    refuses(
+        &bench,
+        &["web"],
+        &["`pull_policy: build`", "its build context app"],
+    );
+}
+
+#[test]
 fn b06_every_reason_is_listed_at_once_and_force_overrides_all() {
     let text = "services:\n  a:\n    image: x\n    networks: [back]\n";
     let bench = changed(text, None);
@@ -115,7 +143,7 @@ fn b09_a_wrong_key_leaves_nothing_behind() {
     command.env("STACKMGR_API_KEY", KEY.replace("bench", "other"));
     Run::of(&mut command)
         .code(1)
-        .says(&["401", "the stack is unchanged"]);
+        .says(&["401", "this run changed nothing"]);
     assert!(bench.nothing_was_changed());
     assert!(bench.backups("web").is_empty());
     assert!(!bench.state().exists());
@@ -125,10 +153,12 @@ fn b09_a_wrong_key_leaves_nothing_behind() {
 fn b09_a_snapshot_that_cannot_be_written_leaves_the_backup_and_says_so() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
-    fs::write(bench.state(), "a file").expect("a file");
+    fs::create_dir(bench.state()).expect("the state directory");
+    fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
+    fs::write(bench.state().join("snapshots"), "a file").expect("a file");
     bench.run(&["web"]).code(1).says(&[
         "failed to write a snapshot",
-        "the stack is unchanged; only the backup ",
+        "this run changed nothing; only the backup ",
     ]);
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.backups("web").len(), 1);
@@ -149,12 +179,21 @@ fn big(bench: &Bench) {
 fn b10_the_containers_of_the_normalized_project_are_listed_and_saved() {
     let bench = Bench::new();
     big(&bench);
-    bench.run(&["AdvBig"]).code(0).says(&[
-        "the stack will lose:",
-        "advbig-a-1",
+    let before = bench.containers("advbig");
+    let run = bench.run(&["AdvBig", "--grace", "9"]).code(0).says(&[
+        "the stack may lose:",
+        "project advbig has 1 container, which Portainer adopts: it recreates each one whose configuration differs",
+        "advbig-a-1: if it is recreated",
         "/cache",
         "snapshot",
+        "--grace has no effect on the containers of project advbig",
+        "created stack AdvBig with Id 1, named advbig in Portainer",
     ]);
+    for untrue in ["SIGKILL", "removed", "will be replaced"] {
+        assert!(!run.all().contains(untrue), "{run:?}");
+    }
+    assert_eq!(bench.containers("advbig"), before, "M05");
+    assert!(bench.calls(rehearsal::Call::EngineStop).is_empty());
     bench
         .run(&["restore", "AdvBig", "--list"])
         .code(0)

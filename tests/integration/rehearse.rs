@@ -74,7 +74,7 @@ fn faults_make_calls_fail() {
             "rehearse", "minio", "--era", era, "--fault", fault,
         ]))
         .code(1)
-        .says(&["the stack is unchanged"]);
+        .says(&["this run changed nothing"]);
     }
     for (wrong, listed) in [
         ("lists=503", "engine-remove"),

@@ -1,9 +1,10 @@
 //! What outlives a run: requests without a known end (B11), and snapshots (B14, B15).
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{BufRead, BufReader, Read},
-    os::unix::fs::PermissionsExt,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -83,8 +84,11 @@ fn b11_a_killed_run_leaves_its_request_and_the_next_one_waits_for_its_end() {
         let snapshot = id_of(&files(&bench, ".json")[0]);
         assert_eq!(journal["snapshot"], snapshot.as_str());
         bench.run(&["web"]).code(0).says(&[
-            "the outcome of the create of the stack web",
-            "until Portainer finished",
+            "Portainer has not answered the create of the stack web",
+            match era {
+                Era::Sync => "waited until the stack had not changed for 1 s",
+                Era::Async => "waited until ",
+            },
         ]);
         assert_eq!(files(&bench, ".request"), [] as [PathBuf; 0]);
         let records = bench.rehearsal.world(|world| world.records.len());
@@ -102,7 +106,7 @@ fn b11_a_create_that_ends_later_is_waited_for_before_anything_is_verified() {
     let mut child = spawn(&bench, &["restore", "web"]);
     let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut line = String::new();
-    while !line.contains("the outcome of the create") {
+    while !line.contains("has not answered the create") {
         line.clear();
         assert!(stderr.read_line(&mut line).expect("text") > 0, "no warning");
     }
@@ -171,6 +175,42 @@ fn b11_a_lost_response_stays_in_the_journal_and_a_request_that_was_not_sent_does
 }
 
 #[test]
+fn b11_without_portainer_an_outcome_stays_unknown() {
+    let bench = Bench::new();
+    bench.record("web", 1);
+    bench.started("web", TWO, None);
+    bench.rehearsal.faults().once(Call::Delete, FaultKind::Hang);
+    ended_in_flight(&bench, &["web"], "KILL");
+    // Portainer hangs: the delete may still come.
+    bench
+        .rehearsal
+        .faults()
+        .set(Call::List, FaultKind::CloseBefore);
+    let hint = "without Portainer, add --engine-only";
+    let waits = ["restore", "web", "--timeout", "4s"];
+    bench.run(&waits).code(1).says(&[hint]).hides("verified");
+    for _ in 0..2 {
+        bench
+            .run(&["restore", "web", "--engine-only", "--timeout", "4s"])
+            .code(1)
+            .says(&[
+                "2 containers match the snapshot, but the outcome of the delete of Portainer stack 1 (web), sent 2",
+                "Portainer may still change the stack",
+                "When Portainer responds again, run: ",
+            ])
+            .hides("verified")
+            .hides("Portainer finished");
+        assert_eq!(files(&bench, ".request").len(), 1);
+    }
+    bench.rehearsal.faults().clear();
+    bench
+        .run(&waits)
+        .code(0)
+        .says(&["until Portainer finished", "verified 2 containers"]);
+    assert_eq!(files(&bench, ".request"), [] as [PathBuf; 0]);
+}
+
+#[test]
 fn b11_what_does_not_end_in_time_stops_the_run() {
     let bench = Bench::of(Era::Async);
     bench.started("web", PLAIN, None);
@@ -220,7 +260,7 @@ fn b14_the_printed_command_works_when_pasted() {
     bench.started("web", TWO, None);
     let named = bench.root().join("it's here");
     fs::rename(bench.dir("web"), &named).expect("a directory");
-    let state = bench.root().join("state of mine");
+    let state = bench.root().join(OsStr::from_bytes(b"state of \xff mine"));
     let base_url = bench.rehearsal.base_url();
     bench.rehearsal.world(|world| {
         let dir = named.to_str().expect("UTF-8").to_owned();
@@ -244,11 +284,11 @@ fn b14_the_printed_command_works_when_pasted() {
     // Another shell, another directory, and nothing of the settings.
     let binary = Path::new(env!("CARGO_BIN_EXE_stacklift"));
     let inner = bench.command(&[]);
-    let mut pasted = Command::new("sh");
+    let mut pasted = Command::new("bash");
     pasted.args(["-c", &printed]).env_clear().current_dir("/");
     for (name, value) in inner.get_envs() {
         let name = name.to_str().expect("UTF-8");
-        if !name.starts_with("STACKLIFT_") {
+        if !name.starts_with("STACKLIFT_") && !name.starts_with("DOCKER_") {
             pasted.env(name, value.expect("a value"));
         }
     }
@@ -444,4 +484,41 @@ fn a_state_directory_that_others_can_read_is_refused() {
     assert!(bench.rehearsal.requests().is_empty());
     fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
     bench.run(&["web"]).code(0);
+}
+
+#[test]
+fn b11_a_restore_without_a_snapshot_names_the_unanswered_request() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    bench.rehearsal.faults().once(Call::Create, FaultKind::Hang);
+    ended_in_flight(&bench, &["web"], "KILL");
+    let run = bench.run(&["restore", "web"]).code(1);
+    drop(run.says(&[
+        "no snapshot of the stack web",
+        "state: this run changed nothing; unanswered: the create of the stack web, sent 2",
+    ]));
+    let run = bench.run(&["restore", "web", "--list"]).code(1);
+    drop(run.says(&[
+        "no snapshot of the stack web",
+        "warning: Portainer has not answered the create of the stack web, sent 2",
+    ]));
+}
+
+#[test]
+fn an_unreadable_snapshot_does_not_widen_the_list() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.run(&["web"]).code(0);
+    let file = files(&bench, ".json").remove(0);
+    let other = file.with_file_name("20200101T000000.000Z.json");
+    fs::write(&other, "{").expect("a file");
+    let run = bench.run(&["restore", "web", "--list"]).code(0);
+    let row = run.out.lines().find(|line| line.contains("20200101T"));
+    assert!(
+        row.is_some_and(|row| row.ends_with("unreadable")),
+        "{run:?}"
+    );
+    assert!(run.out.lines().all(|line| line.len() < 130), "{run:?}");
+    let warning = format!("warning: failed to read snapshot {}", other.display());
+    assert!(run.err.starts_with(&warning), "{run:?}");
 }

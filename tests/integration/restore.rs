@@ -297,7 +297,7 @@ fn nothing_is_restored_while_the_manager_cannot_be_asked() {
         bench
             .run(&["restore", "web"])
             .code(1)
-            .says(&["the stack is unchanged"]);
+            .says(&["this run changed nothing"]);
         assert_eq!(bench.containers("web"), before);
     }
 }
@@ -355,7 +355,7 @@ fn a_stranger_with_the_name_of_a_saved_container_is_left_alone() {
     bench.run(&["restore", "web"]).code(1).says(&[
         "web-a-1",
         "a container outside any stack",
-        "the stack is unchanged",
+        "this run changed nothing",
     ]);
     let image = bench.rehearsal.world(|world| {
         world
@@ -421,9 +421,10 @@ fn a_disk_that_does_not_take_it_stops_the_run_before_anything_is_touched() {
     bench
         .run(&["web"])
         .code(1)
-        .says(&["failed to write a snapshot", "the stack is unchanged"]);
+        .says(&["failed to lock ", "this run changed nothing", "hint: "]);
     assert_eq!(bench.containers("web"), before);
     assert!(bench.nothing_was_changed());
+    assert!(bench.backups("web").is_empty());
 }
 
 #[test]

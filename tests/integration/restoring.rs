@@ -70,6 +70,7 @@ fn write_file(bench: &Bench, project: &str, path: &str) {
         let change = Change {
             path: path.to_owned(),
             kind: 1,
+            data: b"report\n".to_vec(),
         };
         bench.rehearsal.world(|world| {
             let container = world.containers.get_mut(&id).expect("a container");
@@ -142,7 +143,7 @@ fn b16_everything_that_is_missing_is_listed_and_nothing_is_touched() {
         "docker network create shared",
         "web-b-1 needs port 18080/tcp, which container port-p-1 publishes",
         "--force",
-        "the stack is unchanged",
+        "this run changed nothing",
     ]);
     assert!(bench.nothing_was_changed());
     assert_eq!(
@@ -200,7 +201,7 @@ fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
         write_file(&bench, "web", "/root/report.txt");
         let ids = bench.containers("web");
         bench.run(&["restore", "web"]).code(0).says(&[
-            "these files will be lost",
+            "only the snapshot that the restore takes keeps them",
             "web-a-1: files written inside the container: /root/report.txt",
             "these volumes will be kept, but no restored container uses them",
             "(/cache of web-a-1)",
@@ -216,9 +217,82 @@ fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
         bench
             .run(&["restore", "web"])
             .code(0)
-            .says(&["(taken before stacklift migrate)", "verified"])
+            .says(&["(taken by stacklift migrate)", "verified"])
             .hides("will be kept");
         assert_eq!(snapshots(&bench).len(), 2);
+    }
+}
+
+#[test]
+fn b18_files_inside_a_container_are_put_back() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    write_file(&bench, "web", "/root/report.txt");
+    write_file(&bench, "web", "/run/web.pid");
+    bench.run(&["web"]).code(0).says(&["/root/report.txt"]);
+    bench.rehearsal.faults().set(
+        Call::EngineUnpack,
+        FaultKind::Status(500, r#"{"message":"no space left on device"}"#.to_owned()),
+    );
+    // A container without its files is not started, also if the restore is repeated.
+    for _ in 0..2 {
+        bench.run(&["restore", "web"]).code(1).says(&[
+            "was not started, because its files could not be restored",
+            "no space left on device",
+            "expected running, got stopped",
+        ]);
+    }
+    bench.rehearsal.faults().clear();
+    bench
+        .run(&["restore", "web"])
+        .code(0)
+        .says(&["copy", "1 file into web-a-1", "verified"]);
+    let ids = bench.containers("web");
+    bench.rehearsal.world(|world| {
+        let changes = &world.containers[&ids[0]].changes;
+        let files: Vec<_> = changes.iter().map(|one| one.path.as_str()).collect();
+        assert_eq!(files, ["/root/report.txt"]);
+        assert_eq!(changes[0].data, b"report\n");
+    });
+    bench
+        .run(&["restore", "web"])
+        .code(0)
+        .says(&["1 container matches the snapshot"])
+        .hides("copy");
+
+    // Somebody else's container of the same configuration does not have them.
+    bench.rehearsal.world(|world| {
+        let container = world.containers.get_mut(&ids[0]).expect("a container");
+        container.changes.clear();
+    });
+    for _ in 0..2 {
+        bench.run(&["restore", "web"]).code(1).says(&[
+            "web-a-1 differs: these files inside the container are missing: /root/report.txt",
+        ]);
+    }
+    assert_eq!(bench.containers("web"), ids);
+}
+
+#[test]
+fn b18_files_that_are_not_saved_are_a_difference() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    write_file(&bench, "web", "/var/log/large");
+    let id = bench.containers("web").remove(0);
+    bench.rehearsal.world(|world| {
+        let container = world.containers.get_mut(&id).expect("a container");
+        container.changes[0].data = vec![0; 2 << 20];
+    });
+    bench.run(&["web"]).code(0);
+    bench.run(&["restore", "web"]).code(1).says(&[
+        "these cannot be restored",
+        "web-a-1: files written inside the container: /var/log/large",
+    ]);
+    for _ in 0..2 {
+        bench
+            .run(&["restore", "web"])
+            .code(1)
+            .says(&["web-a-1 differs: these files inside the container are lost: /var/log/large"]);
     }
 }
 
@@ -233,7 +307,7 @@ fn b17_a_terminal_is_asked_before_something_is_lost() {
     for answer in ["n\n", "\n"] {
         on_terminal(&bench, &["restore", "web"], answer)
             .code(1)
-            .says(&["/root/report.txt", "[y/N]", "the stack is unchanged"]);
+            .says(&["/root/report.txt", "[y/N]", "this run changed nothing"]);
         assert!(bench.nothing_was_changed());
     }
     assert_eq!(bench.containers("web"), ids);
@@ -485,7 +559,7 @@ fn b19_the_containers_are_restored_without_portainer() {
     bench
         .run(&["restore", "web"])
         .code(1)
-        .says(&["--engine-only", "the stack is unchanged"]);
+        .says(&["--engine-only", "this run changed nothing"]);
     bench.rehearsal.forget_requests();
     // The key may be lost with Portainer.
     let mut command = bench.command(&["restore", "web", "--engine-only"]);
@@ -510,4 +584,47 @@ fn b19_the_containers_are_restored_without_portainer() {
         .code(0)
         .says(&["delete Portainer stack 1", "verified"]);
     assert!(bench.rehearsal.world(|world| world.records.is_empty()));
+}
+
+#[test]
+fn b17_a_restore_lets_containers_shut_down_before_it_removes_them() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.run(&["web"]).code(0);
+    let ids = bench.containers("web");
+    bench.rehearsal.forget_requests();
+    bench
+        .run(&["restore", "web", "--engine-only"])
+        .code(0)
+        .says(&["stop web-a-1", "remove web-a-1", "verified"]);
+    let requests = bench.rehearsal.requests();
+    let at = |call: Call| {
+        let mut requests = requests.iter();
+        requests.position(|one| one.call == call && one.path.contains(&ids[0]))
+    };
+    assert!(at(Call::EngineStop).expect("a stop") < at(Call::EngineRemove).expect("a removal"));
+
+    // One that cannot be stopped is removed all the same. With `--rm`, a stop would delete its volumes.
+    for rm in [false, true] {
+        bench.run(&["web"]).code(0);
+        bench.rehearsal.world(|world| {
+            let containers = world.containers.values_mut();
+            for container in containers {
+                container.host_config["AutoRemove"] = rm.into();
+            }
+        });
+        bench.rehearsal.forget_requests();
+        let refusal = FaultKind::Status(500, "{\"message\":\"cannot stop\"}".to_owned());
+        bench.rehearsal.faults().set(Call::EngineStop, refusal);
+        let run = bench.run(&["restore", "web", "--engine-only"]);
+        assert_eq!(
+            run.err.contains("it is removed with SIGKILL"),
+            !rm,
+            "{run:#?}"
+        );
+        assert_eq!(bench.calls(Call::EngineStop).is_empty(), rm);
+        assert!(!bench.calls(Call::EngineRemove).is_empty());
+        drop(run.code(0).says(&["verified"]));
+        bench.rehearsal.faults().clear();
+    }
 }

@@ -63,7 +63,7 @@ fn c34_not_utf8() {
     bench.run(&["web"]).code(1).says(&[
         "is not UTF-8 at byte 13",
         "docker-compose.yml",
-        "the stack is unchanged",
+        "this run changed nothing",
     ]);
     assert!(bench.backups("web").is_empty(), "nothing is touched");
     assert!(bench.rehearsal.requests().is_empty());

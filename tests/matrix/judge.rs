@@ -158,7 +158,7 @@ pub fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     let containers =
         |world: &World| -> Vec<Container> { world.project("web").into_iter().cloned().collect() };
     let untouched = records(before) == records(after) && containers(before) == containers(after);
-    claim("is unchanged", untouched);
+    claim("changed nothing", untouched);
     claim("is down", none && here == 0);
     claim("did not create", none);
     claim("does not list the stack", none);

@@ -318,7 +318,12 @@ fn told(refusals: Vec<faithful::Blocker>) -> Vec<(String, String)> {
 
 fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Blocker>> {
     with_context(host, |context| {
-        faithful::rewrite(&host.text, host.env.as_deref(), context)
+        faithful::rewrite(
+            &host.text,
+            host.env.as_deref(),
+            context,
+            &faithful::Runs::default(),
+        )
     })
 }
 

@@ -1,5 +1,6 @@
 //! The Engine API: the part of it that `stacklift` and the `docker` command use.
 
+mod archive;
 mod containers;
 mod filters;
 mod images;
@@ -26,6 +27,8 @@ pub(super) fn call(incoming: &Incoming) -> Call {
         ("GET", ["containers", "json"]) => Call::EngineList,
         ("GET", ["containers", _, "json"]) => Call::EngineInspect,
         ("GET", ["containers", _, "changes"]) => Call::EngineChanges,
+        ("GET", ["containers", _, "archive"]) => Call::EngineArchive,
+        ("PUT", ["containers", _, "archive"]) => Call::EngineUnpack,
         ("GET", ["containers", _, "top"]) => Call::EngineTop,
         ("POST", ["containers", "create"]) => Call::EngineCreate,
         ("POST", ["containers", _, "start"]) => Call::EngineStart,

@@ -50,6 +50,10 @@ pub enum Call {
     EngineRemove,
     /// Engine: `GET /containers/<id>/changes`.
     EngineChanges,
+    /// Engine: `GET /containers/<id>/archive`.
+    EngineArchive,
+    /// Engine: `PUT /containers/<id>/archive`.
+    EngineUnpack,
     /// Engine: `GET /containers/<id>/top`.
     EngineTop,
     /// Engine: `POST /containers/create`.
@@ -94,7 +98,7 @@ pub enum Call {
 
 impl Call {
     /// Every call, with its name in `--fault CALL=KIND`.
-    pub const NAMES: [(Self, &'static str); 40] = [
+    pub const NAMES: [(Self, &'static str); 42] = [
         (Self::Status, "status"),
         (Self::Endpoints, "endpoints"),
         (Self::List, "list"),
@@ -115,6 +119,8 @@ impl Call {
         (Self::EngineInspect, "engine-inspect"),
         (Self::EngineRemove, "engine-remove"),
         (Self::EngineChanges, "engine-changes"),
+        (Self::EngineArchive, "engine-archive"),
+        (Self::EngineUnpack, "engine-unpack"),
         (Self::EngineTop, "engine-top"),
         (Self::EngineCreate, "engine-create"),
         (Self::EngineStart, "engine-start"),

@@ -134,6 +134,7 @@ impl World {
             let changes = paths.map(|(path, kind)| Change {
                 path: path.to_owned(),
                 kind,
+                data: Vec::new(),
             });
             if let Some(front) = self.containers.get_mut(&id) {
                 front.changes = changes.to_vec();

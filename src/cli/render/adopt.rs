@@ -8,7 +8,7 @@ use composefile::document::Position;
 
 use crate::{
     failure::Failure,
-    rewrite::faithful::{self, Blocker, Faithful, Notice},
+    rewrite::faithful::{self, Blocker, Faithful, Notice, Runs},
     stack::{Shell, Source, Stack},
     text::counted,
 };
@@ -22,7 +22,7 @@ pub(super) fn rewrite(stack: &Stack, source: &Source) -> Result<Faithful> {
     if let Some(error) = shell.unreadable {
         return Err(error);
     }
-    faithful::rewrite(text, env, &shell.context())
+    faithful::rewrite(text, env, &shell.context(), &Runs::default())
         .map_err(|blockers| blocked(stack, &source.compose, &blockers).into())
 }
 

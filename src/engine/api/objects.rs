@@ -8,7 +8,10 @@ use serde_json::Value;
 
 use super::{Api, in_parallel, label_filter, percent_encoded, wire};
 use crate::{
-    engine::objects::{ObjectKind, wire_changes},
+    engine::{
+        Archive,
+        objects::{ObjectKind, wire_changes},
+    },
     model::Changes,
     text::{excerpt, printable},
 };
@@ -83,6 +86,18 @@ impl Api {
         let path = format!("/containers/{}/changes", percent_encoded(container));
         let Listed(changes) = self.get(&path)?;
         Ok(changes)
+    }
+
+    /// `path` of the container as a tar archive: at most `most` bytes of it.
+    pub(in crate::engine) fn archive(
+        &self,
+        container: &str,
+        path: &str,
+        most: u64,
+    ) -> Result<Archive> {
+        let (container, path) = (percent_encoded(container), percent_encoded(path));
+        let path = format!("/containers/{container}/archive?path={path}");
+        self.get_up_to(&path, most)
     }
 }
 

@@ -88,6 +88,25 @@ impl<'a> Restoring<'a> {
             })
     }
 
+    /// Unpacks a tar archive into the root directory of `container`, running or not. Owners and modes are those of the
+    /// archive. The engine refuses it for a read-only root file system.
+    pub fn unpack(&self, container: &str, archive: &[u8]) -> Result<()> {
+        check_name(container)
+            .and_then(|()| {
+                let (version, name) = (self.0.version()?, percent_encoded(container));
+                let path = format!("/v{version}/containers/{name}/archive?path=%2F");
+                let request = (&Method::PUT, path.as_str(), "application/x-tar", archive);
+                let limit = self.0.change_timeout;
+                let response = self.0.exchange(request, limit)?;
+                self.0.whole(&Method::PUT, &path, response, limit)
+            })
+            .and_then(|response| self.done(&response))
+            .with_context(|| {
+                let container = printable(container);
+                format!("failed to copy files into the container {container}")
+            })
+    }
+
     /// Starts `container`. A no-op if it is running. The engine rejects the request if it is paused.
     pub fn start(&self, container: &str) -> Result<()> {
         self.act(container, "start", Duration::ZERO, &[304])

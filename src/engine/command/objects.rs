@@ -1,13 +1,17 @@
 //! Reads the objects of a project.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Command, MAX_ATTEMPTS, MAX_IDS_PER_CALL, with_ids};
+use super::{Command, MAX_ATTEMPTS, MAX_IDS_PER_CALL, Ran, with_ids};
 use crate::{
-    engine::objects::{ObjectKind, identifies},
+    engine::{
+        Archive,
+        objects::{ObjectKind, identifies},
+    },
     model::{Change, ChangeKind, Changes},
+    text::excerpt,
 };
 
 impl Command {
@@ -128,6 +132,32 @@ impl Command {
             });
         }
         Ok(changes)
+    }
+
+    /// `path` of the container as a tar archive: at most `most` bytes of it.
+    pub(in crate::engine) fn archive(
+        &self,
+        container: &str,
+        path: &str,
+        most: u64,
+    ) -> Result<Archive> {
+        let from = format!("{container}:{path}");
+        match self.run_up_to(&["cp", &from, "-"], self.read_timeout, most)? {
+            Ran::Whole(output) if output.status.success() => Ok(Archive {
+                bytes: output.stdout,
+                is_whole: true,
+            }),
+            Ran::Whole(output) => bail!(
+                "`{} cp` failed ({}): {}",
+                self.tool,
+                output.status,
+                excerpt(&String::from_utf8_lossy(&output.stderr))
+            ),
+            Ran::Cut(bytes) => Ok(Archive {
+                bytes,
+                is_whole: false,
+            }),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::super::{
-    Removal,
+    Refusal, Removal,
     tests::{World, container, other, world},
 };
 use crate::{
@@ -49,7 +49,14 @@ fn b01_anonymous_volumes() {
         {"Type": "volume", "Name": "web_named", "Destination": "/named"},
         {"Type": "bind", "Source": "/s", "Destination": "/bind"},
     ]);
-    let mut world = world(PLAIN);
+    let compose = "
+services:
+  web:
+    image: x
+    volumes: ['named:/named', '/s:/bind', /data]
+volumes: {named: {}}
+";
+    let mut world = world(compose);
     set(&mut world, 0, "/Mounts", mounts);
     assert_eq!(
         world.losses(),
@@ -73,6 +80,7 @@ services:
   web:
     image: x
     configs: [{source: site, target: /etc/site}]
+    volumes: ['/s:/mnt/dir']
 configs:
   site: {content: x}
 ";
@@ -203,7 +211,7 @@ services:
     assert_eq!(
         world.losses(),
         [
-            "service web: 3 containers will be replaced by 1",
+            "service web: 3 containers will be reduced to 1",
             "web-gone-1: it will be removed and not recreated: the Compose file has no service gone",
             "web-tool-1: it will be removed and not recreated: no profile of service tool is active in Portainer",
             "web-web-run-1: it will be removed and not recreated: it is a one-off container of `compose run`",
@@ -245,7 +253,7 @@ networks:
 
 #[test]
 fn b01_a_hostname_is_no_lost_alias() {
-    let mut world = world(PLAIN);
+    let mut world = world(&format!("{PLAIN}    hostname: front\n"));
     set(&mut world, 0, "/Config/Hostname", json!("front"));
     set(
         &mut world,
@@ -356,6 +364,99 @@ fn b01_directories_and_projects() {
         [
             "web-web-1: it was started from another directory: /srv/web",
             "project prod was started from this directory and will keep running next to the new containers: prod-web-1",
+        ]
+    );
+}
+
+#[test]
+fn b10_containers_that_portainer_adopts_are_not_removed_here() {
+    let mut world = world("services:\n  web:\n    image: x\n");
+    world.name = "Web";
+    world.removal = Removal::Kill;
+    let volume = "0a".repeat(32);
+    let mounts = json!([{"Type": "volume", "Name": volume, "Destination": "/data"}]);
+    set(&mut world, 0, "/Mounts", mounts);
+    set(&mut world, 0, "/HostConfig/Memory", json!(1));
+    world.containers.extend([
+        container("web-web-2", "web"),
+        container("web-gone-1", "gone"),
+        container("web-web-run-1", "web"),
+    ]);
+    let pointer = "/Config/Labels/com.docker.compose.oneoff";
+    set(&mut world, 3, pointer, json!("True"));
+    assert_eq!(
+        world.losses(),
+        [
+            "project web has 4 containers, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the create fails".to_owned(),
+            "service web: 2 containers will be reduced to 1".to_owned(),
+            "web-gone-1: it is kept as an orphan: the Compose file has no service gone".to_owned(),
+            "web-web-1: if it is recreated: these settings differ from the Compose file and will be reset: memory limit".to_owned(),
+            format!("web-web-1: if it is recreated, a newer Portainer (2.45) replaces the anonymous volume at /data by an empty one; its data stays in volume {volume}"),
+            "web-web-run-1: it is kept: it is a one-off container of `compose run`".to_owned(),
+        ]
+    );
+    // Compose cannot start a paused container: the create would fail.
+    set(&mut world, 0, "/State/Paused", json!(true));
+    let refusals = world.plan().refusals;
+    assert!(
+        matches!(&refusals[..], [Refusal::Paused(names)] if names == &["web-web-1"]),
+        "{refusals:?}"
+    );
+    // One of the stack's own name is removed as always.
+    let pointer = "/Config/Labels/com.docker.compose.project";
+    set(&mut world, 1, pointer, json!("Web"));
+    assert_eq!(
+        world.losses()[0],
+        "1 running container will be stopped with SIGKILL, without time to shut down"
+    );
+}
+
+#[test]
+fn b06_what_does_not_start_or_is_not_healthy_now_may_fail_again() {
+    let compose = "
+services:
+  web:
+    image: x
+  a:
+    image: x
+    depends_on: {web: {condition: service_healthy}}
+  b:
+    image: x
+    depends_on: {web: {condition: service_completed_successfully}}
+  c:
+    image: x
+    depends_on: {web: {condition: service_healthy, required: false}}
+  d:
+    image: x
+    depends_on: [web]
+";
+    let mut world = world(compose);
+    let none: [String; 0] = [];
+    assert_eq!(world.plan().warnings, none);
+    set(
+        &mut world,
+        0,
+        "/State/Health",
+        json!({"Status": "unhealthy"}),
+    );
+    assert_eq!(
+        world.plan().warnings,
+        ["the create may fail: service a depends on web-web-1, which is unhealthy"]
+    );
+    for (pointer, value) in [
+        ("/State/Health", json!(null)),
+        ("/State/Running", json!(false)),
+        ("/State/Status", json!("exited")),
+        ("/State/ExitCode", json!(128)),
+        ("/State/Error", json!("port is already allocated")),
+    ] {
+        set(&mut world, 0, pointer, value);
+    }
+    assert_eq!(
+        world.plan().warnings,
+        [
+            "the create may fail: web-web-1 failed to start the last time",
+            "the create may fail: service b depends on web-web-1, which exited with an error",
         ]
     );
 }

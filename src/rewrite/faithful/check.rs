@@ -12,11 +12,17 @@ use super::{
     findings::{NewEntry, NewValue},
     inline::{LABELS, VARIABLES},
     listed::{Listed, listed},
+    mounts,
+    runs::Runs,
     splice::{Expected, Written},
 };
 
 /// Proves that the new text differs from the original by the expected changes only, and that Portainer can read it.
-pub(super) fn prove(reader: &Reader<'_, '_>, written: &Written) -> Result<(), Blocker> {
+pub(super) fn prove(
+    reader: &Reader<'_, '_>,
+    written: &Written,
+    runs: &Runs,
+) -> Result<(), Blocker> {
     let failed = |at: Option<usize>| {
         let text = reader.document.text();
         let position = at.map(|at| Position::of(text, at));
@@ -24,7 +30,12 @@ pub(super) fn prove(reader: &Reader<'_, '_>, written: &Written) -> Result<(), Bl
     };
     let new = Document::parse(&written.text).map_err(|_| failed(None))?;
     compare(reader.document, &new, &written.expected).map_err(|at| failed(Some(at)))?;
-    match unreadable(reader, &new) {
+    let again = Reader::new(&new, reader.env_text, reader.env, reader.context);
+    let mounts = || {
+        let name = (!runs.is_empty()).then(|| mounts::differing(reader, &again, runs))??;
+        Some(format!("service {name} has other mounts than expected"))
+    };
+    match unreadable(reader, &new).or_else(mounts) {
         Some(message) => Err(Blocker::internal(&message, None)),
         None => Ok(()),
     }
@@ -123,7 +134,9 @@ impl<'a> Check<'a> {
             (written.next()?.as_str() == Some(text)).then_some(())?;
         }
         for item in old.own_items() {
-            if !self.expected.removed.contains(&item.id()) {
+            if let Some(text) = self.expected.items.get(&item.id()) {
+                (written.next()?.as_str() == Some(text)).then_some(())?;
+            } else if !self.expected.removed.contains(&item.id()) {
                 self.ahead.push((item, written.next()?));
             }
         }
@@ -169,6 +182,18 @@ fn has_value(node: Node<'_>, value: &NewValue) -> bool {
                 })
         }
         NewValue::EmptyList => node.is_sequence() && node.own_items().next().is_none(),
+        NewValue::List(items) => {
+            node.is_sequence()
+                && node
+                    .own_items()
+                    .map(Node::as_str)
+                    .eq(items.iter().map(|item| Some(item.as_str())))
+        }
+        NewValue::External(volume) => {
+            node.own_entries().count() == 2
+                && node.get("external").and_then(Node::as_bool) == Some(true)
+                && node.get("name").and_then(Node::as_str) == Some(volume)
+        }
         NewValue::Item(_) => false,
     }
 }

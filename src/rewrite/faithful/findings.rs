@@ -73,6 +73,13 @@ pub(super) enum Edit<'d> {
         new: Vec<NewEntry>,
         note: Note,
     },
+    /// Writes another item in place of one.
+    ReplaceItem {
+        list: Node<'d>,
+        item: Node<'d>,
+        text: String,
+        note: Note,
+    },
     /// Removes an item from a list.
     RemoveItem {
         list: Node<'d>,
@@ -91,6 +98,9 @@ pub(super) enum NewValue {
     Null,
     Mapping(Vec<NewEntry>),
     EmptyList,
+    List(Vec<String>),
+    /// An external volume with this name.
+    External(String),
     /// An item of a list. The name of the entry is not written.
     Item(String),
 }
@@ -103,7 +113,7 @@ pub(super) struct Note {
     pub(super) secrecy: Secrecy,
 }
 
-/// Whether an edit writes a value of an env file, which must not be shown.
+/// Whether an edit writes a value of an env file or of a container, which must not be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Secrecy {
     Public,

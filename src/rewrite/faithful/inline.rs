@@ -56,7 +56,11 @@ pub(super) struct Addition<'d> {
     pub(super) values: Rc<[(String, String)]>,
     /// The key that names the service's files.
     pub(super) files: Option<Entry<'d>>,
+    /// Whether values come from the running container.
+    pub(super) is_kept: bool,
 }
+
+const KEPT: &str = "the running container has these values, and the file does not give them";
 
 impl<'d> Addition<'d> {
     /// The service's present `environment` or `labels`.
@@ -73,7 +77,8 @@ impl<'d> Addition<'d> {
         own.mappings().find(|mapping| is_own(*mapping, entry))
     }
 
-    fn note(&self, section: &Section) -> Note {
+    /// A note about `count` of its values.
+    fn note(&self, section: &Section, count: usize) -> Note {
         let Section {
             values,
             singular,
@@ -82,10 +87,11 @@ impl<'d> Addition<'d> {
             ..
         } = *section;
         let name = self.service.name;
-        let what = match self.values.len() {
+        let what = match count {
             1 => format!("1 {singular} of service {name} is written into `{values}`"),
             count => format!("{count} {plural} of service {name} are written into `{values}`"),
         };
+        let why = if self.is_kept { KEPT } else { why };
         Note::new(what, why).with(Secrecy::Secret)
     }
 
@@ -207,21 +213,53 @@ impl<'d> Inline<'_, 'd, '_> {
         if first.values.is_empty() {
             return;
         }
-        let new = if matches!(present.kind(), NodeKind::Sequence(_)) {
-            let values = first.values.iter();
-            let item =
-                |name: &str, value: &str| NewValue::Item(escaped(&format!("{name}={value}")));
-            values
-                .map(|(name, value)| (name.clone(), item(name, value)))
-                .collect()
-        } else {
-            first.entries()
+        let mut new = Vec::new();
+        for (name, value) in first.values.iter() {
+            if !self.replace_present(first, name, value) {
+                new.push((name.clone(), written(present, name, value)));
+            }
+        }
+        if !new.is_empty() {
+            self.found.edits.push(Edit::InsertFront {
+                collection: present,
+                note: first.note(self.section, new.len()),
+                new,
+            });
+        }
+    }
+
+    /// Gives an entry or item of this name another value, wherever it is written in the service's own collection. Whether
+    /// there is one.
+    fn replace_present(&mut self, addition: &Addition<'d>, name: &str, value: &str) -> bool {
+        let Some(present) = addition.present(self.section).map(Node::resolved) else {
+            return false;
         };
-        self.found.edits.push(Edit::InsertFront {
-            collection: present,
-            new,
-            note: first.note(self.section),
+        let service = addition.service.name;
+        let what = format!("{name} of service {service} gets the value of its container");
+        let note = Note::new(what, KEPT).with(Secrecy::Secret);
+        let named = |item: &Node<'d>| {
+            let text = item.as_str().and_then(|text| self.reader.read(text).ok());
+            text.is_some_and(|text| text.split('=').next() == Some(name))
+        };
+        let items: Vec<_> = present.own_items().filter(named).collect();
+        let entries: Vec<_> = present
+            .own_entries()
+            .filter(|entry| entry.name() == Some(name))
+            .collect();
+        let is_present = !(items.is_empty() && entries.is_empty());
+        let items = items.into_iter().map(|item| Edit::ReplaceItem {
+            list: present,
+            item,
+            text: escaped(&format!("{name}={value}")),
+            note: note.clone(),
         });
+        let entries = entries.into_iter().map(|entry| Edit::ReplaceEntry {
+            entry,
+            new: vec![(name.to_owned(), written(present, name, value))],
+            note: note.clone(),
+        });
+        self.found.edits.extend(items.chain(entries));
+        is_present
     }
 
     /// Gives a service that shares its `environment` or `labels` a copy of its own.
@@ -241,10 +279,11 @@ impl<'d> Inline<'_, 'd, '_> {
             return;
         };
         let mut all = addition.entries();
+        copy.retain(|(name, _)| all.iter().all(|(added, _)| added != name));
         all.append(&mut copy);
         let name = self.section.values.to_owned();
         let new = vec![(name, NewValue::Mapping(all))];
-        let note = addition.note(self.section);
+        let note = addition.note(self.section, addition.values.len());
         self.found.edits.push(match own {
             Some(entry) => Edit::ReplaceEntry { entry, new, note },
             None => Edit::InsertEntries { mapping, new, note },
@@ -267,7 +306,7 @@ impl<'d> Inline<'_, 'd, '_> {
             section.values.to_owned(),
             NewValue::Mapping(addition.entries()),
         )];
-        let note = addition.note(self.section);
+        let note = addition.note(self.section, addition.values.len());
         // A key without a value, or reset.
         let unset = mapping
             .own_entries()
@@ -337,6 +376,15 @@ impl<'d> Inline<'_, 'd, '_> {
             add(entry.name()?, value);
         }
         Some(found)
+    }
+}
+
+/// A value as a new entry or item of a collection.
+fn written(collection: Node<'_>, name: &str, value: &str) -> NewValue {
+    if matches!(collection.kind(), NodeKind::Sequence(_)) {
+        NewValue::Item(escaped(&format!("{name}={value}")))
+    } else {
+        NewValue::Text(escaped(value))
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Mer
     }
     let scalars = merge.scalars(requests.inlined, &requests.kept, requests.set);
     merge.entries(requests.removed, requests.replaced, requests.inserted);
+    merge.fill(requests.filled);
     merge.write_scalars(scalars);
     merge.check_collections();
     merge.check_anchors();
@@ -80,6 +81,7 @@ struct Requests<'d> {
     /// By key.
     replaced: BTreeMap<NodeId, Replacement<'d>>,
     inserted: Vec<Insertion<'d>>,
+    filled: Vec<(Entry<'d>, String, Note)>,
 }
 
 struct Merge<'d> {
@@ -116,12 +118,7 @@ impl<'d> Merge<'d> {
             Edit::KeepScalar { node } => {
                 requests.kept.insert(node.resolved().id());
             }
-            Edit::FillEntry { entry, text, note } => {
-                if self.may_change(entry.value) {
-                    let filled = self.splices.fill(entry, &text, note);
-                    self.written(filled, entry.key);
-                }
-            }
+            Edit::FillEntry { entry, text, note } => requests.filled.push((entry, text, note)),
             Edit::RemoveEntry { entry, why } => {
                 requests.removed.insert(entry.key.id(), (entry, why));
             }
@@ -141,6 +138,15 @@ impl<'d> Merge<'d> {
                 new,
                 note,
             } => self.splices.insert_front(collection, new, note),
+            Edit::ReplaceItem {
+                list,
+                item,
+                text,
+                note,
+            } => {
+                self.gone.insert(item.id(), item);
+                self.splices.replace_item(list, item, text, note);
+            }
             Edit::RemoveItem { list, item, note } => {
                 self.gone.insert(item.id(), item);
                 let removed = self.splices.remove_item(list, item, note);
@@ -292,6 +298,16 @@ impl<'d> Merge<'d> {
         }
     }
 
+    /// Gives the keys without a value that stay a value.
+    fn fill(&mut self, filled: Vec<(Entry<'d>, String, Note)>) {
+        for (entry, text, note) in filled {
+            if !self.is_gone(entry.key) && self.may_change(entry.value) {
+                let filled = self.splices.fill(entry, &text, note);
+                self.written(filled, entry.key);
+            }
+        }
+    }
+
     /// Writes the new texts of the scalars that stay.
     fn write_scalars(&mut self, scalars: BTreeMap<NodeId, Scalar<'d>>) {
         for scalar in scalars.into_values() {
@@ -324,7 +340,7 @@ impl<'d> Merge<'d> {
             Blocker::at(
                 alias,
                 Reason::Shared,
-                "the anchor of this alias is removed, because Portainer cannot read the part that contains it",
+                "the anchor of this alias is removed, because the part that contains it is rewritten",
                 "write out the value instead of the alias",
             )
         });

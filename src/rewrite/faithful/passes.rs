@@ -4,6 +4,7 @@
 //! Invariant: no pass knows another; [`super::merge`] brings their edits together, whatever their order.
 #![deny(clippy::disallowed_methods)]
 
+mod anonymous_volumes;
 mod bare_variables;
 mod builds;
 mod env_files;
@@ -17,11 +18,11 @@ mod shell_variables;
 
 use composefile::reader::Reader;
 
-use super::{Blocker, findings::Findings, keys, shape};
+use super::{Blocker, findings::Findings, keys, runs::Runs, shape};
 
 type Pass = for<'d> fn(&Reader<'d, '_>) -> Findings<'d>;
 
-const PASSES: [Pass; 10] = [
+const PASSES: [Pass; 9] = [
     // Blocks on, or reports, what no edit can carry over.
     keys::unknown_keys,
     several_files::other_files,
@@ -31,13 +32,12 @@ const PASSES: [Pass; 10] = [
     shell_variables::shell_variables,
     bare_variables::bare_variables,
     paths::relative_paths,
-    env_files::env_files,
     label_files::label_files,
     builds::builds,
 ];
 
 /// Runs every pass. The error is a text that the passes cannot read.
-pub(super) fn run<'d>(reader: &Reader<'d, '_>) -> Result<Findings<'d>, Blocker> {
+pub(super) fn run<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Result<Findings<'d>, Blocker> {
     let mut found = Findings {
         blockers: shape::check(reader.document)?,
         ..Findings::default()
@@ -49,5 +49,7 @@ pub(super) fn run<'d>(reader: &Reader<'d, '_>) -> Result<Findings<'d>, Blocker> 
     for pass in PASSES {
         found.append(pass(reader));
     }
+    found.append(env_files::env_files(reader, runs));
+    found.append(anonymous_volumes::anonymous_volumes(reader, runs));
     Ok(found)
 }

@@ -44,6 +44,8 @@ pub(super) struct Expected {
     pub(super) removed: NodeSet,
     /// The mappings without any entries left.
     pub(super) emptied: NodeSet,
+    /// The items in place of others.
+    pub(super) items: NodeMap<String>,
     /// The entries in place of a key.
     pub(super) replaced: NodeMap<Vec<NewEntry>>,
     /// The new entries in front of a key.
@@ -180,6 +182,21 @@ impl Splices {
         self.expected.removed.insert(item.id());
         self.push(span, String::new(), String::new, note);
         Ok(())
+    }
+
+    /// Writes another item in place of one.
+    pub(super) fn replace_item(
+        &mut self,
+        list: Node<'_>,
+        item: Node<'_>,
+        text: String,
+        note: Note,
+    ) {
+        self.changed.insert(list.id());
+        let start = block::start(item);
+        let end = trimmed_end(list.document().text(), item.span().end).max(start);
+        self.push(start..end, quoted(&text), || quoted(HIDDEN), note);
+        self.expected.items.insert(item.id(), text);
     }
 
     /// Writes other entries in place of one.

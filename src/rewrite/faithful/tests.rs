@@ -2,9 +2,15 @@
 
 use proptest::prelude::*;
 
-use super::{Blocker, Context, EnvFiles, Faithful, Reason, env_files_needed, rewrite};
+use super::{
+    Blocker, Context, EnvFiles, Faithful, Reason, Runs, ServiceRuns, env_files_needed, rewrite,
+};
 
 fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Blocker>> {
+    run_with(text, env, &Runs::default())
+}
+
+fn run_with(text: &str, env: Option<&str>, runs: &Runs) -> Result<Faithful, Vec<Blocker>> {
     let files = EnvFiles::from([("/s/web/app.env".to_owned(), Some("X=1\nY=$A\n".to_owned()))]);
     let shell = |name: &str| (name == "HOME").then(|| "/home/u".to_owned());
     let context = Context {
@@ -17,7 +23,28 @@ fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Blocker>> {
         env_files: &files,
     };
     let _ = env_files_needed(text, env, &context);
-    rewrite(text, env, &context)
+    rewrite(text, env, &context, runs)
+}
+
+/// What runs of the services of [`lines`] and [`stacks`].
+fn running() -> impl Strategy<Value = Runs> {
+    let targets = prop::sample::subsequence(vec!["/d", "/e", "/x"], 0..3);
+    let names = prop::sample::subsequence(vec!["A", "B", "HOME", "X"], 0..3);
+    let service = (targets, names).prop_map(|(targets, names)| (targets, names));
+    prop::collection::vec(service, 0..3).prop_map(|services| {
+        let mut runs = Runs::default();
+        for (name, (targets, names)) in ["a", "b", "c"].into_iter().zip(services) {
+            let volume = |target: &str| (target.to_owned(), format!("{name}{target}").repeat(16));
+            let variable = |name: &str| (name.to_owned(), "$x".to_owned());
+            let service = ServiceRuns {
+                containers: 1,
+                volumes: targets.into_iter().map(volume).collect(),
+                variables: names.into_iter().map(variable).collect(),
+            };
+            runs.services.insert(name.to_owned(), service);
+        }
+        runs
+    })
 }
 
 /// Lines of Compose files, in any order.
@@ -68,6 +95,14 @@ fn lines() -> impl Strategy<Value = String> {
         "      - *v",
         "      - {type: bind, source: d, target: /d}",
         "    volumes: [., \"~:/x\", 'n:/n:/n']",
+        "    volumes: &w [/d, ${A:-/x}]",
+        "    volumes: *w",
+        "    volumes: !override [/d]",
+        "      - type: volume",
+        "        target: /d",
+        "      - /e",
+        "volumes:",
+        "  a-d: {}",
         "# c",
         "",
         "    command: |",
@@ -81,7 +116,7 @@ fn lines() -> impl Strategy<Value = String> {
     prop::collection::vec(line, 0..24).prop_map(|lines| lines.join("\n"))
 }
 
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 22] = [
     "<<: *x",
     "image: x",
     "build: .",
@@ -98,6 +133,9 @@ const KEYS: [&str; 19] = [
     "volumes:\n      - ./d:/d # c\n      - ${A:-./d}:/e",
     "volumes: [{type: bind, source: d, target: /d}]",
     "volumes:\n      - type: bind\n        source: >-\n          ./d\n        target: /d",
+    "volumes: [/d, \"./x:/y\"] # c",
+    "volumes:\n      - /e\n      - {type: volume, target: /d, read_only: true}",
+    "volumes_from: [a]",
     "command: |\n      $HOME ä",
     "pull_policy: build",
     "extends: a",
@@ -137,7 +175,8 @@ fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
         overrides: &[],
         env_files: &EnvFiles::new(),
     };
-    rewrite(&first.text, (!env.is_empty()).then_some(&env), &context)
+    let env = (!env.is_empty()).then_some(env.as_str());
+    rewrite(&first.text, env, &context, &Runs::default())
 }
 
 /// Whether a text holds the pieces in order, the first at its start and the last at its end.
@@ -165,8 +204,9 @@ proptest! {
     fn only_edits_change_a_text_and_only_once(
         text in stacks(),
         env in "(A=[./~a]{0,4}\n|B='\\$ #'\n){0,2}",
+        runs in running(),
     ) {
-        let first = match run(&text, Some(&env)) {
+        let first = match run_with(&text, Some(&env), &runs) {
             Ok(first) => first,
             Err(blockers) => {
                 let is_internal = blockers.iter().any(|blocker| blocker.reason == Reason::Internal);
@@ -185,8 +225,12 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_an_internal_error(text in lines(), env in "(A=[./~a$]{0,4}\n){0,2}") {
-        if let Err(blockers) = run(&text, Some(&env)) {
+    fn no_text_is_an_internal_error(
+        text in lines(),
+        env in "(A=[./~a$]{0,4}\n){0,2}",
+        runs in running(),
+    ) {
+        if let Err(blockers) = run_with(&text, Some(&env), &runs) {
             for blocker in blockers {
                 prop_assert_ne!(blocker.reason, Reason::Internal, "{}\n{}", blocker.message, text);
             }

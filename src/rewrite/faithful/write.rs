@@ -21,7 +21,9 @@ pub(super) fn hidden(entries: &[NewEntry]) -> Vec<NewEntry> {
             NewValue::Text(_) => NewValue::Text(HIDDEN.into()),
             NewValue::Item(_) => NewValue::Item(format!("{name}={HIDDEN}")),
             NewValue::Mapping(entries) => NewValue::Mapping(hidden(entries)),
-            NewValue::Null | NewValue::EmptyList => value.clone(),
+            NewValue::Null | NewValue::EmptyList | NewValue::List(_) | NewValue::External(_) => {
+                value.clone()
+            }
         };
         (name.clone(), value)
     };
@@ -152,10 +154,20 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
         let blanks = " ".repeat(column(document, at) + 2);
         format!("{}{blanks}", document.line_end())
     };
-    let one = |(name, value): &NewEntry| match value {
+    let one = |entry @ (name, value): &NewEntry| match value {
         NewValue::Item(item) if is_flow => quoted(item),
         NewValue::Item(item) => format!("- {}", quoted(item)),
-        NewValue::Text(value) => format!("{}: {}", key(name), quoted(value)),
+        NewValue::Text(_) | NewValue::External(_) => flat(entry),
+        NewValue::List(items) if is_flow => {
+            let items: Vec<_> = items.iter().map(|item| quoted(item)).collect();
+            format!("{}: [{}]", key(name), items.join(", "))
+        }
+        NewValue::List(items) => {
+            let deeper = deeper();
+            let items = items.iter();
+            let items = items.map(|item| format!("{deeper}- {}", quoted(item)));
+            format!("{}:{}", key(name), items.collect::<String>())
+        }
         NewValue::EmptyList => format!("{}: []", key(name)),
         NewValue::Null => format!("{}:{}", key(name), if is_flow { " null" } else { "" }),
         NewValue::Mapping(entries) if is_flow => {
@@ -177,6 +189,13 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
 fn flat((name, value): &NewEntry) -> String {
     match value {
         NewValue::Text(value) => format!("{}: {}", key(name), quoted(value)),
+        NewValue::External(volume) => {
+            format!(
+                "{}: {{external: true, name: {}}}",
+                key(name),
+                quoted(volume)
+            )
+        }
         _ => format!("{}: null", key(name)),
     }
 }

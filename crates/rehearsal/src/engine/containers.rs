@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
+    archive,
     filters::Filters,
     input::{body, filters, flag},
     shapes::container as shapes,
@@ -38,6 +39,14 @@ pub(super) fn route(
         }
         ("GET", [name, "top"]) => top(world, engine, name)?,
         ("GET", [name, "changes"]) => changes(world, engine, name)?,
+        ("GET", [name, "archive"]) => {
+            let path = incoming.query("path").unwrap_or_default();
+            archive::read(world.find_on(engine, name)?, &path)?
+        }
+        ("PUT", [name, "archive"]) => {
+            let id = id(world, name)?;
+            archive::unpack(world, &id, &incoming.body)?
+        }
         ("POST", [name, "start"]) => {
             let id = id(world, name)?;
             done(world.start_container(&id)?)

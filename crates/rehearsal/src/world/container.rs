@@ -150,6 +150,9 @@ pub struct Change {
     pub path: String,
     /// 0 modified, 1 added, 2 deleted.
     pub kind: u8,
+    /// The content of a file.
+    #[serde(skip)]
+    pub data: Vec<u8>,
 }
 
 /// A time span, rounded as the engine does.

@@ -137,6 +137,7 @@ impl World {
             container.changes.push(Change {
                 path: path.to_owned(),
                 kind: 1,
+                data: b"written inside the container\n".to_vec(),
             });
         }
     }

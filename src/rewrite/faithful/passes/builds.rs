@@ -80,7 +80,10 @@ impl<'d> Builds<'_, 'd, '_> {
                     let name = service.name;
                     self.found.notice(
                         service.node.line(),
-                        format!("service {name} keeps its current image: to rebuild it, run `docker compose build {name}`"),
+                        format!(
+                            "service {name} keeps its current image: to rebuild it, {}",
+                            rebuild(name)
+                        ),
                     );
                     self.remove(entry);
                 }
@@ -168,7 +171,8 @@ impl<'d> Builds<'_, 'd, '_> {
         self.found.notice(
             service.node.line(),
             format!(
-                "service {name} uses the image {image} that was built on this host. Its container is recreated once, because it had no `image` before. To rebuild the image, run `docker compose build {name}`"
+                "service {name} uses the image {image} that was built on this host. Its container is recreated once, because it had no `image` before. To rebuild the image, {}",
+                rebuild(name)
             ),
         );
     }
@@ -197,4 +201,11 @@ impl<'d> Builds<'_, 'd, '_> {
             _ => {}
         }
     }
+}
+
+/// What a later change of the image needs.
+fn rebuild(service: &str) -> String {
+    format!(
+        "run `docker compose build {service}`, then update the stack in Portainer without pulling its images"
+    )
 }

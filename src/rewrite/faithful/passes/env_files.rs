@@ -4,7 +4,7 @@
 #![deny(clippy::disallowed_methods)]
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     rc::Rc,
 };
 
@@ -20,6 +20,7 @@ use crate::rewrite::faithful::{
     inline::{Addition, AllDropped, Dropped, VARIABLES, inline},
     listed::{Listed, unique},
     reading::{self, Explicit, Reading, Sources},
+    runs::Runs,
     service_files::{FileList, ServiceFiles, file_list},
     sharing::overridden,
 };
@@ -40,10 +41,11 @@ enum Disposition {
     Missing,
 }
 
-/// Handles `env_file` of every service.
-pub(super) fn env_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+/// Handles `env_file` of every service, and writes the variables of `runs`.
+pub(super) fn env_files<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d> {
     let mut pass = EnvFiles {
         reader,
+        runs,
         files: ServiceFiles::new(reader, &VARIABLES),
         dispositions: NodeMap::default(),
     };
@@ -57,6 +59,7 @@ pub(super) fn env_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
 
 struct EnvFiles<'r, 'd, 'a> {
     reader: &'r Reader<'d, 'a>,
+    runs: &'r Runs,
     files: ServiceFiles<'r, 'd, 'a>,
     /// By the item that names the file.
     dispositions: NodeMap<Disposition>,
@@ -121,11 +124,67 @@ impl<'d> EnvFiles<'_, 'd, '_> {
         let mut readings = Readings::new();
         for &service in &self.reader.services {
             match self.addition(service, &mut readings) {
-                Ok(addition) => additions.push(addition),
+                Ok(mut addition) => {
+                    self.keep(&mut addition, found);
+                    additions.push(addition);
+                }
                 Err(blocker) => found.blockers.push(blocker),
             }
         }
         additions
+    }
+
+    /// Adds the variables of the running container. They take precedence over everything in the text.
+    fn keep(&self, addition: &mut Addition<'d>, found: &mut Findings<'d>) {
+        let service = addition.service;
+        let Some(runs) = self.runs.services.get(service.name) else {
+            return;
+        };
+        if runs.variables.is_empty() {
+            return;
+        }
+        let mut values: BTreeMap<_, _> = addition.values.iter().cloned().collect();
+        values.extend(runs.variables.clone());
+        addition.values = values.into_iter().collect();
+        addition.is_kept = true;
+        for &other in &self.reader.services {
+            if let Some(name) = self.inherited(service, &runs.variables, other) {
+                found.blockers.push(Blocker::at(
+                    service.node,
+                    Reason::Shared,
+                    format!(
+                        "service {} extends service {}, and would get its variable {name}",
+                        other.name, service.name
+                    ),
+                    "write out `environment` in each service, without `extends`",
+                ));
+            }
+        }
+    }
+
+    /// The first of these variables of `service` that `other` would inherit by `extends`.
+    fn inherited<'v>(
+        &self,
+        service: Service<'d>,
+        variables: &'v BTreeMap<String, String>,
+        other: Service<'d>,
+    ) -> Option<&'v str> {
+        let chain = self.reader.chain(other);
+        let is_base = |base: &Service<'d>| base.node.id() == service.node.id();
+        let at = chain.iter().position(is_base)?;
+        let later = &chain[at + 1..];
+        if later.is_empty() {
+            return None;
+        }
+        let explicit = self.files.explicit(later);
+        let own = self.runs.services.get(other.name);
+        let is_set = |name: &str| {
+            explicit.contains_key(name) || own.is_some_and(|own| own.variables.contains_key(name))
+        };
+        variables
+            .keys()
+            .map(String::as_str)
+            .find(|name| !is_set(name))
     }
 
     fn addition<'l>(
@@ -139,6 +198,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
             service,
             values: Rc::default(),
             files: self.files.key(service),
+            is_kept: false,
         };
         let all = unique(self.files.of_chain(&chain));
         let files = self.files.with_texts(&all);

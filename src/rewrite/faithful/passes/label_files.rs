@@ -73,5 +73,6 @@ fn addition<'l, 'd>(
         service,
         values: reading.for_service(&sources)?,
         files: files.key(service),
+        is_kept: false,
     })
 }

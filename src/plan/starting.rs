@@ -1,0 +1,68 @@
+//! What does not start or is not healthy now: it may fail again after the create (B06).
+
+use composefile::document::Node;
+
+use super::{
+    Facts,
+    sent::{Given, SentService, SentStack},
+};
+use crate::{snapshot::Inspected, text::printable};
+
+/// A container that failed to start, and a dependency that is not what its service waits for.
+pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    let objects = facts.containers.unwrap_or_default();
+    let containers: Vec<Inspected> = objects.iter().map(Inspected).collect();
+    let label = format!("com.{}.compose.service", facts.tool);
+    let of = |service: &str| {
+        let containers = containers.iter().copied();
+        let containers = containers.filter(|one| one.label(&label) == Some(service));
+        containers.collect::<Vec<_>>()
+    };
+    let mut doubts = Vec::new();
+    for service in stack.active() {
+        for container in of(service.name).iter().filter(|one| one.failed_to_start()) {
+            doubts.push(format!(
+                "the create may fail: {} failed to start the last time",
+                printable(container.name())
+            ));
+        }
+        for (name, condition) in conditions(stack, &service) {
+            let unmet = |one: &Inspected| match condition.as_str() {
+                "service_healthy" if one.health() == Some("unhealthy") => Some("is unhealthy"),
+                "service_completed_successfully"
+                    if one.exit_code().is_some_and(|code| code != 0) =>
+                {
+                    Some("exited with an error")
+                }
+                _ => None,
+            };
+            for container in of(&name) {
+                let Some(state) = unmet(&container) else {
+                    continue;
+                };
+                doubts.push(format!(
+                    "the create may fail: service {} depends on {}, which {state}",
+                    printable(service.name),
+                    printable(container.name())
+                ));
+            }
+        }
+    }
+    doubts
+}
+
+/// The services that a service requires, with the condition that it waits for.
+fn conditions(stack: &SentStack, service: &SentService) -> Vec<(String, String)> {
+    let entries = service.nodes("depends_on").flat_map(Node::entries);
+    let conditions = entries.filter_map(|entry| {
+        let required = entry.value.get("required");
+        if required.is_some_and(|required| required.as_bool() == Some(false)) {
+            return None;
+        }
+        match stack.read(entry.value.get("condition")?) {
+            Given::Is(condition) => Some((entry.name()?.to_owned(), condition)),
+            Given::No | Given::Unknown => None,
+        }
+    });
+    conditions.collect()
+}

@@ -1,0 +1,123 @@
+//! A text that the Compose program of this host rejects.
+
+use super::*;
+
+/// The plan of a text that Compose rejects with `message`.
+fn rejected(compose: &str, message: &str, doubt: Option<Doubt>) -> Plan {
+    let rejection = Rejection {
+        by: "docker compose 2.26.1".to_owned(),
+        message: message.to_owned(),
+        doubt,
+    };
+    World {
+        rejection: Some(rejection),
+        ..world(compose)
+    }
+    .plan()
+}
+
+#[test]
+fn b06_a_rejection_by_compose_is_a_refusal() {
+    let text = "services:\n  web:\n    image: x\n    env_file: .env\n    user: lots\n";
+    let plan = rejected(text, "line 4: invalid size: 'lots'", None);
+    let line = "docker compose 2.26.1: line 5: invalid size: 'lots'".to_owned();
+    assert_eq!(plan.refusals, [Refusal::Rejected(vec![line])]);
+    assert_eq!(plan.warnings, [""; 0]);
+}
+
+#[test]
+fn b06_a_rejection_that_is_not_certain_for_portainer_is_a_warning() {
+    let text_alone = "services:\n  web:\n    image: x\n";
+    let include = "include: [/s/x.yml]\nservices:\n  web:\n    image: x\n";
+    for (text, message, doubt) in [
+        (text_alone, "must be a string", Some(Doubt::Version)),
+        (
+            text_alone,
+            "Additional property foo is not allowed",
+            Some(Doubt::UnknownKey),
+        ),
+        (
+            text_alone,
+            "open /s/x.yml: no such file",
+            Some(Doubt::Files),
+        ),
+        // The file may have other contents where Portainer reads it.
+        (include, "invalid size: 'lots'", None),
+    ] {
+        let plan = rejected(text, message, doubt);
+        assert_eq!(plan.refusals, []);
+        let said = |part: &str| plan.warnings.iter().any(|warning| warning.contains(part));
+        assert!(said(message) && said("docker compose 2.26.1"), "{plan:?}");
+    }
+}
+
+#[test]
+fn b06_a_rejection_is_said_once() {
+    let service = |line: &str| format!("services:\n  web:\n    image: x\n    {line}\n");
+    // A warning names the key with its line.
+    let message = "services.web Additional property foo is not allowed";
+    let plan = rejected(&service("foo: 1"), message, Some(Doubt::UnknownKey));
+    assert_eq!(plan.warnings.len(), 1, "{plan:?}");
+    // A refusal names the value with its line.
+    for doubt in [None, Some(Doubt::Version)] {
+        let message = "services.web.restart must be a string";
+        let plan = rejected(&service("restart: [1]"), message, doubt);
+        let [Refusal::Rejected(lines)] = plan.refusals.as_slice() else {
+            panic!("{plan:?}");
+        };
+        assert_eq!((lines.len(), plan.warnings.len()), (1, 0), "{plan:?}");
+    }
+    // A refusal names the file and where Portainer looks for it.
+    let text = service("env_file: [{path: stack.env}]").replace("env_file", "'env_file'");
+    let plan = rejected(&text, "env file stack.env not found", Some(Doubt::Files));
+    assert!(
+        matches!(plan.refusals.last(), Some(Refusal::MissingFiles(_))),
+        "{plan:?}"
+    );
+    assert_eq!(plan.warnings, [""; 0], "{plan:?}");
+}
+
+/// The refusals and the warnings about the build of an image `y`, which exists or not.
+fn built(service: &str, exists: bool) -> (usize, usize) {
+    let mut world = world(&format!("services:\n  web:\n    {service}\n"));
+    for name in ["y", "web-web"] {
+        world
+            .images
+            .insert(name.to_owned(), exists.then(|| image("sha256:x")));
+    }
+    let plan = world.plan();
+    assert!(
+        plan.refusals
+            .iter()
+            .all(|refusal| matches!(refusal, Refusal::MissingImages(_))),
+        "{plan:?}"
+    );
+    (plan.refusals.len(), plan.warnings.len())
+}
+
+#[test]
+fn b06_a_build_that_portainer_cannot_do_is_refused() {
+    for (service, exists, expected) in [
+        // With an image that exists, nothing is built without the policy.
+        ("build: app", true, (0, 0)),
+        ("{build: app, image: y}", true, (0, 0)),
+        ("{build: app, pull_policy: build}", true, (1, 0)),
+        ("{build: app, image: y, pull_policy: build}", true, (1, 0)),
+        ("build: app", false, (1, 0)),
+        ("{build: app, image: y, pull_policy: never}", false, (1, 0)),
+        // Compose may pull the image.
+        ("{build: app, image: y}", false, (0, 1)),
+        // Portainer's folder holds no Dockerfile.
+        ("build: .", false, (1, 0)),
+        ("build: {dockerfile_inline: FROM x}", false, (0, 0)),
+        // It is unknown what Portainer sees.
+        ("build: /srv/app", false, (0, 1)),
+        ("build: https://example.com/x.git", false, (0, 0)),
+    ] {
+        let service = match service.strip_prefix('{') {
+            Some(keys) => keys.trim_end_matches('}').replace(", ", "\n    "),
+            None => service.to_owned(),
+        };
+        assert_eq!(built(&service, exists), expected, "{service}");
+    }
+}

@@ -1,0 +1,152 @@
+//! What the `volumes` of a service mount, and the proof that a rewrite only names anonymous volumes.
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use composefile::{
+    document::Node,
+    path::clean,
+    reader::Reader,
+    services::{MountSpec, MountType, Service},
+};
+
+use super::runs::Runs;
+
+/// What is mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mounted {
+    /// A volume without a name.
+    Anonymous,
+    /// The volume with this key.
+    Volume(String),
+    /// A host path, a tmpfs, …
+    Other,
+}
+
+/// An item of `volumes`.
+#[derive(Clone)]
+pub(super) struct Mount<'d> {
+    pub(super) item: Node<'d>,
+    /// The path in the container.
+    pub(super) target: String,
+    pub(super) mounted: Mounted,
+}
+
+/// The `volumes` of each service of a chain, with its place in the chain. `!override` and `!reset` hide those before.
+pub(super) fn lists<'d>(chain: &[Service<'d>]) -> Vec<(usize, Node<'d>)> {
+    let mut found = Vec::new();
+    for (place, service) in chain.iter().enumerate() {
+        if hides_inherited(*service) {
+            found.clear();
+        }
+        found.extend(service.node.get("volumes").map(|list| (place, list)));
+    }
+    found
+}
+
+/// Whether a service drops the `volumes` of those that it extends.
+pub(super) fn hides_inherited(service: Service<'_>) -> bool {
+    let mut written = service.node.mappings().flat_map(Node::own_entries);
+    let written = written.find(|entry| entry.name() == Some("volumes"));
+    written.is_some_and(|entry| matches!(entry.value.tag(), Some("!reset" | "!override")))
+}
+
+/// The volumes of `runs` that the text of a service is to name: not those that it gets by `volumes_from`.
+pub(super) fn wanted<'v, 'd>(
+    reader: &Reader<'d, '_>,
+    runs: &'v Runs,
+    service: Service<'d>,
+) -> Vec<(&'v String, &'v String)> {
+    let chain = reader.chain(service);
+    let lists = chain
+        .iter()
+        .filter_map(|base| base.node.get("volumes_from"));
+    let from = lists.flat_map(Node::items).filter_map(|item| {
+        let text = reader.read(item.as_str()?).ok()?;
+        runs.services.get(text.split(':').next()?)
+    });
+    let from: BTreeSet<&String> = from.flat_map(|other| other.volumes.values()).collect();
+    let own = runs.services.get(service.name);
+    let volumes = own.into_iter().flat_map(|own| &own.volumes);
+    volumes.filter(|(_, name)| !from.contains(*name)).collect()
+}
+
+/// The mounts of a list. Leaves out those that cannot be interpolated, which block the rewrite.
+pub(super) fn mounts<'d>(reader: &Reader<'d, '_>, list: Node<'d>) -> Vec<Mount<'d>> {
+    let read = |node: Option<Node<'d>>| {
+        let text = node.and_then(Node::as_str)?;
+        Some(reader.read(text).ok()?.into_owned())
+    };
+    let mount = |item: Node<'d>| {
+        if item.is_mapping() {
+            let source = read(item.get("source")).unwrap_or_default();
+            let kind = read(item.get("type")).unwrap_or_default();
+            return Some(Mount {
+                item,
+                target: clean(&read(item.get("target"))?),
+                mounted: mounted(MountType::named(&kind), &source),
+            });
+        }
+        let text = read(Some(item))?;
+        let spec = MountSpec::parse(&text)?;
+        Some(Mount {
+            item,
+            target: clean(spec.target),
+            mounted: mounted(spec.kind, spec.source.unwrap_or_default()),
+        })
+    };
+    list.items().filter_map(mount).collect()
+}
+
+fn mounted(kind: MountType, source: &str) -> Mounted {
+    match kind {
+        MountType::Volume if source.is_empty() => Mounted::Anonymous,
+        MountType::Volume => Mounted::Volume(source.to_owned()),
+        MountType::Bind | MountType::Other => Mounted::Other,
+    }
+}
+
+/// Whether a key of the top-level `volumes` is an external volume with this name.
+pub(super) fn is_external(reader: &Reader<'_, '_>, key: &str, volume: &str) -> bool {
+    let volumes = reader.document.get("volumes");
+    let Some(node) = volumes.and_then(|volumes| volumes.get(key)) else {
+        return false;
+    };
+    let external = node.get("external");
+    let name = external.and_then(|external| external.get("name"));
+    let name = name.or_else(|| node.get("name")).and_then(Node::as_str);
+    let is_named = name.and_then(|name| reader.read(name).ok()).as_deref() == Some(volume);
+    is_named && external.is_some_and(|external| external.as_bool() != Some(false))
+}
+
+/// What a service mounts, by path.
+fn all<'d>(reader: &Reader<'d, '_>, service: Service<'d>) -> BTreeMap<String, Mounted> {
+    let chain = reader.chain(service);
+    let lists = lists(&chain).into_iter();
+    lists
+        .flat_map(|(_, list)| mounts(reader, list))
+        .map(|mount| (mount.target, mount.mounted))
+        .collect()
+}
+
+/// The first service that does not mount the same in the new text, but for the names of its anonymous volumes.
+pub(super) fn differing<'d>(
+    old: &Reader<'d, '_>,
+    new: &Reader<'_, '_>,
+    runs: &Runs,
+) -> Option<&'d str> {
+    for (service, written) in old.services.iter().zip(&new.services) {
+        let (mut before, mut after) = (all(old, *service), all(new, *written));
+        for (target, volume) in wanted(old, runs, *service) {
+            before.remove(target);
+            match after.remove(target) {
+                Some(Mounted::Volume(key)) if is_external(new, &key, volume) => {}
+                _ => return Some(service.name),
+            }
+        }
+        if before != after {
+            return Some(service.name);
+        }
+    }
+    None
+}

@@ -1,0 +1,445 @@
+//! Names the anonymous volumes of running containers, so that their data stays with the service (N04).
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use composefile::{
+    document::{Entry, Node, NodeId, NodeKind},
+    interpolate::escaped,
+    path::clean,
+    reader::Reader,
+    services::{Service, one_or_many},
+};
+
+use crate::rewrite::faithful::{
+    Blocker, Notice, Reason,
+    findings::{Edit, Findings, NewEntry, NewValue, Note, Secrecy},
+    mounts::{Mount, Mounted, hides_inherited, is_external, lists, mounts, wanted},
+    runs::{Runs, ServiceRuns},
+    sharing::Sharing,
+    shell::effective_text,
+};
+
+const WHY: &str = "newer versions of Portainer give a recreated container empty anonymous volumes";
+
+/// Writes the name of every anonymous volume of `runs` into the text.
+pub(super) fn anonymous_volumes<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d> {
+    if runs.volumes().is_empty() {
+        return Findings::default();
+    }
+    let mut pass = AnonymousVolumes {
+        reader,
+        runs,
+        sharing: Sharing::new(reader),
+        keys: keys(reader, runs),
+        used: BTreeSet::new(),
+        changed: Vec::new(),
+        added: BTreeMap::new(),
+        found: Findings::default(),
+    };
+    for &service in &reader.services {
+        if let Some(runs) = runs.services.get(service.name) {
+            pass.service(service, runs);
+        }
+    }
+    pass.check_others();
+    pass.add();
+    pass.define();
+    pass.found
+}
+
+struct AnonymousVolumes<'r, 'd, 'a> {
+    reader: &'r Reader<'d, 'a>,
+    runs: &'r Runs,
+    sharing: Sharing<'r, 'd, 'a>,
+    /// The key of each volume.
+    keys: BTreeMap<String, String>,
+    /// The volumes that the text names now.
+    used: BTreeSet<String>,
+    changed: Vec<Changed<'d>>,
+    /// New items, by the place that gets them.
+    added: BTreeMap<NodeId, Added<'d>>,
+    found: Findings<'d>,
+}
+
+/// A list that mounts another volume at `target`, or a mapping that gets such a list.
+struct Changed<'d> {
+    service: Service<'d>,
+    place: Node<'d>,
+    target: String,
+}
+
+/// New items for `volumes`.
+struct Added<'d> {
+    service: Service<'d>,
+    /// The list, or the mapping of a service without one.
+    place: Node<'d>,
+    items: Vec<String>,
+}
+
+impl<'d> AnonymousVolumes<'_, 'd, '_> {
+    fn service(&mut self, service: Service<'d>, runs: &ServiceRuns) {
+        let chain = self.reader.chain(service);
+        let volumes = wanted(self.reader, self.runs, service);
+        if volumes.is_empty() {
+            return;
+        }
+        if runs.containers > 1 || !self.is_single(&chain) {
+            self.block(
+                service.node,
+                Reason::Shared,
+                format!(
+                    "service {} has anonymous volumes and more than one container: with a name in the text, all of them would share one volume",
+                    service.name
+                ),
+                "run a single container, or write a named volume or bind mount for the data",
+            );
+            return;
+        }
+        for (target, volume) in volumes {
+            self.mount(service, &chain, target, volume);
+        }
+    }
+
+    /// Whether the text asks for a single container.
+    fn is_single(&self, chain: &[Service<'d>]) -> bool {
+        let counts = chain.iter().flat_map(|base| {
+            let deploy = base.node.get("deploy");
+            let replicas = deploy.and_then(|deploy| deploy.get("replicas"));
+            [base.node.get("scale"), replicas]
+        });
+        let mut counts = counts.flatten().filter_map(Node::as_str);
+        counts.all(|count| self.reader.read(count).is_ok_and(|count| count == "1"))
+    }
+
+    fn mount(&mut self, service: Service<'d>, chain: &[Service<'d>], target: &str, volume: &str) {
+        let Some(key) = self.keys.get(volume).cloned() else {
+            return;
+        };
+        let last = chain.len() - 1;
+        let mut declared: Vec<(usize, Node<'d>, Mount<'d>)> = Vec::new();
+        for (place, list) in lists(chain) {
+            let all = mounts(self.reader, list).into_iter();
+            let here = all.filter(|mount| mount.target == target);
+            declared.extend(here.map(|mount| (place, list.resolved(), mount)));
+        }
+        match declared.last() {
+            Some((_, _, mount)) if self.is_named(&mount.mounted, volume) => {}
+            Some((_, _, mount)) if mount.mounted != Mounted::Anonymous => {
+                self.conflict(service, mount.item, target);
+            }
+            Some(&(place, mounts, _)) if place == last => {
+                for (_, _, mount) in declared.into_iter().filter(|(at, _, _)| *at == last) {
+                    if mount.mounted == Mounted::Anonymous {
+                        self.replace(service, mounts, &mount, &key);
+                    }
+                }
+                self.used.insert(volume.to_owned());
+            }
+            Some((_, _, mount)) if mount.item.is_mapping() => {
+                self.block_shared(service, mount.item, service.name);
+            }
+            _ if self.is_tmpfs(chain, target) => self.conflict(service, service.node, target),
+            _ => self.insert(service, target, &key, volume),
+        }
+    }
+
+    fn is_named(&self, mounted: &Mounted, volume: &str) -> bool {
+        matches!(mounted, Mounted::Volume(key) if is_external(self.reader, key, volume))
+    }
+
+    fn is_tmpfs(&self, chain: &[Service<'d>], target: &str) -> bool {
+        let mut paths = chain
+            .iter()
+            .filter_map(|base| base.node.get("tmpfs"))
+            .flat_map(one_or_many)
+            .filter_map(|node| self.reader.read(node.as_str()?).ok());
+        paths.any(|path| {
+            path.split(':')
+                .next()
+                .is_some_and(|path| clean(path) == target)
+        })
+    }
+
+    /// Gives a declared mount a source.
+    fn replace(&mut self, service: Service<'d>, list: Node<'d>, mount: &Mount<'d>, key: &str) {
+        let item = mount.item;
+        let note = self.note(service, &mount.target);
+        self.changed.push(Changed {
+            service,
+            place: list,
+            target: mount.target.clone(),
+        });
+        if let Some(text) = effective_text(self.reader, item) {
+            let is_inlined = item.as_str() != Some(&text);
+            let secrecy = if is_inlined {
+                Secrecy::Secret
+            } else {
+                Secrecy::Public
+            };
+            self.found.edits.push(Edit::ReplaceItem {
+                list,
+                item,
+                text: format!("{key}:{text}"),
+                note: note.with(secrecy),
+            });
+            return;
+        }
+        if item.kind() == NodeKind::Alias || item.anchor().is_some() {
+            self.block_shared(service, item, service.name);
+            return;
+        }
+        let new = vec![("source".to_owned(), NewValue::Text(key.to_owned()))];
+        let own = item
+            .own_entries()
+            .find(|entry| entry.name() == Some("source"));
+        self.found.edits.push(match own {
+            Some(entry) => Edit::ReplaceEntry { entry, new, note },
+            None => Edit::InsertEntries {
+                mapping: item,
+                new,
+                note,
+            },
+        });
+    }
+
+    /// Adds a mount that the service does not declare itself.
+    fn insert(&mut self, service: Service<'d>, target: &str, key: &str, volume: &str) {
+        if target.contains(':') {
+            self.block(
+                service.node,
+                Reason::Unwritable,
+                format!(
+                    "the anonymous volume of service {} at {target} cannot be written in the short syntax",
+                    service.name
+                ),
+                "write the mount in long syntax (`type: volume`)",
+            );
+            return;
+        }
+        let list = service
+            .node
+            .get("volumes")
+            .filter(|list| list.is_sequence());
+        let is_tagged =
+            |entry: Entry<'_>| entry.name() == Some("volumes") && entry.value.tag().is_some();
+        let is_reset = service.node.resolved().own_entries().any(is_tagged);
+        if list.is_none() && (is_reset || self.sharing.is_shared(service)) {
+            self.block_shared(service, service.node, service.name);
+            return;
+        }
+        let place = list.unwrap_or(service.node).resolved();
+        self.changed.push(Changed {
+            service,
+            place,
+            target: target.to_owned(),
+        });
+        let added = self.added.entry(place.id()).or_insert(Added {
+            service,
+            place,
+            items: Vec::new(),
+        });
+        added.items.push(format!("{key}:{}", escaped(target)));
+        self.used.insert(volume.to_owned());
+    }
+
+    /// Blocks where a change reaches another service that is not to have it.
+    fn check_others(&mut self) {
+        for changed in std::mem::take(&mut self.changed) {
+            let own = self.runs.volume(changed.service.name, &changed.target);
+            let others = self.reader.services.iter();
+            let others = others.filter(|other| other.name != changed.service.name);
+            let reached = others.filter(|other| self.reaches(&changed, own, **other));
+            let names: Vec<&str> = reached.map(|other| other.name).collect();
+            for name in names {
+                self.block_shared(changed.service, changed.place, name);
+            }
+        }
+    }
+
+    /// Whether a service would mount the volume of another.
+    fn reaches(&self, changed: &Changed<'d>, own: Option<&str>, other: Service<'d>) -> bool {
+        let chain = self.reader.chain(other);
+        let place = changed.place;
+        let reads = |base: &Service<'d>| {
+            let list = base.node.get("volumes").map(Node::resolved);
+            let mut own = list.into_iter().chain(base.node.mappings());
+            own.any(|node| node.id() == place.id())
+        };
+        let Some(at) = chain.iter().rposition(reads) else {
+            return false;
+        };
+        if chain[at + 1..].iter().any(|base| hides_inherited(*base)) {
+            return false;
+        }
+        let wanted = self.runs.volume(other.name, &changed.target);
+        if wanted.is_some() && (wanted == own || at + 1 < chain.len()) {
+            return false;
+        }
+        let later = lists(&chain).into_iter().filter(|(place, _)| *place > at);
+        let mut later = later.flat_map(|(_, list)| mounts(self.reader, list));
+        !later.any(|mount| mount.target == changed.target)
+    }
+
+    fn add(&mut self) {
+        for Added {
+            service,
+            place,
+            items,
+        } in std::mem::take(&mut self.added).into_values()
+        {
+            let name = service.name;
+            let what = match items.len() {
+                1 => format!("the anonymous volume of service {name} gets a name"),
+                count => format!("{count} anonymous volumes of service {name} get names"),
+            };
+            let note = Note::new(what, WHY);
+            if place.is_sequence() {
+                let item = |item: String| (String::new(), NewValue::Item(item));
+                let new = items.into_iter().map(item).collect();
+                self.found.edits.push(Edit::InsertFront {
+                    collection: place,
+                    new,
+                    note,
+                });
+                continue;
+            }
+            self.found.edits.push(Edit::InsertEntries {
+                mapping: place,
+                new: vec![("volumes".to_owned(), NewValue::List(items))],
+                note,
+            });
+        }
+    }
+
+    /// Defines the volumes that the services use now.
+    fn define(&mut self) {
+        let Some(root) = self.reader.document.root() else {
+            return;
+        };
+        let used = self.used.iter();
+        let mut new: Vec<NewEntry> = used
+            .filter_map(|volume| {
+                let key = self.keys.get(volume)?.clone();
+                Some((key, NewValue::External(volume.clone())))
+            })
+            .collect();
+        if new.is_empty() {
+            return;
+        }
+        new.sort_by(|(one, _), (other, _)| one.cmp(other));
+        self.found.notices.push(Notice {
+            line: None,
+            message: "the anonymous volumes get names in the text, but the engine still counts them as anonymous: `docker volume prune` deletes them while no container uses them".to_owned(),
+        });
+        let note = |what: &str| Note::new(format!("{what} defined"), WHY);
+        let present = root.get("volumes").map(Node::resolved);
+        match present {
+            None => self.found.edits.push(Edit::InsertEntries {
+                mapping: root,
+                new: vec![("volumes".to_owned(), NewValue::Mapping(new))],
+                note: note("the named volumes are"),
+            }),
+            Some(present) if present.own_entries().next().is_none() => {
+                self.found.edits.push(Edit::InsertFront {
+                    collection: present,
+                    new,
+                    note: note("the named volumes are"),
+                });
+            }
+            Some(mapping) => {
+                let edits = new.into_iter().map(|entry| Edit::InsertEntries {
+                    mapping,
+                    note: note(&format!("volume {} is", entry.0)),
+                    new: vec![entry],
+                });
+                self.found.edits.extend(edits);
+            }
+        }
+    }
+
+    fn note(&self, service: Service<'d>, target: &str) -> Note {
+        let what = format!(
+            "the anonymous volume of service {} at {target} gets a name",
+            service.name
+        );
+        Note::new(what, WHY)
+    }
+
+    fn conflict(&mut self, service: Service<'d>, node: Node<'d>, target: &str) {
+        self.block(
+            node,
+            Reason::Inconsistent,
+            format!(
+                "the container of service {} has an anonymous volume at {target}, but the file mounts something else there",
+                service.name
+            ),
+            "move the data, then run `docker compose up -d`; or remove the mount from the file",
+        );
+    }
+
+    fn block_shared(&mut self, service: Service<'d>, node: Node<'d>, other: &str) {
+        let name = service.name;
+        let message = if other == name {
+            format!(
+                "service {name} needs its own `volumes`, to name its anonymous volumes, but shares them"
+            )
+        } else {
+            format!(
+                "service {name} needs its own `volumes`, to name its anonymous volumes, but service {other} uses the same"
+            )
+        };
+        let hint = "write out `volumes` in each service, without an anchor or `extends`";
+        self.block(node, Reason::Shared, message, hint);
+    }
+
+    fn block(&mut self, node: Node<'d>, reason: Reason, message: String, hint: &str) {
+        self.found
+            .blockers
+            .push(Blocker::at(node, reason, message, hint));
+    }
+}
+
+/// A key for each volume, after its service and path: `db-var-lib-mysql`.
+fn keys(reader: &Reader<'_, '_>, runs: &Runs) -> BTreeMap<String, String> {
+    let present = reader.document.get("volumes").map(Node::entries);
+    let present = present.into_iter().flatten();
+    let mut taken: BTreeSet<String> = present
+        .filter_map(|entry| Some(entry.name()?.to_owned()))
+        .collect();
+    let mut keys = BTreeMap::new();
+    for &service in &reader.services {
+        for (target, volume) in wanted(reader, runs, service) {
+            if keys.contains_key(volume) {
+                continue;
+            }
+            let base = key(service.name, target);
+            let mut key = base.clone();
+            let mut count = 1;
+            while !taken.insert(key.clone()) {
+                count += 1;
+                key = format!("{base}-{count}");
+            }
+            keys.insert(volume.clone(), key);
+        }
+    }
+    keys
+}
+
+/// A key that Compose accepts, and does not take for a path.
+fn key(service: &str, target: &str) -> String {
+    let mut key = String::new();
+    for c in format!("{service}{target}").chars() {
+        let is_kept = c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let c = if is_kept { c } else { '-' };
+        if !(c == '-' && key.ends_with('-')) {
+            key.push(c);
+        }
+    }
+    let key = key.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    // A single letter before a colon would be a drive.
+    if key.len() < 2 {
+        return format!("volume-{key}");
+    }
+    key.to_owned()
+}

@@ -1,0 +1,60 @@
+//! What runs and matters to the text.
+#![deny(clippy::disallowed_methods)]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+/// What the containers of a stack have that its text does not say, by service. Empty if nothing is known to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Runs {
+    /// By the name of the service.
+    pub services: BTreeMap<String, ServiceRuns>,
+}
+
+/// What the containers of a service have that the text does not say.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ServiceRuns {
+    /// The number of its containers.
+    pub containers: usize,
+    /// The anonymous volumes to name in the text: the path in the container, without a slash at the end, and the
+    /// name of the volume.
+    pub volumes: BTreeMap<String, String>,
+    /// The variables to write into the text, with their values.
+    pub variables: BTreeMap<String, String>,
+}
+
+impl Runs {
+    /// Whether the text need not say more.
+    pub fn is_empty(&self) -> bool {
+        let mut services = self.services.values();
+        services.all(|service| service.volumes.is_empty() && service.variables.is_empty())
+    }
+
+    /// The volume to name at a path of a service.
+    pub(super) fn volume(&self, service: &str, target: &str) -> Option<&str> {
+        let volume = self.services.get(service)?.volumes.get(target)?;
+        Some(volume)
+    }
+
+    /// The names of all volumes to name.
+    pub(super) fn volumes(&self) -> BTreeSet<&str> {
+        let services = self.services.values();
+        services
+            .flat_map(|service| service.volumes.values())
+            .map(String::as_str)
+            .collect()
+    }
+}
+
+/// Without the values of variables.
+impl fmt::Debug for ServiceRuns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceRuns")
+            .field("containers", &self.containers)
+            .field("volumes", &self.volumes)
+            .field("variables", &self.variables.keys())
+            .finish()
+    }
+}

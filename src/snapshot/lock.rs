@@ -1,0 +1,157 @@
+//! The lock of a project: no two runs on one project overlap, whatever directory they were given.
+//!
+//! It is per state directory and does not depend on the engine: an engine that does not respond cannot weaken it.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, ErrorKind},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::PathBuf,
+};
+
+use anyhow::Result;
+
+use super::{Place, folder};
+use crate::failure::Failure;
+
+/// How often the lock is tried if the run that held it removes its file at the same moment.
+const ATTEMPTS: usize = 100;
+
+/// The proof that no other run works on the project. Dropping it unlocks the project and removes the file. A killed run
+/// leaves the file, unlocked.
+#[derive(Debug)]
+pub struct ProjectLock {
+    path: PathBuf,
+    _file: File,
+    /// The directories that did not exist before, the innermost first.
+    created: Vec<PathBuf>,
+}
+
+impl Place {
+    /// Locks the project. Fails if another run holds the lock, or if the state directory cannot be written.
+    pub fn lock(&self) -> Result<ProjectLock> {
+        let path = self.state.join(format!("{}.lock", self.project()));
+        let missing = |dir: &&std::path::Path| !dir.exists();
+        let created = self.state.ancestors().take_while(missing);
+        let created: Vec<PathBuf> = created.map(PathBuf::from).collect();
+        for _ in 0..ATTEMPTS {
+            match self.try_lock(&path) {
+                Ok(Some(file)) => {
+                    return Ok(ProjectLock {
+                        path,
+                        _file: file,
+                        created,
+                    });
+                }
+                Ok(None) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(self.is_busy()),
+                Err(error) => {
+                    return Err(Failure::new(format!("failed to lock {}", path.display()))
+                        .source(error)
+                        .hint("free some space or make the directory writable, or set STACKLIFT_STATE_DIR to another directory")
+                        .into());
+                }
+            }
+        }
+        Err(self.is_busy())
+    }
+
+    /// The locked file, or `None` if another run removed it in the meantime.
+    fn try_lock(&self, path: &std::path::Path) -> io::Result<Option<File>> {
+        folder::create(&self.state)?;
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).mode(0o600);
+        let file = match file.open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => ErrorKind::WouldBlock.into(),
+            TryLockError::Error(error) => error,
+        })?;
+        let held = file.metadata()?;
+        let is_same = fs::metadata(path)
+            .is_ok_and(|found| (found.dev(), found.ino()) == (held.dev(), held.ino()));
+        Ok(is_same.then_some(file))
+    }
+
+    fn is_busy(&self) -> anyhow::Error {
+        Failure::new(format!(
+            "another run of stacklift is working on the stack {}",
+            self.name
+        ))
+        .hint("wait for that run to finish, then run the command again")
+        .into()
+    }
+}
+
+impl Drop for ProjectLock {
+    fn drop(&mut self) {
+        // While it is locked: a run that waits for the file sees that it is another one. What cannot be removed is empty.
+        let _ = fs::remove_file(&self.path);
+        for dir in &self.created {
+            if fs::remove_dir(dir).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{thread, time::Duration};
+
+    use super::*;
+
+    fn place(state: PathBuf, name: &str, dir: &str) -> Place {
+        Place {
+            state,
+            name: name.to_owned(),
+            dir: dir.into(),
+            base_url: String::new(),
+            endpoint: 1,
+        }
+    }
+
+    #[test]
+    fn one_run_at_a_time_holds_the_lock_of_a_project_and_nothing_remains() {
+        let home = tempfile::tempdir().expect("a directory");
+        let state = home.path().join("a/b");
+        let first = place(state.clone(), "Web", "/one");
+        let second = place(state.clone(), "web", "/two");
+        let held = first.lock().expect("a lock");
+        let error = second.lock().expect_err("locked");
+        assert_eq!(
+            error.to_string(),
+            "another run of stacklift is working on the stack web"
+        );
+        let other = place(state.clone(), "db", "/one").lock().expect("a lock");
+        // The run that created the directory removes it, if it is the last one.
+        drop(other);
+        drop(held);
+        assert!(!home.path().join("a").exists());
+        drop(second.lock().expect("a lock"));
+    }
+
+    #[test]
+    fn runs_that_remove_the_file_do_not_share_the_lock() {
+        let home = tempfile::tempdir().expect("a directory");
+        let state = home.path().join("state");
+        let inside = std::sync::atomic::AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        if let Ok(held) = place(state.clone(), "web", "/one").lock() {
+                            use std::sync::atomic::Ordering::SeqCst;
+                            assert_eq!(inside.fetch_add(1, SeqCst), 0);
+                            thread::sleep(Duration::from_micros(50));
+                            inside.fetch_sub(1, SeqCst);
+                            drop(held);
+                        }
+                    }
+                });
+            }
+        });
+    }
+}

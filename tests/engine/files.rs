@@ -1,0 +1,120 @@
+//! B18: the files of a container's own layer, on a real engine.
+
+use super::{bench::Stack, sameness::assert_same};
+use crate::host::docker;
+
+/// Compose copies the content of `web.conf` and the value of the secret into the container before it starts it.
+const STACK: &str = "services:
+  web:
+    image: $IMAGE
+    init: true
+    command: [/bin/sh, -c, 'cat /web.conf /run/secrets/key > /read-at-start; exec sleep 600']
+    configs: [web.conf]
+    secrets: [key]
+    volumes: ['data:/srv/volume']
+  job:
+    image: $IMAGE
+    command: [/bin/sh, -c, 'echo done > /done']
+configs:
+  web.conf: {content: \"listen 80\"}
+secrets:
+  key: {environment: STACK_KEY}
+volumes:
+  data:
+networks:
+  default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
+";
+
+const KEY: &str = "hunter2-of-the-layer";
+
+fn started() -> Stack {
+    let stack = Stack::new();
+    stack.write(STACK);
+    stack.file(".env", &format!("STACK_KEY={KEY}\n"));
+    stack.up();
+    stack
+}
+
+/// Directories, files, links, owners and modes, as `ls` shows them, without the link counts and times.
+const LOOK: &str = "cat /read-at-start /web.conf /run/secrets/key /srv/own/sub/file /srv/own/link /srv/volume/x; \
+    busybox stat -c '%n %a %u %g %s %F' /web.conf /run/secrets /run/secrets/key /srv/own /srv/own/sub /srv/own/sub/* \
+    /srv/own/link /bin/echo; busybox readlink /srv/own/link";
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b18_what_compose_copied_and_what_was_written_inside_comes_back() {
+    let stack = started();
+    stack.sh(
+        "web",
+        "mkdir -p /srv/own/sub && echo 1 > /srv/own/sub/file && busybox chown -R 7:8 /srv/own && chmod 700 /srv/own && \
+         busybox ln -s sub/file /srv/own/link && busybox ln /srv/own/sub/file /srv/own/sub/hard && echo v > /srv/volume/x && \
+         echo 1 > /run/web.pid && touch /tmp/gone && rm /tmp/gone",
+    );
+    let (before, look) = (stack.containers(), stack.sh("web", LOOK));
+    assert!(look.contains("listen 80") && look.contains(KEY), "{look}");
+    stack.migrate();
+    let restored = stack.restore();
+    assert!(!restored.output.contains(KEY), "{}", restored.output);
+    assert_same(&before, &stack.containers());
+    assert_eq!(stack.sh("web", LOOK), look);
+    assert_eq!(stack.sh("web", "ls /run"), "secrets", "no PID file");
+    let job = docker(&["diff", &stack.name("job")]);
+    assert!(job.contains("/done"), "{job}");
+    // Again: everything matches.
+    let ids = stack.ids();
+    stack.restore().says(&["2 containers match the snapshot"]);
+    assert_eq!(stack.ids(), ids);
+
+    // Compose itself keeps the restored containers.
+    stack.up();
+    assert_eq!(stack.ids(), ids);
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b18_what_is_too_large_is_a_difference_each_time() {
+    let stack = started();
+    stack.sh(
+        "web",
+        "busybox dd if=/dev/zero of=/large bs=1M count=2; rm /bin/nc; echo 1 > /small",
+    );
+    let name = stack.host.project.clone();
+    stack.migrate();
+    let warned = ["these cannot be restored", "/bin/nc, /large"];
+    let lost = ["these files inside the container are lost: /bin/nc, /large"];
+    stack
+        .run(&["restore", &name])
+        .code(1)
+        .says(&warned)
+        .says(&lost);
+    stack.run(&["restore", &name]).code(1).says(&lost);
+    assert_eq!(stack.sh("web", "cat /small /web.conf"), "1\nlisten 80");
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b17_the_snapshot_of_a_restore_keeps_files_that_were_written_since() {
+    let stack = started();
+    stack.migrate();
+    stack.up();
+    stack.sh("web", "echo 2 > /since");
+    let name = stack.host.project.clone();
+    docker(&[
+        "update",
+        "--memory=64m",
+        "--memory-swap=64m",
+        &stack.name("web"),
+    ]);
+    let kept = [
+        "only the snapshot that the restore takes keeps them",
+        "written inside the container: /since",
+    ];
+    stack.run(&["restore", &name]).code(0).says(&kept);
+    let last = stack.snapshots().pop().unwrap();
+    let id = last.file_stem().unwrap().to_str().unwrap().to_owned();
+    stack.run(&["restore", &name, "--to", &id]).code(0);
+    assert_eq!(
+        stack.sh("web", "cat /since /run/secrets/key"),
+        format!("2\n{KEY}")
+    );
+}
