@@ -302,7 +302,10 @@ fn portainer_is_killed(case: Case) {
     ));
     let rehearsal = &before.scenario.rehearsal;
     rehearsal.faults().set(Call::Create, FaultKind::DieAfter);
-    before.adopt(&["--timeout=8s"]).code(1).says(&["unknown"]);
+    before
+        .adopt(&["--timeout=8s"])
+        .code(1)
+        .says(&["unanswered"]);
     rehearsal.faults().clear();
     portainer.wait_until_killed();
     portainer.start_again();
@@ -340,7 +343,7 @@ fn a_proxy_responds(case: Case) {
     faults.once(Call::Create, FaultKind::Body(504, page));
     let run = before.adopt(&[]);
     if run.code == Some(1) {
-        run.says(&["unknown", "504"]).hides("restored");
+        run.says(&["unanswered", "504"]).hides("restored");
         thread::sleep(Duration::from_secs(1));
         before.adopt(&[]).code(0);
     }
