@@ -46,6 +46,7 @@ pub(super) fn run(
     let location = &settings.location;
     let file = location.file.clone();
     let file = file.unwrap_or_else(|| format!("{}-compose.yml", location.tool));
+    let interrupt = Interrupt::watch(console);
     let peers = peers::open(&settings, key, console)?;
     let setup = peers::setup(&settings, &name)?;
     let restore = Restore {
@@ -69,7 +70,6 @@ pub(super) fn run(
         timeout: settings.timeout,
         confirm: &|question| confirm(console, arguments.yes, question),
     };
-    let interrupt = Interrupt::watch(console);
     let mut listener = |event: Event| interrupt.show(&event);
     Ok(restore::run(&restore, &mut listener)?)
 }
