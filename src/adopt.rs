@@ -16,6 +16,7 @@ use crate::{
 };
 
 mod prepare;
+mod pull;
 mod sending;
 mod verify;
 
@@ -36,6 +37,8 @@ pub struct Adopt<'a> {
     pub compose: &'a compose::Host,
     /// What to write into the text, or not, because it runs.
     pub keep: Keep,
+    /// Whether to pull images that are not on this engine.
+    pub pull: bool,
     /// Whether to ask before a container is replaced or something is lost (B08).
     pub consent: Consent<'a>,
     /// How long containers may take until they run, and are healthy if they were.
@@ -72,7 +75,8 @@ impl<'a> Procedure<'a, '_> {
         self.show_banner();
         self.run.settle(Witness::PortainerAndEngine)?;
         self.run.wait("inspecting what exists");
-        let prepared = Prepared::new(&self.situation(), self.a.keep)?;
+        let prepared = self.prepare()?;
+        let prepared = self.pull(prepared)?;
         self.run.hide(prepared.source.env.as_deref(), &[]);
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
@@ -86,6 +90,10 @@ impl<'a> Procedure<'a, '_> {
         self.take_snapshot(&prepared)?;
         self.send(&prepared)?;
         self.verify(&prepared)
+    }
+
+    fn prepare(&mut self) -> Result<Prepared> {
+        Prepared::new(&self.situation(), self.a.keep)
     }
 
     fn show_banner(&mut self) {

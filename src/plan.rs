@@ -41,7 +41,7 @@ mod versions;
 
 pub use adoption::{Adoption, AdoptionFacts, Request, ServicePlan, adoption};
 pub use blocker::Blocker;
-pub use blocking::blocking;
+pub use blocking::{blocking, images_to_pull};
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
 pub use fate::{Fate, Hashes};
 pub use itself::runs_portainer;

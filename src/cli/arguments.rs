@@ -173,6 +173,12 @@ pub(super) struct AdoptArguments {
     pub yes: bool,
     #[command(flatten)]
     pub keep: KeepArguments,
+    /// Pull the images that are not on this host, by the container command
+    ///
+    /// Happens before anything else, and only if nothing else prevents the adoption. Images that the
+    /// Compose file builds are not pulled.
+    #[arg(long)]
+    pub pull: bool,
     /// How long to wait until the containers run and are healthy again
     #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
     pub wait: Duration,

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use composefile::{
     document::{Document, Node},
     path::clean,
@@ -9,13 +11,14 @@ use composefile::{
 
 use super::{
     Adoption, AdoptionFacts, Blocker, Environment, Facts, Fate, Keep, Loss, PathKind, Request,
+    Sent,
     held::{held_by, used_on_host},
     record,
     running::is_one_off,
     sent::{SentStack, with_sent},
 };
 use crate::{
-    model::{Carried, Container, Deployment, Record, StackKind},
+    model::{Carried, Container, Deployment, Record, StackKind, Variable},
     rewrite::faithful::Reason,
     snapshot::Inspected,
     text::{counted, printable},
@@ -447,25 +450,21 @@ impl<'f> Blocking<'_, 'f> {
     fn images(&mut self, stack: &SentStack) {
         let (mut absent, mut pull, mut build) = (Vec::new(), Vec::new(), Vec::new());
         let (tool, dir) = (self.facts.tool, self.facts.dir);
-        for service in stack.active() {
-            let Some(image) = service.image() else {
-                continue;
-            };
-            let is_absent = matches!(self.facts.images.get(&image), Some(None));
-            // Other policies than pulling what is missing are refused with a reason of their own.
-            let policy = service.given(&["pull_policy"]).known();
-            let is_said = matches!(policy.as_deref(), Some("never" | "build"));
-            if !is_absent || is_said || service.replicas() == Some(0) {
-                continue;
-            }
-            absent.push(format!("service {}: image {image}", service.name));
-            if self.is_built(service.name) {
-                build.push(service.name);
+        for (service, image) in absent_images(stack, self.facts.images) {
+            absent.push(format!("service {service}: image {image}"));
+            let document = self.facts.source.document.ok();
+            if document.is_some_and(|document| is_built(document, service)) {
+                build.push(service);
             } else {
                 pull.push(format!("{tool} pull {image}"));
             }
         }
+        pull.sort();
         pull.dedup();
+        let mut or_else = "";
+        if build.is_empty() {
+            or_else = "; or pass --pull";
+        }
         if !build.is_empty() {
             let dir = shlex::try_quote(dir).unwrap_or_default();
             pull.push(format!(
@@ -476,16 +475,10 @@ impl<'f> Blocking<'_, 'f> {
         if !absent.is_empty() {
             self.add(
                 "images are not on this host: if Portainer cannot get one, it removes the whole stack".to_owned(),
-                format!("get them first: {}", pull.join(" && ")),
+                format!("get them first: {}{or_else}", pull.join(" && ")),
                 absent,
             );
         }
-    }
-
-    /// Whether the file on disk says how to build a service's image.
-    fn is_built(&self, service: &str) -> bool {
-        self.on_disk(service)
-            .is_some_and(|service| service.get("build").is_some())
     }
 
     /// A service of the file on disk.
@@ -547,6 +540,57 @@ impl<'f> Blocking<'_, 'f> {
             );
         }
     }
+}
+
+/// The services whose image is not on this engine, with the image. Other policies than pulling what is missing are refused
+/// with a reason of their own.
+fn absent_images<'d>(
+    stack: &SentStack<'_, 'd, '_>,
+    images: &BTreeMap<String, Option<Value>>,
+) -> Vec<(&'d str, String)> {
+    let mut absent = Vec::new();
+    for service in stack.active() {
+        let policy = service.given(&["pull_policy"]).known();
+        let is_said = matches!(policy.as_deref(), Some("never" | "build"));
+        let image = service
+            .image()
+            .filter(|image| matches!(images.get(image), Some(None)));
+        if let Some(image) = image.filter(|_| !is_said && service.replicas() != Some(0)) {
+            absent.push((service.name, image));
+        }
+    }
+    absent
+}
+
+/// The images that are not on this engine, of a text and its variables; none of them if one has to be built. `on_disk` is the
+/// text that says how.
+pub fn images_to_pull(
+    (text, env): (&str, &[Variable]),
+    on_disk: &str,
+    project: &str,
+    images: &BTreeMap<String, Option<Value>>,
+) -> Vec<String> {
+    let Ok(document) = Document::parse(on_disk) else {
+        return Vec::new();
+    };
+    with_sent(Sent { text, env }, project, |_, stack| {
+        let absent = stack.map(|stack| absent_images(stack, images));
+        let absent = absent.unwrap_or_default();
+        if absent
+            .iter()
+            .any(|(service, _)| is_built(&document, service))
+        {
+            return Vec::new();
+        }
+        let images: BTreeSet<String> = absent.into_iter().map(|(_, image)| image).collect();
+        images.into_iter().collect()
+    })
+}
+
+/// Whether a text says how to build the image of a service.
+fn is_built(document: &Document, service: &str) -> bool {
+    let service = document.get("services").and_then(|all| all.get(service));
+    service.is_some_and(|service| service.get("build").is_some())
 }
 
 /// A path of a label as an absolute path. Old versions of Compose wrote relative ones.

@@ -238,7 +238,7 @@ fn containers_that_were_started_from_another_file() {
             format!(
                 "containers were started from other Compose files than {folder}/docker-compose.yml: {prod}\nweb-a-1\nhint: to adopt the stack from that file, pass --file prod.yml"
             ),
-            "images are not on this host: if Portainer cannot get one, it removes the whole stack\nservice b: image other\nhint: get them first: docker pull other".to_owned(),
+            "images are not on this host: if Portainer cannot get one, it removes the whole stack\nservice b: image other\nhint: get them first: docker pull other; or pass --pull".to_owned(),
         ],
     );
     // Without `--file`, the label of the containers decides.
@@ -429,6 +429,49 @@ fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
             "{expected} in {run:#?}"
         );
     }
+    assert!(bench.nothing_was_changed());
+}
+
+/// A container command that can only pull: into the world's engine it puts nothing.
+fn puller(bench: &Bench, code: u8) -> std::path::PathBuf {
+    let log = bench.root().join("pulls");
+    let script = format!(
+        "[ \"$1\" = pull ] || exit 1\necho \"$@ key=$STACKMGR_API_KEY\" >> {}\necho 'no such image' >&2\nexit {code}\n",
+        log.display()
+    );
+    bench.script("docker", &script)
+}
+
+#[test]
+fn missing_images_are_pulled_on_request_before_anything_else() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let text = format!("{PLAIN}  b:\n    image: absent:1\n  c:\n    image: absent:1\n");
+    bench.stack("web", &text, None);
+    let pulls = || fs::read_to_string(bench.root().join("pulls")).unwrap_or_default();
+    let with_command = |bin: &std::path::Path, args: &[&str]| {
+        let mut command = bench.command(args);
+        command.env("PATH", bench.path(&[bin]));
+        Run::of(&mut command).code(1)
+    };
+    let bin = puller(&bench, 1);
+    with_command(&bin, &["adopt", "web"]);
+    assert_eq!(pulls(), "", "not without --pull");
+    with_command(&bin, &["adopt", "web", "--pull", "--endpoint", "99"]);
+    assert_eq!(pulls(), "", "not if something else prevents it");
+    with_command(&bin, &["adopt", "web", "--pull"]).says(&[
+        "failed to pull absent:1",
+        "no such image",
+        "this run pulled images and changed nothing else",
+    ]);
+    assert_eq!(pulls(), "pull -- absent:1 key=\n", "once, without the key");
+    // The engine is asked again.
+    let bin = puller(&bench, 0);
+    let run = with_command(&bin, &["adopt", "web", "--pull"]);
+    assert!(
+        listed(&run)[0].contains("service b: image absent:1"),
+        "{run:#?}"
+    );
     assert!(bench.nothing_was_changed());
 }
 
