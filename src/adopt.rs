@@ -1,26 +1,40 @@
 //! The adoption: a running stack moves into Portainer, and containers whose configuration is the same are not touched
 //! (M05).
+//!
+//! The request is sent once. Then every container is compared with the one of before. If the deployment fails, or the
+//! stack does not run as before, the containers that changed are restored from the snapshot.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
+use serde_json::Value;
 
 use crate::{
     compose,
     failure::Failure,
     observe::Situation,
-    plan::{Keep, Request},
+    plan::{Adoption, Keep, Request},
     portainer::BaseUrl,
     run::{self, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     stack::Stack,
 };
 
+mod away;
+mod compared;
 mod prepare;
+mod progress;
 mod pull;
+mod recover;
+mod report;
 mod sending;
 mod verify;
 
 pub use prepare::Prepared;
+pub use report::Report;
+
+use progress::Progress;
+use report::Outcome;
+use sending::Sent;
 
 /// The input of an adoption.
 pub struct Adopt<'a> {
@@ -43,19 +57,52 @@ pub struct Adopt<'a> {
     pub consent: Consent<'a>,
     /// How long containers may take until they run, and are healthy if they were.
     pub wait: Duration,
+    /// How long a restore waits for containers to become healthy.
+    pub timeout: Duration,
+    pub on_failure: OnFailure,
 }
 
-/// Adopts the stack.
-pub fn run(adopt: &Adopt, listener: &mut Listener) -> Result<(), Stopped> {
+/// What to do about containers that a failed adoption changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Restore them from the snapshot.
+    Restore,
+    /// Leave them as they are.
+    Leave,
+}
+
+/// Adopts the stack. Returns what it did, and how it stopped if it did not end as intended.
+pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stopped>) {
     let lock = adopt.stack.lock();
-    run::under_lock(lock, adopt.peers, adopt.setup, listener, |run| {
-        Procedure { a: adopt, run }.steps()
-    })
+    let mut report = Report::new(adopt.stack.name().as_str(), adopt.endpoint);
+    let ended = run::under_lock(lock, adopt.peers, adopt.setup, listener, |run| {
+        Procedure {
+            a: adopt,
+            run,
+            report: &mut report,
+            before: Vec::new(),
+            snapshot: None,
+            since: None,
+        }
+        .steps()
+    });
+    if let Err(stopped) = &ended {
+        report.error = Some(format!("{:#}", stopped.error));
+        report.state = Some(stopped.state.to_string());
+    }
+    (report, ended)
 }
 
 struct Procedure<'a, 'r> {
     a: &'a Adopt<'a>,
     run: &'r mut Run<'a>,
+    report: &'r mut Report,
+    /// The inspect objects of the containers before the request.
+    before: Vec<Value>,
+    /// The ID of the snapshot.
+    snapshot: Option<String>,
+    /// The time just before the request.
+    since: Option<SystemTime>,
 }
 
 impl<'a> Procedure<'a, '_> {
@@ -74,26 +121,41 @@ impl<'a> Procedure<'a, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
         self.run.settle(Witness::PortainerAndEngine)?;
-        self.run.wait("inspecting what exists");
         let prepared = self.prepare()?;
-        let prepared = self.pull(prepared)?;
-        self.run.hide(prepared.source.env.as_deref(), &[]);
+        let mut prepared = self.pull(prepared)?;
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
-            self.run.step(
-                "nothing",
-                format!("to do: Portainer stack {id} has this text"),
-            );
-            return Ok(());
+            return self.end_without_request(id);
         }
-        self.ask(&prepared)?;
+        if self.ask(&prepared.plan)? {
+            prepared = self.prepare_again(&prepared)?;
+        }
+        let name = self.a.stack.name().as_str();
+        let Some(payload) = prepared.payload(name) else {
+            // The plan has a blocker for each problem of the rewrite.
+            return Ok(());
+        };
+        self.before = prepared
+            .before
+            .details
+            .containers
+            .clone()
+            .unwrap_or_default();
         self.take_snapshot(&prepared)?;
-        self.send(&prepared)?;
-        self.verify(&prepared)
+        match self.send(&prepared, &payload)? {
+            Sent::Failed(cause) => Err(self.recover(&cause)),
+            Sent::Deployed => match self.verify(&prepared) {
+                Ok(()) => self.wrong_plan(),
+                Err(cause) => Err(self.recover(&cause)),
+            },
+        }
     }
 
-    fn prepare(&mut self) -> Result<Prepared> {
-        Prepared::new(&self.situation(), self.a.keep)
+    /// Sets how far the run has come.
+    fn mark(&mut self, progress: Progress) {
+        let name = self.a.stack.name().as_str();
+        let state = progress.state(name, self.snapshot.as_deref());
+        self.run.set_state(state);
     }
 
     fn show_banner(&mut self) {
@@ -105,19 +167,46 @@ impl<'a> Procedure<'a, '_> {
         );
     }
 
+    /// Reads what exists and plans. Hides every value that Portainer may repeat.
+    fn prepare(&mut self) -> Result<Prepared> {
+        self.run.wait("inspecting what exists");
+        let prepared = Prepared::new(&self.situation(), self.a.keep)?;
+        let sent = prepared.rewrite.as_ref().ok();
+        let sent = sent.map_or(&[][..], |rewrite| &rewrite.env);
+        self.run.hide(prepared.source.env.as_deref(), sent);
+        if let Some((contents, _)) = &prepared.before.contents {
+            self.run.hide(None, &contents.env);
+        }
+        Ok(prepared)
+    }
+
+    /// Reads everything again after a question. Stops if something changed before the answer.
+    fn prepare_again(&mut self, shown: &Prepared) -> Result<Prepared> {
+        let prepared = self.prepare()?;
+        if prepared.is_same(shown) {
+            return Ok(prepared);
+        }
+        Err(Failure::new(
+            "the stack's files, its containers or its Portainer stack changed before you answered",
+        )
+        .hint("run the command again: it shows what it would do now")
+        .into())
+    }
+
     /// Reports the plan. Stops with every blocker at once.
     fn say(&mut self, prepared: &Prepared) -> Result<()> {
-        for warning in prepared
-            .before
-            .warnings
-            .iter()
-            .chain(&prepared.plan.warnings)
-        {
+        let plan = &prepared.plan;
+        self.report.request = Some(plan.request.clone());
+        self.report.blockers.clone_from(&plan.blockers);
+        if let Some(record) = &prepared.before.record {
+            self.report.portainer_stack = Some(record.id.clone());
+        }
+        for warning in prepared.before.warnings.iter().chain(&plan.warnings) {
             self.run.warn(warning);
         }
-        let blockers = &prepared.plan.blockers;
-        if !blockers.is_empty() {
-            let lines: Vec<String> = blockers.iter().map(|one| format!("  - {one}")).collect();
+        if !plan.blockers.is_empty() {
+            let lines = plan.blockers.iter().map(|one| format!("  - {one}"));
+            let lines: Vec<String> = lines.collect();
             return Err(
                 Failure::new(format!("cannot adopt the stack {}", self.a.stack.name()))
                     .details(lines.join("\n"))
@@ -125,30 +214,45 @@ impl<'a> Procedure<'a, '_> {
                     .into(),
             );
         }
-        for service in &prepared.plan.services {
+        if matches!(plan.request, Request::Nothing(_)) {
+            return Ok(());
+        }
+        self.report.losses = plan.losses.iter().map(ToString::to_string).collect();
+        for service in &plan.services {
             self.run
                 .step("plan", format!("{}: {}", service.service, service.fate));
         }
-        if !prepared.plan.losses.is_empty() {
-            let losses = prepared.plan.losses.iter();
-            let lines: Vec<String> = losses.map(|loss| format!("  - {loss}")).collect();
+        if !plan.losses.is_empty() {
+            let lines = plan.losses.iter().map(|loss| format!("  - {loss}"));
+            let lines: Vec<String> = lines.collect();
             self.run
                 .warn(format!("the stack will lose:\n{}", lines.join("\n")));
         }
         Ok(())
     }
 
-    /// Asks if a container is replaced, or something is lost (B08).
-    fn ask(&mut self, prepared: &Prepared) -> Result<()> {
+    /// The Portainer stack has this text already, and the plan says that every service runs.
+    fn end_without_request(&mut self, id: &str) -> Result<()> {
+        self.report.outcome = Outcome::NothingToDo;
+        self.run.step(
+            "nothing",
+            format!("to do: Portainer stack {id} has this text and these variables, and its services run"),
+        );
+        Ok(())
+    }
+
+    /// Asks if a container is replaced, or something is lost (B08). Returns whether it asked: what was read before may then
+    /// be out of date.
+    fn ask(&mut self, plan: &Adoption) -> Result<bool> {
         let Consent::Ask(ask) = self.a.consent else {
-            return Ok(());
+            return Ok(false);
         };
-        if !prepared.plan.interrupts() && prepared.plan.losses.is_empty() {
-            return Ok(());
+        if !plan.interrupts() && plan.losses.is_empty() {
+            return Ok(false);
         }
         let name = self.a.stack.name();
         if ask(&format!("adopt {name}?")) {
-            return Ok(());
+            return Ok(true);
         }
         Err(Failure::new("canceled: the adoption was not confirmed")
             .hint("to adopt without this question, pass --yes")

@@ -17,7 +17,7 @@ use std::{
     ops::Deref,
     path::PathBuf,
     sync::OnceLock,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use anyhow::{Context as _, Result};
@@ -28,7 +28,7 @@ use self::{
     command::Command,
 };
 pub use self::{
-    api::{Restoring, in_parallel},
+    api::{ContainerEvent, Restoring, in_parallel},
     choice::Choice,
     objects::Archive,
 };
@@ -226,11 +226,7 @@ impl Engine {
     /// The operations that create and change containers, networks and volumes. An error unless the engine is
     /// reached by the Engine API.
     pub fn restoring(&self) -> Result<Restoring<'_>> {
-        match &self.client {
-            Client::Api(api) => Ok(Restoring::new(api)),
-            Client::Command(_) => Err(self.needs_the_api()),
-            Client::Unavailable => Err(self.unavailable()),
-        }
+        Ok(Restoring::new(self.api()?))
     }
 }
 
@@ -278,6 +274,26 @@ impl Reader {
         }
         .context("failed to read the ID of the engine")?;
         Ok(self.id.get_or_init(|| id).clone())
+    }
+
+    /// What happened to the containers of `project` since `since`, oldest first, as far as the engine remembers: it keeps
+    /// its last 256 events. Times are those of the engine. An error unless the engine is reached by the Engine API.
+    pub fn events(&self, project: &str, since: SystemTime) -> Result<Vec<ContainerEvent>> {
+        let events = self.api().and_then(|api| api.events(project, since));
+        events.context("failed to read the events of the engine")
+    }
+
+    /// Fails unless the engine is reached by the Engine API, which is needed to change containers.
+    pub fn require_api(&self) -> Result<()> {
+        self.api().map(|_| ())
+    }
+
+    fn api(&self) -> Result<&Api> {
+        match &self.client {
+            Client::Api(api) => Ok(api),
+            Client::Command(_) => Err(self.needs_the_api()),
+            Client::Unavailable => Err(self.unavailable()),
+        }
     }
 
     fn needs_the_api(&self) -> anyhow::Error {

@@ -52,6 +52,8 @@ pub struct Restore<'a> {
     pub timeout: Duration,
     /// Asks whether to continue although something will be lost.
     pub confirm: &'a dyn Fn(&str) -> bool,
+    /// Whether the run has changed something before: its state stays until the first change of the restore.
+    pub follows_changes: bool,
 }
 
 /// What is restored.
@@ -61,6 +63,8 @@ pub enum Scope {
     Everything,
     /// The containers only: nothing is sent to Portainer (B19).
     EngineOnly,
+    /// The containers only: the Portainer stack stays as it is. To delete it removes its containers (N07).
+    Containers,
 }
 
 /// What to do if something that the restore needs is missing (B16).
@@ -80,6 +84,8 @@ enum RecordStep {
     Unknown,
     /// None, because Portainer must not be contacted.
     Skipped,
+    /// None, because only the containers are restored: the record that stays.
+    Stays(Option<Record>),
     /// Delete a record that was created since, with its containers (N07).
     Delete(Record),
     /// Update the text and variables (M16).
@@ -96,7 +102,9 @@ impl RecordStep {
     /// The record that the step changes.
     fn record(&self) -> Option<&Record> {
         match self {
-            Self::Nothing | Self::Unknown | Self::Skipped | Self::Create(_) => None,
+            Self::Nothing | Self::Unknown | Self::Skipped | Self::Stays(_) | Self::Create(_) => {
+                None
+            }
             Self::Delete(record)
             | Self::Update(record, _)
             | Self::Stop(record)
@@ -119,18 +127,23 @@ impl RecordStep {
 pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
     let lock = lock_dir(restore.name, restore.dir);
     run::under_lock(lock, restore.peers, restore.setup, listener, |run| {
-        let saved = run.store().choose(restore.snapshot)?;
-        run.restores(&saved);
-        Procedure {
-            restore,
-            saved: &saved,
-            run,
-            touched: false,
-            filled: BTreeSet::new(),
-            trouble: Vec::new(),
-        }
-        .steps()
+        within(restore, run)
     })
+}
+
+/// Restores the stack as a part of a run that holds the locks.
+pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
+    let saved = run.store().choose(restore.snapshot)?;
+    run.restores(&saved);
+    Procedure {
+        restore,
+        saved: &saved,
+        run,
+        touched: false,
+        filled: BTreeSet::new(),
+        trouble: Vec::new(),
+    }
+    .steps()
 }
 
 struct Procedure<'s, 'a, 'r> {
@@ -161,7 +174,7 @@ impl<'s> Procedure<'s, '_, '_> {
         self.save_what_is_replaced(&record, &existing, &plan)?;
         self.restore_record(&record)?;
         self.restore_containers(&engine)?;
-        if self.restore.scope == Scope::Everything {
+        if self.restore.scope != Scope::EngineOnly {
             self.settle()?;
         }
         self.verify(&record)
@@ -228,6 +241,14 @@ impl fmt::Display for RecordStep {
                 "no changes in Portainer: the snapshot contains no data about the Portainer stack",
             ),
             Self::Skipped => f.write_str("no changes in Portainer, because of --engine-only"),
+            Self::Stays(None) => f.write_str("no changes in Portainer"),
+            Self::Stays(Some(record)) => {
+                write!(
+                    f,
+                    "no changes in Portainer: Portainer stack {} stays",
+                    record.id
+                )
+            }
             Self::Delete(record) => write!(f, "delete Portainer stack {}", record.id),
             Self::Update(record, _) => write!(
                 f,

@@ -17,10 +17,12 @@ use crate::{
 
 mod requests;
 mod secrets;
+mod seen;
 mod settle;
 mod snapshot;
 mod state;
 
+pub use seen::RecordSeen;
 pub use settle::Witness;
 pub use snapshot::{Seen, Subject, read_layer};
 pub use state::{RestoreCommand, State};

@@ -1,5 +1,7 @@
 //! The real binary against the rehearsal's manager and engine; one file a feature.
 
+#[path = "integration/adopt.rs"]
+mod adopt;
 #[path = "integration/backup.rs"]
 mod backup;
 #[path = "integration/bench.rs"]

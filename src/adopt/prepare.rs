@@ -7,13 +7,15 @@ use composefile::{document::Document, reader::DEFAULT_FILES};
 
 use crate::{
     compose::Input,
+    failure::Failure,
     observe::{Before, Depth, Situation, mask},
-    plan::{self, Adoption, AdoptionFacts, Hashes, Keep, Removal, Sent},
+    plan::{self, Adoption, AdoptionFacts, Blocker, Hashes, Keep, Removal, Sent},
     portainer::Payload,
     rewrite::{
         env::stack_env,
-        faithful::{self, Blocker, Faithful, Runs},
+        faithful::{self, Faithful, Runs},
     },
+    snapshot::Inspected,
     stack::{Shell, Source},
     text::Mask,
 };
@@ -23,17 +25,19 @@ pub struct Prepared {
     /// The files on disk.
     pub source: Source,
     /// What is sent, or everything that prevents the rewrite.
-    pub rewrite: Result<Faithful, Vec<Blocker>>,
+    pub rewrite: Result<Faithful, Vec<faithful::Blocker>>,
     /// What exists now.
     pub before: Before,
     /// What an adoption would do.
     pub plan: Adoption,
+    /// The config hashes, or why they are unknown.
+    hashes: Result<Hashes, String>,
+    tool: String,
 }
 
 impl Prepared {
     /// Reads the stack's files, Portainer and the engine. What runs can change the text: it is rewritten a second time
-    /// then. Fails if the files or Portainer's list of stacks cannot be
-    /// read.
+    /// then. Fails if the files or Portainer's list of stacks cannot be read.
     pub fn new(situation: &Situation, keep: Keep) -> Result<Self> {
         let (stack, name) = (situation.stack, situation.stack.name());
         let source = stack.read()?;
@@ -53,9 +57,9 @@ impl Prepared {
         let first = faithful::rewrite(text, env, &shell.context(), &Runs::default());
         let mask = mask(&source, sent(&first).env);
         let before = situation.observe(records, sent(&first), &mask, Depth::Everything);
-        let plan_of = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
+        let plan_of = |rewrite: &Result<Faithful, Vec<faithful::Blocker>>, runs: &Runs| {
             let hashes = hashes(situation, sent(rewrite), &mask);
-            situation.with_facts(
+            let (plan, runs) = situation.with_facts(
                 &source,
                 document.as_ref(),
                 sent(rewrite),
@@ -77,23 +81,55 @@ impl Prepared {
                     let runs = plan::runs(&input, &plan, keep);
                     (plan, runs)
                 },
-            )
+            );
+            (plan, runs, hashes)
         };
-        let (plan, (runs, blockers)) = plan_of(&first, &Runs::default());
-        let (rewrite, mut plan) = if runs.is_empty() {
-            (first, plan)
+        let (plan, (runs, blockers), hashes) = plan_of(&first, &Runs::default());
+        let (rewrite, mut plan, hashes) = if runs.is_empty() {
+            (first, plan, hashes)
         } else {
             let rewrite = faithful::rewrite(text, env, &shell.context(), &runs);
-            let (plan, _) = plan_of(&rewrite, &runs);
-            (rewrite, plan)
+            let (plan, _, hashes) = plan_of(&rewrite, &runs);
+            (rewrite, plan, hashes)
         };
         plan.blockers.extend(blockers);
+        // A failed adoption restores containers.
+        if let Err(error) = situation.engine.require_api() {
+            let hint = Failure::hint_of(&error).unwrap_or_default();
+            plan.blockers.push(Blocker::new(format!("{error:#}"), hint));
+        }
         Ok(Self {
             source,
             rewrite,
             before,
             plan,
+            hashes,
+            tool: situation.tool.to_owned(),
         })
+    }
+
+    /// Whether a container certainly has the configuration of the files on disk.
+    pub(super) fn is_up_to_date(&self, container: Inspected, service: &str) -> bool {
+        let label = container.label(&format!("com.{}.compose.config-hash", self.tool));
+        let hashes = self.hashes.as_ref().ok();
+        let hash = hashes.and_then(|hashes| hashes.on_disk.get(service));
+        label.is_some() && label == hash.map(String::as_str)
+    }
+
+    /// Whether the plan, what will be sent, and the containers are the same as in `other`.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let states = |of: &Self| -> Vec<(String, String)> {
+            let all = of.before.all.iter().flatten();
+            all.map(|one| (one.id.clone(), one.state.clone())).collect()
+        };
+        let sent = |of: &Self| {
+            let rewrite = of.rewrite.as_ref().ok()?;
+            Some((rewrite.text.clone(), rewrite.env.clone()))
+        };
+        self.plan == other.plan
+            && sent(self) == sent(other)
+            && states(self) == states(other)
+            && self.before.record == other.before.record
     }
 
     /// The body of the create, if the stack can be rewritten.
@@ -108,7 +144,7 @@ impl Prepared {
 }
 
 /// What is sent; nothing if the rewrite is blocked.
-fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
+fn sent(rewrite: &Result<Faithful, Vec<faithful::Blocker>>) -> Sent<'_> {
     match rewrite {
         Ok(rewrite) => Sent {
             text: &rewrite.text,

@@ -1,15 +1,29 @@
 //! The snapshot, and the request that lets Portainer deploy the stack.
 
-use anyhow::Result;
+use std::time::{Duration, SystemTime};
 
-use super::{Prepared, Procedure};
+use anyhow::{Error, Result};
+
+use super::{Prepared, Procedure, progress::Progress};
 use crate::{
     failure::Failure,
     model::Deployment,
     plan::Request,
-    portainer::Contents,
-    run::{Seen, State, Subject},
+    portainer::{self, Contents, Payload},
+    run::{RecordSeen, Seen, Subject, Witness},
+    text::printable,
 };
+
+/// How long before the request the events begin that are asked for: clocks are read one after the other.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// What came of the request.
+pub(super) enum Sent {
+    /// Portainer says that the stack is deployed.
+    Deployed,
+    /// Portainer has finished, and the deployment failed.
+    Failed(Error),
+}
 
 impl Procedure<'_, '_> {
     /// A part of the stack that cannot be saved stops the adoption.
@@ -25,53 +39,135 @@ impl Procedure<'_, '_> {
             record: before.record.as_ref(),
             containers: before.all.as_deref(),
         };
-        let snapshot = self.run.take_snapshot(&subject, Seen::default())?;
-        let name = self.a.stack.name().as_str();
-        let mut state = State::new("this run has sent nothing to Portainer");
-        if let Some(id) = &snapshot {
-            state = state.with_snapshot(name, id);
-        }
-        self.run.set_state(state);
+        let seen = Seen {
+            record: None,
+            containers: before.details.containers.clone(),
+            changes: before.details.changes.clone(),
+        };
+        self.snapshot = self.run.take_complete_snapshot(&subject, seen)?;
+        self.report.snapshot.clone_from(&self.snapshot);
+        self.mark(Progress::NotSent);
         Ok(())
     }
 
-    /// Sends the create or the update, once (B05), and waits for the deployment.
-    pub(super) fn send(&mut self, prepared: &Prepared) -> Result<()> {
-        let name = self.a.stack.name().as_str();
-        let Some(payload) = prepared.payload(name) else {
-            return Ok(());
-        };
-        self.run.wait("Portainer is deploying the stack");
-        let (id, deployment) = match (&prepared.plan.request, &prepared.before.record) {
+    /// Sends the create or the update, once (B05), and waits for its end. An error means that nothing was sent, or that
+    /// the outcome is unknown.
+    pub(super) fn send(&mut self, prepared: &Prepared, payload: &Payload) -> Result<Sent> {
+        let request = prepared.plan.request.clone();
+        let name = self.a.stack.name();
+        self.run
+            .wait(format!("Portainer is deploying the stack {name}"));
+        self.since = SystemTime::now().checked_sub(MARGIN);
+        self.mark(Progress::Sent(request.clone()));
+        let sent = match (&request, &prepared.before.record) {
             (Request::Update(_), Some(record)) => {
                 let contents = Contents {
                     text: payload.text.to_owned(),
                     env: payload.env.to_vec(),
                 };
-                self.run.update(record, &contents)?;
-                (record.id.clone(), Deployment::Deploying)
+                let updated = self.run.update(record, &contents);
+                updated.map(|()| (record.id.clone(), Deployment::Deploying))
             }
             _ => {
-                let created = self.run.create(self.a.endpoint, &payload)?;
-                (created.id, created.deployment)
+                let created = self.run.create(self.a.endpoint, payload);
+                created.map(|created| (created.id, created.deployment))
             }
         };
+        match sent {
+            Ok((id, deployment)) => self.wait_for_end(&id, deployment),
+            Err(error @ portainer::Error::NotSent(_)) => {
+                self.mark(Progress::NotSent);
+                Err(error.into())
+            }
+            Err(portainer::Error::Refused { response, .. }) => {
+                let status = response.status_line();
+                let failure = Failure::new(format!("Portainer did not deploy it: {status}"))
+                    .details(String::from_utf8_lossy(&response.body))
+                    .hint(response.hint_after_create());
+                if response.is_final() {
+                    return Ok(Sent::Failed(failure.into()));
+                }
+                self.settle(&request, payload, failure.into())
+            }
+            Err(error @ portainer::Error::Unknown(_)) => {
+                let failure = Failure::new("no response from Portainer").source(error);
+                self.settle(&request, payload, failure.into())
+            }
+        }
+    }
+
+    /// Waits while Portainer deploys (N01).
+    fn wait_for_end(&mut self, id: &str, deployment: Deployment) -> Result<Sent> {
+        self.report.portainer_stack = Some(id.to_owned());
         let ended = match deployment {
-            Deployment::Deploying => self.run.wait_for_deployment(&id)?,
+            Deployment::Deploying => {
+                self.mark(Progress::Deploying(id.to_owned()));
+                let waited = self.run.wait_for_deployment(id);
+                waited.map_err(|error| self.unknown(error))?
+            }
             deployment => Some(deployment),
         };
         match ended {
             Some(Deployment::Active) => {
-                self.run.step("deployed", format!("Portainer stack {id}"));
-                Ok(())
+                self.mark(Progress::Deployed(id.to_owned()));
+                Ok(Sent::Deployed)
             }
-            other => {
-                let state = other.map_or("gone".to_owned(), |state| state.to_string());
-                Err(Failure::new(format!(
-                    "Portainer stack {id} is {state} after the deployment"
-                ))
-                .into())
-            }
+            Some(Deployment::Failed(reason)) => Ok(Sent::Failed(failed(reason.as_deref()))),
+            Some(other) => Err(self.unknown(anyhow::anyhow!(
+                "Portainer stack {id} is {other} after the deployment"
+            ))),
+            None => Err(self.unknown(anyhow::anyhow!(
+                "Portainer stack {id} was removed while it was deploying, or Portainer returned 404 for it"
+            ))),
         }
     }
+
+    /// Finds the outcome of a request whose response was lost, or came from a proxy that gave up. Looks at Portainer and
+    /// the engine, and never sends it again (B05, B11).
+    ///
+    /// That nothing changes any more does not prove that Portainer has finished. So a failure counts as known only if
+    /// Portainer says so, or if its `down` has removed everything (M06).
+    fn settle(&mut self, request: &Request, payload: &Payload, lost: Error) -> Result<Sent> {
+        if let Err(error) = self.run.settle(Witness::PortainerAndEngine) {
+            return Err(self.unknown(lost.context(format!("{error:#}"))));
+        }
+        let seen = self.run.seen(self.a.stack.name(), self.a.endpoint);
+        match &seen {
+            RecordSeen::Exists(id, deployment) => {
+                self.report.portainer_stack = Some(id.clone());
+                match deployment {
+                    Deployment::Failed(reason) => {
+                        return Ok(Sent::Failed(failed(reason.as_deref())));
+                    }
+                    Deployment::Active if self.has_contents(id, payload) => {
+                        self.mark(Progress::Deployed(id.clone()));
+                        return Ok(Sent::Deployed);
+                    }
+                    _ => {}
+                }
+            }
+            RecordSeen::Absent if *request == Request::Create => {
+                if !self.before.is_empty() && self.look().is_ok_and(|now| now.is_empty()) {
+                    return Ok(Sent::Failed(lost));
+                }
+            }
+            RecordSeen::Absent | RecordSeen::Unknown => {}
+        }
+        Err(self.unknown(lost.context(format!("the outcome is unknown: {seen}"))))
+    }
+
+    /// Whether a record has the text and the variables that were sent.
+    fn has_contents(&self, id: &str, payload: &Payload) -> bool {
+        let read = self.run.portainer.read(id);
+        read.is_ok_and(|(contents, _)| contents.text == payload.text && contents.env == payload.env)
+    }
+}
+
+/// The failure of a deployment, in Portainer's words.
+fn failed(reason: Option<&str>) -> Error {
+    let reason = reason.unwrap_or("Portainer reported no reason").trim();
+    Failure::new("Portainer failed to deploy it")
+        .source(printable(reason).into_owned())
+        .hint("fix the error that Portainer reports, then run the command again: that is safe")
+        .into()
 }

@@ -1,39 +1,321 @@
 //! Checks every container after the deployment.
 
-use anyhow::Result;
+use std::{
+    collections::BTreeSet,
+    thread,
+    time::{Duration, Instant},
+};
 
-use super::{Prepared, Procedure};
-use crate::{failure::Failure, model::Container};
+use anyhow::{Error, Result};
+use serde_json::Value;
+
+use super::{
+    Prepared, Procedure,
+    away::away,
+    compared::{Change, Compared, compare},
+    report::{ContainerReport, Outcome, ServiceReport},
+};
+use crate::{
+    backoff::Backoff,
+    engine::ContainerEvent,
+    failure::Failure,
+    model::Container,
+    plan::{Fate, Loss},
+    text::counted,
+};
+
+/// How long a container that was started has to run without a restart.
+const STEADY: Duration = Duration::from_secs(1);
+
+/// What the verification found.
+#[derive(Default)]
+pub(super) struct Findings {
+    /// What does not run as before.
+    wrong: Vec<String>,
+    /// What the plan said and is not so, although everything runs as before.
+    not_as_planned: Vec<String>,
+}
 
 impl Procedure<'_, '_> {
-    /// Compares the containers with those before.
-    pub(super) fn verify(&mut self, prepared: &Prepared) -> Result<()> {
-        let name = self.a.stack.name().as_str();
-        let now = self.run.engine.list(name)?;
-        let before = prepared.before.all.as_deref().unwrap_or_default();
-        let mut wrong = Vec::new();
-        for old in before {
-            let new = now.iter().find(|new| new.name() == old.name());
-            match new {
-                None => wrong.push(format!("{} does not exist", old.name())),
-                Some(new) if old.state == "running" && new.state != "running" => {
-                    wrong.push(format!("{} is {}", new.name(), new.state));
-                }
-                Some(_) => {}
-            }
+    /// The names of the project: the stack's name, and the name that Portainer gives it.
+    fn projects(&self) -> Vec<String> {
+        let name = self.a.stack.name();
+        let mut projects = vec![name.as_str().to_owned(), name.portainer_name()];
+        projects.dedup();
+        projects
+    }
+
+    /// The containers of the stack, as the engine lists them.
+    fn listed(&self) -> Result<Vec<Container>> {
+        let lists = self.projects();
+        let lists = lists.iter().map(|project| self.run.engine.list(project));
+        Ok(lists.collect::<Result<Vec<_>>>()?.concat())
+    }
+
+    /// The containers of the stack, as the engine inspects them.
+    pub(super) fn look(&self) -> Result<Vec<Value>> {
+        let ids: Vec<String> = self.listed()?.into_iter().map(|one| one.id).collect();
+        self.run.engine.inspect_containers(&ids)
+    }
+
+    /// Compares the containers with those before, and waits until they run and are healthy. Returns the cause of the
+    /// failure if something does not run as before.
+    pub(super) fn verify(&mut self, prepared: &Prepared) -> Result<(), Error> {
+        // The engine remembers few events, and health checks are events too.
+        let events = self.events();
+        let now = self.wait_until_steady()?;
+        let compared = compare(&self.before, &now);
+        let findings = findings(prepared, &compared, self.a.tool);
+        let services = services(prepared, &compared, &events, self.a.tool);
+        let kept = compared
+            .iter()
+            .filter(|one| one.change == Change::Kept)
+            .count();
+        let count = counted(
+            compared.iter().filter(|one| one.now.is_some()).count(),
+            "container",
+        );
+        self.say_what_happened(&services);
+        self.report.services = services;
+        let all = findings.wrong.iter().chain(&findings.not_as_planned);
+        self.report.problems = all.cloned().collect();
+        if !findings.wrong.is_empty() {
+            let lines: Vec<String> = self
+                .report
+                .problems
+                .iter()
+                .map(|one| format!("  - {one}"))
+                .collect();
+            return Err(Failure::new("the stack does not run as before")
+                .details(lines.join("\n"))
+                .hint("fix the problems above, then run the command again")
+                .into());
         }
-        let is_same = |new: &&Container| before.iter().any(|old| old.id == new.id);
-        let same = now.iter().filter(is_same).count();
-        if wrong.is_empty() {
-            self.run.step(
-                "verified",
-                format!("{} containers: {same} not touched", now.len()),
-            );
-            self.run.show(&now);
+        if findings.not_as_planned.is_empty() {
+            self.report.outcome = Outcome::Adopted;
+            self.run
+                .step("verified", format!("{count}, {kept} not touched"));
+        } else {
+            self.report.outcome = Outcome::PlanWasWrong;
+        }
+        let containers = self.listed()?;
+        self.run.show(&containers);
+        Ok(())
+    }
+
+    /// The failure of a plan that was wrong, although everything runs as before.
+    pub(super) fn wrong_plan(&self) -> Result<()> {
+        if self.report.outcome != Outcome::PlanWasWrong {
             return Ok(());
         }
-        Err(Failure::new("the stack does not run as before")
-            .details(wrong.join("\n"))
+        let lines = self.report.problems.iter().map(|one| format!("  - {one}"));
+        let lines: Vec<String> = lines.collect();
+        Err(Failure::new("the stack is in Portainer and runs as before, but the plan was wrong")
+            .details(lines.join("\n"))
+            .hint("nothing needs to be done; please report this as an error of stacklift, with the versions of Portainer, Compose and the engine")
             .into())
     }
+
+    /// The starts and ends of containers since the request; none if they cannot be read.
+    fn events(&mut self) -> Result<Vec<ContainerEvent>, String> {
+        let Some(since) = self.since else {
+            return Ok(Vec::new());
+        };
+        let mut events = Vec::new();
+        for project in self.projects() {
+            let more = self.run.engine.events(&project, since);
+            events.extend(more.map_err(|error| format!("{error:#}"))?);
+        }
+        events.sort_by_key(|event| event.at);
+        Ok(events)
+    }
+
+    /// Waits until each container runs that has to, and is healthy if it was, as long as that is possible. Those that
+    /// were started have to run for a while. Returns all containers.
+    fn wait_until_steady(&mut self) -> Result<Vec<Value>> {
+        let deadline = Instant::now() + self.a.wait;
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
+        let mut steady: Option<(BTreeSet<(String, String)>, Instant)> = None;
+        let mut waiting = Vec::new();
+        loop {
+            let now = self.look()?;
+            let compared = compare(&self.before, &now);
+            let unfinished: Vec<String> = compared
+                .iter()
+                .filter(|one| (one.has_to_run() && !one.runs()) || one.lacks_health())
+                .filter(|one| one.may_recover())
+                .map(|one| one.name().to_owned())
+                .collect();
+            let starts = starts(&compared);
+            match &steady {
+                Some((known, _)) if *known == starts => {}
+                _ => steady = Some((starts.clone(), Instant::now())),
+            }
+            let since = steady
+                .as_ref()
+                .map_or_else(Instant::now, |(_, since)| *since);
+            let is_steady = starts.is_empty() || since.elapsed() >= STEADY;
+            if (unfinished.is_empty() && is_steady) || Instant::now() >= deadline {
+                return Ok(now);
+            }
+            if unfinished != waiting {
+                waiting = unfinished;
+                self.run.wait(match waiting.as_slice() {
+                    [] => "checking that the containers keep running".to_owned(),
+                    names => format!(
+                        "waiting until they run and are healthy: {}",
+                        names.join(", ")
+                    ),
+                });
+            }
+            thread::sleep(backoff.pause());
+        }
+    }
+
+    /// Says what happened to each container that was touched.
+    fn say_what_happened(&mut self, services: &[ServiceReport]) {
+        for container in services.iter().flat_map(|service| &service.containers) {
+            let verb = match container.change {
+                Change::Kept => continue,
+                Change::Recreated => "recreated",
+                Change::Restarted => "restarted",
+                Change::Started => "started",
+                Change::New => "created",
+                Change::Ended => "ended",
+                Change::Missing => "missing",
+                Change::Stray => "stray",
+            };
+            let mut about = container.name.clone();
+            if matches!(container.change, Change::Recreated | Change::Restarted) {
+                about.push_str(&match container.away {
+                    Some(seconds) => format!(": did not run for {seconds:.2} s"),
+                    None => ": how long it did not run is unknown".to_owned(),
+                });
+            }
+            if !container.differences.is_empty() {
+                let differences = container.differences.join(", ");
+                about.push_str(&format!("; differs from before: {differences}"));
+            }
+            self.run.step(verb, about);
+        }
+    }
+}
+
+/// The containers that were started since, with the times of their starts.
+fn starts(compared: &[Compared]) -> BTreeSet<(String, String)> {
+    compared
+        .iter()
+        .filter(|one| one.change != Change::Kept)
+        .filter_map(|one| one.now)
+        .filter(|now| now.is_running())
+        .map(|now| (now.id().to_owned(), now.text("/State/StartedAt").to_owned()))
+        .collect()
+}
+
+/// Everything that is not as it was, or not as the plan said.
+fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings {
+    let plan = &prepared.plan;
+    let label = format!("com.{tool}.compose.service");
+    let mut found = Findings::default();
+    for one in compared {
+        let service = one.label(&label);
+        let fate = plan
+            .services
+            .iter()
+            .find(|planned| planned.service == service);
+        let fate = fate.map(|planned| &planned.fate);
+        let name = one.name();
+        match one.change {
+            Change::Stray => found.wrong.push(one.to_string()),
+            Change::Missing if !is_replica(&plan.losses, service) => {
+                found.wrong.push(one.to_string())
+            }
+            _ if one.has_to_run() && !one.runs() => found.wrong.push(one.to_string()),
+            _ if one.lacks_health() => found.wrong.push(format!("{name} is not healthy")),
+            _ => {}
+        }
+        let unexpected = unexpected(prepared, one, service);
+        if !unexpected.is_empty() {
+            found.wrong.push(format!(
+                "{name} differs from before: {}",
+                unexpected.join(", ")
+            ));
+        }
+        let moved = matches!(one.change, Change::Recreated | Change::Restarted);
+        if moved && fate.is_some_and(Fate::is_unchanged) {
+            found.not_as_planned.push(format!(
+                "the plan said that {service} would not be touched, but {one}"
+            ));
+        }
+    }
+    found
+}
+
+/// Whether the plan says that a service gets fewer containers.
+fn is_replica(losses: &[Loss], of: &str) -> bool {
+    losses
+        .iter()
+        .any(|loss| matches!(loss, Loss::Replicas { service, .. } if service == of))
+}
+
+/// What differs in a recreated container and was not to be expected. Differences are expected where the plan lists a
+/// loss of that container, and where its configuration was not that of the files before.
+fn unexpected(prepared: &Prepared, one: &Compared, service: &str) -> Vec<String> {
+    let (Change::Recreated, Some(before), Some(now)) = (one.change, one.before, one.now) else {
+        return Vec::new();
+    };
+    let name = before.name();
+    let loses =
+        |loss: &Loss| matches!(loss, Loss::Container { container, .. } if container == name);
+    if prepared.plan.losses.iter().any(loses) || !prepared.is_up_to_date(before, service) {
+        return Vec::new();
+    }
+    let mut differences = before.effects_that_differ(now);
+    // The same name may refer to another image by now, or the image was built.
+    differences.retain(|what| what != "the image" || before.image_name() != now.image_name());
+    differences
+}
+
+/// The services in the order of the plan, then those that are not in it.
+fn services(
+    prepared: &Prepared,
+    compared: &[Compared],
+    events: &Result<Vec<ContainerEvent>, String>,
+    tool: &str,
+) -> Vec<ServiceReport> {
+    let label = format!("com.{tool}.compose.service");
+    let none = Vec::new();
+    let events = events.as_ref().unwrap_or(&none);
+    let mut services: Vec<ServiceReport> = prepared
+        .plan
+        .services
+        .iter()
+        .map(|planned| ServiceReport {
+            service: planned.service.clone(),
+            planned: Some(planned.fate.clone()),
+            containers: Vec::new(),
+        })
+        .collect();
+    for one in compared {
+        let service = one.label(&label);
+        let container = ContainerReport {
+            name: one.name().to_owned(),
+            change: one.change,
+            id: one.now.map(|now| now.id().to_owned()),
+            differences: match (one.change, one.before, one.now) {
+                (Change::Recreated, Some(before), Some(now)) => before.effects_that_differ(now),
+                _ => Vec::new(),
+            },
+            away: away(one, events).map(|away| away.as_secs_f64()),
+        };
+        match services.iter_mut().find(|known| known.service == service) {
+            Some(known) => known.containers.push(container),
+            None => services.push(ServiceReport {
+                service: service.to_owned(),
+                planned: None,
+                containers: vec![container],
+            }),
+        }
+    }
+    services
 }

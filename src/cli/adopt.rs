@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use super::{
-    Common, Console, Ended, arguments::AdoptArguments, confirm::asks, interrupt::Interrupt,
+    Common, Console, Ended,
+    arguments::{AdoptArguments, OnFailureArgument, Output},
+    confirm::asks,
+    interrupt::Interrupt,
     opened::Opened,
 };
 use crate::{
-    adopt::{self, Adopt},
+    adopt::{self, Adopt, OnFailure},
     run::{Consent, Event},
 };
 
@@ -16,6 +19,9 @@ pub(super) fn run(
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
+    if arguments.output == Output::Json {
+        console.steps_to_stderr();
+    }
     let opened = Opened::new(&arguments.stack, common, console)?;
     let setup = opened.setup()?;
     let question = |question: &str| console.ask(question);
@@ -35,8 +41,19 @@ pub(super) fn run(
             Consent::Given
         },
         wait: arguments.wait,
+        timeout: opened.settings.timeout,
+        on_failure: match arguments.on_failure {
+            OnFailureArgument::Restore => OnFailure::Restore,
+            OnFailureArgument::Leave => OnFailure::Leave,
+        },
     };
     let interrupt = Interrupt::watch(console);
     let mut listener = |event: Event| interrupt.show(&event);
-    Ok(adopt::run(&adopt, &mut listener)?)
+    let (report, ended) = adopt::run(&adopt, &mut listener);
+    if arguments.output == Output::Json {
+        let report = serde_json::to_string_pretty(&report).map_err(anyhow::Error::from)?;
+        console.done();
+        console.line(&report);
+    }
+    Ok(ended?)
 }

@@ -182,6 +182,30 @@ pub(super) struct AdoptArguments {
     /// How long to wait until the containers run and are healthy again
     #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
     pub wait: Duration,
+    /// What to do with containers that a failed adoption changed
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnFailureArgument::Restore)]
+    pub on_failure: OnFailureArgument,
+    /// How to print the result
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+/// `--on-failure`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum OnFailureArgument {
+    /// Restore them from the snapshot
+    Restore,
+    /// Leave them as they are, and print the command that restores them
+    Leave,
+}
+
+/// `--output`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Output {
+    /// Text
+    Text,
+    /// A JSON object on standard output; the progress goes to standard error
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,10 @@
 
 use std::{
     io::{IsTerminal, Write, stderr, stdin},
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -31,6 +34,8 @@ const DIM: Style = Style::new().dimmed();
 pub(super) struct Console {
     quiet: bool,
     verbose: bool,
+    /// Whether steps and tables go to standard error, because standard output has another use.
+    to_stderr: AtomicBool,
     key: Mutex<Option<Mask>>,
     spinner: Mutex<Option<ProgressBar>>,
 }
@@ -40,9 +45,15 @@ impl Console {
         Self {
             quiet,
             verbose,
+            to_stderr: AtomicBool::new(false),
             key: Mutex::new(None),
             spinner: Mutex::new(None),
         }
+    }
+
+    /// Prints steps and tables to standard error from now on.
+    pub(super) fn steps_to_stderr(&self) {
+        self.to_stderr.store(true, Ordering::Relaxed);
     }
 
     /// Masks `key`, and its escaped forms, in all output from now on (C56).
@@ -53,7 +64,7 @@ impl Console {
     /// Prints a step: a verb and its object.
     pub(super) fn step(&self, verb: &str, about: &str) {
         if !self.quiet {
-            self.out(&format!("{GOOD}{verb:>9}{GOOD:#} {}", printable(about)));
+            self.progress(&format!("{GOOD}{verb:>9}{GOOD:#} {}", printable(about)));
         }
     }
 
@@ -151,7 +162,15 @@ impl Console {
         for row in rows {
             table.add_row(row.iter().map(|cell| printable(cell).into_owned()));
         }
-        self.out(&table.trim_fmt());
+        self.progress(&table.trim_fmt());
+    }
+
+    fn progress(&self, text: &str) {
+        if self.to_stderr.load(Ordering::Relaxed) {
+            self.err(text);
+        } else {
+            self.out(text);
+        }
     }
 
     /// Shows a spinner, on a terminal only.

@@ -68,6 +68,7 @@ pub(super) fn run(
         },
         timeout: settings.timeout,
         confirm: &|question| confirm(console, arguments.yes, question),
+        follows_changes: false,
     };
     let interrupt = Interrupt::watch(console);
     let mut listener = |event: Event| interrupt.show(&event);

@@ -3,6 +3,7 @@
 //! Supports engines from 20.10 (API 1.41) on, including engines that reject versions below 1.44: requests use the
 //! engine's newest version or [`NEWEST`], whichever is lower.
 
+mod events;
 mod exchange;
 mod objects;
 mod restoring;
@@ -24,8 +25,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ureq::{Agent, http::Method};
 
-pub use self::restoring::Restoring;
 use self::socket::{NoResolver, UnixConnector};
+pub use self::{events::ContainerEvent, restoring::Restoring};
 use super::{
     Options, Remaining, left_until, project_label, removal_result, stop_result, wait_until,
 };

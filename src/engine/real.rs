@@ -4,6 +4,10 @@
 
 mod fixtures;
 #[path = "../../tests/engine/host.rs"]
+#[allow(
+    dead_code,
+    reason = "the tests of adopt need more programs of the host"
+)]
 mod host;
 mod objects;
 mod restoring;

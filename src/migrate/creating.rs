@@ -4,13 +4,14 @@ use anyhow::Result;
 
 use super::{
     Procedure, Rewrite,
-    progress::{End, Found, Seen, Sent},
+    progress::{End, Found, Sent},
 };
 use crate::{
     failure::Failure,
-    model::{Deployment, Record},
+    model::Deployment,
     observe::with_hint,
     portainer::{Created, Error, Response},
+    run::RecordSeen,
     text::printable,
 };
 
@@ -45,7 +46,7 @@ impl Procedure<'_, '_> {
         let found = self.look(end);
         let status = response.status_line();
         let message = match &found.record {
-            Seen::Exists(id, deployment) => format!(
+            RecordSeen::Exists(id, deployment) => format!(
                 "unexpected response to the create ({status}), but the stack exists as Portainer stack {id} ({deployment})"
             ),
             _ => format!("failed to create the stack {name}: {status}"),
@@ -61,13 +62,13 @@ impl Procedure<'_, '_> {
     fn look_after_lost_response(&mut self, error: Error) -> anyhow::Error {
         let found = self.look(End::MayContinue);
         let message = match &found.record {
-            Seen::Unknown => {
+            RecordSeen::Unknown => {
                 "no response to the create, and listing Portainer's stacks failed too".to_owned()
             }
-            Seen::Exists(id, deployment) => format!(
+            RecordSeen::Exists(id, deployment) => format!(
                 "no response to the create, but the stack exists as Portainer stack {id} ({deployment})"
             ),
-            Seen::Absent => "no response to the create: Portainer does not list the stack, but may still be deploying it".to_owned(),
+            RecordSeen::Absent => "no response to the create: Portainer does not list the stack, but may still be deploying it".to_owned(),
         };
         self.mark(|progress| progress.create = Sent::Failed(found));
         Failure::new(message)
@@ -78,20 +79,7 @@ impl Procedure<'_, '_> {
 
     /// What exists of the stack after a create that did not succeed.
     fn look(&self, end: End) -> Found {
-        let name = self.m.stack.name();
-        let here = |record: &Record| record.endpoint_id == self.m.endpoint;
-        let record =
-            match self
-                .run
-                .portainer
-                .records(self.m.endpoint, name.as_str(), &name.portainer_name())
-            {
-                Err(_) => Seen::Unknown,
-                Ok(records) => match records.into_iter().find(here) {
-                    Some(record) => Seen::Exists(record.id, record.deployment),
-                    None => Seen::Absent,
-                },
-            };
+        let record = self.run.seen(self.m.stack.name(), self.m.endpoint);
         let projects = self.projects();
         let counts = projects
             .iter()
@@ -118,8 +106,8 @@ impl Procedure<'_, '_> {
         }
         if let Deployment::Failed(reason) = deployment {
             let mut found = self.look(End::Over);
-            if !matches!(found.record, Seen::Exists(..)) {
-                found.record = Seen::Exists(created.id.clone(), Deployment::Failed(None));
+            if !matches!(found.record, RecordSeen::Exists(..)) {
+                found.record = RecordSeen::Exists(created.id.clone(), Deployment::Failed(None));
             }
             self.mark(|progress| progress.create = Sent::Failed(found));
             let reason = reason.as_deref().unwrap_or("Portainer reported no reason");
@@ -136,15 +124,15 @@ impl Procedure<'_, '_> {
         let found = self.look(End::Over);
         let id = &created.id;
         let message = match &found.record {
-            Seen::Exists(other, _) if other == id => {
+            RecordSeen::Exists(other, _) if other == id => {
                 format!("Portainer lists stack {id}, but returned 404 for it")
             }
-            Seen::Exists(..) | Seen::Absent => {
+            RecordSeen::Exists(..) | RecordSeen::Absent => {
                 format!("Portainer stack {id} was removed while it was deploying")
             }
-            Seen::Unknown => format!("Portainer stack {id} was not found"),
+            RecordSeen::Unknown => format!("Portainer stack {id} was not found"),
         };
-        if found.record != Seen::Unknown {
+        if found.record != RecordSeen::Unknown {
             self.mark(|progress| progress.create = Sent::Failed(found));
         }
         Failure::new(message)

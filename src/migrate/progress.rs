@@ -2,7 +2,11 @@
 
 use std::{fmt, path::PathBuf};
 
-use crate::{model::Deployment, run::State, text::counted};
+use crate::{
+    model::Deployment,
+    run::{RecordSeen, State},
+    text::counted,
+};
 
 /// How far a migration has come. Its `Display` is the state of the stack, in one sentence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,20 +51,10 @@ pub(super) enum Sent {
 /// What exists of the stack after a create that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    pub(super) record: Seen,
+    pub(super) record: RecordSeen,
     /// The number of containers of the project; `None` if the engine cannot be asked.
     pub(super) containers: Option<usize>,
     pub(super) end: End,
-}
-
-/// The stack's record, as Portainer lists it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Seen {
-    /// Portainer cannot be asked.
-    Unknown,
-    Absent,
-    /// It exists, with this ID.
-    Exists(String, Deployment),
 }
 
 /// Whether a create has ended.
@@ -152,11 +146,11 @@ impl Progress {
 
     fn fmt_found(&self, f: &mut fmt::Formatter<'_>, found: &Found) -> fmt::Result {
         match (&found.record, found.end) {
-            (Seen::Exists(id, deployment), _) => fmt_record(f, id, deployment)?,
-            (Seen::Absent, End::MayContinue) => {
+            (RecordSeen::Exists(..), _) => write!(f, "{}", found.record)?,
+            (RecordSeen::Absent, End::MayContinue) => {
                 f.write_str("Portainer does not list the stack, but may still be deploying it")?;
             }
-            (Seen::Unknown, End::MayContinue) => f.write_str(
+            (RecordSeen::Unknown, End::MayContinue) => f.write_str(
                 "the create was sent once, and its outcome is unknown: the stack may exist or may still be deploying",
             )?,
             (_, End::Over) if found.containers == Some(0) => {
@@ -201,7 +195,7 @@ impl fmt::Display for Progress {
                 "the create was in progress, and its outcome is unknown: the stack may exist or may still be deploying",
             ),
             Sent::Created(id) => write!(f, "the stack was created as Portainer stack {id}"),
-            Sent::Deploying(id) => fmt_record(f, id, &Deployment::Deploying),
+            Sent::Deploying(id) => RecordSeen::Exists(id.clone(), Deployment::Deploying).fmt(f),
             Sent::Failed(found) => self.fmt_found(f, found),
         }
     }
@@ -219,14 +213,4 @@ fn some_of(count: usize) -> String {
         1 => "1 container may".to_owned(),
         _ => format!("some of the {} may", counted(count, "container")),
     }
-}
-
-fn fmt_record(f: &mut fmt::Formatter<'_>, id: &str, deployment: &Deployment) -> fmt::Result {
-    write!(f, "the stack exists as Portainer stack {id}")?;
-    f.write_str(match deployment {
-        Deployment::Active => " and is deployed",
-        Deployment::Inactive => " and is stopped",
-        Deployment::Deploying => "; it may still be deploying",
-        Deployment::Failed(_) => ", but its deployment failed",
-    })
 }

@@ -102,6 +102,8 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                 plan.check_text(facts, stack);
             }
             plan.services = services(input, stack);
+            plan.replace_all_if_in_error(facts);
+            plan.update_unless_all_run(facts);
             plan.lose(facts, stack);
         }
         plan
@@ -113,6 +115,59 @@ impl Adoption {
     pub fn interrupts(&self) -> bool {
         let mut services = self.services.iter();
         services.any(|service| matches!(service.fate, Fate::Recreated(_) | Fate::Unknown(_)))
+    }
+
+    /// The update of a Portainer stack in error removes every container of the project first (N07).
+    fn replace_all_if_in_error(&mut self, facts: &Facts) {
+        let record = facts.record.as_ref().map(|record| record.record);
+        let Some(record) = record.filter(|one| matches!(one.deployment, Deployment::Failed(_)))
+        else {
+            return;
+        };
+        let id = &record.id;
+        for service in &mut self.services {
+            if let Fate::LeftBehind(_) = &service.fate {
+                self.blockers.push(
+                    Blocker::new(
+                        format!(
+                            "Portainer stack {id} is in error: its update would remove the containers of {}, and nothing would recreate them",
+                            printable(&service.service)
+                        ),
+                        format!(
+                            "remove those containers, or roll back to a state without Portainer stack {id}: stacklift restore {}",
+                            facts.name
+                        ),
+                    )
+                    .details(service.containers.clone()),
+                );
+            } else if !service.containers.is_empty() {
+                service.fate = Fate::Recreated(format!(
+                    "Portainer stack {id} is in error, and its update removes every container first"
+                ));
+                service.stop_grace = stop_grace(&inspected(facts, &service.containers));
+            }
+        }
+    }
+
+    /// The same text and variables are sent again if a service does not run, or would be recreated. A job that has
+    /// finished counts as running.
+    fn update_unless_all_run(&mut self, facts: &Facts) {
+        let Request::Nothing(id) = &self.request else {
+            return;
+        };
+        let runs = |service: &ServicePlan| match service.fate {
+            Fate::LeftBehind(_) => true,
+            Fate::Recreated(_) => false,
+            Fate::Unchanged | Fate::Started(_) | Fate::Unknown(_) => {
+                !service.containers.is_empty()
+                    && inspected(facts, &service.containers)
+                        .iter()
+                        .all(|one| one.is_running() || one.exit_code() == Some(0))
+            }
+        };
+        if !self.services.iter().all(runs) {
+            self.request = Request::Update(id.clone());
+        }
     }
 
     fn check_surroundings(&mut self, facts: &Facts) {
@@ -336,13 +391,24 @@ fn worst(fates: impl Iterator<Item = Fate>) -> Fate {
     fates.max_by_key(rank).unwrap_or(Fate::Unchanged)
 }
 
+/// The longest time that one of the running containers has to stop, in seconds.
+fn stop_grace(containers: &[Inspected]) -> Option<u32> {
+    let running = containers.iter().filter(|container| container.is_running());
+    running
+        .map(|container| container.stop_grace().unwrap_or(10))
+        .max()
+}
+
+/// The inspect objects of the containers with these names.
+fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
+    let all = facts.containers.unwrap_or_default().iter().map(Inspected);
+    all.filter(|one| names.iter().any(|name| name == one.name()))
+        .collect()
+}
+
 fn plan_of(service: &str, containers: &[Inspected], fate: Fate) -> ServicePlan {
     let stop_grace = match fate {
-        Fate::Recreated(_) | Fate::Unknown(_) => containers
-            .iter()
-            .filter(|container| container.is_running())
-            .map(|container| container.stop_grace().unwrap_or(10))
-            .max(),
+        Fate::Recreated(_) | Fate::Unknown(_) => stop_grace(containers),
         _ => None,
     };
     ServicePlan {

@@ -205,7 +205,7 @@ fn features(service: &SentService) -> Vec<Feature> {
     });
     let has_short_bind = service.nodes("volumes").flat_map(Node::items).any(|item| {
         let text = item.as_str().unwrap_or_default();
-        text.starts_with(['/', '.', '~', '$'])
+        text.contains(':') && text.starts_with(['/', '.', '~', '$'])
     });
     [
         (depends, Feature::DependsOn),

@@ -25,23 +25,26 @@ const COMPARED_BY_EFFECT: [&str; 8] = [
 impl<'a> Inspected<'a> {
     /// What differs in `now`, by name; never the value of a variable. Does not compare [`Self::state`].
     pub(super) fn differences(self, now: Inspected<'a>) -> Vec<String> {
-        let mut found = Vec::new();
-        let mut differ = |what: &str, same: bool| {
-            if !same {
-                found.push(what.to_owned());
-            }
-        };
-        differ("the image", self.image_id() == now.image_id());
-        differ("the mounts", self.mount_set() == now.mount_set());
-        differ("the networks", self.network_set() == now.network_set());
-        differ("the ports", self.port_set() == now.port_set());
-        differ(
-            "the labels",
-            self.present("/Config/Labels") == now.present("/Config/Labels"),
-        );
+        let mut found = self.effects_that_differ(now);
+        if self.present("/Config/Labels") != now.present("/Config/Labels") {
+            found.push("the labels".to_owned());
+        }
         for section in ["Config", "HostConfig"] {
             found.extend(self.settings_that_differ(now, section));
         }
+        found
+    }
+
+    /// What differs in `now` of the image, the mounts, the networks, the ports and the variables, by name.
+    pub fn effects_that_differ(self, now: Inspected<'a>) -> Vec<String> {
+        let same = [
+            ("the image", self.image_id() == now.image_id()),
+            ("the mounts", self.mount_set() == now.mount_set()),
+            ("the networks", self.network_set() == now.network_set()),
+            ("the ports", self.port_set() == now.port_set()),
+        ];
+        let different = same.into_iter().filter(|(_, same)| !same);
+        let mut found: Vec<String> = different.map(|(what, _)| what.to_owned()).collect();
         found.extend(self.variables_that_differ(now));
         found
     }

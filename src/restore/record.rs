@@ -39,6 +39,9 @@ impl Procedure<'_, '_, '_> {
             self.run.wait_for_deployment(&id)?;
             record = self.find_record()?;
         }
+        if self.restore.scope == Scope::Containers {
+            return Ok(RecordStep::Stays(record));
+        }
         let saved = match &self.snapshot().record {
             Known::Unknown(_) => return Ok(RecordStep::Unknown),
             Known::Known(saved) => saved.as_ref(),
@@ -81,7 +84,10 @@ impl Procedure<'_, '_, '_> {
     /// Runs before the steps at the engine, which recreate the containers that Portainer removes here.
     pub(super) fn restore_record(&mut self, step: &RecordStep) -> Result<()> {
         match step {
-            RecordStep::Nothing | RecordStep::Unknown | RecordStep::Skipped => return Ok(()),
+            RecordStep::Nothing
+            | RecordStep::Unknown
+            | RecordStep::Skipped
+            | RecordStep::Stays(_) => return Ok(()),
             RecordStep::Delete(record) => return self.delete_record(record),
             RecordStep::Update(record, contents) => self.update_record(record, contents)?,
             RecordStep::Create(contents) => self.create_record(contents)?,

@@ -39,7 +39,11 @@ impl Procedure<'_, '_, '_> {
             return Ok(());
         }
         self.run.wait("taking a snapshot");
-        let replaced = self.read_replaced(step.record())?;
+        let record = match step {
+            RecordStep::Stays(record) => record.as_ref(),
+            step => step.record(),
+        };
+        let replaced = self.read_replaced(record)?;
         let lost = self.warn_of_what_is_lost(&replaced, &removed);
         let question = format!(
             "restore {} from snapshot {}?",
@@ -51,9 +55,11 @@ impl Procedure<'_, '_, '_> {
                 .into());
         }
         let (id, _) = self.run.save_snapshot(replaced)?;
-        self.run.set_state(State::new(format!(
-            "this run changed nothing; only the snapshot {id} was taken"
-        )));
+        if !self.restore.follows_changes {
+            self.run.set_state(State::new(format!(
+                "this run changed nothing; only the snapshot {id} was taken"
+            )));
+        }
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{Mark, Run};
 use crate::{
     engine::{Engine, in_parallel},
+    failure::Failure,
     model::{Changes, Container, Record},
     portainer::{BaseUrl, Contents, Standing},
     snapshot::{Inspected, Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
@@ -50,11 +51,41 @@ impl Run<'_> {
     ///
     /// What cannot be read is saved as unknown, with a warning. Only a failure to write the snapshot is an error.
     pub fn take_snapshot(&mut self, of: &Subject, seen: Seen) -> Result<Option<String>> {
+        self.take(of, seen, |_| Ok(()))
+    }
+
+    /// Like [`Self::take_snapshot`], but fails if a part cannot be read. Nothing is written then.
+    pub fn take_complete_snapshot(&mut self, of: &Subject, seen: Seen) -> Result<Option<String>> {
+        self.take(of, seen, |snapshot| {
+            let unknown = snapshot.unknowns();
+            if unknown.is_empty() {
+                return Ok(());
+            }
+            let lines = unknown
+                .iter()
+                .map(|(part, why)| format!("  - {part}: {why}"));
+            let lines: Vec<String> = lines.collect();
+            Err(Failure::new(
+                "the snapshot would be incomplete, and what it lacks could not be restored",
+            )
+            .details(lines.join("\n"))
+            .hint("make everything above readable, then run the command again")
+            .into())
+        })
+    }
+
+    fn take(
+        &mut self,
+        of: &Subject,
+        seen: Seen,
+        check: impl FnOnce(&Snapshot) -> Result<()>,
+    ) -> Result<Option<String>> {
         let store = self.store();
         let nothing = of.record.is_none() && of.containers.is_none_or(<[_]>::is_empty);
         if !nothing {
             self.wait("taking a snapshot");
             let snapshot = self.read_unseen(of, seen);
+            check(&snapshot)?;
             let (id, is_whole) = self.save_snapshot(snapshot)?;
             if is_whole {
                 self.snapshot = Some(id);

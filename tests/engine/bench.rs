@@ -3,7 +3,7 @@
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
-    fs,
+    env, fs,
     io::ErrorKind,
     net::TcpListener,
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use rehearsal::{Options, Rehearsal, World};
+use rehearsal::{Era, Options, Rehearsal, World};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -55,9 +55,17 @@ impl Stack {
 
     /// A stack that is not started. The embedded Portainer deploys onto the real engine.
     pub fn with_portainer() -> Self {
-        let (host, compose) = (Host::new(), Compose::new());
-        let portainer = Portainer::start(&host);
-        Self::of(host, compose, Some(portainer))
+        Self::between(Compose::new(), Era::Sync)
+    }
+
+    /// A stack that is not started. `origin` starts it by hand, and a Portainer of `era` deploys onto the real engine.
+    pub fn between(origin: Compose, era: Era) -> Self {
+        let host = Host::new();
+        let portainer = Portainer::start(&host, era);
+        let stack = Self::of(host, origin, Some(portainer));
+        fs::create_dir(stack.bin()).unwrap();
+        stack.compose.install(&stack.bin());
+        stack
     }
 
     fn of(host: Host, compose: Compose, portainer: Option<Portainer>) -> Self {
@@ -74,6 +82,7 @@ impl Stack {
         }
         let options = Options {
             compose: portainer.as_ref().map(Portainer::compose),
+            era: portainer.as_ref().map_or_else(Era::default, |one| one.era),
             ..Options::default()
         };
         let stack = Self {
@@ -97,6 +106,11 @@ impl Stack {
     /// The state directory.
     pub fn state(&self) -> PathBuf {
         self.home.path().join("state")
+    }
+
+    /// Its programs come first on `PATH`.
+    fn bin(&self) -> PathBuf {
+        self.home.path().join("bin")
     }
 
     /// Writes the Compose file, with `$IMAGE`, `$PROJECT`, `$SUBNET` and `$PORT` replaced.
@@ -262,13 +276,15 @@ impl Stack {
     /// The binary with these arguments.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
-        for (name, _) in std::env::vars_os() {
+        for (name, _) in env::vars_os() {
             if name.to_string_lossy().starts_with("STACK") {
                 command.env_remove(name);
             }
         }
+        let path = env::var("PATH").unwrap_or_default();
         command
             .args(arguments)
+            .env("PATH", format!("{}:{path}", self.bin().display()))
             // Hides the settings file of the user.
             .env("XDG_CONFIG_HOME", self.home.path())
             .env("STACKMGR_API_KEY", KEY)

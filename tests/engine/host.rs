@@ -116,27 +116,34 @@ pub fn attempt(arguments: &[&str]) -> std::io::Result<Output> {
     Command::new("docker").args(arguments).output()
 }
 
-/// The Compose program: `STACKLIFT_TEST_COMPOSE`, otherwise the plugin of `docker`.
+/// The path of a program that scripts/test provides.
+pub fn required(variable: &str) -> String {
+    env::var(variable).unwrap_or_else(|_| panic!("{variable} is not set: run scripts/test"))
+}
+
+/// A Compose program.
 pub struct Compose {
     program: String,
     first: &'static [&'static str],
 }
 
 impl Compose {
-    /// Panics if the program does not run.
+    /// `STACKLIFT_TEST_COMPOSE`, otherwise the plugin of `docker`. Panics if the program does not run.
     pub fn new() -> Self {
         let program = env::var("STACKLIFT_TEST_COMPOSE").unwrap_or_default();
-        let compose = if program.is_empty() {
-            Self {
-                program: "docker".to_owned(),
-                first: &["compose"],
-            }
-        } else {
-            Self {
-                program,
-                first: &[],
-            }
-        };
+        if program.is_empty() {
+            return Self::of("docker".to_owned(), &["compose"]);
+        }
+        Self::of(program, &[])
+    }
+
+    /// Compose 5: `STACKLIFT_TEST_COMPOSE_5`. Panics if the program does not run.
+    pub fn five() -> Self {
+        Self::of(required("STACKLIFT_TEST_COMPOSE_5"), &[])
+    }
+
+    fn of(program: String, first: &'static [&'static str]) -> Self {
+        let compose = Self { program, first };
         let output = compose.attempt(&["version"]);
         assert!(
             output.is_ok_and(|output| output.status.success()),
@@ -160,6 +167,13 @@ impl Compose {
             arguments.join(" ")
         );
         messages
+    }
+
+    /// Makes it the Compose program of a host whose `PATH` starts with `folder`.
+    pub fn install(&self, folder: &Path) {
+        if self.first.is_empty() {
+            std::os::unix::fs::symlink(&self.program, folder.join("docker-compose")).unwrap();
+        }
     }
 
     fn attempt(&self, arguments: &[&str]) -> std::io::Result<Output> {

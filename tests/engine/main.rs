@@ -2,6 +2,7 @@
 //!
 //! The tests are ignored by default. `scripts/test` runs them, and starts an engine if none is running.
 
+mod adopt;
 mod again;
 mod bench;
 mod big;

@@ -1,11 +1,17 @@
-//! Portainer's own container on the real engine. The embedded Portainer runs the real Compose program in it, so that a
-//! request in flight is real, and `docker top` shows it (M21).
+//! Portainer's own container on the real engine. The embedded Portainer runs the real Compose in it, so that a request in
+//! flight is real, and `docker top` shows it (M21).
 
-use std::{env, path::Path};
+use std::{
+    env, fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
+use rehearsal::Era;
 use tempfile::TempDir;
 
-use crate::host::{Host, IMAGE, attempt, docker};
+use crate::host::{Host, IMAGE, attempt, docker, required};
 
 /// Where Portainer stores the files of its stacks (M07).
 const STACKS: &str = "/data/compose";
@@ -14,14 +20,19 @@ const STACKS: &str = "/data/compose";
 pub struct Portainer {
     /// Its name.
     pub container: String,
+    /// How it deploys.
+    pub era: Era,
     image: String,
     /// Mounted at [`STACKS`].
     stacks: TempDir,
+    /// The program that the embedded Portainer runs, and a script to run before its next deployment.
+    programs: TempDir,
 }
 
 impl Portainer {
-    /// Starts a container with the image name of Portainer, the engine's socket and the Compose program of the host.
-    pub fn start(host: &Host) -> Self {
+    /// Starts a container with the image name of Portainer, the engine's socket and the program that deploys: the Compose
+    /// program of the host, or for newer versions `STACKLIFT_TEST_NEWER`, which uses Compose as a library.
+    pub fn start(host: &Host, era: Era) -> Self {
         let image = format!("portainer/portainer-ce:{}", host.project);
         docker(&["tag", IMAGE, &image]);
         let container = host.name("portainer");
@@ -33,7 +44,7 @@ impl Portainer {
         let mut mounts = vec![
             format!("{socket}:/var/run/docker.sock"),
             format!("{}:{STACKS}", stacks.path().display()),
-            format!("{}:/docker-compose:ro", compose_program()),
+            format!("{}:{}:ro", program(era), inside(era)),
         ];
         // The program may be linked to libraries of the host.
         for libraries in ["/usr/lib", "/usr/lib64", "/lib", "/lib64"] {
@@ -47,30 +58,76 @@ impl Portainer {
         arguments.extend(mounts.iter().flat_map(|mount| ["-v", mount]));
         arguments.extend([&image, "/bin/sleep", "3600"]);
         docker(&arguments);
-        let portainer = Self {
+        if era == Era::Sync {
+            docker(&["exec", &container, inside(era), "version"]);
+        }
+        let programs = tempfile::tempdir().unwrap();
+        let hook = programs.path().join("hook");
+        let script = format!(
+            "if mv {0} {0}.run 2>/dev/null; then sh {0}.run; fi >/dev/null 2>&1 </dev/null\n\
+             exec docker exec {container} {1} \"$@\"\n",
+            hook.display(),
+            inside(era)
+        );
+        fs::write(programs.path().join("deploy"), script).unwrap();
+        Self {
             container,
+            era,
             image,
             stacks,
-        };
-        let command = portainer.compose().command;
-        let version: Vec<_> = command[1..].iter().map(String::as_str).collect();
-        docker(&[&version[..], &["version"]].concat());
-        portainer
+            programs,
+        }
     }
 
     /// How the embedded Portainer runs Compose.
     pub fn compose(&self) -> rehearsal::Compose {
-        let command = ["docker", "exec", &self.container, "/docker-compose"];
+        let deploy = self.programs.path().join("deploy");
         rehearsal::Compose {
-            command: command.map(str::to_owned).to_vec(),
+            command: vec!["sh".to_owned(), deploy.to_str().unwrap().to_owned()],
             folder: self.stacks.path().to_owned(),
             seen_as: STACKS.to_owned(),
         }
     }
 
-    /// Whether a Compose process runs in the container.
+    /// Runs a shell script on this host once, right before the next deployment.
+    pub fn before_deployment(&self, script: &str) {
+        fs::write(self.programs.path().join("hook"), script).unwrap();
+    }
+
+    /// Whether it is deploying or removing a stack.
     pub fn is_busy(&self) -> bool {
-        docker(&["top", &self.container]).contains("--project-name")
+        docker(&["top", &self.container]).contains(inside(self.era))
+    }
+
+    /// Waits until it is killed, with everything that it runs.
+    pub fn wait_until_killed(&self) {
+        let started = Instant::now();
+        let is_running = || docker(&["inspect", "-f", "{{.State.Running}}", &self.container]);
+        while is_running() == "true" {
+            assert!(started.elapsed() < Duration::from_mins(1));
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Starts it after it was killed.
+    pub fn start_again(&self) {
+        docker(&["start", &self.container]);
+    }
+}
+
+/// Where the program that deploys is in the container.
+fn inside(era: Era) -> &'static str {
+    match era {
+        Era::Sync => "/docker-compose",
+        Era::Async => "/newer",
+    }
+}
+
+/// The program that deploys.
+fn program(era: Era) -> String {
+    match era {
+        Era::Sync => compose_program(),
+        Era::Async => required("STACKLIFT_TEST_NEWER"),
     }
 }
 

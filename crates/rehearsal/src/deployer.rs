@@ -1,20 +1,23 @@
-//! The real Compose program as Portainer 2.23 runs it, on a real engine (M05–M07).
+//! The real Compose, as Portainer runs it, on a real engine (M05–M07, N04–N07).
 
 use std::{
     fs, io,
     path::PathBuf,
     process::Command,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::world::{PortainerError, Work};
+use super::world::{Era, PortainerError, Work};
 
-/// A Compose program that performs the creates, updates and deletes of [`Era::Sync`](super::Era::Sync) on a real engine.
+/// A program that performs the creates, updates and deletes on a real engine.
 ///
 /// The world then has Portainer's stacks, but not their containers.
 #[derive(Debug, Clone)]
 pub struct Compose {
     /// The program and its first arguments, such as `docker exec portainer docker-compose`.
+    ///
+    /// For [`Era::Sync`](super::Era::Sync), a Compose program. For [`Era::Async`](super::Era::Async), a program that uses Compose as a library and has the
+    /// commands `up PROJECT FILE [ENV_FILE]` and `down PROJECT`.
     pub command: Vec<String>,
     /// The directory for the files of the stacks.
     pub folder: PathBuf,
@@ -25,34 +28,47 @@ pub struct Compose {
 /// Runs a [`Compose`]. Portainer deploys one stack at a time (M21).
 pub(super) struct Deployer {
     compose: Compose,
+    era: Era,
     deploying: Mutex<()>,
 }
 
 impl Deployer {
-    pub fn new(compose: Compose) -> Self {
+    pub fn new(compose: Compose, era: Era) -> Self {
         Self {
             compose,
+            era,
             deploying: Mutex::default(),
         }
     }
 
-    /// Performs a change on the engine. A failed deployment ends in `compose down` (M06).
+    /// Performs a change on the engine and waits for its end. A failed deployment ends in `compose down` (M06).
     pub fn perform(&self, work: &Work) -> Result<(), PortainerError> {
-        let down = ["--project-name", work.name(), "down", "--remove-orphans"];
         if work.contents().is_none() {
             return self
-                .run(&down)
+                .down(work.name())
                 .map_err(|reason| PortainerError::failed_down(&reason));
         }
-        let _one_at_a_time = self
-            .deploying
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.lock();
         self.up(work).map_err(|reason| {
             // Portainer reports the failure of `up`, even if `down` fails too.
-            let _ = self.run(&down);
+            let _ = self.down(work.name());
             PortainerError::failed(&reason)
         })
+    }
+
+    /// Deploys in the background. A failure undoes nothing (N06). A stack in error is removed first (N07).
+    pub fn deploy(&self, work: &Work, in_error: bool) -> Result<(), String> {
+        let _one_at_a_time = self.lock();
+        if in_error {
+            self.down(work.name())?;
+        }
+        self.up(work)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.deploying
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn up(&self, work: &Work) -> Result<(), String> {
@@ -62,12 +78,25 @@ impl Deployer {
             format!("{folder}/docker-compose.yml"),
             format!("{folder}/stack.env"),
         );
-        let mut arguments = vec!["-f", &file, "--project-name", work.name()];
-        if work.contents().is_some_and(|(_, env)| !env.is_empty()) {
-            arguments.extend(["--env-file", &env]);
+        let has_env = work.contents().is_some_and(|(_, env)| !env.is_empty());
+        let mut arguments = match self.era {
+            Era::Sync => vec!["-f", &file, "--project-name", work.name()],
+            Era::Async => vec!["up", work.name(), &file],
+        };
+        match self.era {
+            Era::Sync if has_env => arguments.extend(["--env-file", &env, "up", "-d"]),
+            Era::Sync => arguments.extend(["up", "-d"]),
+            Era::Async if has_env => arguments.push(&env),
+            Era::Async => {}
         }
-        arguments.extend(["up", "-d"]);
         self.run(&arguments)
+    }
+
+    fn down(&self, project: &str) -> Result<(), String> {
+        match self.era {
+            Era::Sync => self.run(&["--project-name", project, "down", "--remove-orphans"]),
+            Era::Async => self.run(&["down", project]),
+        }
     }
 
     /// Writes the text and the variables (M07).
@@ -85,7 +114,7 @@ impl Deployer {
         fs::write(folder.join("stack.env"), lines.collect::<String>())
     }
 
-    /// Runs the program. The error is what it prints.
+    /// Runs the program. The error is what it prints to standard error.
     fn run(&self, arguments: &[&str]) -> Result<(), String> {
         let (program, first) = self
             .compose

@@ -79,7 +79,8 @@ impl Rehearsal {
         let socket = folder.path().join("engine.sock");
         let (tls, certificate) = tls::self_signed()?;
         let key = world.admin_key().to_owned();
-        let deployer = options.compose.clone().map(Deployer::new);
+        let deployer = options.compose.clone();
+        let deployer = deployer.map(|compose| Deployer::new(compose, options.era));
         let server = Server::start(world, tls, &socket, deployer)
             .with_context(|| format!("failed to listen on 127.0.0.1 and {}", socket.display()))?;
         Ok(Self {

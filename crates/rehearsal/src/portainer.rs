@@ -3,7 +3,7 @@
 mod payload;
 mod shapes;
 
-use std::sync::Arc;
+use std::{sync::Arc, thread};
 
 use serde_json::{Value, json};
 
@@ -92,16 +92,40 @@ fn change(
         Ok(work) => work,
         Err(error) => return Some(Err(error)),
     };
-    let outcome = if let Some(deployer) = &shared.deployer {
-        drop(world);
-        let outcome = deployer.perform(&work);
-        outcome.and_then(|()| shared.world().complete(&work))
+    let outcome = if shared.deployer.is_some() {
+        if world.era == Era::Async && call != Call::Delete {
+            let in_error = world.store_deploying(&work);
+            let id = work.id();
+            drop(world);
+            let shared = Arc::clone(shared);
+            thread::spawn(move || deploy(&shared, &work, in_error));
+            Ok(id)
+        } else {
+            drop(world);
+            perform(shared, &work)
+        }
     } else {
         let accepted = world.begin(work, ending);
         drop(world);
         ended(shared, accepted)?
     };
     Some(outcome.and_then(|id| changed(shared, call, id)))
+}
+
+/// Changes a stack on the real engine.
+fn perform(shared: &Shared, work: &Work) -> Result<u64, PortainerError> {
+    if let Some(deployer) = &shared.deployer {
+        deployer.perform(work)?;
+    }
+    shared.world().complete(work)
+}
+
+/// Deploys a stack on the real engine in the background (N01).
+fn deploy(shared: &Shared, work: &Work, in_error: bool) {
+    if let Some(deployer) = &shared.deployer {
+        let outcome = deployer.deploy(work, in_error);
+        shared.world().end_deployment(work.id(), outcome);
+    }
 }
 
 /// The checked change of a create, update or delete.

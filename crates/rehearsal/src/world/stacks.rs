@@ -171,14 +171,45 @@ impl World {
         if self.era == Era::Sync || matches!(work, Work::Delete { .. }) {
             return self.submit(work, ending);
         }
-        let in_error = self.status_of(id) == Some(Status::Error);
-        // The stack was there when the request was checked.
-        let _ = self.complete(&work);
-        if let Some(record) = self.records.get_mut(&id) {
-            record.status = Status::Deploying;
-        }
+        let in_error = self.store_deploying(&work);
         self.begin_deployment(id, in_error, ending);
         Accepted::Ended(id)
+    }
+
+    /// Stores a stack whose deployment [`Self::end_deployment`] ends. Returns whether it was in error: then `down` comes
+    /// first (N07).
+    pub(crate) fn store_deploying(&mut self, work: &Work) -> bool {
+        let id = work.id();
+        let in_error = self.status_of(id) == Some(Status::Error);
+        // The stack was there when the request was checked.
+        let _ = self.complete(work);
+        let note = self.note(Status::Deploying, String::new());
+        if let Some(record) = self.records.get_mut(&id) {
+            record.status = Status::Deploying;
+            record.deployments = vec![note];
+        }
+        in_error
+    }
+
+    /// Ends a deployment. A stack that is gone stays gone.
+    pub(crate) fn end_deployment(&mut self, id: u64, outcome: Result<(), String>) {
+        let (status, message) = match outcome {
+            Ok(()) => (Status::Active, String::new()),
+            Err(reason) => (Status::Error, format!("failed to deploy a stack: {reason}")),
+        };
+        let note = self.note(status, message);
+        if let Some(record) = self.records.get_mut(&id) {
+            record.status = status;
+            record.deployments.push(note);
+        }
+    }
+
+    fn note(&self, status: Status, message: String) -> DeploymentNote {
+        DeploymentNote {
+            status,
+            time: self.seconds(),
+            message,
+        }
     }
 
     fn status_of(&self, id: u64) -> Option<Status> {
@@ -296,19 +327,7 @@ impl World {
             self.down_in(endpoint, &name);
         }
         let outcome = self.deploy_in_background(id, pending.fails);
-        let (status, message) = match outcome {
-            Ok(()) => (Status::Active, String::new()),
-            Err(reason) => (Status::Error, format!("failed to deploy a stack: {reason}")),
-        };
-        let time = self.seconds();
-        if let Some(record) = self.records.get_mut(&id) {
-            record.status = status;
-            record.deployments.push(DeploymentNote {
-                status,
-                time,
-                message,
-            });
-        }
+        self.end_deployment(id, outcome);
     }
 
     /// Starts a deployment in the background. An ending that is not the default decides when it finishes.
@@ -319,14 +338,8 @@ impl World {
         } else {
             (u32::MAX, Some(self.now + ending.after))
         };
-        let note = DeploymentNote {
-            status: Status::Deploying,
-            time: self.seconds(),
-            message: String::new(),
-        };
         self.deploying.insert(id);
         if let Some(record) = self.records.get_mut(&id) {
-            record.deployments = vec![note];
             record.pending = Some(Pending {
                 polls,
                 due,

@@ -1,0 +1,295 @@
+//! What happened to each container, from the inspect objects before and after.
+//!
+//! Invariant: pure; reads inspect JSON.
+#![deny(clippy::disallowed_methods)]
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::snapshot::Inspected;
+
+/// What happened to a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// Not touched: the same container since the same start.
+    Kept,
+    /// The same container, which did not run before.
+    Started,
+    /// The same container, which was stopped and started.
+    Restarted,
+    /// The same container, which ran before and does not now.
+    Ended,
+    /// Another container with its name.
+    Recreated,
+    /// There was no container with its name.
+    New,
+    /// It does not exist any more.
+    Missing,
+    /// A new container under the temporary name that Compose gives it until the old one is removed (N06).
+    Stray,
+}
+
+/// A container before and after.
+#[derive(Clone, Copy)]
+pub(super) struct Compared<'a> {
+    pub(super) change: Change,
+    pub(super) before: Option<Inspected<'a>>,
+    pub(super) now: Option<Inspected<'a>>,
+}
+
+impl<'a> Compared<'a> {
+    /// The inspect object that exists: the one of now, otherwise the one of before.
+    fn any(self) -> Option<Inspected<'a>> {
+        self.now.or(self.before)
+    }
+
+    pub(super) fn name(self) -> &'a str {
+        self.any().map_or("", Inspected::name)
+    }
+
+    /// The value of a label.
+    pub(super) fn label(self, label: &str) -> &'a str {
+        let label = self.any().and_then(|one| one.label(label));
+        label.unwrap_or_default()
+    }
+
+    /// Whether it ran before and has to run now. A finished job has not.
+    pub(super) fn has_to_run(self) -> bool {
+        match self.before {
+            Some(before) => before.is_running(),
+            None => self.change == Change::New,
+        }
+    }
+
+    /// Whether it runs, or is a job that succeeded and did not run before.
+    pub(super) fn runs(self) -> bool {
+        self.now.is_some_and(|now| {
+            let restarts = now.at("/State/Restarting") == Some(&Value::Bool(true));
+            let finished = self.before.is_none() && now.exit_code() == Some(0);
+            (now.is_running() && !restarts) || finished
+        })
+    }
+
+    /// Whether it was healthy before, and is not now.
+    pub(super) fn lacks_health(self) -> bool {
+        let was = self.before.is_some_and(Inspected::is_healthy);
+        was && !self.now.is_some_and(Inspected::is_healthy)
+    }
+
+    /// Whether it may still come to run, or to be healthy.
+    pub(super) fn may_recover(self) -> bool {
+        let Some(now) = self.now else {
+            return false;
+        };
+        let policy = now.text("/HostConfig/RestartPolicy/Name");
+        let ends = matches!(policy, "" | "no") || self.change == Change::Stray;
+        now.is_running() || (!ends && !now.is_being_removed())
+    }
+}
+
+impl fmt::Display for Compared<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        f.write_str(match self.change {
+            Change::Kept => " was not touched",
+            Change::Started => " was started",
+            Change::Restarted => " was restarted",
+            Change::Ended => " does not run any more",
+            Change::Recreated => " was recreated",
+            Change::New => " is new",
+            Change::Missing => " does not exist any more",
+            Change::Stray => " is a new container under a temporary name",
+        })?;
+        match self.now {
+            Some(now) if !now.is_running() && self.change != Change::Kept => {
+                match now.exit_code() {
+                    Some(code) => write!(f, " (exited, code {code})"),
+                    None => write!(f, " ({})", now.text("/State/Status")),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Compares all containers of a stack: those of before in their order, then the others.
+pub(super) fn compare<'a>(before: &'a [Value], now: &'a [Value]) -> Vec<Compared<'a>> {
+    let now: Vec<Inspected> = now.iter().map(Inspected).collect();
+    let existed = |one: &Inspected| before.iter().any(|old| Inspected(old).id() == one.id());
+    let mut compared: Vec<Compared> = before
+        .iter()
+        .map(Inspected)
+        .map(|old| {
+            let same = now.iter().find(|one| one.id() == old.id());
+            let named = || {
+                now.iter()
+                    .find(|one| one.name() == old.name() && !existed(one))
+            };
+            let found = same.or_else(named).copied();
+            Compared {
+                change: found.map_or(Change::Missing, |found| change(old, found)),
+                before: Some(old),
+                now: found,
+            }
+        })
+        .collect();
+    let others: Vec<Compared> = now
+        .iter()
+        .filter(|one| {
+            !compared
+                .iter()
+                .any(|known| known.now.is_some_and(|known| known.id() == one.id()))
+        })
+        .map(|one| Compared {
+            change: if is_temporary(one.name()) {
+                Change::Stray
+            } else {
+                Change::New
+            },
+            before: None,
+            now: Some(*one),
+        })
+        .collect();
+    compared.extend(others);
+    compared
+}
+
+/// What happened to a container that exists.
+fn change(old: Inspected, now: Inspected) -> Change {
+    if old.id() != now.id() {
+        return Change::Recreated;
+    }
+    match (old.is_running(), now.is_running()) {
+        (true, false) => Change::Ended,
+        (false, true) => Change::Started,
+        _ if starts_of(old) == starts_of(now) && old.is_paused() == now.is_paused() => Change::Kept,
+        // The engine itself restarts a container by its restart policy.
+        (true, true) if restarts_of(old) != restarts_of(now) => Change::Kept,
+        (true, true) => Change::Restarted,
+        (false, false) => Change::Started,
+    }
+}
+
+fn starts_of(container: Inspected<'_>) -> &str {
+    container.text("/State/StartedAt")
+}
+
+fn restarts_of(container: Inspected) -> Option<u64> {
+    container.at("/RestartCount").and_then(Value::as_u64)
+}
+
+/// `<12 hexadecimal digits>_<name>`.
+fn is_temporary(name: &str) -> bool {
+    let prefix = name.split_once('_').map(|(prefix, _)| prefix);
+    prefix.is_some_and(|prefix| {
+        prefix.len() == 12
+            && prefix
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn container(id: &str, name: &str, running: bool, started: &str) -> Value {
+        json!({
+            "Id": id,
+            "Name": format!("/{name}"),
+            "RestartCount": 0,
+            "State": {
+                "Status": if running { "running" } else { "exited" },
+                "Running": running,
+                "StartedAt": started,
+                "ExitCode": 0,
+            },
+        })
+    }
+
+    #[test]
+    fn each_container_is_compared_with_itself_or_its_successor() {
+        let before = [
+            container("1", "kept", true, "t"),
+            container("2", "recreated", true, "t"),
+            container("3", "restarted", true, "t"),
+            container("4", "ended", true, "t"),
+            container("5", "started", false, "t"),
+            container("6", "missing", true, "t"),
+            container("7", "job", false, "t"),
+            container("8", "ran-again", false, "t"),
+        ];
+        let now = [
+            container("1", "kept", true, "t"),
+            container("20", "recreated", true, "u"),
+            container("3", "restarted", true, "u"),
+            container("4", "ended", false, "t"),
+            container("5", "started", true, "u"),
+            container("60", "0123456789ab_missing", false, "u"),
+            container("7", "job", false, "t"),
+            container("8", "ran-again", false, "u"),
+            container("9", "new", true, "u"),
+        ];
+        let found: Vec<(String, Change)> = compare(&before, &now)
+            .iter()
+            .map(|one| (one.name().to_owned(), one.change))
+            .collect();
+        let expected = [
+            ("kept", Change::Kept),
+            ("recreated", Change::Recreated),
+            ("restarted", Change::Restarted),
+            ("ended", Change::Ended),
+            ("started", Change::Started),
+            ("missing", Change::Missing),
+            ("job", Change::Kept),
+            ("ran-again", Change::Started),
+            ("0123456789ab_missing", Change::Stray),
+            ("new", Change::New),
+        ];
+        let expected: Vec<(String, Change)> = expected
+            .map(|(name, change)| (name.to_owned(), change))
+            .into();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_container_that_restarts_by_its_policy_is_not_touched() {
+        let old = container("1", "a", true, "t");
+        let mut now = container("1", "a", true, "u");
+        now["RestartCount"] = json!(3);
+        assert_eq!(change(Inspected(&old), Inspected(&now)), Change::Kept);
+    }
+
+    #[test]
+    fn n06_the_temporary_name_of_a_new_container() {
+        assert!(is_temporary("0123456789ab_web-a-1"));
+        for name in ["web-a-1", "0123456789ab", "0123456789ag_web", "012345_web"] {
+            assert!(!is_temporary(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_finished_job_need_not_run_and_a_healthy_container_must_be_healthy() {
+        let before = [
+            container("1", "job", false, "t"),
+            container("2", "a", true, "t"),
+        ];
+        let mut healthy = container("2", "a", true, "t");
+        healthy["State"]["Health"] = json!({"Status": "healthy"});
+        let before_healthy = [healthy];
+        let now = [
+            container("1", "job", false, "t"),
+            container("2", "a", true, "t"),
+        ];
+        let all = compare(&before, &now);
+        assert!(!all[0].has_to_run());
+        assert!(all[1].has_to_run() && all[1].runs() && !all[1].lacks_health());
+        let unhealthy = compare(&before_healthy, &now);
+        assert!(unhealthy[0].lacks_health());
+    }
+}

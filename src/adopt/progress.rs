@@ -1,0 +1,125 @@
+//! How far an adoption has come, and the state of the stack that follows from it.
+
+use std::fmt;
+
+use crate::{
+    model::Deployment,
+    plan::Request,
+    run::{RecordSeen, State},
+};
+
+/// How far an adoption has come. Its `Display` is the state of the stack, in one sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Nothing was sent.
+    NotSent,
+    /// The request is on its way, or its outcome is unknown.
+    Sent(Request),
+    /// Portainer accepted the request: the ID of the Portainer stack.
+    Deploying(String),
+    /// Portainer says that the Portainer stack with this ID is deployed.
+    Deployed(String),
+    /// The deployment failed, and no container was changed.
+    Unchanged(RecordSeen),
+    /// The deployment failed, or the stack does not run as before: what happened to the containers.
+    Changed(RecordSeen, Vec<String>),
+    /// The deployment failed, and the engine does not list the containers.
+    Unlisted(RecordSeen),
+    /// The containers of before are being restored.
+    Restoring,
+    /// The containers match the snapshot again.
+    Restored(RecordSeen),
+}
+
+impl Progress {
+    /// The state of the stack `name`. It can be rolled back if there is a snapshot and containers may have changed.
+    pub(super) fn state(&self, name: &str, snapshot: Option<&str>) -> State {
+        let state = match (self, snapshot) {
+            (Self::NotSent, Some(id)) => {
+                return State::new(format!("{self}; only the snapshot {id} was taken"));
+            }
+            _ => State::new(self.to_string()),
+        };
+        match (self, snapshot) {
+            (Self::NotSent | Self::Unchanged(_) | Self::Restored(_), _) | (_, None) => state,
+            (_, Some(id)) => state.with_snapshot(name, id),
+        }
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSent => f.write_str("this run changed nothing"),
+            Self::Sent(Request::Update(id)) => write!(
+                f,
+                "the update of Portainer stack {id} was in progress, and its outcome is unknown: it may still be deploying, and its containers may have been recreated"
+            ),
+            Self::Sent(_) => f.write_str(
+                "the create was in progress, and its outcome is unknown: the stack may exist or may still be deploying, and its containers may have been recreated",
+            ),
+            Self::Deploying(id) => write!(
+                f,
+                "the stack exists as Portainer stack {id}; it may still be deploying, and its containers may have been recreated"
+            ),
+            Self::Deployed(id) => write!(
+                f,
+                "the stack exists as Portainer stack {id} and is deployed; its containers were not verified"
+            ),
+            Self::Unchanged(record) => write!(f, "{}; no container was changed", clause(record)),
+            Self::Changed(record, changes) => {
+                write!(f, "{}; {}", clause(record), changes.join(", "))
+            }
+            Self::Unlisted(record) => write!(f, "{}; its containers could not be listed", clause(record)),
+Self::Restoring => f.write_str(
+                "the containers that ran before are being restored; the stack may be partly restored",
+            ),
+            Self::Restored(record) => {
+                write!(f, "{}; the containers match the snapshot of before", clause(record))
+            }
+        }
+    }
+}
+
+/// The Portainer stack. Its status alone does not show whether its containers run: after an update that failed, it stays
+/// active (M06).
+fn clause(record: &RecordSeen) -> String {
+    match record {
+        RecordSeen::Unknown => "Portainer cannot be asked whether it has the stack".to_owned(),
+        RecordSeen::Absent => "Portainer does not list the stack".to_owned(),
+        RecordSeen::Exists(id, Deployment::Failed(_)) => {
+            format!("Portainer stack {id} exists, but its deployment failed")
+        }
+        RecordSeen::Exists(id, deployment) => format!("Portainer stack {id} exists ({deployment})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_names_the_snapshot_and_what_changed() {
+        let failed = RecordSeen::Exists("7".to_owned(), Deployment::Failed(None));
+        for (progress, expected) in [
+            (
+                Progress::NotSent,
+                "this run changed nothing; only the snapshot 20 was taken",
+            ),
+            (
+                Progress::Unchanged(failed.clone()),
+                "Portainer stack 7 exists, but its deployment failed; no container was changed",
+            ),
+            (
+                Progress::Changed(failed, vec!["web-a-1 was recreated".to_owned()]),
+                "Portainer stack 7 exists, but its deployment failed; web-a-1 was recreated",
+            ),
+            (
+                Progress::Restored(RecordSeen::Absent),
+                "Portainer does not list the stack; the containers match the snapshot of before",
+            ),
+        ] {
+            assert_eq!(progress.state("web", Some("20")).to_string(), expected);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What follows a failure: looks at every container, and restores those that changed.
+
+use anyhow::Error;
+
+use super::{
+    OnFailure, Procedure,
+    compared::{Change, Compared, compare},
+    progress::Progress,
+    report::Outcome,
+};
+use crate::{
+    failure::Failure,
+    model::Deployment,
+    plan::Request,
+    restore::{self, OnMissing, Restore, Scope},
+    run::RecordSeen,
+};
+
+impl Procedure<'_, '_> {
+    /// The error of a request whose outcome is unknown. Nothing is restored: Portainer may still be working.
+    pub(super) fn unknown(&mut self, error: Error) -> Error {
+        self.report.outcome = Outcome::Unknown;
+        let name = self.a.stack.name();
+        let mut failure = Failure::new(format!(
+            "the outcome of adopting {name} is unknown, so nothing was restored: {error:#}"
+        ));
+        if let Some(details) = Failure::details_of(&error) {
+            failure = failure.details(details);
+        }
+        failure
+            .hint("check the stack in Portainer; when it is idle, run `stacklift adopt` again or roll back: both first wait until Portainer has finished")
+            .into()
+    }
+
+    /// Looks what a failed deployment left, and restores the containers of before if any changed. Returns the error of
+    /// the run.
+    pub(super) fn recover(&mut self, cause: &Error) -> Error {
+        let name = self.a.stack.name();
+        let seen = self.run.seen(name, self.a.endpoint);
+        let now = match self.look() {
+            Ok(now) => now,
+            Err(error) => {
+                self.report.outcome = Outcome::Unknown;
+                self.mark(Progress::Unlisted(seen));
+                return because(
+                    &format!(
+                        "failed to adopt {name}, and its containers could not be listed afterwards ({error:#}), so nothing was restored"
+                    ),
+                    cause,
+                    None,
+                );
+            }
+        };
+        let before = std::mem::take(&mut self.before);
+        let compared = compare(&before, &now);
+        let error = self.recover_from(cause, seen, &compared);
+        self.before = before;
+        error
+    }
+
+    fn recover_from(&mut self, cause: &Error, seen: RecordSeen, compared: &[Compared]) -> Error {
+        let name = self.a.stack.name().as_str();
+        let changes = changes(compared);
+        if changes.is_empty() {
+            self.report.outcome = Outcome::Unchanged;
+            let hint = self.hint_for_record(&seen, cause);
+            self.mark(Progress::Unchanged(seen));
+            let message = format!("failed to adopt {name}; none of its containers was changed");
+            return because(&message, cause, hint);
+        }
+        self.report.outcome = Outcome::Changed;
+        let changed = changes.join(", ");
+        self.mark(Progress::Changed(seen, changes));
+        let ran = compared.iter().any(|one| one.before.is_some());
+        let Some(snapshot) = self.snapshot.clone().filter(|_| ran) else {
+            let message = format!(
+                "failed to adopt {name}; it had no containers before, so nothing was restored"
+            );
+            return because(&message, cause, None);
+        };
+        if self.a.on_failure == OnFailure::Leave {
+            let message = format!(
+                "failed to adopt {name}; nothing was restored, because of --on-failure leave"
+            );
+            return because(&message, cause, None);
+        }
+        self.run.warn(format!(
+            "the adoption failed, and containers changed: {changed}; restoring them"
+        ));
+        self.mark(Progress::Restoring);
+        // To delete the Portainer stack, or to update it in error, removes every container (N07). Where one of before is
+        // still there, the Portainer stack stays.
+        let keeps = |one: &Compared| matches!((one.before, one.now), (Some(old), Some(now)) if old.id() == now.id());
+        let scope = if compared.iter().any(keeps) {
+            Scope::Containers
+        } else {
+            Scope::Everything
+        };
+        let stack = self.a.stack;
+        let restored = restore::within(
+            &Restore {
+                name: stack.name(),
+                dir: stack.dir(),
+                file: stack.file(),
+                base_url: self.a.base_url,
+                peers: self.a.peers,
+                setup: self.a.setup,
+                snapshot: Some(&snapshot),
+                scope,
+                on_missing: OnMissing::Stop,
+                timeout: self.a.timeout,
+                confirm: &|_| true,
+                follows_changes: true,
+            },
+            self.run,
+        );
+        let seen = self.run.seen(stack.name(), self.a.endpoint);
+        match restored {
+            Ok(()) => {
+                self.report.outcome = Outcome::Restored;
+                let hint = self.hint_for_record(&seen, cause);
+                self.mark(Progress::Restored(seen));
+                let message = format!(
+                    "failed to adopt {name}; the containers that ran before were restored ({changed})"
+                );
+                because(&message, cause, hint)
+            }
+            Err(second) => self.not_restored(cause, &second, seen),
+        }
+    }
+
+    /// Both causes: of the failed adoption, and of the failed restore.
+    fn not_restored(&mut self, cause: &Error, second: &Error, seen: RecordSeen) -> Error {
+        let name = self.a.stack.name();
+        let progress = match self.look() {
+            Ok(now) => {
+                let before = std::mem::take(&mut self.before);
+                let mut changes = changes(&compare(&before, &now));
+                self.before = before;
+                if changes.is_empty() {
+                    changes.push("the containers of before exist and run".to_owned());
+                }
+                Progress::Changed(seen, changes)
+            }
+            Err(_) => Progress::Unlisted(seen),
+        };
+        self.mark(progress);
+        let details = [Some(format!("the restore failed: {second:#}"))]
+            .into_iter()
+            .chain([
+                Failure::details_of(second).map(str::to_owned),
+                Failure::details_of(cause).map(str::to_owned),
+            ])
+            .flatten();
+        let details: Vec<String> = details.collect();
+        let mut failure = Failure::new(format!(
+            "failed to adopt {name}, and failed to restore the containers that ran before: {cause:#}"
+        ))
+        .details(details.join("\n"));
+        if let Some(hint) = Failure::hint_of(second) {
+            failure = failure.hint(hint);
+        }
+        failure.into()
+    }
+
+    /// What to do about a Portainer stack that a failed deployment left (N07).
+    fn hint_for_record(&self, seen: &RecordSeen, cause: &Error) -> Option<String> {
+        let (RecordSeen::Exists(id, deployment), Some(snapshot)) = (seen, &self.snapshot) else {
+            return None;
+        };
+        let in_error = matches!(deployment, Deployment::Failed(_));
+        if !in_error && self.report.request != Some(Request::Create) {
+            return None;
+        }
+        let first =
+            Failure::hint_of(cause).unwrap_or("fix the error above, then run the command again");
+        let name = self.a.stack.name().as_str();
+        let command = self.run.restore_command(name, snapshot);
+        let why = if in_error {
+            "stays in error, and its next update recreates every container"
+        } else {
+            "stays"
+        };
+        Some(format!(
+            "{first}. Portainer stack {id} {why}; to undo it, with an interruption of every container, run: {command}"
+        ))
+    }
+}
+
+/// What happened to each container that was touched.
+fn changes(compared: &[Compared]) -> Vec<String> {
+    compared
+        .iter()
+        .filter(|one| one.change != Change::Kept)
+        .map(ToString::to_string)
+        .collect()
+}
+
+/// An error with its cause, the details of the cause, and a hint: the given one or that of the cause.
+fn because(message: &str, cause: &Error, hint: Option<String>) -> Error {
+    let mut failure = Failure::new(format!("{message}: {cause:#}"));
+    if let Some(details) = Failure::details_of(cause) {
+        failure = failure.details(details);
+    }
+    match hint.or_else(|| Failure::hint_of(cause).map(str::to_owned)) {
+        Some(hint) => failure.hint(hint).into(),
+        None => failure.into(),
+    }
+}

@@ -1,0 +1,53 @@
+//! The Portainer stack as a run sees it after a request whose response does not tell.
+
+use std::fmt;
+
+use super::Run;
+use crate::{
+    model::{Deployment, Record},
+    stack::StackName,
+};
+
+/// The stack's record, as Portainer lists it. Its `Display` is a clause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordSeen {
+    /// Portainer cannot be asked.
+    Unknown,
+    Absent,
+    /// It exists, with this ID.
+    Exists(String, Deployment),
+}
+
+impl Run<'_> {
+    /// Looks for the record of a stack on an environment.
+    pub fn seen(&self, name: &StackName, endpoint: i64) -> RecordSeen {
+        let here = |record: &Record| record.endpoint_id == endpoint;
+        let records = self
+            .portainer
+            .records(endpoint, name.as_str(), &name.portainer_name());
+        match records {
+            Err(_) => RecordSeen::Unknown,
+            Ok(records) => match records.into_iter().find(here) {
+                Some(record) => RecordSeen::Exists(record.id, record.deployment),
+                None => RecordSeen::Absent,
+            },
+        }
+    }
+}
+
+impl fmt::Display for RecordSeen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (id, deployment) = match self {
+            Self::Unknown => return f.write_str("whether Portainer has the stack is unknown"),
+            Self::Absent => return f.write_str("Portainer does not list the stack"),
+            Self::Exists(id, deployment) => (id, deployment),
+        };
+        write!(f, "the stack exists as Portainer stack {id}")?;
+        f.write_str(match deployment {
+            Deployment::Active => " and is deployed",
+            Deployment::Inactive => " and is stopped",
+            Deployment::Deploying => "; it may still be deploying",
+            Deployment::Failed(_) => ", but its deployment failed",
+        })
+    }
+}

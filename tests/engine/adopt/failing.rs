@@ -1,0 +1,384 @@
+//! Adoptions that fail. Each ends in the old state, with every byte of data.
+
+use std::{collections::BTreeMap, thread, time::Duration};
+
+use rehearsal::{Call, Era, FaultKind, Status};
+use serde_json::Value;
+
+use super::{
+    Case, by_each_portainer,
+    scenario::{Happened, Scenario, State, happened},
+};
+use crate::{
+    bench::{RECORD, Run},
+    host::{IMAGE, docker},
+    sameness::{assert_same, assert_same_networks},
+};
+
+by_each_portainer! {
+    an_image_is_gone
+    a_port_is_taken
+    a_start_fails
+    a_container_crashes
+    a_dependency_becomes_unhealthy
+    portainer_is_killed
+    a_response_is_lost
+    a_response_of_a_failure_is_lost
+    a_proxy_responds
+    an_update_fails
+    a_failure_is_left
+}
+
+/// `db` is recreated: its labels are changed after it was started. The others are not.
+const STACK: &str = "services:
+  db:
+    image: $PROJECT
+    command: [/bin/sleep, '600']
+    stop_signal: SIGKILL
+    labels: {changed: 'no'}
+    volumes: [/anonymous, data:/data]
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    ports: ['127.0.0.1:$PORT:80']
+    volumes: [web:/data, './conf:/conf']
+  alone:
+    image: $PROJECT-alone
+    command: /bin/sleep 600
+    init: true
+    volumes: [/anonymous]
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}, web: {}}
+";
+
+const DEPENDS: &str = "services:
+  db:
+    image: $PROJECT
+    command: /bin/sleep 600
+    init: true
+    volumes: [/anonymous, './health:/health:ro']
+    healthcheck: {test: [CMD, /bin/ls, /health/ok], interval: 1s, retries: 1}
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    labels: {changed: 'no'}
+    depends_on: {db: {condition: service_healthy}}
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+";
+
+/// A stack before an adoption.
+pub struct Before {
+    pub scenario: Scenario,
+    state: State,
+    networks: Vec<Value>,
+    volumes: Vec<String>,
+    records: Vec<(String, Status)>,
+}
+
+impl Before {
+    /// The stack that runs, with a change to its Compose file that recreates `db`.
+    pub fn new(case: Case) -> Self {
+        Self::of(case, STACK, &[("conf/a", "a\n")])
+    }
+
+    fn of(case: Case, text: &str, files: &[(&str, &str)]) -> Self {
+        let scenario = Scenario::stopped(case, text, files);
+        let alone = format!("{}-alone", scenario.host.project);
+        docker(&["tag", &scenario.host.project, &alone]);
+        scenario.start();
+        Self::look(scenario)
+    }
+
+    /// The state now is the old state.
+    fn look(scenario: Scenario) -> Self {
+        let file = scenario.dir().join("docker-compose.yml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace("changed: 'no'", "changed: 'yes'")).unwrap();
+        Self {
+            state: scenario.state(),
+            networks: scenario.networks(),
+            volumes: scenario.created_volumes(),
+            records: records(&scenario),
+            scenario,
+        }
+    }
+
+    pub fn adopt(&self, options: &[&str]) -> Run {
+        let name = self.scenario.host.project.as_str();
+        self.scenario.run(&[&["adopt", name], options].concat())
+    }
+
+    /// Runs a shell script right before the deployment.
+    fn at_the_last_moment(&self, script: &str) {
+        let portainer = self.scenario.portainer.as_ref().unwrap();
+        portainer.before_deployment(script);
+    }
+
+    fn image(&self) -> &str {
+        &self.scenario.host.project
+    }
+
+    fn container(&self, service: &str) -> String {
+        self.scenario.name(service)
+    }
+
+    /// Every container, network, volume, byte and Portainer stack is as before.
+    #[track_caller]
+    pub fn assert_old(&self) {
+        self.scenario.wait_until_healthy();
+        let now = self.scenario.state();
+        assert_same(&self.state.containers, &now.containers);
+        assert_eq!(self.state.data, now.data);
+        assert_same_networks(&self.networks, &self.scenario.networks());
+        assert_eq!(self.volumes, self.scenario.created_volumes());
+        assert_eq!(self.records, records(&self.scenario));
+    }
+
+    /// The image of a container no longer has its name: a restore uses its ID.
+    fn has_no_name(&mut self, container: &str) {
+        let container = self.state.containers.get_mut(container).unwrap();
+        container["Config"]["Image"] = container["Image"].clone();
+    }
+
+    /// What happened to each service.
+    fn happened(&self) -> BTreeMap<String, Happened> {
+        happened(&self.state.containers, &self.scenario.containers())
+    }
+
+    /// An older version runs `down` (M06), so that everything is restored. A newer one leaves what it had not reached
+    /// (N06).
+    #[track_caller]
+    fn assert_only_recreated(&self, service: &str) {
+        if self.scenario.case.era == Era::Async {
+            for (other, happened) in self.happened() {
+                assert!(
+                    other == service || happened == Happened::Untouched,
+                    "{other}"
+                );
+            }
+        }
+    }
+
+    /// The new state, with the containers' essence and every byte of before.
+    #[track_caller]
+    pub fn assert_new(&self) {
+        self.scenario.wait_until_healthy();
+        super::scenario::assert_kept(&self.state, &self.scenario.state());
+        let labels = &self.scenario.containers()[&self.container("db")]["Config"]["Labels"];
+        assert_eq!(labels["changed"], "yes");
+        let records = records(&self.scenario);
+        assert_eq!(records.len(), 1);
+        assert_eq!(records[0].1, Status::Active);
+    }
+
+    fn restore(&self) -> Run {
+        self.scenario.restore()
+    }
+}
+
+/// The text and the state of each Portainer stack.
+fn records(scenario: &Scenario) -> Vec<(String, Status)> {
+    scenario.rehearsal.world(|world| {
+        let records = world.records.values();
+        records.map(|one| (one.text.clone(), one.status)).collect()
+    })
+}
+
+/// Another image under the name of `db`'s, in which a script replaces `/bin/sleep`.
+fn replace_image(before: &Before, script: &str) {
+    let (image, name) = (before.image(), before.scenario.host.name("broken"));
+    let mark = before.scenario.host.mark();
+    let script = format!("rm /bin/sleep; {script}");
+    let mut run = vec!["run", "--name", &name, "--label", &mark, "--network=none"];
+    run.extend([image, "/bin/sh", "-c", &script]);
+    docker(&run);
+    docker(&["commit", &name, &format!("{image}:broken")]);
+    docker(&["rm", "-f", "-v", &name]);
+    before.at_the_last_moment(&format!(
+        "docker tag {image} {image}:old; docker tag {image}:broken {image}"
+    ));
+}
+
+fn an_image_is_gone(case: Case) {
+    let mut before = Before::new(case);
+    before.at_the_last_moment(&format!("docker rmi -f {}-alone", before.image()));
+    let run = before.adopt(&[]).code(1);
+    let alone = before.container("alone");
+    if case.era == Era::Sync {
+        run.says(&["restored"]);
+        before.has_no_name(&alone);
+        before.assert_old();
+        return;
+    }
+    // Nothing changed (N06): the Portainer stack stays in error, because its removal would remove the containers (N07).
+    let happened = before.happened();
+    assert!(
+        happened.values().all(|one| *one == Happened::Untouched),
+        "{happened:?}"
+    );
+    let status = records(&before.scenario)[0].1;
+    assert_eq!(status, Status::Error);
+    run.says(&["stacklift restore"]);
+    before.restore();
+    before.has_no_name(&alone);
+    before.assert_old();
+}
+
+fn a_port_is_taken(case: Case) {
+    let scenario = Scenario::stopped(case, STACK, &[("conf/a", "a\n")]);
+    let alone = format!("{}-alone", scenario.host.project);
+    docker(&["tag", &scenario.host.project, &alone]);
+    scenario.start();
+    let web = scenario.name("web");
+    let ports = &scenario.containers()[&web]["HostConfig"]["PortBindings"]["80/tcp"];
+    let port = ports[0]["HostPort"].as_str().unwrap().to_owned();
+    docker(&["stop", "-t", "1", &web]);
+    let before = Before::look(scenario);
+    let (mark, other) = (
+        before.scenario.host.mark(),
+        before.scenario.host.name("other"),
+    );
+    before.at_the_last_moment(&format!(
+        "docker run -d --name {other} --label {mark} -p 127.0.0.1:{port}:80 {IMAGE} /bin/sleep 600"
+    ));
+    before
+        .adopt(&[])
+        .code(1)
+        .says(&["restored", &port, "port is already allocated"]);
+    before.assert_old();
+    assert_eq!(
+        before.happened()["web"],
+        match case.era {
+            Era::Sync => Happened::Recreated,
+            Era::Async => Happened::Untouched,
+        }
+    );
+}
+
+fn a_start_fails(case: Case) {
+    let before = Before::new(case);
+    replace_image(&before, "true");
+    before.adopt(&[]).code(1).says(&["restored", "/bin/sleep"]);
+    before.assert_old();
+    before.assert_only_recreated("db");
+}
+
+fn a_container_crashes(case: Case) {
+    let before = Before::new(case);
+    replace_image(
+        &before,
+        "echo '#!/bin/sh' > /bin/sleep; echo exit 3 >> /bin/sleep; chmod 755 /bin/sleep",
+    );
+    // Portainer reports success (N01).
+    before.adopt(&[]).code(1).says(&["restored"]);
+    before.assert_old();
+    before.assert_only_recreated("db");
+}
+
+fn a_dependency_becomes_unhealthy(case: Case) {
+    let before = Before::of(case, DEPENDS, &[("health/ok", "")]);
+    let ok = before.scenario.dir().join("health/ok");
+    let ok = ok.display();
+    before.at_the_last_moment(&format!("rm {ok}; sleep 4; (sleep 8; touch {ok}) &"));
+    before
+        .adopt(&[])
+        .code(1)
+        .says(&["restored", "is unhealthy"]);
+    before.assert_old();
+    before.assert_only_recreated("web");
+}
+
+fn portainer_is_killed(case: Case) {
+    let before = Before::new(case);
+    let portainer = before.scenario.portainer.as_ref().unwrap();
+    // When the old container of `db` has ended, and the new one is not started.
+    let db = before.state.containers[&before.container("db")]["Id"].clone();
+    before.at_the_last_moment(&format!(
+        "(for i in $(seq 400); do docker inspect -f '{{{{.State.Running}}}}' {db} | grep -q true || break; done
+         docker kill {}) &",
+        portainer.container
+    ));
+    let rehearsal = &before.scenario.rehearsal;
+    rehearsal.faults().set(Call::Create, FaultKind::DieAfter);
+    before
+        .adopt(&["--timeout=8s"])
+        .code(1)
+        .says(&["unanswered"]);
+    rehearsal.faults().clear();
+    portainer.wait_until_killed();
+    portainer.start_again();
+    rehearsal.revive().unwrap();
+    before.restore();
+    before.assert_old();
+}
+
+fn a_response_is_lost(case: Case) {
+    let before = Before::new(case);
+    let faults = before.scenario.rehearsal.faults();
+    faults.set(Call::Create, FaultKind::CloseAfter);
+    before.adopt(&[]).code(0).says(&["unknown"]);
+    before.assert_new();
+}
+
+fn a_response_of_a_failure_is_lost(case: Case) {
+    let before = Before::new(case);
+    replace_image(&before, "true");
+    let faults = before.scenario.rehearsal.faults();
+    faults.set(Call::Create, FaultKind::CloseAfter);
+    before.adopt(&[]).code(1).says(&["unknown"]);
+    if before.happened()["db"] != Happened::Untouched {
+        before.restore();
+    }
+    before.assert_old();
+}
+
+fn a_proxy_responds(case: Case) {
+    let before = Before::new(case);
+    // The proxy gives up, and Portainer continues.
+    before.at_the_last_moment("sleep 3");
+    let faults = before.scenario.rehearsal.faults();
+    let page = b"<html>504 Gateway Time-out</html>".to_vec();
+    faults.once(Call::Create, FaultKind::Body(504, page));
+    let run = before.adopt(&[]);
+    if run.code == Some(1) {
+        run.says(&["unanswered", "504"]).hides("restored");
+        thread::sleep(Duration::from_secs(1));
+        before.adopt(&[]).code(0);
+    }
+    before.assert_new();
+}
+
+fn an_update_fails(case: Case) {
+    let mut before = Before::new(case);
+    let name = before.image().to_owned();
+    let id = before
+        .scenario
+        .rehearsal
+        .world(|world| world.add_record(&name, 1, RECORD));
+    before.records = records(&before.scenario);
+    replace_image(&before, "true");
+    before.adopt(&[]).code(1).says(&["restored"]);
+    before.assert_old();
+    let ids = before
+        .scenario
+        .rehearsal
+        .world(|world| world.records.keys().copied().collect::<Vec<_>>());
+    assert_eq!(ids.len(), 1, "{id} became {ids:?}");
+}
+
+fn a_failure_is_left(case: Case) {
+    let before = Before::new(case);
+    replace_image(&before, "true");
+    let run = before.adopt(&["--on-failure=leave"]).code(1);
+    run.says(&["stacklift restore"]).hides("restored");
+    let db = before.container("db");
+    let now = before.scenario.containers();
+    assert!(
+        now.get(&db)
+            .is_none_or(|db| db["State"]["Running"] == false)
+    );
+    before.restore();
+    before.assert_old();
+}

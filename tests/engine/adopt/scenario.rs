@@ -1,0 +1,439 @@
+//! One adoption: the stack before and after, what the plan said, and a redeployment from Portainer.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Deref,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rehearsal::{Status, Variable};
+use serde_json::{Value, json};
+
+use super::{Case, watch::Watch};
+use crate::{
+    bench::{Run, Stack},
+    client::Client,
+    host::{IMAGE, docker},
+};
+
+/// A stack that runs and has data in its volumes.
+pub struct Scenario {
+    pub stack: Stack,
+    pub case: Case,
+}
+
+/// What exists of a stack.
+#[derive(Debug, Clone)]
+pub struct State {
+    pub containers: BTreeMap<String, Value>,
+    /// A checksum of each file in each volume and bind mount, by source and path.
+    pub data: BTreeSet<String>,
+}
+
+/// What happened to a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    Untouched,
+    Recreated,
+    Started,
+    Removed,
+}
+
+/// An adoption that succeeded.
+pub struct Adopted<'s> {
+    scenario: &'s Scenario,
+    before: State,
+    pub after: State,
+    happened: BTreeMap<String, Happened>,
+    pub run: Run,
+    pub took: Duration,
+}
+
+impl Scenario {
+    /// Writes the Compose file and the files, starts the stack and writes data to its volumes.
+    pub fn new(case: Case, text: &str, files: &[(&str, &str)]) -> Self {
+        let scenario = Self::stopped(case, text, files);
+        scenario.start();
+        scenario
+    }
+
+    /// Writes the Compose file and the files. The image of [`Stack::image`] exists.
+    pub fn stopped(case: Case, text: &str, files: &[(&str, &str)]) -> Self {
+        let stack = Stack::between(case.origin.compose(), case.era);
+        stack.image();
+        stack.write(text);
+        for (name, content) in files {
+            stack.file(name, content);
+        }
+        Self { stack, case }
+    }
+
+    /// Starts the stack, waits until it is healthy and writes data to its volumes.
+    pub fn start(&self) {
+        self.stack.up();
+        self.wait_until_healthy();
+        for (name, container) in self.stack.containers() {
+            if container["State"]["Running"] != true {
+                continue;
+            }
+            let mounts = container["Mounts"].as_array().unwrap().iter();
+            for mount in mounts.filter(|mount| mount["RW"] == true) {
+                let at = mount["Destination"].as_str().unwrap();
+                let script = format!("if [ -d {at} ]; then echo {name}{at} > {at}/kept; fi");
+                docker(&["exec", &name, "/bin/sh", "-c", &script]);
+            }
+        }
+    }
+
+    /// Waits until every health check has succeeded.
+    pub fn wait_until_healthy(&self) {
+        let started = Instant::now();
+        loop {
+            let containers = self.stack.containers();
+            let healths = containers.values().map(|one| &one["State"]["Health"]);
+            if healths
+                .clone()
+                .all(|health| health.is_null() || health["Status"] == "healthy")
+            {
+                return;
+            }
+            let waited = started.elapsed();
+            assert!(waited < Duration::from_secs(30), "{containers:#?}");
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    pub fn state(&self) -> State {
+        let containers = self.stack.containers();
+        let mut sources = BTreeMap::new();
+        for container in containers.values() {
+            for mount in container["Mounts"].as_array().unwrap() {
+                let kind = mount["Type"].as_str().unwrap();
+                let source = match kind {
+                    "volume" => &mount["Name"],
+                    "bind" => &mount["Source"],
+                    _ => continue,
+                };
+                sources.insert(source.as_str().unwrap(), kind);
+            }
+        }
+        State {
+            data: self.read(&sources),
+            containers,
+        }
+    }
+
+    /// A checksum of each file in each source.
+    fn read(&self, sources: &BTreeMap<&str, &str>) -> BTreeSet<String> {
+        if sources.is_empty() {
+            return BTreeSet::new();
+        }
+        let mark = self.stack.host.mark();
+        let mut arguments = vec!["run", "--rm", "--label", &mark, "--network=none"];
+        let mounts: Vec<String> = sources
+            .iter()
+            .enumerate()
+            .map(|(index, (source, kind))| {
+                format!("type={kind},source={source},target=/data/{index},readonly")
+            })
+            .collect();
+        arguments.extend(mounts.iter().flat_map(|mount| ["--mount", mount]));
+        let script = "/bin/busybox find /data -type f -exec /bin/busybox md5sum {} +";
+        arguments.extend([IMAGE, "/bin/sh", "-c", script]);
+        let listed = docker(&arguments);
+        let names: Vec<&str> = sources.keys().copied().collect();
+        listed
+            .lines()
+            .map(|line| {
+                let (sum, path) = line.split_once("  /data/").unwrap();
+                let (index, path) = path.split_once('/').unwrap_or((path, ""));
+                let source = names[index.parse::<usize>().unwrap()];
+                format!("{source} {path} {sum}")
+            })
+            .collect()
+    }
+
+    /// The fate of each service in `stacklift plan`.
+    fn plan(&self, services: &BTreeSet<String>, options: &[&str]) -> BTreeMap<String, String> {
+        let name = self.stack.host.project.as_str();
+        let run = self.stack.run(&[&["plan", name], options].concat());
+        let words = ["unchanged", "recreated", "started", "left", "unknown"];
+        let adopt = run.output.split("\nmigrate").next().unwrap();
+        let fates: BTreeMap<String, String> = adopt
+            .lines()
+            .filter_map(|line| {
+                let mut parts = line.split_whitespace();
+                let first = parts.find(|part| part.chars().any(char::is_alphanumeric))?;
+                let (service, word) = (first.trim_end_matches(':'), parts.next()?);
+                let word = word.trim_end_matches([',', ':']);
+                let is_fate = services.contains(service) && words.contains(&word);
+                is_fate.then(|| (service.to_owned(), word.to_owned()))
+            })
+            .collect();
+        assert_eq!(
+            fates.keys().collect::<Vec<_>>(),
+            services.iter().collect::<Vec<_>>(),
+            "{}",
+            run.output
+        );
+        fates
+    }
+
+    /// Plans and adopts. Every byte, variable and mount is there afterwards, what the plan said happened, and exactly the
+    /// services `recreated` have other containers.
+    #[track_caller]
+    pub fn adopts(&self, recreated: &[&str]) -> Adopted<'_> {
+        self.adopts_with(recreated, &[])
+    }
+
+    #[track_caller]
+    pub fn adopts_with(&self, recreated: &[&str], options: &[&str]) -> Adopted<'_> {
+        let before = self.state();
+        let services = services(&before.containers);
+        let fates = self.plan(&services, options);
+        let name = self.stack.host.project.as_str();
+        let watch = Watch::start(name);
+        let started = Instant::now();
+        let run = self.stack.run(&[&["adopt", name], options].concat());
+        let took = started.elapsed();
+        let run = run.code(0);
+        let after = self.state();
+        let away = watch.away();
+        let happened = happened(&before.containers, &after.containers);
+        for (service, happened) in &happened {
+            let fate = fates.get(service).map_or("", String::as_str);
+            println!(
+                "adopt: {name} {:?} {service}: {fate} -> {happened:?}, away {:?}",
+                self.case,
+                away.get(service)
+            );
+        }
+        for (service, happened) in &happened {
+            let true_fates: &[&str] = match happened {
+                Happened::Untouched => &["unchanged", "left", "unknown"],
+                Happened::Recreated => &["recreated", "unknown"],
+                Happened::Started => &["started", "unknown"],
+                Happened::Removed => &[],
+            };
+            let fate = fates[service].as_str();
+            assert!(
+                true_fates.contains(&fate),
+                "{service}: {fate} -> {happened:?}"
+            );
+        }
+        assert_kept(&before, &after);
+        let changed: Vec<&str> = happened
+            .iter()
+            .filter(|(_, happened)| **happened == Happened::Recreated)
+            .map(|(service, _)| service.as_str())
+            .collect();
+        assert_eq!(changed, recreated, "{}", run.output);
+        for (service, happened) in &happened {
+            if *happened == Happened::Untouched {
+                assert_eq!(away.get(service), None, "{service} was away");
+            }
+        }
+        Adopted {
+            scenario: self,
+            before,
+            after,
+            happened,
+            run,
+            took,
+        }
+    }
+
+    /// Sends a PUT with the text and the variables that Portainer has, and waits for its end.
+    fn redeploy(&self) -> (u16, Status) {
+        let stack = &self.stack;
+        let record = stack.rehearsal.world(|world| {
+            let mut records = world.records.values();
+            records.find(|one| one.name == stack.host.project).cloned()
+        });
+        let record = record.unwrap();
+        let env = record.env.unwrap_or_default();
+        let variable = |one: &Variable| json!({ "name": one.name, "value": one.value });
+        let body = json!({
+            "stackFileContent": record.text,
+            "env": env.iter().map(variable).collect::<Vec<_>>(),
+            "prune": false,
+            "pullImage": false,
+        });
+        let key = stack.rehearsal.key();
+        let path = format!("/api/stacks/{}?endpointId=1", record.id);
+        let headers = [("X-API-Key", key)];
+        let response = Client::portainer(&stack.rehearsal)
+            .send("PUT", &path, &headers, body.to_string().as_bytes())
+            .unwrap();
+        loop {
+            let status = stack
+                .rehearsal
+                .world(|world| world.records[&record.id].status);
+            if status != Status::Deploying {
+                return (response.status, status);
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Deref for Scenario {
+    type Target = Stack;
+
+    fn deref(&self) -> &Stack {
+        &self.stack
+    }
+}
+
+impl Adopted<'_> {
+    /// A redeployment from Portainer with the same text changes nothing, and a second adoption has nothing to do.
+    #[track_caller]
+    pub fn stays(&self) {
+        self.stays_except(&[]);
+    }
+
+    /// The same, for a stack whose `jobs` each deployment runs again (N08).
+    #[track_caller]
+    pub fn stays_except(&self, jobs: &[&str]) {
+        let scenario = self.scenario;
+        assert_eq!(scenario.redeploy(), (200, Status::Active));
+        let now = scenario.state();
+        for (service, happened) in happened(&self.after.containers, &now.containers) {
+            let is_job = jobs.contains(&service.as_str());
+            let expected = if is_job {
+                Happened::Started
+            } else {
+                Happened::Untouched
+            };
+            assert_eq!(happened, expected, "{service}");
+        }
+        assert_kept(&self.before, &now);
+        let name = scenario.stack.host.project.as_str();
+        let again = scenario.stack.run(&["adopt", name]).code(0);
+        again.says(&["nothing"]);
+        assert_eq!(
+            happened(&now.containers, &scenario.stack.containers())
+                .values()
+                .filter(|happened| **happened != Happened::Untouched)
+                .count(),
+            0
+        );
+    }
+
+    /// What happened to a service.
+    pub fn happened(&self, service: &str) -> Happened {
+        self.happened[service]
+    }
+}
+
+/// Asserts that the containers have the same variables, mounts, networks, ports and image, and that no byte is lost.
+#[track_caller]
+pub fn assert_kept(before: &State, after: &State) {
+    let lost: Vec<_> = before.data.difference(&after.data).collect();
+    assert!(lost.is_empty(), "lost: {lost:#?}");
+    let new: Vec<_> = after.data.difference(&before.data).collect();
+    assert!(new.is_empty(), "new: {new:#?}");
+    for (name, before) in &before.containers {
+        let after = after.containers.get(name);
+        let after = after.unwrap_or_else(|| panic!("{name} is gone"));
+        assert_eq!(essence(before), essence(after), "{name}");
+    }
+    let names = |state: &State| state.containers.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(before), names(after));
+}
+
+/// What must be the same after a container was recreated.
+fn essence(container: &Value) -> Value {
+    let sorted = |value: &Value| {
+        let mut items: Vec<String> = value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(Value::to_string)
+            .collect();
+        items.sort();
+        items
+    };
+    let mounts = container["Mounts"].as_array().unwrap().iter().map(|mount| {
+        json!([
+            mount["Type"],
+            mount["Name"],
+            mount["Source"],
+            mount["Destination"],
+            mount["RW"]
+        ])
+    });
+    let networks = container["NetworkSettings"]["Networks"]
+        .as_object()
+        .unwrap();
+    let config = &container["Config"];
+    let host = &container["HostConfig"];
+    let id = container["Id"].as_str().unwrap();
+    let networks = networks.iter().map(|(name, endpoint)| {
+        let aliases = endpoint["Aliases"].as_array().into_iter().flatten();
+        let aliases: BTreeSet<_> = aliases
+            .filter_map(Value::as_str)
+            .filter(|alias| !id.starts_with(alias))
+            .collect();
+        json!([name, aliases])
+    });
+    json!({
+        "running": container["State"]["Running"],
+        "healthy": container["State"]["Health"]["Status"],
+        "image": container["Image"],
+        "command": [config["Entrypoint"], config["Cmd"]],
+        "env": sorted(&config["Env"]),
+        "user": config["User"],
+        "mounts": sorted(&mounts.collect()),
+        "networks": networks.collect::<Vec<_>>(),
+        "ports": host["PortBindings"],
+        "restart": host["RestartPolicy"],
+        "init": host["Init"],
+    })
+}
+
+fn service_of(container: &Value) -> &str {
+    let label = &container["Config"]["Labels"]["com.docker.compose.service"];
+    label.as_str().unwrap()
+}
+
+fn services(containers: &BTreeMap<String, Value>) -> BTreeSet<String> {
+    containers
+        .values()
+        .map(|one| service_of(one).to_owned())
+        .collect()
+}
+
+/// What happened to each service, in the order of their names.
+pub fn happened(
+    before: &BTreeMap<String, Value>,
+    after: &BTreeMap<String, Value>,
+) -> BTreeMap<String, Happened> {
+    let of =
+        |containers: &BTreeMap<String, Value>, service: &str, key: &dyn Fn(&Value) -> Value| {
+            let own = containers.values().filter(|one| service_of(one) == service);
+            let mut values: Vec<String> = own.map(|one| key(one).to_string()).collect();
+            values.sort();
+            values
+        };
+    let mut all = services(before);
+    all.extend(services(after));
+    all.into_iter()
+        .map(|service| {
+            let pair = |key: &dyn Fn(&Value) -> Value| {
+                (of(before, &service, key), of(after, &service, key))
+            };
+            let (old, new) = pair(&|one| one["Id"].clone());
+            let (old_start, new_start) = pair(&|one| one["State"]["StartedAt"].clone());
+            let happened = match () {
+                () if new.is_empty() => Happened::Removed,
+                () if old.is_empty() => Happened::Started,
+                () if old != new => Happened::Recreated,
+                () if old_start != new_start => Happened::Started,
+                () => Happened::Untouched,
+            };
+            (service, happened)
+        })
+        .collect()
+}

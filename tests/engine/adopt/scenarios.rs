@@ -1,0 +1,339 @@
+//! Stacks that are adopted while they run. Each states which services have other containers afterwards.
+
+use std::{fmt::Write as _, fs};
+
+use rehearsal::Era;
+
+use super::{
+    Case, Origin, by_each_portainer, by_each_portainer_and_origin,
+    scenario::{Happened, Scenario},
+};
+use crate::{
+    bench::RECORD,
+    host::{IMAGE, docker},
+};
+
+by_each_portainer_and_origin! {
+    plain
+    health
+    variables
+    anonymous
+    secrets
+    profiles
+    build
+}
+by_each_portainer! {
+    kept_anonymous
+    job
+    record
+    thirty
+}
+
+pub const PLAIN: &str = "services:
+  db:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    restart: unless-stopped
+    ports: ['127.0.0.1:$PORT:80']
+    volumes: [data:/data, ./conf:/conf, './one.conf:/etc/one.conf:ro']
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    labels: {kept: 'yes'}
+    volumes: [{type: bind, source: ./conf, target: /conf}, data:/shared:ro]
+    networks: {default: {aliases: [www]}}
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
+";
+
+pub const HEALTH: &str = "services:
+  db:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    volumes: [data:/data]
+    healthcheck: {test: [CMD, /bin/true], interval: 1s}
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    volumes: [web:/data]
+    depends_on: {db: {condition: service_healthy}}
+  side:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    network_mode: service:db
+  alone:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}, web: {}}
+";
+
+pub const VARIABLES: &str = "services:
+  one:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    env_file: [.env, ./more/extra.env]
+    environment:
+      FROM: ${WORD}
+      DEFAULT: ${MISSING:-none}
+      LITERAL: pa$$word
+  two:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    environment: [WORD, 'MIXED=${DOLLAR} and ${WORD}']
+    volumes: ['data:/${WORD}']
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
+";
+
+const ENV: &str = r#"WORD=word
+DOLLAR='pa$$word-$HOME'
+BOTH="it's \"quoted\" \$HOME"
+SINGLE=it's
+COMMENT='x # y'
+BACKSLASH='C:\new\table'
+EMPTY=
+PEM="-----BEGIN KEY-----
+MIIBVgIBADANBgkqhkiG9w0BAQEF+/==
+-----END KEY-----
+"
+"#;
+
+const EXTRA: &str = r#"WORD_OF_EXTRA='of $WORD'
+JSON='{"a": "b $c", "d": [1, 2]}'
+LINES='first
+second # not a comment
+'
+"#;
+
+pub const ANONYMOUS: &str = "services:
+  db:
+    image: $PROJECT
+    command: /bin/sleep 600
+    init: true
+    volumes: [/anonymous, data:/data]
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    volumes: [data:/data]
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
+";
+
+pub const SECRETS: &str = "services:
+  short:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    secrets: [token]
+    configs: [settings]
+    volumes: [data:/data]
+  long:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    secrets: [{source: token, target: named, mode: 0440}]
+    configs: [{source: settings, target: /etc/settings}]
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+secrets: {token: {file: ./token.txt}}
+configs: {settings: {file: conf/settings.ini}}
+volumes: {data: {}}
+";
+
+pub const PROFILES: &str = "services:
+  always:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    volumes: [data:/data]
+  extra:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    profiles: [extra]
+    volumes: [data:/data]
+  never:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    profiles: [never]
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
+";
+
+const BUILD: &str = "services:
+  with:
+    build: .
+    image: $PROJECT:built
+    command: /bin/sleep 600
+    init: true
+    volumes: [data:/data]
+  without:
+    build: {context: .}
+    command: /bin/sleep 600
+    init: true
+    volumes: [data:/data]
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
+";
+
+const JOB: &str = "services:
+  job:
+    image: $IMAGE
+    command: [/bin/sh, -c, 'true']
+    volumes: [data:/data]
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    volumes: [data:/data]
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
+";
+
+pub const PLAIN_FILES: &[(&str, &str)] = &[("conf/a", "a\n"), ("one.conf", "one\n")];
+pub const VARIABLE_FILES: &[(&str, &str)] = &[(".env", ENV), ("more/extra.env", EXTRA)];
+pub const SECRET_FILES: &[(&str, &str)] =
+    &[("token.txt", "s3cret\n"), ("conf/settings.ini", "[a]\n")];
+pub const PROFILE_FILES: &[(&str, &str)] = &[(".env", "COMPOSE_PROFILES=extra\n")];
+
+fn plain(case: Case) {
+    let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
+    // From 5.6 on, the short form of a bind mount has another hash (N05).
+    let recreated: &[&str] = match case.origin {
+        Origin::Two => &[],
+        Origin::Five => &["db"],
+    };
+    scenario.adopts(recreated).stays();
+}
+
+fn health(case: Case) {
+    let scenario = Scenario::new(case, HEALTH, &[]);
+    // Compose 2.26 includes `depends_on` in the hash, later versions do not (N05).
+    let recreated: &[&str] = match (case.origin, case.era) {
+        (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => &["side", "web"],
+        _ => &[],
+    };
+    scenario.adopts(recreated).stays();
+}
+
+fn variables(case: Case) {
+    let scenario = Scenario::new(case, VARIABLES, VARIABLE_FILES);
+    let adopted = scenario.adopts(&[]);
+    for secret in ["MIIBVg", "password-", "quoted", "of $WORD"] {
+        assert!(!adopted.run.output.contains(secret), "{secret}");
+    }
+    adopted.stays();
+}
+
+fn anonymous(case: Case) {
+    let scenario = Scenario::new(case, ANONYMOUS, &[]);
+    let volumes = scenario.created_volumes();
+    // The anonymous volumes get names, which recreates the service once.
+    let adopted = scenario.adopts(&["db"]);
+    assert_eq!(scenario.sh("db", "cat /imgvol/kept | wc -l"), "1");
+    assert_eq!(scenario.created_volumes(), volumes);
+    adopted.stays();
+    assert_eq!(scenario.created_volumes(), volumes);
+}
+
+fn kept_anonymous(case: Case) {
+    let scenario = Scenario::new(case, ANONYMOUS, &[]);
+    let volumes = scenario.created_volumes();
+    let adopted = scenario.adopts_with(&[], &["--keep-anonymous"]);
+    assert_eq!(adopted.happened("db"), Happened::Untouched);
+    let after = scenario.containers();
+    assert_eq!(scenario.created_volumes(), volumes);
+    assert_eq!(after.len(), 2);
+}
+
+fn secrets(case: Case) {
+    let scenario = Scenario::new(case, SECRETS, SECRET_FILES);
+    // The hash of 2.40 differs from that of 2.26 for a `mode` (N05).
+    let recreated: &[&str] = match (case.origin, case.era) {
+        (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => &["long"],
+        _ => &[],
+    };
+    scenario.adopts(recreated).stays();
+}
+
+fn profiles(case: Case) {
+    let scenario = Scenario::new(case, PROFILES, PROFILE_FILES);
+    let recreated: &[&str] = match (case.origin, case.era) {
+        (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => &["extra"],
+        _ => &[],
+    };
+    scenario.adopts(recreated).stays();
+}
+
+fn build(case: Case) {
+    let files = [("Dockerfile", "FROM scratch\nCOPY nothing /\n")];
+    let scenario = Scenario::stopped(case, BUILD, &files);
+    // The images exist, so that nothing is built.
+    let image = scenario.host.project.clone();
+    docker(&["tag", IMAGE, &format!("{image}:built")]);
+    docker(&["tag", IMAGE, &format!("{image}-without")]);
+    scenario.start();
+    // An older Portainer does not build an image that exists. A newer one always builds, so `image` replaces `build`.
+    let recreated: &[&str] = match (case.origin, case.era) {
+        (Origin::Two, Era::Sync) => &[],
+        _ => &["without"],
+    };
+    let adopted = scenario.adopts(recreated);
+    adopted.stays();
+}
+
+fn job(case: Case) {
+    let scenario = Scenario::new(case, JOB, &[]);
+    let name = scenario.host.project.as_str();
+    let before = scenario.state();
+    let run = scenario.run(&["adopt", name]).code(1);
+    run.says(&["job", "--rerun-jobs"]);
+    assert_eq!(before.containers, scenario.state().containers);
+    assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
+
+    let adopted = scenario.adopts_with(&[], &["--rerun-jobs"]);
+    assert_eq!(adopted.happened("job"), Happened::Started);
+    adopted.stays_except(&["job"]);
+}
+
+fn record(case: Case) {
+    let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
+    let name = scenario.host.project.as_str();
+    let id = scenario
+        .rehearsal
+        .world(|world| world.add_record(name, 1, RECORD));
+    let adopted = scenario.adopts(&[]);
+    let records = scenario.rehearsal.world(|world| world.records.clone());
+    assert_eq!(records.keys().copied().collect::<Vec<_>>(), [id]);
+    assert!(!records[&id].text.contains("old:"));
+    adopted.stays();
+}
+
+fn thirty(case: Case) {
+    let mut text = "services:\n".to_owned();
+    for number in 0..30 {
+        write!(
+            text,
+            "  s{number:02}:\n    image: $IMAGE\n    command: /bin/sleep 600\n    init: true\n    \
+             env_file: .env\n    volumes: [data:/data, './s{number:02}:/own']\n"
+        )
+        .unwrap();
+    }
+    text.push_str("networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}\n");
+    text.push_str("volumes: {data: {}}\n");
+    let scenario = Scenario::new(case, &text, &[(".env", "NUMBER=30\n")]);
+    assert_eq!(fs::read_dir(scenario.dir()).unwrap().count(), 32);
+    let adopted = scenario.adopts(&[]);
+    println!("adopt: 30 containers in {:?}", adopted.took);
+    adopted.stays();
+}

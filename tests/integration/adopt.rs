@@ -1,0 +1,314 @@
+//! `stacklift adopt`, over the embedded Portainer and engine.
+
+use rehearsal::{Call, Era, FaultKind, Status};
+use serde_json::Value;
+
+use crate::bench::{Bench, MARKED, Run};
+
+/// A stack with data in a named and in an anonymous volume.
+const TEXT: &str = "\
+services:
+  a:
+    image: x:1
+    environment:
+      TOKEN: ${TOKEN}
+    volumes:
+      - data:/data
+  b:
+    image: y:1
+volumes:
+  data:
+";
+
+/// The same, with another command for one service.
+const EDITED: &str = "\
+services:
+  a:
+    image: x:1
+    environment:
+      TOKEN: ${TOKEN}
+    volumes:
+      - data:/data
+  b:
+    image: y:1
+    command: sleep 5
+volumes:
+  data:
+";
+
+const ERAS: [Era; 2] = [Era::Sync, Era::Async];
+
+/// The stack `web`, started by hand, on the environment of this engine.
+fn started(era: Era) -> Bench {
+    let bench = Bench::of(era);
+    let env = format!("TOKEN={MARKED}\n");
+    bench.started("web", TEXT, Some(&env));
+    bench
+}
+
+/// The same, whose file was edited since.
+fn edited(era: Era) -> Bench {
+    let bench = started(era);
+    bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}\n")));
+    bench
+}
+
+fn adopt(bench: &Bench, more: &[&str]) -> Run {
+    let mut args = vec!["adopt", "web", "--wait", "2s"];
+    args.extend(more);
+    bench.run(&args)
+}
+
+fn report(run: &Run) -> Value {
+    serde_json::from_str(&run.out).expect("a report")
+}
+
+fn records(bench: &Bench) -> Vec<(String, Status)> {
+    bench.rehearsal.world(|world| {
+        let records = world.records.values();
+        records
+            .map(|record| (record.text.clone(), record.status))
+            .collect()
+    })
+}
+
+/// Name and state of each container, and its volumes.
+fn containers(bench: &Bench) -> Vec<Value> {
+    bench.rehearsal.world(|world| {
+        let all = world.project("web").into_iter();
+        all.map(|one| {
+            let json = serde_json::to_value(one).expect("JSON");
+            let mounts: Vec<_> = one
+                .mounts
+                .iter()
+                .map(|mount| (mount.target.clone(), mount.name.clone()))
+                .collect();
+            serde_json::json!([one.name, json["state"], json["env"], mounts])
+        })
+        .collect()
+    })
+}
+
+fn refusal() -> FaultKind {
+    let body = "{\"message\":\"no\",\"details\":\"no\"}";
+    FaultKind::Status(500, body.to_owned())
+}
+
+#[test]
+fn containers_that_are_the_same_are_not_touched() {
+    for era in ERAS {
+        let bench = started(era);
+        let before = bench.containers("web");
+        adopt(&bench, &[])
+            .code(0)
+            .says(&["snapshot", "verified 2 containers, 2 not touched"]);
+        assert_eq!(bench.containers("web"), before);
+        assert_eq!(records(&bench)[0].1, Status::Active);
+        // Again: nothing is sent.
+        bench.rehearsal.forget_requests();
+        let run = adopt(&bench, &["--output", "json"]).code(0);
+        let report = report(&run);
+        assert_eq!(report["outcome"], "nothing-to-do", "{report}");
+        assert!(bench.nothing_was_changed());
+    }
+}
+
+#[test]
+fn a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruning() {
+    for era in ERAS {
+        let bench = started(era);
+        adopt(&bench, &[]).code(0);
+        bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}\n")));
+        let before = bench.containers("web");
+        let run = adopt(&bench, &["--output", "json"]).code(0);
+        assert!(run.err.contains("recreated web-b-1"), "{run:#?}");
+        let report = report(&run);
+        assert_eq!(report["outcome"], "adopted", "{report}");
+        let change = |service: usize| &report["services"][service]["containers"][0];
+        assert_eq!(change(0)["change"], "kept");
+        assert_eq!(change(0)["away"], 0.0);
+        assert_eq!(change(1)["change"], "recreated");
+        let after = bench.containers("web");
+        assert_eq!(before[0], after[0]);
+        assert_ne!(before[1], after[1]);
+        let updates = bench.calls(Call::Update);
+        assert_eq!(updates.len(), 1);
+        let body: Value = serde_json::from_slice(&updates[0].body).expect("JSON");
+        assert_eq!(
+            (&body["prune"], &body["pullImage"]),
+            (&false.into(), &false.into())
+        );
+        assert_eq!(bench.calls(Call::Create).len(), 1);
+    }
+}
+
+#[test]
+fn the_same_text_is_sent_again_if_a_service_does_not_run() {
+    let bench = started(Era::Sync);
+    adopt(&bench, &[]).code(0);
+    let id = bench.containers("web")[1].clone();
+    bench.rehearsal.world(|world| {
+        let container = world.containers.get_mut(&id).expect("a container");
+        container.state = "exited".to_owned();
+        container.exit_code = 3;
+    });
+    adopt(&bench, &[])
+        .code(0)
+        .says(&["started web-b-1", "verified"]);
+    assert_eq!(bench.calls(Call::Update).len(), 1);
+}
+
+#[test]
+fn a_snapshot_that_lacks_something_stops_the_adoption() {
+    for (call, part) in [
+        (Call::EngineVolumes, "the volumes"),
+        (Call::EngineNetworks, "the networks"),
+        (
+            Call::EngineChanges,
+            "the files written inside the containers",
+        ),
+    ] {
+        let bench = started(Era::Sync);
+        bench.rehearsal.faults().set(call, refusal());
+        adopt(&bench, &[]).code(1).says(&[
+            "the snapshot would be incomplete",
+            part,
+            "state: this run changed nothing",
+        ]);
+        assert!(bench.nothing_was_changed());
+        assert!(!bench.state().join("snapshots").exists(), "no snapshot");
+    }
+}
+
+#[test]
+fn a_failure_that_changed_nothing_says_so() {
+    for era in ERAS {
+        let bench = started(era);
+        let before = bench.containers("web");
+        bench.rehearsal.faults().once(Call::Create, refusal());
+        adopt(&bench, &[]).code(1).says(&[
+            "failed to adopt web; none of its containers was changed",
+            "state: Portainer does not list the stack; no container was changed",
+        ]);
+        assert_eq!(bench.containers("web"), before);
+        bench.rehearsal.faults().clear();
+        adopt(&bench, &[]).code(0).says(&["2 not touched"]);
+    }
+}
+
+#[test]
+fn m06_containers_that_a_failed_create_removed_are_restored() {
+    let bench = started(Era::Sync);
+    let before = containers(&bench);
+    let late = FaultKind::LateFailure(std::time::Duration::ZERO);
+    bench.rehearsal.faults().once(Call::Create, late);
+    let run = adopt(&bench, &["--output", "json"]).code(1);
+    assert_eq!(containers(&bench), before, "{run:#?}");
+    let report = report(&run);
+    assert_eq!(report["outcome"], "restored", "{report}");
+    let run = run.says(&[
+        "failed to adopt web; the containers that ran before were restored",
+        "web-a-1 does not exist any more",
+        "Portainer did not deploy it",
+        "state: Portainer does not list the stack; the containers match the snapshot of before",
+    ]);
+    assert!(!run.err.contains("to roll back"), "{run:#?}");
+    adopt(&bench, &[]).code(0).says(&["verified"]);
+}
+
+#[test]
+fn m06_on_failure_leave_names_the_way_back() {
+    let bench = started(Era::Sync);
+    let before = containers(&bench);
+    let late = FaultKind::LateFailure(std::time::Duration::ZERO);
+    bench.rehearsal.faults().once(Call::Create, late);
+    let run = adopt(&bench, &["--on-failure", "leave"]).code(1).says(&[
+        "nothing was restored, because of --on-failure leave",
+        "web-a-1 does not exist any more",
+    ]);
+    assert!(bench.containers("web").is_empty());
+    let (_, command) = run
+        .err
+        .split_once("to roll back, run: ")
+        .expect("a command");
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let at = words
+        .iter()
+        .position(|word| *word == "restore")
+        .expect("restore");
+    bench.run(&words[at..at + 4]).code(0).says(&["verified"]);
+    assert_eq!(containers(&bench), before);
+}
+
+#[test]
+fn a_lost_answer_is_settled_by_looking_and_the_request_is_sent_once() {
+    for era in ERAS {
+        for kind in [
+            FaultKind::CloseAfter,
+            FaultKind::CutOff,
+            FaultKind::Body(504, b"<html>".to_vec()),
+            FaultKind::Body(502, b"<html>".to_vec()),
+        ] {
+            let bench = started(era);
+            let before = bench.containers("web");
+            bench.rehearsal.faults().once(Call::Create, kind.clone());
+            let run = adopt(&bench, &[]);
+            assert_eq!(run.code, 0, "{kind:?} {run:#?}");
+            assert_eq!(bench.containers("web"), before);
+            assert_eq!(bench.calls(Call::Create).len(), 1);
+        }
+    }
+}
+
+#[test]
+fn an_unknown_outcome_restores_nothing() {
+    for era in ERAS {
+        let bench = edited(era);
+        bench
+            .rehearsal
+            .faults()
+            .once(Call::Create, FaultKind::DieAfter);
+        let run = adopt(&bench, &[]).code(1).says(&[
+            "the outcome of adopting web is unknown, so nothing was restored",
+            "outcome is unknown: the stack may exist or may still be deploying",
+            "to roll back",
+        ]);
+        assert!(!run.err.contains("were restored"), "{run:#?}");
+        let left = bench.containers("web");
+        bench.rehearsal.revive().expect("alive again");
+        bench.rehearsal.faults().clear();
+        let again = adopt(&bench, &[]);
+        assert_eq!(again.code, 0, "{again:#?}");
+        assert_eq!(bench.containers("web").len(), left.len());
+        assert_eq!(bench.calls(Call::Create).len(), 1);
+    }
+}
+
+#[test]
+fn n07_every_container_of_a_portainer_stack_in_error_is_recreated_and_the_plan_says_so() {
+    let bench = started(Era::Async);
+    adopt(&bench, &[]).code(0);
+    bench.rehearsal.world(|world| {
+        let mut records = world.records.values_mut();
+        records.next().expect("a record").status = Status::Error;
+    });
+    let before = bench.containers("web");
+    adopt(&bench, &[]).code(0).says(&[
+        "plan a: recreated: Portainer stack 1 is in error, and its update removes every container first",
+        "verified 2 containers, 0 not touched",
+    ]);
+    let after = bench.containers("web");
+    assert!(before.iter().all(|id| !after.contains(id)));
+}
+
+#[test]
+fn an_engine_that_only_the_command_reaches_is_refused() {
+    let bench = started(Era::Sync);
+    let run = bench.run(&["adopt", "web", "--engine", "command"]).code(1);
+    run.says(&[
+        "cannot adopt the stack web",
+        "needs the Engine API",
+        "--engine api",
+    ]);
+    assert!(bench.nothing_was_changed());
+}
