@@ -23,6 +23,7 @@ mod away;
 mod compared;
 mod prepare;
 mod progress;
+mod pull;
 mod recover;
 mod report;
 mod sending;
@@ -50,6 +51,8 @@ pub struct Adopt<'a> {
     pub compose: &'a compose::Host,
     /// What to write into the text, or not, because it runs.
     pub keep: Keep,
+    /// Whether to pull images that are not on this engine.
+    pub pull: bool,
     /// Whether to ask before a container is replaced or something is lost (B08).
     pub consent: Consent<'a>,
     /// How long containers may take until they run, and are healthy if they were.
@@ -118,7 +121,8 @@ impl<'a> Procedure<'a, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
         self.run.settle(Witness::PortainerAndEngine)?;
-        let mut prepared = self.prepare()?;
+        let prepared = self.prepare()?;
+        let mut prepared = self.pull(prepared)?;
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             return self.end_without_request(id);

@@ -167,12 +167,25 @@ pub struct Record {
     pub name: String,
     /// The environment it runs in.
     pub endpoint_id: i64,
+    /// What it deploys.
+    pub kind: StackKind,
     /// The state of its deployment.
     pub deployment: Deployment,
     /// The settings that a new stack of the same name will not have.
     pub carries: Vec<Carried>,
     /// The names of its environment variables.
     pub variables: BTreeSet<String>,
+}
+
+/// What a Portainer stack deploys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum StackKind {
+    /// A Compose project. Also assumed if Portainer does not report a type.
+    Compose,
+    /// A stack of a swarm.
+    Swarm,
+    /// Objects of Kubernetes.
+    Kubernetes,
 }
 
 /// The state of the deployment of a Portainer stack (N01).

@@ -60,6 +60,8 @@ pub enum Depth {
 pub struct Before {
     /// The Portainer stack that will be deleted (C51).
     pub record: Option<Record>,
+    /// The other Portainer stacks with the stack's name, on this environment and on others.
+    pub namesakes: Vec<Record>,
     /// Its text and variables, and its standing, if they could be read.
     pub contents: Option<(Contents, Standing)>,
     /// The containers that will be removed; `None` if they could not be listed, which is tolerated (C52).
@@ -120,6 +122,7 @@ impl Situation<'_> {
     pub fn observe(&self, records: Vec<Record>, sent: Sent, mask: &Mask, depth: Depth) -> Before {
         let mut before = Before {
             record: None,
+            namesakes: Vec::new(),
             contents: None,
             containers: None,
             all: None,
@@ -167,20 +170,16 @@ impl Situation<'_> {
         before
     }
 
-    /// The first record of this name and environment. Warns of one on another environment.
+    /// The first record of this name and environment, and the others of this name.
     fn record(&self, records: Vec<Record>, before: &mut Before) {
         let name = self.stack.name();
         let (here, elsewhere): (Vec<_>, Vec<_>) = records
             .into_iter()
             .filter(|record| record.name == name.as_str())
             .partition(|record| record.endpoint_id == self.endpoint);
-        if let Some(other) = elsewhere.first() {
-            before.warnings.push(format!(
-                "Portainer stack {} on environment {} has the same name and will not be changed; Portainer may refuse a second stack with that name",
-                other.id, other.endpoint_id
-            ));
-        }
-        before.record = here.into_iter().next();
+        let mut here = here.into_iter();
+        before.record = here.next();
+        before.namesakes = here.chain(elsewhere).collect();
     }
 
     /// A failure is tolerated (C52), and said with what it means.
@@ -242,6 +241,7 @@ impl Situation<'_> {
                     .as_ref()
                     .map(|(contents, _)| (contents.text.as_str(), contents.env.as_slice())),
             }),
+            namesakes: &before.namesakes,
             rejection: details.rejection.as_ref(),
             environment: before.environment.clone(),
             lookup: &path_kind,

@@ -15,6 +15,7 @@ use crate::{
 
 mod adoption;
 mod blocker;
+mod blocking;
 mod configured;
 mod facts;
 mod fate;
@@ -40,6 +41,7 @@ mod versions;
 
 pub use adoption::{Adoption, AdoptionFacts, Request, ServicePlan, adoption};
 pub use blocker::Blocker;
+pub use blocking::{blocking, images_to_pull};
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
 pub use fate::{Fate, Hashes};
 pub use itself::runs_portainer;
@@ -72,6 +74,13 @@ pub fn migration(facts: &Facts) -> Plan {
             warnings: Vec::new(),
             destroys: facts.record.is_some() || facts.listed.is_none_or(|all| !all.is_empty()),
         };
+        let mut elsewhere = facts.namesakes.iter();
+        if let Some(other) = elsewhere.find(|other| other.endpoint_id != facts.endpoint) {
+            plan.warnings.push(format!(
+                "Portainer stack {} on environment {} has the same name and will not be changed; Portainer may refuse a second stack with that name",
+                other.id, other.endpoint_id
+            ));
+        }
         plan.refuse(facts, text, stack);
         plan.lose(facts, stack);
         plan
@@ -125,12 +134,14 @@ impl Plan {
             return;
         };
         let keys = rejected::doubts(facts, stack);
-        let (mut refusals, doubts) = missing::missing(facts, stack);
+        let missing = missing::missing(facts, stack);
+        let mut refusals = missing.refusals;
         let said = [self.refusals.as_slice(), &refusals].concat();
         let doubt = rejected::doubt(facts, Some(stack), &said, &keys);
         self.warnings.extend(keys);
         self.warnings.extend(doubt);
-        self.warnings.extend(doubts);
+        self.warnings.extend(missing.absent);
+        self.warnings.extend(missing.doubts);
         self.warnings.extend(held::ports_in_use(facts, stack));
         self.warnings.extend(starting::doubts(facts, stack));
         let paused = held::paused(facts);

@@ -8,12 +8,13 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, model::Container};
 use composefile::reader::DEFAULT_FILES;
 
 mod backup;
 mod name;
 mod shell;
+mod started;
 
 pub use backup::Backup;
 pub use name::{EXAMPLES, StackName};
@@ -86,6 +87,25 @@ impl Stack {
             .find(|file| dir.join(file).is_file());
         let file = at.file.clone().or(found.map(str::to_owned));
         Self::find(name, &Location { file, ..at.clone() })
+    }
+
+    /// Finds the Compose file that the project's `containers` were started from in the stack's directory, otherwise as
+    /// [`Stack::find_like_compose`] does.
+    pub fn find_started(name: StackName, at: &Location, containers: &[Container]) -> Result<Self> {
+        let dir = stack_dir(&name, at)?;
+        let started = || started::file(containers, &at.tool, &dir);
+        let file = at.file.clone().or_else(started);
+        let found = Self::find_like_compose(name, &Location { file, ..at.clone() });
+        found.map_err(
+            |error| match started::other_dir(containers, &at.tool, &dir) {
+                Some(other) => Failure::new(format!("{error:#}"))
+                    .hint(format!(
+                        "the project's containers were started in {other}: pass --dir {other}"
+                    ))
+                    .into(),
+                None => error,
+            },
+        )
     }
 
     /// A stack whose directory and Compose file may be gone.

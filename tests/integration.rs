@@ -8,6 +8,8 @@ mod backup;
 mod bench;
 #[path = "integration/beyond.rs"]
 mod beyond;
+#[path = "integration/blockers.rs"]
+mod blockers;
 #[path = "integration/calling.rs"]
 mod calling;
 #[path = "integration/calls.rs"]

@@ -74,7 +74,10 @@ impl Prepared {
                         hashes: hashes.as_ref().map_err(String::as_str),
                         portainer_version: before.portainer_version.as_deref(),
                     };
-                    let plan = plan::adoption(&input);
+                    let mut plan = plan::adoption(&input);
+                    let project = rewrite.as_ref().ok().map(|one| one.project.as_str());
+                    let blockers = plan::blocking(&input, &plan, project, keep);
+                    plan.blockers.extend(blockers);
                     let runs = plan::runs(&input, &plan, keep);
                     (plan, runs)
                 },

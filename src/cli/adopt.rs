@@ -34,6 +34,7 @@ pub(super) fn run(
         tool: &opened.settings.location.tool,
         compose: &opened.compose,
         keep: (&arguments.keep).into(),
+        pull: arguments.pull,
         consent: if asks(arguments.yes) {
             Consent::Ask(&question)
         } else {

@@ -173,6 +173,12 @@ pub(super) struct AdoptArguments {
     pub yes: bool,
     #[command(flatten)]
     pub keep: KeepArguments,
+    /// Pull the images that are not on this host, by the container command
+    ///
+    /// Happens before anything else, and only if nothing else prevents the adoption. Images that the
+    /// Compose file builds are not pulled.
+    #[arg(long)]
+    pub pull: bool,
     /// How long to wait until the containers run and are healthy again
     #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
     pub wait: Duration,
@@ -211,8 +217,9 @@ pub(super) struct PlanArguments {
     pub keep: KeepArguments,
 }
 
-/// What to write into the Compose text because it runs.
+/// What to do because of what runs.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct KeepArguments {
     /// Leave anonymous volumes without a name where the container stays
     ///
@@ -227,6 +234,19 @@ pub(super) struct KeepArguments {
     /// the files on disk do not give it, for example because it was started from another shell.
     #[arg(long)]
     pub keep_variables: bool,
+    /// Leave running containers as they are that the Compose text does not start
+    ///
+    /// Without this flag, stacklift refuses to adopt a stack if containers of its project run whose
+    /// services are not in the Compose file, have no active profile, or were started by `compose run`.
+    /// Portainer removes them when the stack is deleted or stopped.
+    #[arg(long)]
+    pub leave_orphans: bool,
+    /// Let containers that have finished run again
+    ///
+    /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
+    /// with containers that have exited and are not restarted by the engine, such as one-shot jobs.
+    #[arg(long)]
+    pub rerun_jobs: bool,
 }
 
 impl From<&KeepArguments> for Keep {
@@ -234,6 +254,8 @@ impl From<&KeepArguments> for Keep {
         Self {
             anonymous: arguments.keep_anonymous,
             variables: arguments.keep_variables,
+            orphans: arguments.leave_orphans,
+            jobs: arguments.rerun_jobs,
         }
     }
 }

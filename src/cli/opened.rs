@@ -23,7 +23,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Finds the stack's files as Compose does. Sends no request.
+    /// Finds the stack's files: those that its containers were started from, otherwise as Compose does. Asks the engine
+    /// for those containers; if it does not answer, the plan says so.
     pub(super) fn new(
         name: &OsStr,
         common: &Common,
@@ -35,8 +36,6 @@ impl Opened {
         let settings = Settings::load(common).map_err(Stopped::untouched)?;
         let key = key.read().map_err(Stopped::untouched)?;
         console.hide(&key);
-        let stack =
-            Stack::find_like_compose(name, &settings.location).map_err(Stopped::untouched)?;
         if settings.tls == Tls::Off && !settings.base_url.is_loopback() {
             console.warning(&format!(
                 "TLS verification is off for {}; turn it on with --tls system or --tls FILE.pem",
@@ -44,6 +43,10 @@ impl Opened {
             ));
         }
         let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
+        let (_, engine) = peers.readers();
+        let containers = engine.list(name.as_str()).unwrap_or_default();
+        let stack = Stack::find_started(name, &settings.location, &containers)
+            .map_err(Stopped::untouched)?;
         Ok(Self {
             compose: compose::Host::new(&settings.location.tool, console.trace()),
             settings,

@@ -9,7 +9,7 @@ use super::{
     Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
     PortainerCompose,
     fate::Deciding,
-    held, itself, missing, record, rejected, running,
+    itself, missing, record, rejected, running,
     sent::{SentStack, with_sent},
 };
 use crate::{
@@ -98,7 +98,9 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                     .iter()
                     .map(|one| Blocker::of_refusal(one, facts.name)),
             );
-            plan.check_text(facts, stack);
+            if !matches!(plan.request, Request::Nothing(_)) {
+                plan.check_text(facts, stack);
+            }
             plan.services = services(input, stack);
             plan.replace_all_if_in_error(facts);
             plan.update_unless_all_run(facts);
@@ -197,33 +199,26 @@ impl Adoption {
                 .iter()
                 .map(|one| Blocker::of_refusal(one, facts.name)),
         );
-        if facts.listed.is_none() || facts.containers.is_none() {
+        let is_known = facts.listed.is_some() && facts.containers.is_some();
+        let is_known = is_known && facts.others.is_some();
+        if !is_known || facts.networks.is_none() || facts.volumes.is_none() {
             self.blockers.push(Blocker::new(
-                "cannot inspect the stack's containers",
+                "cannot read the containers, networks and volumes of the engine",
                 "run stacklift as a user who can use the container engine",
             ));
         }
     }
 
     fn check_text(&mut self, facts: &Facts, stack: &SentStack) {
-        let (refusals, doubts) = missing::missing(facts, stack);
+        let missing = missing::missing(facts, stack);
         self.blockers.extend(
-            refusals
+            missing
+                .refusals
                 .iter()
                 .map(|one| Blocker::of_refusal(one, facts.name)),
         );
-        self.warnings.extend(doubts);
+        self.warnings.extend(missing.doubts);
         self.warnings.extend(rejected::doubts(facts, stack));
-        let held = held::held(facts, stack);
-        if !held.is_empty() {
-            self.blockers.push(
-                Blocker::new(
-                    "ports or container names are used by containers outside the stack",
-                    "stop or rename those containers, or change the Compose file",
-                )
-                .details(held),
-            );
-        }
     }
 
     /// The losses of containers that are replaced or may be. Others lose nothing.

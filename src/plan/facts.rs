@@ -53,6 +53,8 @@ pub struct Facts<'a> {
     pub changes: &'a BTreeMap<String, Known<Changes>>,
     /// The Portainer stack that will be deleted.
     pub record: Option<RecordFacts<'a>>,
+    /// The other Portainer stacks with the stack's name, on this environment and on others (M20).
+    pub namesakes: &'a [Record],
     /// Why the Compose program of this host rejects what is sent; `None` if it accepts it, or if it was not asked.
     pub rejection: Option<&'a Rejection>,
     /// The environment, as far as Portainer says.
@@ -73,6 +75,16 @@ impl Facts<'_> {
     pub(super) fn is_adopted(&self, container: Inspected) -> bool {
         let label = format!("com.{}.compose.project", self.tool);
         self.name != self.project && container.label(&label) == Some(self.project)
+    }
+
+    /// Whether a directory is Portainer's folder of the Portainer stack: `…/compose/<Id>` (M07), where newer versions
+    /// keep a folder of each version.
+    pub(super) fn is_portainers(&self, dir: &str) -> bool {
+        self.record.is_some_and(|facts| {
+            let folder = format!("/compose/{}", facts.record.id);
+            let below = dir.rsplit_once(&folder).map(|(_, below)| below);
+            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+        })
     }
 }
 

@@ -13,12 +13,19 @@ use crate::{
 
 /// The ports and names that the text needs and a container outside the stack holds, one per item.
 pub(super) fn held(facts: &Facts, stack: &SentStack) -> Vec<String> {
-    let Some(others) = facts.others else {
-        return Vec::new();
-    };
+    let others: Vec<&Container> = facts.others.unwrap_or_default().iter().collect();
+    held_by(&others, stack, |_| true)
+}
+
+/// The ports and names of the services that `is_asked` names, and that one of `others` holds, one per item.
+pub(super) fn held_by(
+    others: &[&Container],
+    stack: &SentStack,
+    is_asked: impl Fn(&str) -> bool,
+) -> Vec<String> {
     let mut found = Vec::new();
     for service in stack.active() {
-        if service.replicas() == Some(0) {
+        if service.replicas() == Some(0) || !is_asked(service.name) {
             continue;
         }
         let host = service.given(&["network_mode"]) == Given::Is("host".to_owned());
@@ -64,25 +71,36 @@ pub(super) fn paused(facts: &Facts) -> Vec<String> {
 /// A warning for each port that the text needs and something on this host uses that is not a container. The engine may
 /// use another network namespace, so this does not refuse the run.
 pub(super) fn ports_in_use(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    used_on_host(facts, stack, |_| true)
+        .into_iter()
+        .map(|port| format!("the create may fail: {port}"))
+        .collect()
+}
+
+/// The ports of the services that `is_asked` names, and that something on this host uses that is not a container.
+pub(super) fn used_on_host(
+    facts: &Facts,
+    stack: &SentStack,
+    is_asked: impl Fn(&str) -> bool,
+) -> Vec<String> {
     let (Some(others), Some(own)) = (facts.others, facts.listed) else {
         return Vec::new();
     };
+    let containers: Vec<&Container> = others.iter().chain(own).collect();
     let mut found = Vec::new();
     for service in stack.active() {
         let host = service.given(&["network_mode"]) == Given::Is("host".to_owned());
-        if host || service.replicas() == Some(0) {
+        if host || service.replicas() == Some(0) || !is_asked(service.name) {
             continue;
         }
         for publish in published(&service).into_iter().flatten() {
-            let by_container = [others, own]
-                .iter()
-                .any(|containers| holder(containers, &publish).is_some());
+            let by_container = holder(&containers, &publish).is_some();
             let address = publish.address.as_deref().unwrap_or("0.0.0.0");
             let mut ports = publish.fixed().into_iter().flatten();
             let used = ports.find(|&port| (facts.port_in_use)(address, port, &publish.protocol));
             if let (Some(port), false) = (used, by_container) {
                 found.push(format!(
-                    "the create may fail: service {}: port {port}/{} of this host is in use",
+                    "service {}: port {port}/{} of this host is in use",
                     printable(service.name),
                     printable(&publish.protocol)
                 ));
@@ -93,10 +111,10 @@ pub(super) fn ports_in_use(facts: &Facts, stack: &SentStack) -> Vec<String> {
 }
 
 fn holder<'a>(
-    others: &'a [Container],
+    others: &[&'a Container],
     publish: &Publish,
 ) -> Option<(&'a Container, &'a PublishedPort)> {
-    others.iter().find_map(|other| {
+    others.iter().find_map(|&other| {
         let port = other.ports.iter().find(|port| {
             publish
                 .fixed()

@@ -14,8 +14,17 @@ use crate::{
     text::printable,
 };
 
-/// The refusals, and what may be missing.
-pub(super) fn missing(facts: &Facts, stack: &SentStack) -> (Vec<Refusal>, Vec<String>) {
+/// What is missing.
+pub(super) struct Missing {
+    pub(super) refusals: Vec<Refusal>,
+    /// What is said of images that do not exist on this host and can perhaps be pulled or built.
+    pub(super) absent: Vec<String>,
+    /// What else may be missing.
+    pub(super) doubts: Vec<String>,
+}
+
+/// Looks for what does not exist.
+pub(super) fn missing(facts: &Facts, stack: &SentStack) -> Missing {
     let mut search = Search {
         facts,
         stack,
@@ -23,6 +32,7 @@ pub(super) fn missing(facts: &Facts, stack: &SentStack) -> (Vec<Refusal>, Vec<St
         files: Vec::new(),
         images: Vec::new(),
         external: Vec::new(),
+        absent: Vec::new(),
         doubts: Vec::new(),
     };
     search.read_at_load();
@@ -45,7 +55,11 @@ pub(super) fn missing(facts: &Facts, stack: &SentStack) -> (Vec<Refusal>, Vec<St
         list.dedup();
         refusal(list)
     });
-    (refusals.collect(), search.doubts)
+    Missing {
+        refusals: refusals.collect(),
+        absent: search.absent,
+        doubts: search.doubts,
+    }
 }
 
 /// Whether Compose reads files besides the text and `stack.env`, whose contents are unknown here.
@@ -71,6 +85,7 @@ struct Search<'a, 'f, 'r, 'd, 'x> {
     files: Vec<String>,
     images: Vec<String>,
     external: Vec<String>,
+    absent: Vec<String>,
     doubts: Vec<String>,
 }
 
@@ -180,7 +195,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 "service {name}: image {shown} does not exist, and `pull_policy: never` forbids pulling it"
             ));
         } else if is_absent {
-            self.doubts.push(format!(
+            self.absent.push(format!(
                 "service {name}: image {shown} does not exist on this host; if it cannot be pulled, the create fails"
             ));
         }
@@ -227,7 +242,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             Found::No if is_built => self.images.push(format!(
                 "{reason}, and Portainer cannot read {what} {context}"
             )),
-            Found::No | Found::Unknown => self.doubts.push(format!(
+            Found::No | Found::Unknown => self.absent.push(format!(
                 "{reason}; if Portainer cannot read {what} {context}, the create fails"
             )),
         }

@@ -86,7 +86,7 @@ fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Carried;
+    use crate::model::{Carried, StackKind};
 
     fn variable(name: &str, value: &str) -> Variable {
         Variable {
@@ -100,6 +100,7 @@ mod tests {
             id: "7".to_owned(),
             name: "web".to_owned(),
             endpoint_id: 1,
+            kind: StackKind::Compose,
             deployment: Deployment::Active,
             carries: vec![Carried::Webhook],
             variables: env.iter().map(|one| one.name.clone()).collect(),
@@ -117,6 +118,7 @@ mod tests {
             id: "7".to_owned(),
             name: "web".to_owned(),
             endpoint_id: 1,
+            kind: StackKind::Compose,
             deployment: Deployment::Inactive,
             carries: Vec::new(),
             variables: BTreeSet::new(),

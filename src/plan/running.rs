@@ -196,18 +196,8 @@ impl<'a> Running<'a, '_> {
 
     fn other_directory(&self, container: Inspected) -> Option<ContainerLoss> {
         let dir = self.label(container, "project.working_dir")?;
-        let is_own = is_same(dir, self.facts.dir) || self.is_portainers(dir);
+        let is_own = is_same(dir, self.facts.dir) || self.facts.is_portainers(dir);
         (!is_own).then(|| ContainerLoss::OtherDirectory(dir.to_owned()))
-    }
-
-    /// Whether a directory is Portainer's folder of the stack that will be deleted: `…/compose/<Id>` (M07), where newer
-    /// versions keep a folder of each version.
-    fn is_portainers(&self, dir: &str) -> bool {
-        self.facts.record.is_some_and(|facts| {
-            let folder = format!("/compose/{}", facts.record.id);
-            let below = dir.rsplit_once(&folder).map(|(_, below)| below);
-            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-        })
     }
 
     fn files(&mut self, container: Inspected, placed: &[String]) -> Option<ContainerLoss> {

@@ -19,11 +19,16 @@ use crate::{
 
 /// What the user wants to keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Keep {
     /// Anonymous volumes stay without a name where their container certainly stays: `--keep-anonymous`.
     pub anonymous: bool,
     /// Variables that the files do not give are written into the text: `--keep-variables`.
     pub variables: bool,
+    /// Containers that the text does not start may stay as they are: `--leave-orphans`.
+    pub orphans: bool,
+    /// Containers that have finished may run again: `--rerun-jobs`.
+    pub jobs: bool,
 }
 
 /// What runs and has to be written into the text, and what prevents the adoption. `input` and `plan` are those of the
@@ -203,6 +208,7 @@ mod tests {
         let keep = Keep {
             anonymous: true,
             variables: true,
+            ..Keep::default()
         };
         let (runs, blockers) = found(&running(PLAIN), keep, Err("unknown"));
         let kept: Vec<_> = runs.services["web"].variables.keys().cloned().collect();
@@ -216,7 +222,7 @@ mod tests {
     fn a_container_that_certainly_stays_is_left_alone() {
         let keep = Keep {
             anonymous: true,
-            variables: false,
+            ..Keep::default()
         };
         let world = running(PLAIN);
         let (runs, blockers) = found(&world, keep, Ok(&hashes("h1")));

@@ -148,6 +148,7 @@ impl World {
             volumes: Some(&known),
             changes: &self.changes,
             record: None,
+            namesakes: &[],
             environment: self.environment.clone(),
             lookup: &|path| {
                 if self.missing.contains(&path) {

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    model::{Carried, Deployment, Record, Variable},
+    model::{Carried, Deployment, Record, StackKind, Variable},
     text::{excerpt, printable, without_credentials},
 };
 
@@ -152,6 +152,7 @@ fn record(entry: &Value, endpoint: i64) -> Result<Option<Record>, Failure> {
         id,
         name: name.to_owned(),
         endpoint_id,
+        kind: kind(entry),
         deployment: deployment(entry),
         carries: carries(entry),
         variables: variables(entry),
@@ -263,6 +264,15 @@ fn body(response: Unread) -> Result<Vec<u8>, Failure> {
     read.map(|_| body).map_err(truncated)
 }
 
+/// `Type`: 1 swarm, 2 Compose, 3 Kubernetes.
+fn kind(json: &Value) -> StackKind {
+    match json.get("Type").and_then(Value::as_i64) {
+        Some(1) => StackKind::Swarm,
+        Some(3) => StackKind::Kubernetes,
+        _ => StackKind::Compose,
+    }
+}
+
 /// `Status`: 1 active, 2 inactive, 3 deploying, 4 error with its reason (N01).
 fn deployment(json: &Value) -> Deployment {
     match json.get("Status").and_then(Value::as_i64) {
@@ -342,7 +352,7 @@ mod tests {
 
     #[test]
     fn records_of_the_list() {
-        let list = br#"[{"Id":1,"Name":"web","EndpointId":2,"Status":3,"Env":[{"name":"A","value":"b"}]}]"#;
+        let list = br#"[{"Id":1,"Name":"web","EndpointId":2,"Type":1,"Status":3,"Env":[{"name":"A","value":"b"}]}]"#;
         let records = records(response(list), 1, &["web"]).expect("a list");
         assert_eq!(
             records,
@@ -350,6 +360,7 @@ mod tests {
                 id: "1".to_owned(),
                 name: "web".to_owned(),
                 endpoint_id: 2,
+                kind: StackKind::Swarm,
                 deployment: Deployment::Deploying,
                 carries: Vec::new(),
                 variables: BTreeSet::from(["A".to_owned()]),

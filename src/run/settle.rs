@@ -339,6 +339,7 @@ mod tests {
             id: (*id).to_owned(),
             name: "web".to_owned(),
             endpoint_id: 1,
+            kind: crate::model::StackKind::Compose,
             deployment: Deployment::Active,
             carries: Vec::new(),
             variables: std::collections::BTreeSet::new(),

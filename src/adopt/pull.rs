@@ -1,0 +1,69 @@
+//! `--pull`: gets the images that are not on this engine, before anything else is done.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::Result;
+
+use super::{Prepared, Procedure};
+use crate::{
+    failure::Failure,
+    plan,
+    process::{self, Limits, RunError},
+    run::State,
+    text::{excerpt, printable},
+};
+
+/// What one pull may use.
+const LIMITS: Limits = Limits {
+    time: Duration::from_hours(1),
+    output: 16 << 20,
+};
+
+impl Procedure<'_, '_> {
+    /// Pulls what is missing by the container command, which has the credentials of the registries, and plans again. Pulls
+    /// nothing if something else prevents the adoption, or if an image has to be built.
+    pub(super) fn pull(&mut self, prepared: Prepared) -> Result<Prepared> {
+        let missing = match &prepared.rewrite {
+            Ok(rewrite) if self.a.pull && prepared.plan.blockers.len() == 1 => {
+                let images = &prepared.before.details.images;
+                plan::images_to_pull(
+                    (&rewrite.text, &rewrite.env),
+                    &prepared.source.compose,
+                    self.a.stack.name().as_str(),
+                    images,
+                )
+            }
+            _ => Vec::new(),
+        };
+        if missing.is_empty() {
+            return Ok(prepared);
+        }
+        self.run.set_state(State::new(
+            "this run pulled images and changed nothing else",
+        ));
+        for image in missing {
+            self.run.wait(format!("pulling {}", printable(&image)));
+            self.pull_one(&image)?;
+            self.run.step("pulled", printable(&image));
+        }
+        self.prepare()
+    }
+
+    fn pull_one(&self, image: &str) -> Result<()> {
+        let tool = self.a.tool;
+        let output = process::run(Path::new(tool), &["pull", "--", image], LIMITS, |_| ());
+        let reason = match output {
+            Ok(output) if output.status.success() => return Ok(()),
+            Ok(output) => excerpt(String::from_utf8_lossy(&output.stderr).trim()),
+            Err(RunError::TimedOut) => "it did not finish within an hour".to_owned(),
+            Err(RunError::TooLarge(_)) => "it printed too much".to_owned(),
+            Err(RunError::Failed(error)) => error.to_string(),
+        };
+        Err(Failure::new(format!("failed to pull {}", printable(image)))
+            .details(reason)
+            .hint(format!(
+                "fix it, for example with `{tool} login`, then run the command again"
+            ))
+            .into())
+    }
+}

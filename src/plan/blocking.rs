@@ -1,0 +1,607 @@
+//! What prevents an adoption, besides the text: names, directories, files, the Portainer stack, and what runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use composefile::{
+    document::{Document, Node},
+    path::clean,
+};
+
+use super::{
+    Adoption, AdoptionFacts, Blocker, Environment, Facts, Fate, Keep, Loss, PathKind, Request,
+    Sent,
+    held::{held_by, used_on_host},
+    record,
+    running::is_one_off,
+    sent::{SentStack, with_sent},
+};
+use crate::{
+    model::{Carried, Container, Deployment, Record, StackKind, Variable},
+    rewrite::faithful::Reason,
+    snapshot::Inspected,
+    text::{counted, printable},
+};
+
+/// Where Portainer keeps its stacks, in its container (M07).
+const FOLDERS: &str = "/data/compose/";
+
+/// Everything that prevents the adoption of `plan` besides the text. `project` is the name that Compose gives the project of
+/// the files on disk, if they could be rewritten.
+pub fn blocking(
+    input: &AdoptionFacts,
+    plan: &Adoption,
+    project: Option<&str>,
+    keep: Keep,
+) -> Vec<Blocker> {
+    let mut found = Blocking {
+        facts: input.facts,
+        plan,
+        keep,
+        blockers: Vec::new(),
+    };
+    found.name(project);
+    found.projects();
+    found.directories();
+    // The rewrite has named the files then.
+    let is_said = |one: &crate::rewrite::faithful::Blocker| one.reason == Reason::SeveralFiles;
+    if !input.rewrite.iter().any(is_said) {
+        found.files(input.file);
+    }
+    found.records();
+    if input.rewrite.is_empty() && !matches!(plan.request, Request::Nothing(_)) {
+        let facts = found.facts;
+        with_sent(facts.sent, facts.project, |_, stack| {
+            if let Some(stack) = stack {
+                found.text(stack);
+            }
+        });
+    }
+    found.blockers
+}
+
+struct Blocking<'a, 'f> {
+    facts: &'a Facts<'f>,
+    plan: &'a Adoption,
+    keep: Keep,
+    blockers: Vec<Blocker>,
+}
+
+impl<'f> Blocking<'_, 'f> {
+    fn add(&mut self, message: String, hint: impl Into<String>, details: Vec<String>) {
+        let blocker = Blocker::new(message, hint).details(details);
+        self.blockers.push(blocker);
+    }
+
+    fn containers(&self) -> impl Iterator<Item = Inspected<'f>> + use<'f> {
+        let all = self.facts.containers.unwrap_or_default();
+        all.iter().map(Inspected)
+    }
+
+    fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
+        container.label(&format!("com.{}.compose.{name}", self.facts.tool))
+    }
+
+    fn is_here(&self, dir: &str) -> bool {
+        self.is_same(dir, self.facts.dir)
+    }
+
+    fn is_same(&self, one: &str, other: &str) -> bool {
+        clean(one) == clean(other) || (self.facts.is_same_file)(one, other) == Some(true)
+    }
+
+    /// Whether a container of the project was started from this directory, or by Portainer.
+    fn is_started_here(&self) -> bool {
+        let mut dirs = self
+            .containers()
+            .filter_map(|one| self.label(one, "project.working_dir"));
+        dirs.any(|dir| self.is_here(dir) || self.facts.is_portainers(dir))
+    }
+
+    /// The stack is adopted under the name of its project.
+    fn name(&mut self, project: Option<&str>) {
+        let Facts {
+            name, project: own, ..
+        } = *self.facts;
+        if name != own {
+            let hint = match own {
+                "" => "give the project a name of the characters a-z, 0-9, - and _".to_owned(),
+                own => format!(
+                    "adopt it under the name of its project: {}",
+                    self.command(own, self.facts.dir)
+                ),
+            };
+            self.add(
+                format!(
+                    "the stack cannot have the name {name} in Portainer: the name of its project would be {own:?}"
+                ),
+                hint,
+                Vec::new(),
+            );
+        } else if let Some(project) = project
+            && project != name
+        {
+            if self.is_started_here() {
+                self.built(project);
+                return;
+            }
+            self.add(
+                format!(
+                    "the project of {} is {project}, not {name}: its volumes and networks have that name",
+                    self.facts.dir
+                ),
+                format!(
+                    "adopt it under that name: {}",
+                    self.command(project, self.facts.dir)
+                ),
+                Vec::new(),
+            );
+        }
+    }
+
+    fn command(&self, name: &str, dir: &str) -> String {
+        let quoted = |text: &str| {
+            shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
+        };
+        format!("stacklift adopt {} --dir {}", quoted(name), quoted(dir))
+    }
+
+    /// Containers of this directory that belong to another project. If this project has containers of this directory too,
+    /// the others are a loss that the user confirms.
+    fn projects(&mut self) {
+        if self.is_started_here() {
+            return;
+        }
+        let label = |container: &'f Container, name: &str| {
+            let label = format!("com.{}.compose.{name}", self.facts.tool);
+            container.labels.get(&label).map(String::as_str)
+        };
+        let mut projects: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for container in self.facts.others.unwrap_or_default() {
+            let is_here =
+                label(container, "project.working_dir").is_some_and(|dir| self.is_here(dir));
+            if let Some(project) = label(container, "project").filter(|_| is_here) {
+                let names = projects.entry(project).or_default();
+                names.push(container.name().to_owned());
+            }
+        }
+        let Facts { name, dir, .. } = *self.facts;
+        for (project, containers) in projects {
+            self.add(
+                format!(
+                    "{} of {dir} belong to project {project}, not to {name}",
+                    counted(containers.len(), "container")
+                ),
+                format!("adopt them under that name: {}", self.command(project, dir)),
+                containers,
+            );
+        }
+    }
+
+    /// Containers of the project that were started in another directory.
+    fn directories(&mut self) {
+        let mut dirs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for container in self.containers() {
+            if let Some(dir) = self.label(container, "project.working_dir")
+                && !self.is_here(dir)
+                && !self.facts.is_portainers(dir)
+            {
+                let names = dirs.entry(dir).or_default();
+                names.push(container.name().to_owned());
+            }
+        }
+        let Facts { name, dir: own, .. } = *self.facts;
+        for (dir, containers) in dirs {
+            let hint = if dir.starts_with(FOLDERS) {
+                "Portainer started them: use the API key of an administrator, who sees every Portainer stack".to_owned()
+            } else {
+                format!("adopt them from there: {}", self.command(name, dir))
+            };
+            self.add(
+                format!("containers of project {name} were started in {dir}, not in {own}"),
+                hint,
+                containers,
+            );
+        }
+    }
+
+    /// Containers that were started from other Compose files than the one that was found. Files that no longer exist do not
+    /// count: they may have been renamed.
+    fn files(&mut self, file: &str) {
+        let Facts { dir: own, .. } = *self.facts;
+        let overrides = self.facts.context.overrides.iter().take(1);
+        let expected: Vec<String> = std::iter::once(file)
+            .chain(overrides.map(String::as_str))
+            .map(|file| format!("{own}/{file}"))
+            .collect();
+        let mut wrong: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+        for container in self.containers() {
+            let Some(dir) = self.label(container, "project.working_dir") else {
+                continue;
+            };
+            let files = self.label(container, "project.config_files");
+            let files = files.unwrap_or_default().split(',');
+            let files: Vec<String> = files
+                .filter(|file| !file.is_empty())
+                .map(|file| absolute(dir, file))
+                .filter(|file| (self.facts.lookup)(file) != PathKind::Missing)
+                .collect();
+            let is_expected = |file: &String| expected.iter().any(|one| self.is_same(one, file));
+            let is_used = |one: &String| files.iter().any(|file| self.is_same(one, file));
+            let is_wrong = !files.iter().all(is_expected) || !expected.iter().all(is_used);
+            if self.is_here(dir) && !files.is_empty() && is_wrong {
+                let names = wrong.entry(files).or_default();
+                names.push(container.name().to_owned());
+            }
+        }
+        for (files, containers) in wrong {
+            let hint = match files.as_slice() {
+                [one] if parent(one).is_some_and(|dir| self.is_here(dir)) => {
+                    let name = one.rsplit('/').next().unwrap_or_default();
+                    format!("to adopt the stack from that file, pass --file {name}")
+                }
+                [_] => format!("put the file into {own} and start the stack from there first"),
+                _ => "combine them into one Compose file and start the stack from it first"
+                    .to_owned(),
+            };
+            self.add(
+                format!(
+                    "containers were started from other Compose files than {}: {}",
+                    expected.join(" and "),
+                    files.join(" and ")
+                ),
+                hint,
+                containers,
+            );
+        }
+    }
+
+    /// The Portainer stacks of this name.
+    fn records(&mut self) {
+        let Facts { endpoint, .. } = *self.facts;
+        for other in self.facts.namesakes {
+            let (id, theirs) = (printable(&other.id), other.endpoint_id);
+            if theirs == endpoint {
+                self.add(
+                    format!("Portainer stack {id} on environment {endpoint} has the same name as Portainer stack {}", self.own_id()),
+                    "delete one of them in Portainer: this removes the containers of the project, so take a copy of their data first",
+                    Vec::new(),
+                );
+            } else if self.plan.request == Request::Create {
+                self.add(
+                    format!("Portainer stack {id} on environment {theirs} has the same name, and Portainer allows each name only once"),
+                    format!("if environment {theirs} is this host, pass --endpoint {theirs}; otherwise delete that Portainer stack first, which removes its containers there"),
+                    Vec::new(),
+                );
+            }
+        }
+        let Some(record) = self.facts.record else {
+            return;
+        };
+        self.record(record.record);
+        let id = printable(&record.record.id);
+        if record.contents.is_none() {
+            self.add(
+                format!("cannot read the text of Portainer stack {id}: what an update would replace is unknown"),
+                "use the API key of an administrator",
+                Vec::new(),
+            );
+        }
+        let lost = record::losses(&record, self.facts.sent);
+        for loss in lost {
+            if let Loss::RecordMembers {
+                section: "services",
+                names,
+            } = loss
+                && !self.keep.orphans
+                && !self.facts.sent.text.is_empty()
+            {
+                self.add(
+                    format!("Portainer stack {id} has services that the Compose file lacks"),
+                    "add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans",
+                    names,
+                );
+            }
+        }
+    }
+
+    fn own_id(&self) -> String {
+        let id = self.facts.record.map(|own| own.record.id.as_str());
+        printable(id.unwrap_or_default()).into_owned()
+    }
+
+    fn record(&mut self, record: &Record) {
+        let id = self.own_id();
+        let other = match record.kind {
+            StackKind::Compose => None,
+            StackKind::Swarm => Some("a swarm"),
+            StackKind::Kubernetes => Some("Kubernetes"),
+        };
+        if let Some(other) = other {
+            self.add(
+                format!("Portainer stack {id} has the same name and is a stack of {other}"),
+                "delete it in Portainer first: Portainer allows each name only once",
+                Vec::new(),
+            );
+        }
+        if record.deployment == Deployment::Deploying {
+            self.add(
+                format!("Portainer stack {id} is still deploying"),
+                "wait until Portainer has finished, then run the command again",
+                Vec::new(),
+            );
+        }
+        let links: Vec<String> = record
+            .carries
+            .iter()
+            .filter_map(|carried| match carried {
+                Carried::Git(url) => Some(format!("it is deployed from Git: {url}")),
+                Carried::AutoUpdate => Some("it is updated automatically".to_owned()),
+                Carried::Webhook => Some("it has a webhook".to_owned()),
+                Carried::Access => None,
+            })
+            .collect();
+        if !links.is_empty() && matches!(self.plan.request, Request::Update(_)) {
+            self.add(
+                format!("an update of Portainer stack {id} would break its link"),
+                "change the Compose file where the Portainer stack takes it from; or remove the link in Portainer first",
+                links,
+            );
+        }
+    }
+
+    /// What the text needs, and what runs besides it.
+    fn text(&mut self, stack: &SentStack) {
+        let active: BTreeSet<&str> = stack.active().iter().map(|one| one.name).collect();
+        let defined: BTreeSet<&str> = stack.services().iter().map(|one| one.name).collect();
+        self.orphans(&active, &defined);
+        self.not_running(&active);
+        if self.facts.environment != Environment::OtherEngine {
+            self.images(stack);
+            self.held(stack, &active);
+        }
+    }
+
+    /// Containers of the project that run, and that the text does not start (N09).
+    fn orphans(&mut self, active: &BTreeSet<&str>, defined: &BTreeSet<&str>) {
+        if self.keep.orphans {
+            return;
+        }
+        let orphans: Vec<String> = self
+            .containers()
+            .filter(|one| one.is_running())
+            .filter_map(|one| {
+                let name = one.name();
+                let Some(service) = self.label(one, "service") else {
+                    return Some(format!("{name} has no label with the name of its service"));
+                };
+                if is_one_off(one, self.facts.tool) {
+                    let tool = self.facts.tool;
+                    return Some(format!("{name} was started by `{tool} compose run`"));
+                }
+                match (active.contains(service), defined.contains(service)) {
+                    (true, _) => None,
+                    (false, true) => Some(format!(
+                        "{name}: no profile of service {service} is active in Portainer"
+                    )),
+                    (false, false) => Some(format!(
+                        "{name}: the Compose file does not define service {service}"
+                    )),
+                }
+            })
+            .collect();
+        if !orphans.is_empty() {
+            self.add(
+                format!(
+                    "containers of project {} run that Portainer would not start: it removes them when the stack is deleted or stopped",
+                    self.facts.name
+                ),
+                "add the services to the Compose file, set COMPOSE_PROFILES in .env, or stop the containers; to leave them as they are, pass --leave-orphans",
+                orphans,
+            );
+        }
+    }
+
+    /// Containers that Compose cannot start, and jobs that it would run a second time (M05, N08).
+    fn not_running(&mut self, active: &BTreeSet<&str>) {
+        let (mut paused, mut removed, mut jobs) = (Vec::new(), Vec::new(), Vec::new());
+        for container in self.containers() {
+            let service = self.label(container, "service").unwrap_or_default();
+            if !active.contains(service) || is_one_off(container, self.facts.tool) {
+                continue;
+            }
+            let name = container.name();
+            let restart = container.text("/HostConfig/RestartPolicy/Name");
+            if container.is_paused() {
+                paused.push(name.to_owned());
+            } else if container.is_being_removed() {
+                removed.push(name.to_owned());
+            } else if let (Some(code), "" | "no" | "on-failure") = (container.exit_code(), restart)
+                && !self.keep.jobs
+            {
+                jobs.push(format!("{name} exited with code {code}"));
+            }
+        }
+        let tool = self.facts.tool;
+        if !paused.is_empty() {
+            let hint = format!("unpause them first: {tool} unpause {}", paused.join(" "));
+            self.add(
+                "paused containers cannot be adopted: Compose cannot start them, and Portainer then removes the whole stack"
+                    .to_owned(),
+                hint,
+                paused,
+            );
+        }
+        if !removed.is_empty() {
+            let hint = format!("remove them first: {tool} rm --force {}", removed.join(" "));
+            self.add("containers are being removed".to_owned(), hint, removed);
+        }
+        if !jobs.is_empty() {
+            self.add(
+                "containers that have finished would run again: Portainer starts every container of the stack".to_owned(),
+                "to let them run again, pass --rerun-jobs; to keep Portainer from starting a service, give it a profile that is not active",
+                jobs,
+            );
+        }
+    }
+
+    /// Images that are not on this engine. A failed pull or build would remove the whole stack (M06).
+    fn images(&mut self, stack: &SentStack) {
+        let (mut absent, mut pull, mut build) = (Vec::new(), Vec::new(), Vec::new());
+        let (tool, dir) = (self.facts.tool, self.facts.dir);
+        for (service, image) in absent_images(stack, self.facts.images) {
+            absent.push(format!("service {service}: image {image}"));
+            let document = self.facts.source.document.ok();
+            if document.is_some_and(|document| is_built(document, service)) {
+                build.push(service);
+            } else {
+                pull.push(format!("{tool} pull {image}"));
+            }
+        }
+        pull.sort();
+        pull.dedup();
+        let mut or_else = "";
+        if build.is_empty() {
+            or_else = "; or pass --pull";
+        }
+        if !build.is_empty() {
+            let dir = shlex::try_quote(dir).unwrap_or_default();
+            pull.push(format!(
+                "cd {dir} && {tool} compose build {}",
+                build.join(" ")
+            ));
+        }
+        if !absent.is_empty() {
+            self.add(
+                "images are not on this host: if Portainer cannot get one, it removes the whole stack".to_owned(),
+                format!("get them first: {}{or_else}", pull.join(" && ")),
+                absent,
+            );
+        }
+    }
+
+    /// A service of the file on disk.
+    fn on_disk(&self, service: &str) -> Option<Node<'f>> {
+        let document: &'f Document<'f> = self.facts.source.document.ok()?;
+        document.get("services")?.get(service)
+    }
+
+    /// Images that are named after the project. The rewrite takes the name that the text gives the project, and the
+    /// containers were started under the stack's name.
+    fn built(&mut self, project: &str) {
+        let Facts { name, .. } = *self.facts;
+        let services = self.plan.services.iter().map(|one| one.service.clone());
+        let built: Vec<String> = services
+            .filter(|service| {
+                let on_disk = self.on_disk(service);
+                on_disk.is_some_and(|one| one.get("image").is_none() && one.get("build").is_some())
+            })
+            .collect();
+        if !built.is_empty() {
+            self.add(
+                format!(
+                    "Compose calls the project of {} {project}, and its containers belong to project {name}: the names of the images that it builds are not certain",
+                    self.facts.dir
+                ),
+                format!("name the image of each service in the Compose file, for example image: {name}-{}", built[0]),
+                built,
+            );
+        }
+    }
+
+    /// Ports and names that something else holds, for the services whose containers are created or replaced.
+    fn held(&mut self, stack: &SentStack, active: &BTreeSet<&str>) {
+        let fates = self.plan.services.iter();
+        let fates: BTreeMap<&str, &Fate> =
+            fates.map(|one| (one.service.as_str(), &one.fate)).collect();
+        let is_asked = |service: &str| !matches!(fates.get(service), Some(Fate::Unchanged));
+        // The containers that stay beside the services hold their ports and names as well.
+        let staying: BTreeSet<&str> = self
+            .containers()
+            .filter(|&one| {
+                let service = self.label(one, "service").unwrap_or_default();
+                !active.contains(service) || is_one_off(one, self.facts.tool)
+            })
+            .map(Inspected::id)
+            .collect();
+        let own = self.facts.listed.unwrap_or_default().iter();
+        let own = own.filter(|one| staying.iter().any(|id| id.starts_with(&one.id)));
+        let others = self.facts.others.unwrap_or_default().iter();
+        let others: Vec<&Container> = others.chain(own).collect();
+        let mut held = held_by(&others, stack, is_asked);
+        held.extend(used_on_host(self.facts, stack, is_asked));
+        if !held.is_empty() {
+            self.add(
+                "ports or container names are in use: a container that cannot start makes Portainer remove the whole stack"
+                    .to_owned(),
+                "stop what uses them, or change the Compose file",
+                held,
+            );
+        }
+    }
+}
+
+/// The services whose image is not on this engine, with the image. Other policies than pulling what is missing are refused
+/// with a reason of their own.
+fn absent_images<'d>(
+    stack: &SentStack<'_, 'd, '_>,
+    images: &BTreeMap<String, Option<Value>>,
+) -> Vec<(&'d str, String)> {
+    let mut absent = Vec::new();
+    for service in stack.active() {
+        let policy = service.given(&["pull_policy"]).known();
+        let is_said = matches!(policy.as_deref(), Some("never" | "build"));
+        let image = service
+            .image()
+            .filter(|image| matches!(images.get(image), Some(None)));
+        if let Some(image) = image.filter(|_| !is_said && service.replicas() != Some(0)) {
+            absent.push((service.name, image));
+        }
+    }
+    absent
+}
+
+/// The images that are not on this engine, of a text and its variables; none of them if one has to be built. `on_disk` is the
+/// text that says how.
+pub fn images_to_pull(
+    (text, env): (&str, &[Variable]),
+    on_disk: &str,
+    project: &str,
+    images: &BTreeMap<String, Option<Value>>,
+) -> Vec<String> {
+    let Ok(document) = Document::parse(on_disk) else {
+        return Vec::new();
+    };
+    with_sent(Sent { text, env }, project, |_, stack| {
+        let absent = stack.map(|stack| absent_images(stack, images));
+        let absent = absent.unwrap_or_default();
+        if absent
+            .iter()
+            .any(|(service, _)| is_built(&document, service))
+        {
+            return Vec::new();
+        }
+        let images: BTreeSet<String> = absent.into_iter().map(|(_, image)| image).collect();
+        images.into_iter().collect()
+    })
+}
+
+/// Whether a text says how to build the image of a service.
+fn is_built(document: &Document, service: &str) -> bool {
+    let service = document.get("services").and_then(|all| all.get(service));
+    service.is_some_and(|service| service.get("build").is_some())
+}
+
+/// A path of a label as an absolute path. Old versions of Compose wrote relative ones.
+fn absolute(dir: &str, file: &str) -> String {
+    if file.starts_with('/') {
+        clean(file)
+    } else {
+        clean(&format!("{dir}/{file}"))
+    }
+}
+
+fn parent(file: &str) -> Option<&str> {
+    file.rsplit_once('/').map(|(dir, _)| dir)
+}
