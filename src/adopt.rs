@@ -78,11 +78,13 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
             before: Vec::new(),
             snapshot: None,
             since: None,
+            start: Progress::NotSent,
         }
         .steps()
     });
     if let Err(stopped) = &ended {
         report.error = Some(format!("{:#}", stopped.error));
+        report.details = Failure::details_of(&stopped.error).map(str::to_owned);
         report.state = Some(stopped.state.to_string());
     }
     (report, ended)
@@ -98,6 +100,8 @@ struct Procedure<'a, 'r> {
     snapshot: Option<String>,
     /// The time just before the request.
     since: Option<SystemTime>,
+    /// How far the run has come before it sends the request.
+    start: Progress,
 }
 
 impl<'a> Procedure<'a, '_> {
@@ -116,7 +120,8 @@ impl<'a> Procedure<'a, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
         self.run.settle(Witness::PortainerAndEngine)?;
-        let mut prepared = self.prepare()?;
+        let prepared = self.prepare()?;
+        let mut prepared = self.finish_earlier_run(prepared)?;
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             return self.end_without_request(id);
