@@ -143,9 +143,9 @@ impl<'a> Procedure<'a, '_> {
         self.take_snapshot(&prepared)?;
         match self.send(&prepared, &payload)? {
             Sent::Failed(cause) => Err(self.recover(&cause)),
-            Sent::Deployed => match self.verify(&prepared) {
-                Ok(()) => self.wrong_plan(),
-                Err(cause) => Err(self.recover(&cause)),
+            Sent::Deployed => match self.verify(&prepared)? {
+                None => self.wrong_plan(),
+                Some(wrong) => Err(self.recover(&wrong.into())),
             },
         }
     }

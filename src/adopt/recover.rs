@@ -52,11 +52,8 @@ impl Procedure<'_, '_> {
                 );
             }
         };
-        let before = std::mem::take(&mut self.before);
-        let compared = compare(&before, &now);
-        let error = self.recover_from(cause, seen, &compared);
-        self.before = before;
-        error
+        let before = self.before.clone();
+        self.recover_from(cause, seen, &compare(&before, &now))
     }
 
     fn recover_from(&mut self, cause: &Error, seen: RecordSeen, compared: &[Compared]) -> Error {
@@ -195,9 +192,7 @@ impl Procedure<'_, '_> {
         let name = self.a.stack.name();
         let progress = match self.look() {
             Ok(now) => {
-                let before = std::mem::take(&mut self.before);
-                let mut changes = changes(&compare(&before, &now));
-                self.before = before;
+                let mut changes = changes(&compare(&self.before, &now));
                 if changes.is_empty() {
                     changes.push("the containers of before exist and run".to_owned());
                 }

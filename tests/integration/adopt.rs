@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rehearsal::{Call, Era, FaultKind, Status};
+use rehearsal::{Call, Era, FaultKind, Rule, Status};
 use serde_json::Value;
 
 use crate::{
@@ -406,4 +406,51 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
             ]);
         assert!(bench.nothing_was_changed());
     }
+}
+
+#[test]
+fn a_stack_that_cannot_be_verified_is_left_alone() {
+    let bench = edited(Era::Sync);
+    // The engine fails after its last response before the create.
+    let looks = {
+        let other = edited(Era::Sync);
+        adopt(&other, &[]).code(0);
+        let requests = other.rehearsal.requests();
+        let before = requests
+            .iter()
+            .take_while(|request| request.call != Call::Create);
+        before
+            .filter(|request| request.call == Call::EngineList)
+            .count()
+    };
+    let rule = Rule::new(Call::EngineList, refusal()).after(looks);
+    bench.rehearsal.faults().add(rule);
+    adopt(&bench, &[]).code(1).says(&[
+        "failed to verify the containers, so nothing was restored",
+        "state: the stack exists as Portainer stack 1 and is deployed; its containers were not verified",
+        "to roll back",
+    ]);
+    assert!(bench.calls(Call::EngineCreate).is_empty());
+}
+
+#[test]
+fn both_causes_are_told_if_the_restore_fails_too() {
+    let bench = edited(Era::Sync);
+    let (before, ids) = (containers(&bench), bench.containers("web"));
+    // Every container of `b` exits as soon as it starts.
+    bench
+        .rehearsal
+        .world(|world| world.exits.insert("web/b".to_owned(), 3));
+    let run = adopt(&bench, &["--output", "json"]).code(1).says(&[
+        "failed to adopt web, and failed to restore the containers that ran before: the stack does not run as before",
+        "the restore failed: the stack differs from the snapshot",
+        "state: Portainer stack 1 exists (active); web-b-1 was recreated (exited, code 3)",
+        "to roll back, run: ",
+    ]);
+    let report = report(&run);
+    assert_eq!(report["outcome"], "changed", "{report}");
+    assert_eq!(bench.containers("web")[0], ids[0], "it was not touched");
+    bench.rehearsal.world(|world| world.exits.clear());
+    bench.run(&["restore", "web"]).code(0);
+    assert_eq!(containers(&bench), before);
 }
