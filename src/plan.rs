@@ -16,6 +16,7 @@ use crate::{
 mod adoption;
 mod blocker;
 mod configured;
+mod dependents;
 mod facts;
 mod fate;
 mod held;
@@ -32,6 +33,7 @@ mod refusal;
 mod rejected;
 mod running;
 mod sent;
+mod subject;
 mod told;
 mod values;
 mod versions;
@@ -58,6 +60,8 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// Whether there is a Portainer stack or a container to destroy, or it is unknown whether there is.
     pub destroys: bool,
+    /// The services that have no container and will get one; empty if the text cannot be read.
+    pub starts: Vec<String>,
 }
 
 /// Plans a migration.
@@ -68,11 +72,28 @@ pub fn migration(facts: &Facts) -> Plan {
             refusals: Vec::new(),
             warnings: Vec::new(),
             destroys: facts.record.is_some() || facts.listed.is_none_or(|all| !all.is_empty()),
+            starts: stack.map_or_else(Vec::new, |stack| starts(facts, stack)),
         };
         plan.refuse(facts, text, stack);
         plan.lose(facts, stack);
         plan
     })
+}
+
+/// The active services without a container.
+fn starts(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    let label = format!("com.{}.compose.service", facts.tool);
+    let has = |name: &str| {
+        let mut listed = facts.listed.unwrap_or_default().iter();
+        listed.any(|one| {
+            one.labels
+                .get(&label)
+                .is_some_and(|service| service == name)
+        })
+    };
+    let mut services = stack.active();
+    services.retain(|service| service.replicas() != Some(0) && !has(service.name));
+    services.iter().map(|one| one.name.to_owned()).collect()
 }
 
 impl Plan {

@@ -1,6 +1,6 @@
 //! Works out what an adoption would do. Reads only: it holds no client that can write.
 
-use std::thread;
+use std::{collections::BTreeMap, thread};
 
 use anyhow::Result;
 use composefile::{document::Document, reader::DEFAULT_FILES};
@@ -14,6 +14,7 @@ use crate::{
         env::stack_env,
         faithful::{self, Blocker, Faithful},
     },
+    snapshot::Inspected,
     stack::{Shell, Source},
     text::Mask,
 };
@@ -53,7 +54,7 @@ impl Prepared {
         let mask = mask(&source, sent.env);
         let before = situation.observe(records, sent, &mask, Depth::Everything);
         let document = Document::parse(text);
-        let hashes = hashes(situation, sent, &mask);
+        let hashes = hashes(situation, sent, &containers(&before, situation.tool), &mask);
         let plan = situation.with_facts(
             &source,
             document.as_ref(),
@@ -100,8 +101,31 @@ fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
     }
 }
 
+/// The ID of the container of each service that has exactly one.
+fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for container in before.details.containers.iter().flatten().map(Inspected) {
+        let label = |name: &str| container.label(&format!("com.{tool}.compose.{name}"));
+        let is_one_off = label("oneoff").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        if let Some(service) = label("service").filter(|_| !is_one_off) {
+            let ids = found.entry(service.to_owned()).or_default();
+            ids.push(container.id().to_owned());
+        }
+    }
+    found.retain(|_, ids| ids.len() == 1);
+    let found = found.into_iter();
+    found
+        .filter_map(|(service, mut ids)| Some((service, ids.pop()?)))
+        .collect()
+}
+
 /// The config hashes of the stack on disk and of what is sent, or why they are unknown.
-fn hashes(situation: &Situation, sent: Sent, mask: &Mask) -> Result<Hashes, String> {
+fn hashes(
+    situation: &Situation,
+    sent: Sent,
+    containers: &BTreeMap<String, String>,
+    mask: &Mask,
+) -> Result<Hashes, String> {
     let Some(compose) = situation.compose.compose() else {
         return Err("this host has no Compose program to compare the configurations".to_owned());
     };
@@ -131,7 +155,7 @@ fn hashes(situation: &Situation, sent: Sent, mask: &Mask) -> Result<Hashes, Stri
         env: &env,
     };
     let ask = |input: &Input| {
-        let hashes = compose.hashes(input, mask);
+        let hashes = compose.hashes(input, containers, mask);
         hashes.map_err(|error| format!("{error:#}"))
     };
     let (on_disk, sent) = thread::scope(|scope| {

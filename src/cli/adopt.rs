@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Common, Console, Ended, arguments::AdoptArguments, confirm::asks, interrupt::Interrupt,
-    opened::Opened,
+    opened::Opened, plan, report::Ways,
 };
 use crate::{
     adopt::{self, Adopt},
@@ -17,6 +17,20 @@ pub(super) fn run(
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     let opened = Opened::new(&arguments.stack, common, console)?;
+    if arguments.dry_run.dry_run {
+        let ways = Ways {
+            adopt: true,
+            migrate: None,
+        };
+        let reporting = arguments.dry_run.reporting();
+        return plan::report(
+            &opened.situation(),
+            &opened.settings,
+            ways,
+            reporting,
+            console,
+        );
+    }
     let setup = opened.setup()?;
     let question = |question: &str| console.ask(question);
     let adopt = Adopt {
