@@ -18,7 +18,9 @@ mod peers;
 mod plan;
 mod rehearse;
 mod render;
+mod report;
 mod restore;
+mod schema;
 mod settings;
 
 use arguments::{Arguments, Command, Common, MigrateArguments, RestoreArguments};
@@ -45,6 +47,7 @@ pub fn main() -> ExitCode {
             console.error(&anyhow::anyhow!(message), None);
             ExitCode::from(2)
         }
+        Err(Ended::Verdict(code)) => ExitCode::from(code),
         Err(Ended::Failed(error)) => {
             console.error(&error, None);
             ExitCode::FAILURE
@@ -60,6 +63,8 @@ pub fn main() -> ExitCode {
 /// Why a command did not succeed.
 enum Ended {
     Usage(&'static str),
+    /// The command printed its result, and this exit code tells it.
+    Verdict(u8),
     Failed(anyhow::Error),
     /// A run on a stack.
     Stopped(Stopped),
@@ -85,7 +90,7 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
     } = arguments;
     if command.is_some() && migrate.is_used() {
         return Err(Ended::Usage(
-            "put STACK, --force, --yes and --grace after the command",
+            "put STACK, --force, --yes, --grace and --dry-run after the command",
         ));
     }
     match command {
@@ -93,6 +98,7 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::Migrate(migrate)) => migrate::run(&migrate, &common, console),
         Some(Command::Adopt(adopt)) => adopt::run(&adopt, &common, console),
         Some(Command::Plan(plan)) => plan::run(&plan, &common, console),
+        Some(Command::Schema(schema)) => Ok(schema::run(&schema, console)?),
         Some(Command::Render(render)) => Ok(render::run(&render, &common, console)?),
         Some(Command::Restore(restore)) => restore::run(&restore, &common, console),
         Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, &common, console),

@@ -190,12 +190,20 @@ impl Compose {
     /// The config hash of each service that the input starts, by its name: the one that `up` writes into the label.
     ///
     /// Before 5.5, `config --hash` leaves out env files and variables without a value, which `up` resolves. So the
-    /// hashes are those of the resolved text.
-    pub fn hashes(&self, input: &Input, mask: &Mask) -> Result<BTreeMap<String, String>> {
-        let resolved = self.printed(self.config(input, &[])?, mask)?;
+    /// hashes are those of the resolved text. It is printed as JSON: as YAML, a text that starts with a line feed loses it.
+    ///
+    /// `containers` are the IDs of containers by service: `up` hashes the ID of a container whose namespace a service shares
+    /// (N05).
+    pub fn hashes(
+        &self,
+        input: &Input,
+        containers: &BTreeMap<String, String>,
+        mask: &Mask,
+    ) -> Result<BTreeMap<String, String>> {
+        let resolved = self.printed(self.config(input, &["--format", "json"])?, mask)?;
         let resolved = Input::Sent {
             project: input.project(),
-            text: &String::from_utf8(resolved)?,
+            text: &answer::with_containers(String::from_utf8(resolved)?, containers),
             // Only the services that the input starts are left.
             env: "COMPOSE_PROFILES=*\n",
         };

@@ -7,6 +7,8 @@ use chrono::NaiveDate;
 
 use crate::{
     compose,
+    failure::Failure,
+    model::Record,
     observe::{Depth, Situation, mask},
     plan::Sent,
     portainer::{BaseUrl, Payload},
@@ -21,9 +23,11 @@ use composefile::document::Document;
 
 mod creating;
 mod planning;
+mod prepare;
 mod progress;
 mod steps;
 
+pub use prepare::Prepared;
 use progress::Progress;
 
 /// The input of a migration.
@@ -105,6 +109,34 @@ impl Rewrite {
             env: &self.env.variables,
         }
     }
+}
+
+/// Refuses a name that Portainer changes into one that is taken: that Portainer stack may belong to another stack (C59).
+fn namesake(stack: &Stack, records: &[Record]) -> Result<()> {
+    let name = stack.name();
+    let portainer_name = name.portainer_name();
+    if portainer_name == name.as_str() {
+        return Ok(());
+    }
+    if portainer_name.is_empty() {
+        return Err(Failure::new(format!(
+            "the name {name} has no character that Portainer allows (a-z, 0-9, - and _)"
+        ))
+        .hint("choose another name and pass the stack's directory with --dir")
+        .into());
+    }
+    let Some(record) = records.iter().find(|record| record.name == portainer_name) else {
+        return Ok(());
+    };
+    Err(Failure::new(format!(
+        "Portainer would call this stack {portainer_name}, but Portainer stack {} on environment {} already has that name: it may be another stack",
+        record.id, record.endpoint_id
+    ))
+    .hint(format!(
+        "if it is the same stack, run: stacklift migrate {portainer_name} --dir {}",
+        stack.dir().display()
+    ))
+    .into())
 }
 
 struct Procedure<'a, 'r> {

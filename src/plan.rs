@@ -17,6 +17,7 @@ mod adoption;
 mod blocker;
 mod blocking;
 mod configured;
+mod dependents;
 mod facts;
 mod fate;
 mod held;
@@ -35,6 +36,7 @@ mod running;
 mod runs;
 mod sent;
 mod starting;
+mod subject;
 mod told;
 mod values;
 mod versions;
@@ -63,6 +65,8 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// Whether there is a Portainer stack or a container to destroy, or it is unknown whether there is.
     pub destroys: bool,
+    /// The services that have no container and will get one; empty if the text cannot be read.
+    pub starts: Vec<String>,
 }
 
 /// Plans a migration.
@@ -73,6 +77,7 @@ pub fn migration(facts: &Facts) -> Plan {
             refusals: Vec::new(),
             warnings: Vec::new(),
             destroys: facts.record.is_some() || facts.listed.is_none_or(|all| !all.is_empty()),
+            starts: stack.map_or_else(Vec::new, |stack| starts(facts, stack)),
         };
         let mut elsewhere = facts.namesakes.iter();
         if let Some(other) = elsewhere.find(|other| other.endpoint_id != facts.endpoint) {
@@ -85,6 +90,22 @@ pub fn migration(facts: &Facts) -> Plan {
         plan.lose(facts, stack);
         plan
     })
+}
+
+/// The active services without a container.
+fn starts(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    let label = format!("com.{}.compose.service", facts.tool);
+    let has = |name: &str| {
+        let mut listed = facts.listed.unwrap_or_default().iter();
+        listed.any(|one| {
+            one.labels
+                .get(&label)
+                .is_some_and(|service| service == name)
+        })
+    };
+    let mut services = stack.active();
+    services.retain(|service| service.replicas() != Some(0) && !has(service.name));
+    services.iter().map(|one| one.name.to_owned()).collect()
 }
 
 impl Plan {

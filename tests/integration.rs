@@ -36,6 +36,8 @@ mod listing;
 mod order;
 #[path = "integration/output.rs"]
 mod output;
+#[path = "integration/plan.rs"]
+mod plan;
 #[path = "integration/proxies.rs"]
 mod proxies;
 #[path = "integration/refusing.rs"]

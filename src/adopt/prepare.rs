@@ -1,6 +1,6 @@
 //! Works out what an adoption would do. Reads only: it holds no client that can write.
 
-use std::thread;
+use std::{collections::BTreeMap, thread};
 
 use anyhow::Result;
 use composefile::{document::Document, reader::DEFAULT_FILES};
@@ -57,8 +57,9 @@ impl Prepared {
         let first = faithful::rewrite(text, env, &shell.context(), &Runs::default());
         let mask = mask(&source, sent(&first).env);
         let before = situation.observe(records, sent(&first), &mask, Depth::Everything);
+        let shared = containers(&before, situation.tool);
         let plan_of = |rewrite: &Result<Faithful, Vec<faithful::Blocker>>, runs: &Runs| {
-            let hashes = hashes(situation, sent(rewrite), &mask);
+            let hashes = hashes(situation, sent(rewrite), &shared, &mask);
             let (plan, runs) = situation.with_facts(
                 &source,
                 document.as_ref(),
@@ -154,8 +155,31 @@ fn sent(rewrite: &Result<Faithful, Vec<faithful::Blocker>>) -> Sent<'_> {
     }
 }
 
+/// The ID of the container of each service that has exactly one.
+fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for container in before.details.containers.iter().flatten().map(Inspected) {
+        let label = |name: &str| container.label(&format!("com.{tool}.compose.{name}"));
+        let is_one_off = label("oneoff").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        if let Some(service) = label("service").filter(|_| !is_one_off) {
+            let ids = found.entry(service.to_owned()).or_default();
+            ids.push(container.id().to_owned());
+        }
+    }
+    found.retain(|_, ids| ids.len() == 1);
+    let found = found.into_iter();
+    found
+        .filter_map(|(service, mut ids)| Some((service, ids.pop()?)))
+        .collect()
+}
+
 /// The config hashes of the stack on disk and of what is sent, or why they are unknown.
-fn hashes(situation: &Situation, sent: Sent, mask: &Mask) -> Result<Hashes, String> {
+fn hashes(
+    situation: &Situation,
+    sent: Sent,
+    containers: &BTreeMap<String, String>,
+    mask: &Mask,
+) -> Result<Hashes, String> {
     let Some(compose) = situation.compose.compose() else {
         return Err("this host has no Compose program to compare the configurations".to_owned());
     };
@@ -185,7 +209,7 @@ fn hashes(situation: &Situation, sent: Sent, mask: &Mask) -> Result<Hashes, Stri
         env: &env,
     };
     let ask = |input: &Input| {
-        let hashes = compose.hashes(input, mask);
+        let hashes = compose.hashes(input, containers, mask);
         hashes.map_err(|error| format!("{error:#}"))
     };
     let (on_disk, sent) = thread::scope(|scope| {

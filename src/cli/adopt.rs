@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::{
     Common, Console, Ended,
-    arguments::{AdoptArguments, OnFailureArgument, Output},
+    arguments::{AdoptArguments, OnFailureArgument, Output, Reporting},
     confirm::asks,
     interrupt::Interrupt,
     opened::Opened,
+    plan,
+    report::Ways,
 };
 use crate::{
     adopt::{self, Adopt, OnFailure},
@@ -23,6 +25,23 @@ pub(super) fn run(
         console.steps_to_stderr();
     }
     let opened = Opened::new(&arguments.stack, common, console)?;
+    if arguments.dry_run {
+        let ways = Ways {
+            adopt: Some((&arguments.keep).into()),
+            migrate: None,
+        };
+        let reporting = Reporting {
+            output: arguments.output,
+            exit_code: arguments.exit_code,
+        };
+        return plan::report(
+            &opened.situation(),
+            &opened.settings,
+            ways,
+            reporting,
+            console,
+        );
+    }
     let setup = opened.setup()?;
     let question = |question: &str| console.ask(question);
     let adopt = Adopt {

@@ -8,6 +8,9 @@ use clap::{
 };
 use rehearsal::{Call, Era, FaultKind, Rule};
 
+use planning::DryRun;
+pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
+
 use super::options::{self, Setting};
 use crate::{
     engine,
@@ -15,6 +18,8 @@ use crate::{
     portainer::{BaseUrl, Tls},
     text::without_credentials,
 };
+
+mod planning;
 
 const USAGE: &str = "\
 stacklift [OPTIONS] <STACK>
@@ -27,6 +32,7 @@ Run 'stacklift --help' for examples, environment variables, settings files and e
 const EXAMPLES: &str = "\
 Examples:
   stacklift rehearse                Try a migration against an embedded Portainer
+  stacklift plan books-db           Show what each way into Portainer would do
   stacklift render books-db --diff  Show how the Compose file will change
   stacklift books-db                Migrate the stack in /opt/stacks/books-db
   stacklift restore books-db        Roll back the migration
@@ -54,15 +60,32 @@ Exit codes:
   0    Success; after a migration, the stack is deployed in Portainer
   1    The run was refused or failed; the output reports the state of the stack
   2    Wrong usage
+  3    With --exit-code: something would be lost
   130  The run was interrupted; the output reports the state of the stack";
 
 /// The least similarity (Jaro) of a command that is suggested for a name.
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 5] = [
+const IGNORED: [(&str, &[&str]); 6] = [
     ("adopt", &[]),
     ("plan", &[]),
+    (
+        "schema",
+        &[
+            "base_url",
+            "stacks_root",
+            "dir",
+            "file",
+            "endpoint",
+            "tool",
+            "engine",
+            "tls",
+            "timeout",
+            "verbose",
+            "quiet",
+        ],
+    ),
     (
         "render",
         &[
@@ -107,8 +130,11 @@ pub(super) enum Command {
     Adopt(AdoptArguments),
     /// Show what adopting or migrating a stack would do
     ///
-    /// Reads only: nothing is written or sent.
+    /// Says what happens to each service, what will be lost, and which command is recommended. Only reads: it changes
+    /// nothing, takes no lock, and writes no file that stays.
     Plan(PlanArguments),
+    /// Print the JSON schema of an output
+    Schema(SchemaArguments),
     /// Show the request that would create the stack in Portainer
     ///
     /// Prints the JSON body of the request, with the values of .env masked. Reads only the stack's files,
@@ -152,12 +178,18 @@ pub(super) struct MigrateArguments {
     /// that is deleted, and those that it adopts.
     #[arg(long, value_name = "DURATION", value_parser = options::duration)]
     pub grace: Option<Duration>,
+    #[command(flatten)]
+    pub dry_run: DryRun,
 }
 
 impl MigrateArguments {
     /// Whether any of them is given.
     pub(super) fn is_used(&self) -> bool {
-        self.stack.is_some() || self.force || self.yes || self.grace.is_some()
+        self.stack.is_some()
+            || self.force
+            || self.yes
+            || self.grace.is_some()
+            || self.dry_run.dry_run
     }
 }
 
@@ -185,9 +217,17 @@ pub(super) struct AdoptArguments {
     /// What to do with containers that a failed adoption changed
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnFailureArgument::Restore)]
     pub on_failure: OnFailureArgument,
-    /// How to print the result
+    /// Show what would be done, without doing it
+    ///
+    /// The same as `stacklift plan`, for this way alone.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How to print the result, or the plan with --dry-run
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
     pub output: Output,
+    /// Exit with 3 if something would be lost, and with 1 if the run would be refused
+    #[arg(long, requires = "dry_run")]
+    pub exit_code: bool,
 }
 
 /// `--on-failure`.
@@ -197,24 +237,6 @@ pub(super) enum OnFailureArgument {
     Restore,
     /// Leave them as they are, and print the command that restores them
     Leave,
-}
-
-/// `--output`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Output {
-    /// Text
-    Text,
-    /// A JSON object on standard output; the progress goes to standard error
-    Json,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct PlanArguments {
-    /// Name of the stack
-    #[arg(value_name = "STACK")]
-    pub stack: OsString,
-    #[command(flatten)]
-    pub keep: KeepArguments,
 }
 
 /// What to do because of what runs.

@@ -73,6 +73,14 @@ impl Console {
         self.out(&lines(text));
     }
 
+    /// Prints a line of styled parts, even with `--quiet`.
+    pub(super) fn parts(&self, parts: &[(Style, String)]) {
+        let parts = parts
+            .iter()
+            .map(|(style, text)| format!("{style}{}{style:#}", printable(text)));
+        self.out(&parts.collect::<String>());
+    }
+
     /// Prints a heading.
     pub(super) fn heading(&self, text: &str) {
         if !self.quiet {

@@ -7,7 +7,9 @@ use super::{
     arguments::near_command,
     confirm::asks,
     interrupt::Interrupt,
-    peers,
+    opened::Opened,
+    peers, plan,
+    report::{MigrateWay, Ways},
     settings::{KeySource, Settings},
     stack_required,
 };
@@ -43,12 +45,40 @@ pub(super) fn run(
     }
     let interrupt = Interrupt::watch(console);
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
-    let setup = peers::setup(&settings, stack.name()).map_err(Stopped::untouched)?;
-    let compose = compose::Host::new(&settings.location.tool, console.trace());
+    let opened = Opened {
+        compose: compose::Host::new(&settings.location.tool, console.trace()),
+        settings,
+        stack,
+        peers,
+    };
+    if arguments.dry_run.dry_run {
+        let ways = Ways {
+            adopt: None,
+            migrate: Some(MigrateWay {
+                grace: arguments.grace,
+                force: arguments.force,
+            }),
+        };
+        let reporting = arguments.dry_run.reporting();
+        return plan::report(
+            &opened.situation(),
+            &opened.settings,
+            ways,
+            reporting,
+            console,
+        );
+    }
+    let setup = opened.setup()?;
+    let Opened {
+        settings,
+        stack,
+        peers,
+        compose,
+    } = &opened;
     let question = |question: &str| console.ask(question);
     let migration = Migration {
-        stack: &stack,
-        peers: &peers,
+        stack,
+        peers,
         base_url: &settings.base_url,
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
@@ -61,7 +91,7 @@ pub(super) fn run(
         grace: arguments.grace,
         setup: &setup,
         tool: &settings.location.tool,
-        compose: &compose,
+        compose,
     };
     let mut listener = |event: Event| interrupt.show(&event);
     Ok(migrate::run(&migration, &mut listener)?)

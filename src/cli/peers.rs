@@ -67,7 +67,7 @@ pub(super) fn setup(settings: &Settings, name: &StackName) -> Result<Setup> {
         place(state_folder()?, settings, name)?,
         settings.base_url.clone(),
         settings.timeout,
-        restore_command(settings, given_state_folder()?),
+        command(settings, given_state_folder()?),
     )
 }
 
@@ -82,8 +82,8 @@ pub(super) fn place(state: PathBuf, settings: &Settings, name: &StackName) -> Re
     })
 }
 
-/// The command that restores a stack, with each setting that is not the default (B14). It works from any directory.
-fn restore_command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
+/// The settings of a printed command, each that is not the default (B14). It works from any directory.
+pub(super) fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
     let absolute = |path: &Path| {
         let absolute = std::path::absolute(path);
         absolute

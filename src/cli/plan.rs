@@ -1,9 +1,18 @@
-//! `stacklift plan <STACK>`: what each way would do. Reads only.
+//! `stacklift plan <STACK>`, and the same of a command with `--dry-run`: what each way would do. Reads only.
 
 use std::sync::Arc;
 
-use super::{Common, Console, Ended, arguments::PlanArguments, opened::Opened};
-use crate::adopt::Prepared;
+use anyhow::Context as _;
+
+use super::{
+    Common, Console, Ended,
+    arguments::{Output, PlanArguments, Reporting},
+    opened::Opened,
+    render::plain,
+    report::{self, MigrateWay, Report, Ways},
+    settings::Settings,
+};
+use crate::{observe::Situation, run::Stopped};
 
 pub(super) fn run(
     arguments: &PlanArguments,
@@ -11,16 +20,44 @@ pub(super) fn run(
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     let opened = Opened::new(&arguments.stack, common, console)?;
-    let prepared = Prepared::new(&opened.situation(), (&arguments.keep).into())?;
-    console.line(&format!("adopt   {:?}", prepared.plan.request));
-    for service in &prepared.plan.services {
-        console.line(&format!("  {}: {}", service.service, service.fate));
+    let ways = Ways {
+        adopt: Some((&arguments.keep).into()),
+        migrate: Some(MigrateWay {
+            grace: None,
+            force: false,
+        }),
+    };
+    let situation = opened.situation();
+    report(
+        &situation,
+        &opened.settings,
+        ways,
+        arguments.reporting,
+        console,
+    )
+}
+
+/// Plans, prints the report, and ends with its exit code if that was asked for.
+pub(super) fn report(
+    situation: &Situation,
+    settings: &Settings,
+    ways: Ways,
+    reporting: Reporting,
+    console: &Console,
+) -> Result<(), Ended> {
+    console.waiting("inspecting what exists");
+    let report = Report::new(situation, settings, ways);
+    console.done();
+    let report = report.map_err(Stopped::untouched)?;
+    match reporting.output {
+        Output::Text => report::show(&report, console),
+        Output::Json => {
+            let json = serde_json::to_string_pretty(&report).context("failed to write JSON")?;
+            console.line(&plain(&json));
+        }
     }
-    for blocker in &prepared.plan.blockers {
-        console.line(&format!("  blocked: {blocker}"));
+    match report.exit_code() {
+        code @ 1.. if reporting.exit_code => Err(Ended::Verdict(code)),
+        _ => Ok(()),
     }
-    for loss in &prepared.plan.losses {
-        console.line(&format!("  loss: {loss}"));
-    }
-    Ok(())
 }

@@ -105,7 +105,7 @@ fn print(payload: Payload, shown: Payload, reveal: bool, console: &Console) -> R
 }
 
 /// The same JSON with every character that could control a terminal as a `\u` escape.
-fn plain(json: &str) -> String {
+pub(super) fn plain(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for c in json.chars() {
         if c == '\n' || !needs_escaping(c) {

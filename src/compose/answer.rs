@@ -1,6 +1,8 @@
 //! What the program printed.
 
-use std::{fmt, path::Path};
+use std::{collections::BTreeMap, fmt, path::Path};
+
+use serde_json::Value;
 
 use crate::{
     process::Output,
@@ -136,9 +138,46 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
     excerpt(&lines.join(" "))
 }
 
+/// The resolved text, in JSON, with the namespaces of `containers` instead of those of their services.
+pub(super) fn with_containers(resolved: String, containers: &BTreeMap<String, String>) -> String {
+    let Ok(mut json) = serde_json::from_str::<Value>(&resolved) else {
+        return resolved;
+    };
+    let mut is_changed = false;
+    let services = json.get_mut("services").and_then(Value::as_object_mut);
+    for service in services.into_iter().flatten().map(|(_, service)| service) {
+        for key in ["network_mode", "pid", "ipc"] {
+            let mode = service.get(key).and_then(Value::as_str);
+            let shared = mode.and_then(|mode| mode.strip_prefix("service:"));
+            if let Some(id) = shared.and_then(|shared| containers.get(shared)) {
+                service[key] = format!("container:{id}").into();
+                is_changed = true;
+            }
+        }
+    }
+    // A text that does not need a change is not written again: not even its numbers change.
+    if is_changed {
+        json.to_string()
+    } else {
+        resolved
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shared_namespace_is_that_of_the_container() {
+        let containers = BTreeMap::from([("a".to_owned(), "12ab".to_owned())]);
+        let text = r#"{"services":{"b":{"network_mode":"service:a","pid":"service:c"}}}"#;
+        assert_eq!(
+            with_containers(text.to_owned(), &containers),
+            r#"{"services":{"b":{"network_mode":"container:12ab","pid":"service:c"}}}"#
+        );
+        let same = r#"{"services": {"b": {"cpus": 1.50}}}"#;
+        assert_eq!(with_containers(same.to_owned(), &containers), same);
+    }
 
     #[test]
     fn versions_are_read() {

@@ -49,30 +49,15 @@ impl Procedure<'_, '_> {
                 .portainer
                 .records(self.m.endpoint, name.as_str(), name.as_str());
         }
-        if portainer_name.is_empty() {
-            return Err(Failure::new(format!(
-                "the name {name} has no character that Portainer allows (a-z, 0-9, - and _)"
-            ))
-            .hint("choose another name and pass the stack's directory with --dir")
-            .into());
-        }
+        // Needs no list.
+        super::namesake(self.m.stack, &[])?;
         self.run
             .step("name", format!("Portainer will call it {portainer_name}"));
         let records =
             self.run
                 .portainer
                 .records(self.m.endpoint, name.as_str(), &portainer_name)?;
-        if let Some(record) = records.iter().find(|record| record.name == portainer_name) {
-            return Err(Failure::new(format!(
-                "Portainer would call this stack {portainer_name}, but Portainer stack {} on environment {} already has that name: it may be another stack",
-                record.id, record.endpoint_id
-            ))
-            .hint(format!(
-                "if it is the same stack, run: stacklift migrate {portainer_name} --dir {}",
-                self.m.stack.dir().display()
-            ))
-            .into());
-        }
+        super::namesake(self.m.stack, &records)?;
         Ok(records)
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
-    PortainerCompose,
+    PortainerCompose, ReplacedBy, dependents,
     fate::Deciding,
     itself, missing, record, rejected, running,
     sent::{SentStack, with_sent},
@@ -104,7 +104,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
             plan.services = services(input, stack);
             plan.replace_all_if_in_error(facts);
             plan.update_unless_all_run(facts);
-            plan.lose(facts, stack);
+            plan.lose(input, stack);
         }
         plan
     })
@@ -114,7 +114,12 @@ impl Adoption {
     /// Whether a container is replaced, or may be.
     pub fn interrupts(&self) -> bool {
         let mut services = self.services.iter();
-        services.any(|service| matches!(service.fate, Fate::Recreated(_) | Fate::Unknown(_)))
+        services.any(|service| {
+            matches!(
+                service.fate,
+                Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_)
+            )
+        })
     }
 
     /// The update of a Portainer stack in error removes every container of the project first (N07).
@@ -158,7 +163,7 @@ impl Adoption {
         let runs = |service: &ServicePlan| match service.fate {
             Fate::LeftBehind(_) => true,
             Fate::Recreated(_) => false,
-            Fate::Unchanged | Fate::Started(_) | Fate::Unknown(_) => {
+            Fate::Unchanged | Fate::Started(_) | Fate::Restarted(_) | Fate::Unknown(_) => {
                 !service.containers.is_empty()
                     && inspected(facts, &service.containers)
                         .iter()
@@ -222,11 +227,14 @@ impl Adoption {
     }
 
     /// The losses of containers that are replaced or may be. Others lose nothing.
-    fn lose(&mut self, facts: &Facts, stack: &SentStack) {
+    fn lose(&mut self, input: &AdoptionFacts, stack: &SentStack) {
+        let facts = input.facts;
+        // M05, N04
+        let carries_volumes = portainer_compose(input).is_some_and(|compose| !compose.is_library);
         let stays: BTreeSet<&str> = self
             .services
             .iter()
-            .filter(|service| service.fate.is_unchanged())
+            .filter(|service| service.fate.keeps_containers())
             .flat_map(|service| service.containers.iter().map(String::as_str))
             .collect();
         let external = external_volumes(stack);
@@ -238,7 +246,8 @@ impl Adoption {
                 Loss::Container {
                     container, loss, ..
                 } => {
-                    !stays.contains(container.as_str())
+                    (matches!(loss, ContainerLoss::WillStart { .. })
+                        || !stays.contains(container.as_str()))
                         && !matches!(
                             loss,
                             ContainerLoss::NotDefined { .. }
@@ -247,13 +256,24 @@ impl Adoption {
                         )
                         && !matches!(
                             loss,
-                            ContainerLoss::AnonymousVolume { volume, .. } if external.contains(volume)
+                            ContainerLoss::AnonymousVolume { volume, is_deleted, .. }
+                                if external.contains(volume) || (carries_volumes && !is_deleted)
                         )
                 }
                 _ => true,
             })
             .collect();
-        self.losses.extend(losses);
+        self.losses
+            .extend(losses.into_iter().map(|loss| match loss {
+                Loss::Container {
+                    container, loss, ..
+                } => Loss::Container {
+                    container,
+                    replaced_by: ReplacedBy::Portainer,
+                    loss,
+                },
+                loss => loss,
+            }));
         self.warnings.extend(unknown);
         if let (Some(record), Request::Update(_)) = (&facts.record, &self.request) {
             self.losses.extend(record::losses(record, facts.sent));
@@ -306,8 +326,14 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
     let facts = input.facts;
     let label = |name: &str| format!("com.{}.compose.{name}", facts.tool);
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
+    let mut one_off: Vec<Inspected> = Vec::new();
     for container in facts.containers.unwrap_or_default().iter().map(Inspected) {
         let service = container.label(&label("service")).unwrap_or_default();
+        let oneoff = container.label(&label("oneoff")).unwrap_or_default();
+        if oneoff.eq_ignore_ascii_case("true") {
+            one_off.push(container);
+            continue;
+        }
         containers.entry(service).or_default().push(container);
     }
     let deciding = Deciding {
@@ -315,28 +341,57 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
         hashes: input.hashes,
         portainer: portainer_compose(input),
     };
-    let mut plans: Vec<ServicePlan> = Vec::new();
-    for service in stack.services() {
+    let mut found: Vec<(String, Vec<Inspected>, Fate)> = Vec::new();
+    let services = stack.services();
+    for service in &services {
         let own = containers.remove(service.name).unwrap_or_default();
         let fate = match (service.is_active(), own.is_empty()) {
             (false, true) => continue,
             (false, false) => {
                 Fate::LeftBehind("no profile of the service is active in Portainer".to_owned())
             }
+            (true, true) if service.replicas() == Some(0) => continue,
             (true, true) => Fate::Started("it has no container".to_owned()),
-            (true, false) => named(input, service.name)
-                .unwrap_or_else(|| worst(own.iter().map(|&one| deciding.fate(one, &service)))),
+            (true, false) => named(input, service.name).unwrap_or_else(|| {
+                let fates = own.iter().map(|&one| deciding.fate(one, service));
+                worst(fates.chain(scaled(service.replicas(), own.len())))
+            }),
         };
-        plans.push(plan_of(service.name, &own, fate));
+        found.push((service.name.to_owned(), own, fate));
     }
+    dependents::follow(&mut found, &services, deciding.portainer);
     for (service, own) in containers {
         let fate = Fate::LeftBehind("the Compose file does not define the service".to_owned());
-        plans.push(plan_of(&printable(service), &own, fate));
+        found.push((printable(service).into_owned(), own, fate));
     }
+    for container in one_off {
+        let service = container.label(&label("service")).unwrap_or_default();
+        let fate = Fate::LeftBehind("it is a one-off container of `compose run`".to_owned());
+        found.push((printable(service).into_owned(), vec![container], fate));
+    }
+    let plans = found.into_iter();
     plans
+        .map(|(service, own, fate)| plan_of(&service, &own, fate))
+        .collect()
 }
 
-/// Portainer's Compose: as a container that it started says, else as Portainer's version tells.
+/// What the number of containers that the text asks for means for a service that has `now`.
+fn scaled(after: Option<usize>, now: usize) -> Option<Fate> {
+    match after {
+        None => Some(Fate::Unknown(
+            "the number of its containers in Portainer is unknown".to_owned(),
+        )),
+        Some(after) if after < now => Some(Fate::Unknown(format!(
+            "it has {now} containers, and the Compose file asks for {after}: the others are removed"
+        ))),
+        Some(after) if after > now => Some(Fate::Started(format!(
+            "it has {now} of the {after} containers that the Compose file asks for"
+        ))),
+        Some(_) => None,
+    }
+}
+
+/// Portainer's Compose: as Portainer's version tells, or an older one that a container says it started it.
 fn portainer_compose(input: &AdoptionFacts) -> Option<PortainerCompose> {
     let facts = input.facts;
     let label = |container: &Container, name: &str| {
@@ -354,7 +409,11 @@ fn portainer_compose(input: &AdoptionFacts) -> Option<PortainerCompose> {
         .filter_map(|other| label(other, "version").parse().ok())
         .collect();
     match versions.iter().max() {
-        Some(&newest) if versions.len() == 1 => Some(PortainerCompose::exactly(newest)),
+        // Portainer may have been upgraded since it started that container.
+        Some(&version) if versions.len() == 1 => Some(match known {
+            Some(known) => known.or(version),
+            None => PortainerCompose::exactly(version),
+        }),
         _ => known,
     }
 }
@@ -381,14 +440,7 @@ fn named(input: &AdoptionFacts, service: &str) -> Option<Fate> {
 
 /// The fate of a service is that of the container with the most to lose.
 fn worst(fates: impl Iterator<Item = Fate>) -> Fate {
-    let rank = |fate: &Fate| match fate {
-        Fate::Unchanged => 0,
-        Fate::LeftBehind(_) => 1,
-        Fate::Started(_) => 2,
-        Fate::Unknown(_) => 3,
-        Fate::Recreated(_) => 4,
-    };
-    fates.max_by_key(rank).unwrap_or(Fate::Unchanged)
+    fates.max_by_key(Fate::rank).unwrap_or(Fate::Unchanged)
 }
 
 /// The longest time that one of the running containers has to stop, in seconds.
@@ -408,7 +460,7 @@ fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
 
 fn plan_of(service: &str, containers: &[Inspected], fate: Fate) -> ServicePlan {
     let stop_grace = match fate {
-        Fate::Recreated(_) | Fate::Unknown(_) => stop_grace(containers),
+        Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_) => stop_grace(containers),
         _ => None,
     };
     ServicePlan {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::{
     ComposeVersion, Facts, PortainerCompose,
+    dependents::dependencies,
     sent::{Given, SentService},
     versions::{Agreement, Feature, agreement, agreement_with_portainer},
 };
@@ -24,7 +25,9 @@ pub enum Fate {
     Unchanged,
     /// Its containers are replaced once.
     Recreated(String),
-    /// It does not run now, and will.
+    /// Its containers stay, and are stopped and started again.
+    Restarted(String),
+    /// It does not run now, and will. Its containers stay, if it has any.
     Started(String),
     /// The text does not start it, and its containers stay as they are (N09).
     LeftBehind(String),
@@ -38,11 +41,29 @@ impl Fate {
         matches!(self, Self::Unchanged | Self::LeftBehind(_))
     }
 
+    /// Whether its containers are certainly not replaced.
+    pub fn keeps_containers(&self) -> bool {
+        self.is_unchanged() || matches!(self, Self::Started(_) | Self::Restarted(_))
+    }
+
+    /// A higher one has more to lose.
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Self::Unchanged => 0,
+            Self::LeftBehind(_) => 1,
+            Self::Started(_) => 2,
+            Self::Restarted(_) => 3,
+            Self::Unknown(_) => 4,
+            Self::Recreated(_) => 5,
+        }
+    }
+
     /// Why, for all but [`Fate::Unchanged`].
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Unchanged => None,
             Self::Recreated(reason)
+            | Self::Restarted(reason)
             | Self::Started(reason)
             | Self::LeftBehind(reason)
             | Self::Unknown(reason) => Some(reason),
@@ -55,6 +76,7 @@ impl fmt::Display for Fate {
         let what = match self {
             Self::Unchanged => "unchanged",
             Self::Recreated(_) => "recreated",
+            Self::Restarted(_) => "restarted",
             Self::Started(_) => "started",
             Self::LeftBehind(_) => "left as it is",
             Self::Unknown(_) => "unknown",
@@ -94,19 +116,61 @@ impl Deciding<'_> {
         let fate = self.by_image(container, service);
         let fate = fate.unwrap_or_else(|| self.by_hash(container, service));
         match fate {
-            // N08.
-            Fate::Unchanged if !container.is_running() => Fate::Started(format!(
-                "its container is stopped ({})",
-                container.text("/State/Status")
-            )),
+            Fate::Unchanged => self.by_state(container, service),
             fate => fate,
         }
     }
 
+    /// The fate of a container whose configuration stays.
+    fn by_state(&self, container: Inspected, service: &SentService) -> Fate {
+        if container.is_being_removed() {
+            return Fate::Unknown("its container is being removed".to_owned());
+        }
+        // M05
+        if container.is_paused() {
+            return Fate::Unknown(
+                "its container is paused: Compose cannot start it, so the deployment fails"
+                    .to_owned(),
+            );
+        }
+        if self
+            .portainer
+            .is_some_and(PortainerCompose::checks_networks)
+            && let Some(what) = lacks(container, service)
+        {
+            return Fate::Unknown(format!(
+                "its container is not connected to {what}, and Portainer's Compose may recreate it for that"
+            ));
+        }
+        // N08
+        if !container.is_running() {
+            return Fate::Started(format!(
+                "its container is stopped ({})",
+                container.text("/State/Status")
+            ));
+        }
+        Fate::Unchanged
+    }
+
     /// Compose recreates a container if the name of its image refers to another image now.
     fn by_image(&self, container: Inspected, service: &SentService) -> Option<Fate> {
+        // N10
+        let pulls = match service.given(&["pull_policy"]) {
+            Given::No => false,
+            Given::Is(policy) => !["missing", "if_not_present", "never"].contains(&policy.as_str()),
+            Given::Unknown => true,
+        };
+        if pulls {
+            return Some(Fate::Unknown(
+                "its `pull_policy` may bring another image".to_owned(),
+            ));
+        }
         let reference = service.image()?;
-        let now = self.facts.images.get(&reference)?.as_ref()?;
+        let Some(Some(now)) = self.facts.images.get(&reference) else {
+            return Some(Fate::Unknown(format!(
+                "{reference} was not found on this engine, so it may become another image"
+            )));
+        };
         let is_other = now["Id"]
             .as_str()
             .is_some_and(|id| id != container.image_id());
@@ -141,7 +205,14 @@ impl Deciding<'_> {
         let started_by: Option<ComposeVersion> =
             label("version").and_then(|version| version.parse().ok());
         if is(&hashes.sent) {
-            return self.by_version(started_by.unwrap_or(hashes.version), service, &features);
+            return self.by_version(started_by, hashes.version, service, &features);
+        }
+        // The hash contains the ID of the container that it shares with, which is not always known.
+        if shares(service) {
+            return Fate::Unknown(
+                "its configuration hash depends on another container, whose namespace or volumes it shares"
+                    .to_owned(),
+            );
         }
         if is(&hashes.on_disk) {
             return Fate::Recreated("the rewrite changes its configuration".to_owned());
@@ -164,7 +235,8 @@ impl Deciding<'_> {
     /// The fate of a container with the configuration that is sent.
     fn by_version(
         &self,
-        started_by: ComposeVersion,
+        started_by: Option<ComposeVersion>,
+        here: ComposeVersion,
         service: &SentService,
         features: &[Feature],
     ) -> Fate {
@@ -174,6 +246,11 @@ impl Deciding<'_> {
         if portainer.is_library && service.node(&["build"]).is_some() {
             return Fate::Recreated("this version of Portainer builds its image".to_owned());
         }
+        // The program of this host computes the hash of the container, whichever version started it.
+        let started_by = match agreement_with_portainer(here, portainer, features) {
+            Agreement::Same => return Fate::Unchanged,
+            _ => started_by.unwrap_or(here),
+        };
         match agreement_with_portainer(started_by, portainer, features) {
             Agreement::Same => Fate::Unchanged,
             Agreement::Different(feature) => Fate::Recreated(format!(
@@ -185,6 +262,23 @@ impl Deciding<'_> {
             )),
         }
     }
+}
+
+/// A network of the service that its container lacks.
+fn lacks(container: Inspected, service: &SentService) -> Option<String> {
+    let networks = match service.given(&["network_mode"]) {
+        Given::No => service.networks().unwrap_or_default(),
+        _ => BTreeMap::new(),
+    };
+    let has = |name: &str| container.networks().any(|(network, _)| network == name);
+    let missing = networks.into_keys().find(|name| !has(name));
+    missing.map(|name| format!("network {name}"))
+}
+
+/// Whether it shares a namespace or volumes with another service.
+fn shares(service: &SentService) -> bool {
+    let mut dependencies = dependencies(service).into_iter();
+    dependencies.any(|dependency| dependency.shares)
 }
 
 /// The features of a service on which Compose versions disagree (N05).

@@ -203,6 +203,7 @@ fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
         refusals: Vec::new(),
         warnings: Vec::new(),
         destroys: true,
+        starts: Vec::new(),
     };
     assert_eq!(plan, expected);
 }

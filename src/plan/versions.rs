@@ -45,6 +45,8 @@ const BUNDLED: [((u16, u16, u16), ComposeVersion); 5] = [
 ];
 /// The first Portainer version with the library, and what is known of the library's version (N04–N07).
 const FIRST_WITH_LIBRARY: (u16, u16, u16) = (2, 24, 0);
+/// The Portainer version whose library is known, without the patch level. Later ones are not.
+const KNOWN_LIBRARY: (u16, u16) = (2, 45);
 const LIBRARY: (ComposeVersion, ComposeVersion) =
     (ComposeVersion(2, 29, 7), ComposeVersion(2, 40, 3));
 
@@ -58,12 +60,42 @@ impl PortainerCompose {
         }
     }
 
+    /// The same program, or the one of this version.
+    #[must_use]
+    pub fn or(self, version: ComposeVersion) -> Self {
+        Self {
+            first: self.first.min(version),
+            last: self.last.max(version),
+            ..self
+        }
+    }
+
+    /// What it does to the dependents of a service that it recreates.
+    pub(super) fn dependents(self) -> Dependents {
+        match (self.first, self.last) {
+            (first, last) if first != last => Dependents::Unknown,
+            (_, RECREATES_DEPENDENTS) => Dependents::Recreated,
+            (_, version) if version == LIBRARY.1 => Dependents::RestartedIfAsked,
+            _ => Dependents::Unknown,
+        }
+    }
+
+    /// Whether it may recreate a container that is not connected to a network of its service (N05).
+    pub(super) fn checks_networks(self) -> bool {
+        self.last > RECREATES_DEPENDENTS
+    }
+
     /// The Compose of a Portainer version, such as `2.21.4`. `None` for a version that is not known.
     pub fn of(portainer: &str) -> Option<Self> {
         let ComposeVersion(major, minor, patch) = portainer.parse().ok()?;
         let version = (major, minor, patch);
+        if (major, minor) > KNOWN_LIBRARY {
+            return None;
+        }
         if version >= FIRST_WITH_LIBRARY {
             let (first, last) = LIBRARY;
+            let is_known = (major, minor) == KNOWN_LIBRARY;
+            let first = if is_known { last } else { first };
             return Some(Self {
                 first,
                 last,
@@ -77,6 +109,18 @@ impl PortainerCompose {
             is_library: false,
         })
     }
+}
+
+/// The version that recreates the dependents of a service that it recreates, and ignores missing networks (N05).
+const RECREATES_DEPENDENTS: ComposeVersion = ComposeVersion(2, 26, 1);
+
+/// What happens to the dependents of a service that is recreated (N05).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dependents {
+    Recreated,
+    /// Those with `restart: true`, which `links` implies.
+    RestartedIfAsked,
+    Unknown,
 }
 
 /// A part of a service's configuration whose hash depends on the version.
@@ -250,11 +294,26 @@ mod tests {
     }
 
     #[test]
+    fn n05_what_happens_to_dependents_depends_on_the_version() {
+        let exactly = |text| PortainerCompose::exactly(version(text));
+        let dependents = |compose: PortainerCompose| compose.dependents();
+        assert_eq!(dependents(exactly("2.26.1")), Dependents::Recreated);
+        assert_eq!(dependents(exactly("2.40.3")), Dependents::RestartedIfAsked);
+        assert_eq!(dependents(exactly("2.29.2")), Dependents::Unknown);
+        let either = exactly("2.26.1").or(version("2.40.3"));
+        assert_eq!(dependents(either), Dependents::Unknown);
+        assert!(either.checks_networks() && !exactly("2.26.1").checks_networks());
+    }
+
+    #[test]
     fn portainers_compose_follows_from_its_version() {
         let exact = |portainer: &str| PortainerCompose::of(portainer).map(|compose| compose.first);
         assert_eq!(exact("2.20.1"), Some(ComposeVersion(2, 24, 6)));
         assert_eq!(exact("2.23.0"), Some(ComposeVersion(2, 29, 2)));
         assert_eq!(exact("1.24.0"), None);
+        assert_eq!(exact("2.46.0"), None);
+        assert_eq!(exact("2.44.0"), Some(ComposeVersion(2, 29, 7)));
+        assert_eq!(exact("2.45.1"), Some(ComposeVersion(2, 40, 3)));
         let newer = PortainerCompose::of("2.45.0").expect("known");
         assert!(newer.is_library && newer.last == ComposeVersion(2, 40, 3));
     }

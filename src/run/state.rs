@@ -75,7 +75,7 @@ impl fmt::Display for State {
     }
 }
 
-/// The command that restores a stack, with every setting that is not the default (B14).
+/// The settings of a printed command: every one that is not the default (B14).
 #[derive(Debug, Clone, Default)]
 pub struct RestoreCommand {
     /// Variables of the environment: name and value.
@@ -87,11 +87,16 @@ pub struct RestoreCommand {
 impl RestoreCommand {
     /// The command for one snapshot, quoted for a shell.
     pub fn to(&self, stack: &str, id: &str) -> String {
+        self.with(&["restore", stack, "--to", id])
+    }
+
+    /// `stacklift` with these arguments and the settings, quoted for a shell.
+    pub fn with(&self, arguments: &[&str]) -> String {
         let variables = self.variables.iter();
         let mut words: Vec<String> = variables
             .map(|(name, value)| format!("{name}={}", quoted(value)))
             .collect();
-        let arguments = ["stacklift", "restore", stack, "--to", id];
+        let arguments = ["stacklift"].iter().chain(arguments);
         words.extend(arguments.map(|word| quoted(OsStr::new(word))));
         words.extend(self.flags.iter().map(|flag| quoted(flag)));
         words.join(" ")

@@ -1,0 +1,80 @@
+//! The arguments of `plan`, of `--dry-run`, and of `schema`.
+
+use std::ffi::OsString;
+
+use clap::{Args, ValueEnum};
+
+use super::KeepArguments;
+
+/// A plan instead of a run.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DryRun {
+    /// Show what would be done, without doing it
+    ///
+    /// The same as `stacklift plan`, for this way alone.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Format of the plan
+    #[arg(long, value_name = "FORMAT", value_enum, requires = "dry_run")]
+    pub output: Option<Output>,
+    /// Exit with 3 if something would be lost, and with 1 if the run would be refused
+    #[arg(long, requires = "dry_run")]
+    pub exit_code: bool,
+}
+
+impl DryRun {
+    pub(in crate::cli) fn reporting(&self) -> Reporting {
+        Reporting {
+            output: self.output.unwrap_or(Output::Text),
+            exit_code: self.exit_code,
+        }
+    }
+}
+
+/// How a plan is reported.
+#[derive(Debug, Clone, Copy, Args)]
+pub(in crate::cli) struct Reporting {
+    /// Format of the plan
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Exit with 3 if something would be lost, and with 1 if every way is blocked
+    ///
+    /// Exits with 0 if the recommended way loses nothing, or if there is nothing to do. Without this flag, the exit
+    /// code is 0 if the plan could be made.
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+/// The formats of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Output {
+    /// Text for people
+    Text,
+    /// JSON; `stacklift schema plan` prints its schema
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PlanArguments {
+    /// Name of the stack
+    #[arg(value_name = "STACK")]
+    pub stack: OsString,
+    #[command(flatten)]
+    pub keep: KeepArguments,
+    #[command(flatten)]
+    pub reporting: Reporting,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct SchemaArguments {
+    /// The output to describe
+    #[arg(value_name = "OUTPUT", value_enum)]
+    pub output: Described,
+}
+
+/// The outputs with a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Described {
+    /// The output of `stacklift plan --output json`
+    Plan,
+}

@@ -1,0 +1,341 @@
+//! What `plan` and `--dry-run` report: what each way would do to a stack, as data.
+//!
+//! Invariant: names, never values of variables. Nothing here can write: a [`Situation`] holds readers only.
+
+use std::{collections::BTreeMap, thread, time::Duration};
+
+use anyhow::Result;
+
+use super::{
+    diff, peers,
+    settings::{Settings, given_state_folder},
+};
+use crate::{
+    adopt,
+    failure::Failure,
+    migrate,
+    model::Container,
+    observe::{Before, Situation},
+    plan::{Blocker, Environment, Fate, Keep, Loss, Refusal, Removal, Request, ServicePlan},
+    run::RestoreCommand,
+};
+
+mod format;
+mod migration;
+mod text;
+
+pub(super) use format::Report;
+pub(super) use text::show;
+
+use format::{
+    BlockerReport, ContainersReport, EngineReport, FateKind, FateReport, Interruption, LossReport,
+    PortainerReport, PortainerStack, Recommended, RequestKind, RequestReport, ServiceReport,
+    StackReport, Way, WayReport,
+};
+
+/// The version of the format.
+const VERSION: u32 = 1;
+/// Where Portainer keeps its stacks (M07).
+const FOLDERS: &str = "/data/compose/";
+
+/// The ways to report.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ways {
+    pub adopt: Option<Keep>,
+    pub migrate: Option<MigrateWay>,
+}
+
+/// How the migration would run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MigrateWay {
+    /// `--grace`.
+    pub grace: Option<Duration>,
+    /// Whether refusals are overridden.
+    pub force: bool,
+}
+
+impl MigrateWay {
+    fn removal(self) -> Removal {
+        match self.grace {
+            Some(_) => Removal::Stop,
+            None => Removal::Kill,
+        }
+    }
+}
+
+impl Report {
+    /// Plans each way. Fails if none can be planned.
+    pub(super) fn new(situation: &Situation, settings: &Settings, ways: Ways) -> Result<Self> {
+        let command = peers::command(settings, given_state_folder()?);
+        // Side by side: each waits for Portainer, the engine and Compose.
+        let (adoption, migration) = thread::scope(|scope| {
+            let migration = ways
+                .migrate
+                .map(|way| scope.spawn(move || migrate::Prepared::new(situation, way.removal())));
+            let adoption = ways.adopt.map(|keep| adopt::Prepared::new(situation, keep));
+            // A panic in the thread is a bug: continue it here.
+            let migration = migration.map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            (adoption, migration)
+        });
+        let before = match (&adoption, &migration) {
+            (Some(Ok(prepared)), _) => &prepared.before,
+            (_, Some(Ok(prepared))) => &prepared.before,
+            (Some(Err(_)), _) => {
+                return Err(adoption.and_then(Result::err).unwrap_or_else(unplanned));
+            }
+            _ => return Err(migration.and_then(Result::err).unwrap_or_else(unplanned)),
+        };
+        let services = services_of(before, situation.tool);
+        let mut losses = Vec::new();
+        let mut lose = |way, lost: &[Loss]| {
+            losses.extend(
+                lost.iter()
+                    .map(|loss| LossReport::new(way, loss, &services)),
+            );
+        };
+        if let Some(Ok(prepared)) = &adoption {
+            lose(Way::Adopt, &prepared.plan.losses);
+        }
+        if let Some(Ok(prepared)) = &migration {
+            lose(Way::Migrate, &prepared.plan.losses);
+        }
+        let name = situation.stack.name().as_str();
+        let mut report = Self {
+            version: VERSION,
+            stack: StackReport::new(situation, before),
+            portainer: PortainerReport::new(situation, before),
+            adopt: adoption.map(|prepared| adopted(prepared, name, &command)),
+            migrate: ways.migrate.zip(migration).map(|(way, prepared)| {
+                migration::migrated(prepared, way, (situation, settings), &command)
+            }),
+            losses,
+            recommended: None,
+        };
+        report.recommended = report.recommend().map(|way| Recommended {
+            way,
+            command: match way {
+                Way::Adopt => command.with(&["adopt", name]),
+                Way::Migrate => migration::command(situation, settings, ways.migrate, &command),
+            },
+        });
+        Ok(report)
+    }
+
+    /// `adopt` if nothing prevents it; `migrate` if it is the only way and loses nothing, or the only one asked for.
+    fn recommend(&self) -> Option<Way> {
+        if self.has_nothing_to_do() {
+            return None;
+        }
+        let is_open =
+            |way: &Option<WayReport>| way.as_ref().is_some_and(|way| way.blockers.is_empty());
+        if is_open(&self.adopt) {
+            return Some(Way::Adopt);
+        }
+        let is_only = self.adopt.is_none() || self.losses_of(Way::Migrate).next().is_none();
+        (is_only && is_open(&self.migrate)).then_some(Way::Migrate)
+    }
+
+    /// Whether Portainer has the stack as it would be adopted, and all of it runs.
+    fn has_nothing_to_do(&self) -> bool {
+        self.adopt.as_ref().is_some_and(|way| {
+            let mut services = way.services.iter();
+            way.request.kind == RequestKind::Nothing
+                && way.blockers.is_empty()
+                && services
+                    .all(|one| matches!(one.fate.kind, FateKind::Unchanged | FateKind::LeftBehind))
+        })
+    }
+
+    fn losses_of(&self, way: Way) -> impl Iterator<Item = &LossReport> {
+        self.losses.iter().filter(move |loss| loss.way == way)
+    }
+
+    /// 0 if nothing is lost, 3 if something is, 1 if no way is recommended.
+    pub(super) fn exit_code(&self) -> u8 {
+        match &self.recommended {
+            Some(recommended) if self.losses_of(recommended.way).next().is_some() => 3,
+            Some(_) => 0,
+            None if self.has_nothing_to_do() => 0,
+            None => 1,
+        }
+    }
+}
+
+fn unplanned() -> anyhow::Error {
+    anyhow::anyhow!("no way was asked for")
+}
+
+impl StackReport {
+    fn new(situation: &Situation, before: &Before) -> Self {
+        let label = format!("com.{}.compose.project.working_dir", situation.tool);
+        let is_portainers = |one: &&Container| {
+            let dir = one.labels.get(&label);
+            dir.is_some_and(|dir| dir.starts_with(FOLDERS))
+        };
+        Self {
+            name: situation.stack.name().to_string(),
+            dir: situation.stack.dir_text().to_owned(),
+            file: situation.stack.file().to_owned(),
+            containers: before.all.as_ref().map(|all| ContainersReport {
+                all: all.len(),
+                running: all.iter().filter(|one| one.state == "running").count(),
+                started_by_portainer: all.iter().filter(is_portainers).count(),
+            }),
+            portainer_stack: before.record.as_ref().map(|record| PortainerStack {
+                id: record.id.clone(),
+                state: record.deployment.to_string(),
+            }),
+        }
+    }
+}
+
+impl PortainerReport {
+    fn new(situation: &Situation, before: &Before) -> Self {
+        Self {
+            url: situation.base_url.to_string(),
+            version: before.portainer_version.clone(),
+            environment: situation.endpoint,
+            engine: match before.environment {
+                Environment::SameEngine => EngineReport::ThisHost,
+                Environment::OtherEngine => EngineReport::Another,
+                Environment::NotFound => EngineReport::NoEnvironment,
+                Environment::Forbidden(_) => EngineReport::Forbidden,
+                Environment::Unknown(_) => EngineReport::Unknown,
+            },
+        }
+    }
+}
+
+impl LossReport {
+    fn new(way: Way, loss: &Loss, services: &BTreeMap<String, String>) -> Self {
+        let subject = loss.subject();
+        let of_container = subject.as_ref().and_then(|subject| services.get(subject));
+        Self {
+            way,
+            service: loss.service().map(str::to_owned).or(of_container.cloned()),
+            subject,
+            message: loss.message(),
+        }
+    }
+}
+
+/// The service of each container, by the container's name.
+fn services_of(before: &Before, tool: &str) -> BTreeMap<String, String> {
+    let label = format!("com.{tool}.compose.service");
+    let all = before.all.iter().flatten();
+    all.filter_map(|one| Some((one.name().to_owned(), one.labels.get(&label)?.clone())))
+        .collect()
+}
+
+fn adopted(prepared: Result<adopt::Prepared>, name: &str, command: &RestoreCommand) -> WayReport {
+    let diff_command = command.with(&["render", name, "--as", "adopt", "--diff"]);
+    let prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return WayReport::impossible(&error, diff_command),
+    };
+    let (kind, portainer_stack) = match prepared.plan.request {
+        Request::Create => (RequestKind::Create, None),
+        Request::Update(id) => (RequestKind::Update, Some(id)),
+        Request::Nothing(id) => (RequestKind::Nothing, Some(id)),
+    };
+    let source = &prepared.source.compose;
+    let rewrite = prepared.rewrite.as_ref().ok();
+    let mut warnings = prepared.before.warnings;
+    warnings.extend(prepared.plan.warnings);
+    WayReport {
+        request: RequestReport {
+            kind,
+            portainer_stack,
+        },
+        services: prepared
+            .plan
+            .services
+            .into_iter()
+            .map(ServiceReport::of)
+            .collect(),
+        changed_lines: rewrite.map(|rewrite| diff::changed(source, &rewrite.text)),
+        diff_command,
+        blockers: prepared
+            .plan
+            .blockers
+            .into_iter()
+            .map(BlockerReport::of)
+            .collect(),
+        warnings,
+    }
+}
+
+impl WayReport {
+    /// A way that cannot be planned.
+    fn impossible(error: &anyhow::Error, diff_command: String) -> Self {
+        Self {
+            request: RequestReport {
+                kind: RequestKind::Unknown,
+                portainer_stack: None,
+            },
+            services: Vec::new(),
+            changed_lines: None,
+            diff_command,
+            blockers: vec![BlockerReport {
+                message: format!("{error:#}"),
+                details: Failure::details_of(error).map_or_else(Vec::new, lines),
+                hint: Failure::hint_of(error).unwrap_or_default().to_owned(),
+            }],
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl ServiceReport {
+    fn of(plan: ServicePlan) -> Self {
+        let kind = match &plan.fate {
+            Fate::Unchanged => FateKind::Unchanged,
+            Fate::Recreated(_) => FateKind::Recreated,
+            Fate::Restarted(_) => FateKind::Restarted,
+            Fate::Started(_) => FateKind::Started,
+            Fate::LeftBehind(_) => FateKind::LeftBehind,
+            Fate::Unknown(_) => FateKind::Unknown,
+        };
+        let interruption = match (kind, plan.stop_grace) {
+            (FateKind::Recreated | FateKind::Restarted, Some(_)) => Interruption::Once,
+            (FateKind::Unknown, Some(_)) => Interruption::Maybe,
+            _ => Interruption::None,
+        };
+        Self {
+            fate: FateReport {
+                kind,
+                reason: plan.fate.reason().map(str::to_owned),
+            },
+            service: plan.service,
+            containers: plan.containers,
+            interruption,
+            stop_seconds: plan.stop_grace,
+        }
+    }
+}
+
+impl BlockerReport {
+    fn of(blocker: Blocker) -> Self {
+        Self {
+            message: blocker.message,
+            details: blocker.details,
+            hint: blocker.hint,
+        }
+    }
+
+    fn of_refusal(refusal: &Refusal, stack: &str) -> Self {
+        Self {
+            message: refusal.to_string(),
+            details: refusal.details().as_deref().map_or_else(Vec::new, lines),
+            hint: refusal.hint(stack),
+        }
+    }
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}

@@ -1,0 +1,18 @@
+//! `stacklift schema`: the JSON schemas of the outputs.
+
+use anyhow::{Context as _, Result};
+
+use super::{
+    Console,
+    arguments::{Described, SchemaArguments},
+    report::Report,
+};
+
+pub(super) fn run(arguments: &SchemaArguments, console: &Console) -> Result<()> {
+    let schema = match arguments.output {
+        Described::Plan => schemars::schema_for!(Report),
+    };
+    let json = serde_json::to_string_pretty(&schema).context("failed to write JSON")?;
+    console.line(&json);
+    Ok(())
+}

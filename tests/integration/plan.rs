@@ -1,0 +1,459 @@
+//! `stacklift plan` and `--dry-run`.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    path::Path,
+};
+
+use rehearsal::Era;
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, MARKED, PLAIN, Run};
+
+/// Two services that depend on each other, with a variable and an anonymous volume.
+const TWO: &str = "\
+services:
+  db:
+    image: busybox:1.36
+    command: sleep 1000
+    env_file: .env
+    volumes: [/cache]
+  app:
+    image: busybox:1.36
+    command: sleep 1000
+    depends_on: [db]
+    stop_grace_period: 3s
+";
+
+const SCHEMA: &str = include_str!("../../docs/schemas/plan-v1.json");
+
+/// The config hash of each service of the stack `web`, as its containers have it.
+fn labeled(bench: &Bench) -> BTreeMap<String, String> {
+    bench.rehearsal.world(|world| {
+        let label = |name: &str| format!("com.docker.compose.{name}");
+        let containers = world.project("web").into_iter();
+        containers
+            .map(|one| {
+                let of = |name: &str| one.labels[&label(name)].clone();
+                (of("service"), of("config-hash"))
+            })
+            .collect()
+    })
+}
+
+/// Runs the program with a Compose 2.26.1 that computes these hashes for what is sent.
+fn with_hashes(bench: &Bench, args: &[&str], hashes: &BTreeMap<String, String>) -> Run {
+    let hashes: Vec<String> = hashes
+        .iter()
+        .map(|(service, hash)| format!("echo '{service} {hash}'"))
+        .collect();
+    let bin = bench.script(
+        "docker-compose",
+        &format!(
+            "[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\n\
+             case \"$*\" in *--hash*) {} ;; *json*) echo '{{}}' ;; esac\n",
+            hashes.join("; ")
+        ),
+    );
+    let mut command = bench.command(args);
+    command.env("PATH", bench.path(&[&bin]));
+    Run::of(&mut command)
+}
+
+/// The output, with what differs from run to run replaced.
+fn shown(bench: &Bench, run: &Run) -> String {
+    let root = bench.root().to_str().expect("UTF-8").to_owned();
+    let state = bench.state();
+    let text = run
+        .out
+        .replace(&root, "/stacks")
+        .replace(state.to_str().expect("UTF-8"), "/state")
+        .replace(bench.rehearsal.socket().to_str().expect("UTF-8"), "/socket");
+    text.replace(&bench.rehearsal.base_url(), "https://portainer")
+}
+
+fn json_of(run: &Run) -> Value {
+    let report = serde_json::from_str(&run.out).expect("JSON");
+    let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+    conforms(&schema, &schema, &report, "");
+    report
+}
+
+/// The fates of the services in the report of a way.
+fn fates(report: &Value, way: &str) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let services = report[way]["services"].as_array().expect("services");
+    services
+        .iter()
+        .map(|one| (text(&one["service"]), text(&one["fate"]["kind"])))
+        .collect()
+}
+
+fn pair(service: &str, kind: &str) -> (String, String) {
+    (service.to_owned(), kind.to_owned())
+}
+
+#[test]
+fn a_stack_that_stays_as_it_is() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let run = with_hashes(&bench, &["plan", "web"], &labeled(&bench)).code(0);
+    let shown = shown(&bench, &run);
+    let (plan, recommended) = shown.rsplit_once("\n\n").expect("parts");
+    assert_eq!(
+        plan,
+        "\
+web  /stacks/web  1 container, started by hand, not in Portainer
+Portainer 2.23.0 at https://portainer, environment 1 is this engine
+
+adopt   Portainer adopts the running stack
+  =  a  unchanged, keeps running
+  the file does not change; nothing is lost
+  interruption: none
+
+migrate removes the stack, then Portainer creates it from the literal rewrite
+  -  a  removed and recreated
+  the file does not change; 1 loss
+     stack  1 running container will be stopped with SIGKILL, without time to
+            shut down
+  interruption: until started again"
+    );
+    // B14: the command works when it is pasted.
+    let words = shlex::split(recommended).expect("words");
+    for word in [
+        "Recommended:",
+        "STACKLIFT_STATE_DIR=/state",
+        "DOCKER_HOST=unix:///socket",
+        "adopt",
+        "--base-url",
+        "https://portainer",
+        "--stacks-root",
+        "/stacks",
+    ] {
+        assert!(words.iter().any(|one| one == word), "{word}: {words:?}");
+    }
+}
+
+#[test]
+fn a_service_that_is_recreated_and_one_that_depends_on_it() {
+    let bench = Bench::new();
+    bench.started("web", TWO, Some(&format!("TOKEN={MARKED}\n")));
+    let mut hashes = labeled(&bench);
+    hashes.insert("db".to_owned(), "0".repeat(64));
+    let run = with_hashes(&bench, &["plan", "web", "--output", "json"], &hashes).code(0);
+    let report = json_of(&run);
+    // Portainer 2.23 has Compose 2.29.2, whose treatment of dependents is not known.
+    assert_eq!(
+        fates(&report, "adopt"),
+        [pair("db", "recreated"), pair("app", "unknown")]
+    );
+    let db = &report["adopt"]["services"][0];
+    assert_eq!(db["interruption"], "once");
+    assert_eq!(db["stop_seconds"], 10);
+    assert_eq!(report["adopt"]["services"][1]["stop_seconds"], 3);
+    assert_eq!(
+        fates(&report, "migrate"),
+        [pair("app", "recreated"), pair("db", "recreated")]
+    );
+    let losses = report["losses"].as_array().expect("losses");
+    let of_token = json!({
+        "way": "migrate",
+        "service": "db",
+        "subject": "service db",
+        "message": "these variables of .env will no longer be set: TOKEN",
+    });
+    assert!(losses.contains(&of_token), "{losses:#?}");
+    assert_eq!(report["recommended"]["way"], "adopt");
+    with_hashes(&bench, &["plan", "web"], &hashes)
+        .code(0)
+        .says(&[
+            "  ~  db   recreated once: its configuration differs",
+            "  ?  app  unknown: it depends on db, which is recreated",
+            "interruption: db up to 10 s to stop, then until started again; app none, or",
+        ]);
+}
+
+#[test]
+fn n05_a_newer_portainer_recreates_what_depends_on_another_service() {
+    let bench = Bench::of(Era::Async);
+    bench.started("web", TWO, Some(&format!("TOKEN={MARKED}\n")));
+    let run = with_hashes(&bench, &["plan", "web"], &labeled(&bench)).code(0);
+    let run = run.says(&[
+        "Portainer 2.45.0 at",
+        "  =  db   unchanged, keeps running",
+        "  ~  app  recreated once: Compose 2.26.1 started it, and Portainer's Compose",
+    ]);
+    // The volume of the one that stays is not lost.
+    let adopt = run.out.split("migrate ").next().expect("a part");
+    assert!(adopt.contains("nothing is lost"), "{adopt}");
+}
+
+#[test]
+fn what_cannot_be_known_is_unknown() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.run(&["plan", "web"]).code(0).says(&[
+        "  ?  a  unknown: this host has no Compose program to compare the",
+        "interruption: none, or up to 10 s to stop, then until started again",
+    ]);
+    bench.rehearsal.world(|world| {
+        for container in world.containers.values_mut() {
+            "paused".clone_into(&mut container.state);
+        }
+    });
+    let hashes = labeled(&bench);
+    with_hashes(&bench, &["plan", "web"], &hashes)
+        .code(0)
+        .says(&["unknown: its container is paused"]);
+}
+
+#[test]
+fn a_shared_namespace_makes_the_hash_unknown() {
+    let bench = Bench::new();
+    let text = format!("{PLAIN}  b:\n    image: busybox:1.36\n    network_mode: service:a\n");
+    bench.started("web", &text, None);
+    let mut hashes = labeled(&bench);
+    hashes.insert("b".to_owned(), "0".repeat(64));
+    let run = with_hashes(&bench, &["plan", "web", "--output", "json"], &hashes).code(0);
+    let expected = [pair("a", "unchanged"), pair("b", "unknown")];
+    assert_eq!(fates(&json_of(&run), "adopt"), expected);
+    // The container that it shares with is replaced.
+    hashes.insert("a".to_owned(), "1".repeat(64));
+    let run = with_hashes(&bench, &["plan", "web", "--output", "json"], &hashes).code(0);
+    let expected = [pair("a", "recreated"), pair("b", "recreated")];
+    assert_eq!(fates(&json_of(&run), "adopt"), expected);
+}
+
+#[test]
+fn other_replicas_are_said() {
+    let bench = Bench::new();
+    let text = format!("{PLAIN}    deploy: {{replicas: 2}}\n");
+    bench.started("web", &text, None);
+    let hashes = labeled(&bench);
+    for (replicas, fate) in [(1, "unknown"), (2, "unchanged"), (3, "started")] {
+        let text = format!("{PLAIN}    deploy: {{replicas: {replicas}}}\n");
+        bench.stack("web", &text, None);
+        let run = with_hashes(&bench, &["plan", "web", "--output", "json"], &hashes).code(0);
+        assert_eq!(fates(&json_of(&run), "adopt"), [pair("a", fate)]);
+    }
+}
+
+#[test]
+fn everything_that_blocks_is_shown_with_its_way_out() {
+    let bench = Bench::new();
+    let text = format!("{PLAIN}    volumes: [{{type: bind, source: /missing/x, target: /x}}]\n");
+    bench.started("web", PLAIN, None);
+    bench.stack("web", &text, None);
+    let run = bench.run(&["plan", "web", "--exit-code"]).code(1).says(&[
+        "adopt   blocked by 1 problem",
+        "migrate blocked by 1 problem",
+        "/missing/x",
+        "     hint: use absolute paths that exist",
+        "No command is recommended",
+    ]);
+    assert_eq!(run.err, "");
+    bench.run(&["plan", "web"]).code(0);
+    bench
+        .run(&["migrate", "web", "--dry-run", "--exit-code", "--force"])
+        .code(3)
+        .says(&["stacklift migrate web --force", "Recommended: "]);
+}
+
+#[test]
+fn the_exit_code_tells_what_is_lost() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    for args in [
+        &["plan", "web", "--exit-code"][..],
+        &["adopt", "web", "--dry-run", "--exit-code"],
+        &["migrate", "web", "--dry-run", "--exit-code"],
+        &["web", "--dry-run", "--exit-code"],
+    ] {
+        bench.run(args).code(0);
+    }
+    bench.started("web", PLAIN, None);
+    let hashes = labeled(&bench);
+    let run = |args: &[&str]| with_hashes(&bench, args, &hashes);
+    // The migration kills the container.
+    run(&["web", "--dry-run", "--exit-code"])
+        .code(3)
+        .hides("adopt ");
+    run(&["web", "--dry-run"]).code(0);
+    run(&["web", "--dry-run", "--grace", "5s", "--exit-code"])
+        .code(0)
+        .says(&["up to 5 s to stop", "--grace 5s"]);
+    run(&["plan", "web", "--exit-code"]).code(0);
+    run(&["adopt", "web", "--dry-run", "--exit-code"])
+        .code(0)
+        .hides("migrate ");
+    bench.run(&["plan", "absent", "--exit-code"]).code(1);
+    bench.run(&["plan", "web", "--output", "xml"]).code(2);
+    bench.run(&["migrate", "web", "--output", "json"]).code(2);
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn a_stack_that_portainer_has_needs_nothing() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    bench.run(&["adopt", "web"]).code(0);
+    let run = with_hashes(&bench, &["plan", "web", "--exit-code"], &labeled(&bench)).code(0);
+    let run = run.says(&[
+        "There is nothing to do.",
+        "has this text and these variables",
+    ]);
+    assert!(!run.out.contains("Recommended"), "{}", run.out);
+}
+
+#[test]
+fn a_compose_file_of_another_name_is_named_for_the_migration() {
+    let bench = Bench::new();
+    let dir = bench.stack("web", PLAIN, None);
+    fs::rename(dir.join("docker-compose.yml"), dir.join("compose.yaml")).expect("renamed");
+    let run = bench.run(&["plan", "web", "--output", "json"]).code(0);
+    let report = json_of(&run);
+    let diff = report["migrate"]["diff_command"].as_str().expect("a text");
+    assert!(diff.contains("--file compose.yaml"), "{diff}");
+    assert_eq!(report["stack"]["file"], "compose.yaml");
+}
+
+/// The path, the content and the modification time of every file.
+fn tree(folder: &Path, found: &mut Vec<(String, Vec<u8>, std::time::SystemTime)>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            tree(&path, found);
+            continue;
+        }
+        let modified = path
+            .metadata()
+            .expect("metadata")
+            .modified()
+            .expect("a time");
+        let name = path.display().to_string();
+        found.push((name, fs::read(&path).expect("a file"), modified));
+    }
+    found.sort();
+}
+
+#[test]
+fn it_writes_nothing_and_takes_no_lock() {
+    let bench = Bench::new();
+    bench.started("web", TWO, Some(&format!("TOKEN={MARKED}\n")));
+    bench.record("web", 1);
+    let hashes = labeled(&bench);
+    // Puts the script into its place first.
+    drop(with_hashes(&bench, &["plan", "web"], &hashes).code(0));
+    let look = || {
+        let mut files = Vec::new();
+        tree(bench.root(), &mut files);
+        tree(bench.state().parent().expect("the home"), &mut files);
+        // The program of the test is written again for each run.
+        files.retain(|(name, ..)| !name.ends_with("/bin/docker-compose"));
+        let mut world = bench.rehearsal.world(|world| world.clone());
+        // The time.
+        world.now = 0;
+        (files, world)
+    };
+    let before = look();
+    let locked = File::open(bench.dir("web")).expect("the directory");
+    locked.lock().expect("locked");
+    for args in [
+        &["plan", "web"][..],
+        &["plan", "web", "--output", "json"],
+        &["adopt", "web", "--dry-run"],
+        &["migrate", "web", "--dry-run"],
+    ] {
+        drop(with_hashes(&bench, args, &hashes).code(0));
+    }
+    let after = look();
+    assert_eq!(before.0, after.0);
+    assert!(before.1 == after.1, "the world changed");
+    assert!(bench.nothing_was_changed());
+    assert!(!bench.state().exists());
+}
+
+#[test]
+fn the_stored_schema_is_the_printed_one() {
+    let bench = Bench::new();
+    let run = bench.run(&["schema", "plan"]).code(0);
+    assert!(
+        run.out == SCHEMA,
+        "run: stacklift schema plan > docs/schemas/plan-v1.json"
+    );
+}
+
+/// Checks a value against a schema with the keywords that a derived one uses. Others fail the test.
+#[track_caller]
+fn conforms(root: &Value, schema: &Value, value: &Value, at: &str) {
+    if let Err(problem) = check(root, schema, value) {
+        panic!("{at}{problem}: {value:#}");
+    }
+}
+
+fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
+    for (keyword, rule) in schema.as_object().ok_or("a schema that is no object")? {
+        match keyword.as_str() {
+            "$schema" | "$defs" | "title" | "description" | "format" => {}
+            "$ref" => {
+                let path = rule.as_str().unwrap_or_default().trim_start_matches('#');
+                let target = root.pointer(path).ok_or(format!("no {path}"))?;
+                check(root, target, value)?;
+            }
+            "type" => {
+                let is = |name: &Value| match name.as_str() {
+                    Some("object") => value.is_object(),
+                    Some("array") => value.is_array(),
+                    Some("string") => value.is_string(),
+                    Some("integer") => value.is_i64() || value.is_u64(),
+                    Some("null") => value.is_null(),
+                    _ => false,
+                };
+                if !is(rule) && !list(rule).iter().any(is) {
+                    return Err(format!("not {rule}"));
+                }
+            }
+            "minimum" if value.is_null() => {}
+            "minimum" if value.as_f64() >= rule.as_f64() => {}
+            "const" if value == rule => {}
+            "enum" if list(rule).contains(value) => {}
+            "anyOf" | "oneOf" => {
+                let fits = |one: &Value| check(root, one, value).is_ok();
+                if !list(rule).iter().any(fits) {
+                    return Err(format!("none of {rule}"));
+                }
+            }
+            "required" => {
+                if let Some(key) = list(rule)
+                    .iter()
+                    .find(|key| key.as_str().is_none_or(|key| value.get(key).is_none()))
+                {
+                    return Err(format!("no {key}"));
+                }
+            }
+            "properties" => {
+                for (key, value) in value.as_object().into_iter().flatten() {
+                    let schema = rule.get(key).ok_or(format!("unknown {key}"))?;
+                    check(root, schema, value).map_err(|error| format!("{key}: {error}"))?;
+                }
+            }
+            "items" => {
+                for value in value.as_array().into_iter().flatten() {
+                    check(root, rule, value)?;
+                }
+            }
+            other => return Err(format!("{other} does not hold")),
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_report_that_does_not_conform_is_detected() {
+    let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+    for wrong in [json!({}), json!({"version": "1"}), json!([])] {
+        assert!(check(&schema, &schema, &wrong).is_err(), "{wrong}");
+    }
+}
