@@ -284,6 +284,9 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
     for service in &services {
         let own = containers.remove(service.name).unwrap_or_default();
         let fate = match (service.is_active(), own.is_empty()) {
+            (true, true) if facts.listed.is_none() || facts.containers.is_none() => {
+                Fate::Unknown("its containers could not be inspected".to_owned())
+            }
             (false, true) => continue,
             (false, false) => {
                 Fate::LeftBehind("no profile of the service is active in Portainer".to_owned())
