@@ -10,6 +10,7 @@ use crate::{
         damage::{Verdict, judge_document},
         loss::{TextLossKind, losses},
     },
+    snapshot::Inspected,
     text::printable,
 };
 
@@ -65,7 +66,7 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// Whether there is a Portainer stack or a container to destroy, or it is unknown whether there is.
     pub destroys: bool,
-    /// The services that have no container and will get one; empty if the text cannot be read.
+    /// The services that have no container and will get one; empty if the text or the containers cannot be read.
     pub starts: Vec<String>,
 }
 
@@ -95,13 +96,12 @@ pub fn migration(facts: &Facts) -> Plan {
 /// The active services without a container.
 fn starts(facts: &Facts, stack: &SentStack) -> Vec<String> {
     let label = format!("com.{}.compose.service", facts.tool);
+    let (Some(_), Some(containers)) = (facts.listed, facts.containers) else {
+        return Vec::new();
+    };
     let has = |name: &str| {
-        let mut listed = facts.listed.unwrap_or_default().iter();
-        listed.any(|one| {
-            one.labels
-                .get(&label)
-                .is_some_and(|service| service == name)
-        })
+        let mut containers = containers.iter().map(Inspected);
+        containers.any(|one| one.label(&label) == Some(name))
     };
     let mut services = stack.active();
     services.retain(|service| service.replicas() != Some(0) && !has(service.name));

@@ -1,11 +1,12 @@
 //! Compares `stacklift` with other ways to do the same, in alternation within one run. Prints medians and ratios.
 //!
-//! usage: `scripts/bench [PART…]`. The parts are `run`, `list`, `removal`, `rewrite` and `faithful`; the default is
+//! usage: `scripts/bench [PART…]`. The parts are `run`, `list`, `plan`, `removal`, `rewrite` and `faithful`; the default is
 //! all.
 
 mod faithful;
 mod list;
 mod place;
+mod plan;
 mod removal;
 mod rewrite;
 mod run;
@@ -25,9 +26,10 @@ fn main() -> Result<()> {
         ["--faithful-once", bytes] => return faithful::once(bytes),
         _ => {}
     }
-    let parts: [Part; 5] = [
+    let parts: [Part; 6] = [
         ("run", run::measure),
         ("list", list::measure),
+        ("plan", plan::measure),
         ("removal", removal::measure),
         ("rewrite", rewrite::measure),
         ("faithful", faithful::measure),

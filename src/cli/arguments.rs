@@ -189,11 +189,12 @@ impl MigrateArguments {
             || self.force
             || self.yes
             || self.grace.is_some()
-            || self.dry_run.dry_run
+            || self.dry_run.wanted
     }
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct AdoptArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]

@@ -51,7 +51,7 @@ pub(super) fn run(
         stack,
         peers,
     };
-    if arguments.dry_run.dry_run {
+    if arguments.dry_run.wanted {
         let ways = Ways {
             adopt: None,
             migrate: Some(MigrateWay {

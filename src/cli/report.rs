@@ -90,6 +90,7 @@ impl Report {
             _ => return Err(migration.and_then(Result::err).unwrap_or_else(unplanned)),
         };
         let services = services_of(before, situation.tool);
+        let losses_known = before.is_known();
         let mut losses = Vec::new();
         let mut lose = |way, lost: &[Loss]| {
             losses.extend(
@@ -113,6 +114,7 @@ impl Report {
                 migration::migrated(prepared, way, (situation, settings), &command)
             }),
             losses,
+            losses_known,
             recommended: None,
         };
         report.recommended = report.recommend().map(|way| Recommended {
@@ -135,7 +137,7 @@ impl Report {
         if is_open(&self.adopt) {
             return Some(Way::Adopt);
         }
-        let is_only = self.adopt.is_none() || self.losses_of(Way::Migrate).next().is_none();
+        let is_only = self.adopt.is_none() || !self.loses(Way::Migrate);
         (is_only && is_open(&self.migrate)).then_some(Way::Migrate)
     }
 
@@ -150,6 +152,11 @@ impl Report {
         })
     }
 
+    /// Whether something is lost, or it is unknown what is.
+    fn loses(&self, way: Way) -> bool {
+        !self.losses_known || self.losses_of(way).next().is_some()
+    }
+
     fn losses_of(&self, way: Way) -> impl Iterator<Item = &LossReport> {
         self.losses.iter().filter(move |loss| loss.way == way)
     }
@@ -157,7 +164,7 @@ impl Report {
     /// 0 if nothing is lost, 3 if something is, 1 if no way is recommended.
     pub(super) fn exit_code(&self) -> u8 {
         match &self.recommended {
-            Some(recommended) if self.losses_of(recommended.way).next().is_some() => 3,
+            Some(recommended) if self.loses(recommended.way) => 3,
             Some(_) => 0,
             None if self.has_nothing_to_do() => 0,
             None => 1,

@@ -329,8 +329,7 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
     let mut one_off: Vec<Inspected> = Vec::new();
     for container in facts.containers.unwrap_or_default().iter().map(Inspected) {
         let service = container.label(&label("service")).unwrap_or_default();
-        let oneoff = container.label(&label("oneoff")).unwrap_or_default();
-        if oneoff.eq_ignore_ascii_case("true") {
+        if running::is_one_off(container, facts.tool) {
             one_off.push(container);
             continue;
         }
@@ -346,6 +345,9 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
     for service in &services {
         let own = containers.remove(service.name).unwrap_or_default();
         let fate = match (service.is_active(), own.is_empty()) {
+            (true, true) if facts.listed.is_none() || facts.containers.is_none() => {
+                Fate::Unknown("its containers could not be inspected".to_owned())
+            }
             (false, true) => continue,
             (false, false) => {
                 Fate::LeftBehind("no profile of the service is active in Portainer".to_owned())

@@ -109,7 +109,7 @@ impl<'f> Blocking<'_, 'f> {
                 "" => "give the project a name of the characters a-z, 0-9, - and _".to_owned(),
                 own => format!(
                     "adopt it under the name of its project: {}",
-                    self.command(own, self.facts.dir)
+                    command(own, self.facts.dir)
                 ),
             };
             self.add(
@@ -133,18 +133,11 @@ impl<'f> Blocking<'_, 'f> {
                 ),
                 format!(
                     "adopt it under that name: {}",
-                    self.command(project, self.facts.dir)
+                    command(project, self.facts.dir)
                 ),
                 Vec::new(),
             );
         }
-    }
-
-    fn command(&self, name: &str, dir: &str) -> String {
-        let quoted = |text: &str| {
-            shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
-        };
-        format!("stacklift adopt {} --dir {}", quoted(name), quoted(dir))
     }
 
     /// Containers of this directory that belong to another project. If this project has containers of this directory too,
@@ -173,7 +166,7 @@ impl<'f> Blocking<'_, 'f> {
                     "{} of {dir} belong to project {project}, not to {name}",
                     counted(containers.len(), "container")
                 ),
-                format!("adopt them under that name: {}", self.command(project, dir)),
+                format!("adopt them under that name: {}", command(project, dir)),
                 containers,
             );
         }
@@ -196,7 +189,7 @@ impl<'f> Blocking<'_, 'f> {
             let hint = if dir.starts_with(FOLDERS) {
                 "Portainer started them: use the API key of an administrator, who sees every Portainer stack".to_owned()
             } else {
-                format!("adopt them from there: {}", self.command(name, dir))
+                format!("adopt them from there: {}", command(name, dir))
             };
             self.add(
                 format!("containers of project {name} were started in {dir}, not in {own}"),
@@ -604,4 +597,12 @@ fn absolute(dir: &str, file: &str) -> String {
 
 fn parent(file: &str) -> Option<&str> {
     file.rsplit_once('/').map(|(dir, _)| dir)
+}
+
+/// The command that adopts the stack `name` from `dir`.
+fn command(name: &str, dir: &str) -> String {
+    let quoted = |text: &str| {
+        shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
+    };
+    format!("stacklift adopt {} --dir {}", quoted(name), quoted(dir))
 }

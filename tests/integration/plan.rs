@@ -209,6 +209,27 @@ fn what_cannot_be_known_is_unknown() {
 }
 
 #[test]
+fn containers_that_cannot_be_read_are_unknown() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let run = |args: &[&str]| {
+        let mut command = bench.command(args);
+        command.env("DOCKER_HOST", "unix:///absent/engine.sock");
+        Run::of(&mut command)
+    };
+    let plan = run(&["plan", "web"]).code(0).says(&[
+        "containers unknown, not in Portainer",
+        "may be another engine",
+        "  ?  a  unknown: its containers could not be inspected",
+        "what the containers lose is unknown",
+        "No command is recommended",
+    ]);
+    let plan = plan.hides("nothing is lost").hides("interruption");
+    assert!(!plan.out.contains("has no container"), "{}", plan.out);
+    run(&["migrate", "web", "--dry-run", "--exit-code"]).code(3);
+}
+
+#[test]
 fn a_shared_namespace_makes_the_hash_unknown() {
     let bench = Bench::new();
     let text = format!("{PLAIN}  b:\n    image: busybox:1.36\n    network_mode: service:a\n");
@@ -409,6 +430,7 @@ fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
                     Some("string") => value.is_string(),
                     Some("integer") => value.is_i64() || value.is_u64(),
                     Some("null") => value.is_null(),
+                    Some("boolean") => value.is_boolean(),
                     _ => false,
                 };
                 if !is(rule) && !list(rule).iter().any(is) {

@@ -12,13 +12,13 @@ pub(in crate::cli) struct DryRun {
     /// Show what would be done, without doing it
     ///
     /// The same as `stacklift plan`, for this way alone.
-    #[arg(long)]
-    pub dry_run: bool,
+    #[arg(long = "dry-run")]
+    pub wanted: bool,
     /// Format of the plan
-    #[arg(long, value_name = "FORMAT", value_enum, requires = "dry_run")]
+    #[arg(long, value_name = "FORMAT", value_enum, requires = "wanted")]
     pub output: Option<Output>,
     /// Exit with 3 if something would be lost, and with 1 if the run would be refused
-    #[arg(long, requires = "dry_run")]
+    #[arg(long, requires = "wanted")]
     pub exit_code: bool,
 }
 

@@ -15,8 +15,10 @@ pub(in crate::cli) struct Report {
     pub adopt: Option<WayReport>,
     /// What `stacklift migrate` would do; null if only `adopt` was asked for.
     pub migrate: Option<WayReport>,
-    /// Everything that will be lost.
+    /// Everything that will be lost, as far as it is known.
     pub losses: Vec<LossReport>,
+    /// Whether the containers could be inspected. Otherwise it is unknown what they lose.
+    pub losses_known: bool,
     /// The way that loses the least; null if there is nothing to do, or if every way is blocked.
     pub recommended: Option<Recommended>,
 }

@@ -92,7 +92,10 @@ impl Out<'_> {
             Way::Adopt => "adopt",
             Way::Migrate => "migrate",
         };
-        let parts = [(BOLD, format!("{verb:<8}")), (PLAIN, about(way, of))];
+        let parts = [
+            (BOLD, format!("{verb:<8}")),
+            (PLAIN, about(way, of, &report.stack)),
+        ];
         self.console.parts(&parts);
         for blocker in &of.blockers {
             self.row((BAD, "!"), "", 0, &blocker.message);
@@ -110,6 +113,7 @@ impl Out<'_> {
         }
         let losses: Vec<&LossReport> = report.losses_of(way).collect();
         let lost = match losses.len() {
+            _ if !report.losses_known => "what the containers lose is unknown".to_owned(),
             0 => "nothing is lost".to_owned(),
             1 => "1 loss".to_owned(),
             count => format!("{count} losses"),
@@ -127,7 +131,9 @@ impl Out<'_> {
             self.console
                 .parts(&[(PLAIN, "  diff: ".to_owned()), command]);
         }
-        self.wrapped(2, &format!("interruption: {}", interruptions(&of.services)));
+        if report.losses_known {
+            self.wrapped(2, &format!("interruption: {}", interruptions(&of.services)));
+        }
     }
 
     /// One service per row, with its fate.
@@ -257,12 +263,13 @@ fn state(stack: &StackReport) -> String {
     }
 }
 
-fn about(way: Way, of: &WayReport) -> String {
+fn about(way: Way, of: &WayReport, stack: &StackReport) -> String {
     if !of.blockers.is_empty() {
         return format!("blocked by {}", counted(of.blockers.len(), "problem"));
     }
     let id = of.request.portainer_stack.as_deref().unwrap_or_default();
-    let has_containers = of.services.iter().any(|one| !one.containers.is_empty());
+    let containers = stack.containers.as_ref();
+    let has_containers = containers.is_none_or(|containers| containers.all > 0);
     match (way, of.request.kind, has_containers) {
         (_, RequestKind::Nothing, _) => {
             format!("Portainer stack {id} has this text and these variables")

@@ -164,7 +164,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     /// Gives a declared mount a source.
     fn replace(&mut self, service: Service<'d>, list: Node<'d>, mount: &Mount<'d>, key: &str) {
         let item = mount.item;
-        let note = self.note(service, &mount.target);
+        let note = note_of(service, &mount.target);
         self.changed.push(Changed {
             service,
             place: list,
@@ -358,14 +358,6 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         }
     }
 
-    fn note(&self, service: Service<'d>, target: &str) -> Note {
-        let what = format!(
-            "the anonymous volume of service {} at {target} gets a name",
-            service.name
-        );
-        Note::new(what, WHY)
-    }
-
     fn conflict(&mut self, service: Service<'d>, node: Node<'d>, target: &str) {
         self.block(
             node,
@@ -442,4 +434,12 @@ fn key(service: &str, target: &str) -> String {
         return format!("volume-{key}");
     }
     key.to_owned()
+}
+
+fn note_of(service: Service<'_>, target: &str) -> Note {
+    let what = format!(
+        "the anonymous volume of service {} at {target} gets a name",
+        service.name
+    );
+    Note::new(what, WHY)
 }

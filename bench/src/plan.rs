@@ -1,0 +1,60 @@
+//! A plan without a Compose program, compared with the requests that nobody can do without: two to Portainer by one
+//! `curl` process, and a listing and an inspection of the containers by `docker`.
+
+use anyhow::{Result, anyhow};
+
+use super::{
+    place::{Place, text},
+    timing::{Times, ratio, time, verdict},
+};
+
+const STACK: &str = "books-db";
+const ROUNDS: usize = 40;
+/// The most milliseconds that a plan may take.
+const LIMIT: f64 = 150.0;
+
+pub fn measure() -> Result<()> {
+    println!("a plan of {STACK} without a Compose program, {ROUNDS} rounds in alternation:");
+    let place = Place::new()?;
+    place.reset(STACK);
+    let folder = place.root.path().join(STACK);
+    let started = place
+        .rehearsal
+        .world(|world| world.start_by_hand(STACK, text(&folder)?).map_err(|error| anyhow!(error)));
+    started?;
+    let ids = place.rehearsal.world(|world| {
+        let containers = world.project(STACK).into_iter();
+        containers.map(|one| one.id.clone()).collect::<Vec<_>>()
+    });
+
+    let mut plan = place.stacklift(&["plan", STACK])?;
+    // The engine is reached by its API. No Compose program is found.
+    plan.env("PATH", place.path("no-programs"));
+    let url = place.rehearsal.base_url();
+    let mut curl = place.curl();
+    curl.arg(format!("{url}/api/stacks"));
+    curl.args(["--next", "-sSkf", "-o", "/dev/null"]);
+    curl.arg(format!("{url}/api/system/status"));
+    let mut list = place.command("docker");
+    list.args(["ps", "-a"]);
+    let mut inspect = place.command("docker");
+    inspect.arg("inspect").args(ids);
+
+    let (mut of_plan, mut of_others) = (Times::default(), Times::default());
+    for round in 0..ROUNDS * 2 {
+        if (round / 2 + round) % 2 == 0 {
+            of_plan.add(time(&mut plan)?);
+        } else {
+            of_others.add(time(&mut curl)? + time(&mut list)? + time(&mut inspect)?);
+        }
+    }
+    println!("  stacklift plan: median {:.2?}", of_plan.median());
+    println!("  curl and docker: median {:.2?}", of_others.median());
+    println!(
+        "  stacklift plan / curl and docker: {:.2}",
+        ratio(of_plan.median(), of_others.median())
+    );
+    let milliseconds = of_plan.median().as_secs_f64() * 1000.0;
+    verdict("milliseconds of a plan", milliseconds, LIMIT);
+    Ok(())
+}
