@@ -1,4 +1,4 @@
-//! `stacklift adopt <STACK>`: Portainer takes over a running stack.
+//! `stacklift adopt <STACK>`: moves a running stack into Portainer.
 
 use std::sync::Arc;
 
