@@ -1,5 +1,4 @@
-//! The adoption: a running stack moves into Portainer, and containers whose configuration is the same are not touched
-//! (M05).
+//! The adoption: moves a running stack into Portainer. Containers whose configuration is the same are not touched (M05).
 //!
 //! The request is sent once. Then every container is compared with the one of before. If the deployment fails, or the
 //! stack does not run as before, the containers that changed are restored from the snapshot.
@@ -130,7 +129,8 @@ impl<'a> Procedure<'a, '_> {
         let mut prepared = self.pull(prepared)?;
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
-            return self.end_without_request(id);
+            self.end_without_request(id);
+            return Ok(());
         }
         if self.ask(&prepared.plan)? {
             prepared = self.prepare_again(&prepared)?;
@@ -157,7 +157,7 @@ impl<'a> Procedure<'a, '_> {
     }
 
     /// Sets how far the run has come.
-    fn mark(&mut self, progress: Progress) {
+    fn mark(&mut self, progress: &Progress) {
         let name = self.a.stack.name().as_str();
         let state = progress.state(name, self.snapshot.as_deref());
         self.run.set_state(state);
@@ -237,13 +237,12 @@ impl<'a> Procedure<'a, '_> {
     }
 
     /// The Portainer stack has this text already, and the plan says that every service runs.
-    fn end_without_request(&mut self, id: &str) -> Result<()> {
+    fn end_without_request(&mut self, id: &str) {
         self.report.outcome = Outcome::NothingToDo;
         self.run.step(
             "nothing",
             format!("to do: Portainer stack {id} has this text and these variables, and its services run"),
         );
-        Ok(())
     }
 
     /// Asks if a container is replaced, or something is lost (B08). Returns whether it asked: what was read before may then

@@ -236,12 +236,11 @@ impl<'s> Procedure<'s, '_, '_> {
 impl fmt::Display for RecordStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing => f.write_str("no changes in Portainer"),
+            Self::Nothing | Self::Stays(None) => f.write_str("no changes in Portainer"),
             Self::Unknown => f.write_str(
                 "no changes in Portainer: the snapshot contains no data about the Portainer stack",
             ),
             Self::Skipped => f.write_str("no changes in Portainer, because of --engine-only"),
-            Self::Stays(None) => f.write_str("no changes in Portainer"),
             Self::Stays(Some(record)) => {
                 write!(
                     f,

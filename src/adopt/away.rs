@@ -28,7 +28,7 @@ pub(super) fn away(one: &Compared, events: &[ContainerEvent]) -> Option<Duration
     };
     let ended = time(old, false, Duration::ZERO)?;
     let started = time(now, true, ended)?;
-    Some(started - ended)
+    started.checked_sub(ended)
 }
 
 #[cfg(test)]

@@ -79,6 +79,17 @@ impl<'a> Compared<'a> {
         was && !self.now.is_some_and(Inspected::is_healthy)
     }
 
+    /// Whether it is a job that had succeeded, and that ran again and failed (N08).
+    pub(super) fn failed_again(self) -> bool {
+        let had_succeeded = self
+            .before
+            .is_some_and(|before| before.exit_code() == Some(0));
+        had_succeeded
+            && self
+                .now
+                .is_some_and(|now| now.exit_code().is_some_and(|code| code != 0))
+    }
+
     /// Whether it may still come to run, or to be healthy.
     pub(super) fn may_recover(self) -> bool {
         let Some(now) = self.now else {
@@ -289,6 +300,10 @@ mod tests {
         let all = compare(&before, &now);
         assert!(!all[0].has_to_run());
         assert!(all[1].has_to_run() && all[1].runs() && !all[1].lacks_health());
+        let mut failed = container("1", "job", false, "u");
+        failed["State"]["ExitCode"] = json!(2);
+        assert!(!all[0].failed_again());
+        assert!(compare(&before, &[failed])[0].failed_again());
         let unhealthy = compare(&before_healthy, &now);
         assert!(unhealthy[0].lacks_health());
     }

@@ -19,13 +19,13 @@ use crate::{
 
 impl Procedure<'_, '_> {
     /// The error of a request whose outcome is unknown. Nothing is restored: Portainer may still be working.
-    pub(super) fn unknown(&mut self, error: Error) -> Error {
+    pub(super) fn unknown(&mut self, error: &Error) -> Error {
         self.report.outcome = Outcome::Unknown;
         let name = self.a.stack.name();
         let mut failure = Failure::new(format!(
             "the outcome of adopting {name} is unknown, so nothing was restored: {error:#}"
         ));
-        if let Some(details) = Failure::details_of(&error) {
+        if let Some(details) = Failure::details_of(error) {
             failure = failure.details(details);
         }
         failure
@@ -42,7 +42,7 @@ impl Procedure<'_, '_> {
             Ok(now) => now,
             Err(error) => {
                 self.report.outcome = Outcome::Unknown;
-                self.mark(Progress::Unlisted(seen));
+                self.mark(&Progress::Unlisted(seen));
                 return because(
                     &format!(
                         "failed to adopt {name}, and its containers could not be listed afterwards ({error:#}), so nothing was restored"
@@ -64,13 +64,13 @@ impl Procedure<'_, '_> {
             // A mark that stays only makes the next run look closer.
             let _ = self.run.is_as_before();
             let hint = self.hint_for_record(&seen, cause);
-            self.mark(Progress::Unchanged(seen));
+            self.mark(&Progress::Unchanged(seen));
             let message = format!("failed to adopt {name}; none of its containers was changed");
             return because(&message, cause, hint);
         }
         self.report.outcome = Outcome::Changed;
-        let changed = changes.join(", ");
-        self.mark(Progress::Changed(seen, changes));
+        let summary = changes.join(", ");
+        self.mark(&Progress::Changed(seen, changes));
         let ran = compared.iter().any(|one| one.before.is_some());
         let Some(snapshot) = self.snapshot.clone().filter(|_| ran) else {
             let message = format!(
@@ -85,9 +85,9 @@ impl Procedure<'_, '_> {
             return because(&message, cause, None);
         }
         self.run.warn(format!(
-            "the adoption failed, and containers changed: {changed}; restoring them"
+            "the adoption failed, and containers changed: {summary}; restoring them"
         ));
-        self.mark(Progress::Restoring);
+        self.mark(&Progress::Restoring);
         // To delete the Portainer stack, or to update it in error, removes every container (N07). Where one of before is
         // still there, the Portainer stack stays.
         let keeps = |one: &Compared| matches!((one.before, one.now), (Some(old), Some(now)) if old.id() == now.id());
@@ -103,9 +103,9 @@ impl Procedure<'_, '_> {
                 self.report.outcome = Outcome::Restored;
                 let _ = self.run.is_as_before();
                 let hint = self.hint_for_record(&seen, cause);
-                self.mark(Progress::Restored(seen));
+                self.mark(&Progress::Restored(seen));
                 let message = format!(
-                    "failed to adopt {name}; the containers that ran before were restored ({changed})"
+                    "failed to adopt {name}; the containers that ran before were restored ({summary})"
                 );
                 because(&message, cause, hint)
             }
@@ -183,7 +183,7 @@ impl Procedure<'_, '_> {
         self.restore(&snapshot, scope, false)?;
         self.run.is_as_before()?;
         self.start = Progress::Completed(snapshot);
-        self.mark(self.start.clone());
+        self.mark(&self.start.clone());
         self.prepare()
     }
 
@@ -200,7 +200,7 @@ impl Procedure<'_, '_> {
             }
             Err(_) => Progress::Unlisted(seen),
         };
-        self.mark(progress);
+        self.mark(&progress);
         let details = [Some(format!("the restore failed: {second:#}"))]
             .into_iter()
             .chain([

@@ -54,7 +54,7 @@ impl<'a> Procedure<'a, '_> {
         };
         self.snapshot = self.run.take_complete_snapshot(&subject, seen)?;
         self.report.snapshot.clone_from(&self.snapshot);
-        self.mark(self.start.clone());
+        self.mark(&self.start.clone());
         Ok(())
     }
 
@@ -66,25 +66,23 @@ impl<'a> Procedure<'a, '_> {
         self.run
             .wait(format!("Portainer is deploying the stack {name}"));
         self.since = SystemTime::now().checked_sub(MARGIN);
-        self.mark(Progress::Sent(request.clone()));
-        let sent = match (&request, &prepared.before.record) {
-            (Request::Update(_), Some(record)) => {
-                let contents = Contents {
-                    text: payload.text.to_owned(),
-                    env: payload.env.to_vec(),
-                };
-                let updated = self.run.update(record, &contents);
-                updated.map(|()| (record.id.clone(), Deployment::Deploying))
-            }
-            _ => {
-                let created = self.run.create(self.a.endpoint, payload);
-                created.map(|created| (created.id, created.deployment))
-            }
+        self.mark(&Progress::Sent(request.clone()));
+        let record = prepared.before.record.as_ref();
+        let sent = if let Some(record) = record.filter(|_| request != Request::Create) {
+            let contents = Contents {
+                text: payload.text.to_owned(),
+                env: payload.env.to_vec(),
+            };
+            let updated = self.run.update(record, &contents);
+            updated.map(|()| (record.id.clone(), Deployment::Deploying))
+        } else {
+            let created = self.run.create(self.a.endpoint, payload);
+            created.map(|created| (created.id, created.deployment))
         };
         match sent {
             Ok((id, deployment)) => self.wait_for_end(&id, deployment),
             Err(error @ portainer::Error::NotSent(_)) => {
-                self.mark(self.start.clone());
+                self.mark(&self.start.clone());
                 Err(error.into())
             }
             Err(portainer::Error::Refused { response, .. }) => {
@@ -109,22 +107,22 @@ impl<'a> Procedure<'a, '_> {
         self.report.portainer_stack = Some(id.to_owned());
         let ended = match deployment {
             Deployment::Deploying => {
-                self.mark(Progress::Deploying(id.to_owned()));
+                self.mark(&Progress::Deploying(id.to_owned()));
                 let waited = self.run.wait_for_deployment(id);
-                waited.map_err(|error| self.unknown(error))?
+                waited.map_err(|error| self.unknown(&error))?
             }
             deployment => Some(deployment),
         };
         match ended {
             Some(Deployment::Active) => {
-                self.mark(Progress::Deployed(id.to_owned()));
+                self.mark(&Progress::Deployed(id.to_owned()));
                 Ok(Sent::Deployed)
             }
             Some(Deployment::Failed(reason)) => Ok(Sent::Failed(failed(reason.as_deref()))),
-            Some(other) => Err(self.unknown(anyhow::anyhow!(
+            Some(other) => Err(self.unknown(&anyhow::anyhow!(
                 "Portainer stack {id} is {other} after the deployment"
             ))),
-            None => Err(self.unknown(anyhow::anyhow!(
+            None => Err(self.unknown(&anyhow::anyhow!(
                 "Portainer stack {id} was removed while it was deploying, or Portainer returned 404 for it"
             ))),
         }
@@ -137,7 +135,7 @@ impl<'a> Procedure<'a, '_> {
     /// Portainer says so, or if its `down` has removed everything (M06).
     fn settle(&mut self, request: &Request, payload: &Payload, lost: Error) -> Result<Sent> {
         if let Err(error) = self.run.settle(Witness::PortainerAndEngine) {
-            return Err(self.unknown(lost.context(format!("{error:#}"))));
+            return Err(self.unknown(&lost.context(format!("{error:#}"))));
         }
         let seen = self.run.seen(self.a.stack.name(), self.a.endpoint);
         match &seen {
@@ -148,7 +146,7 @@ impl<'a> Procedure<'a, '_> {
                         return Ok(Sent::Failed(failed(reason.as_deref())));
                     }
                     Deployment::Active if self.has_contents(id, payload) => {
-                        self.mark(Progress::Deployed(id.clone()));
+                        self.mark(&Progress::Deployed(id.clone()));
                         return Ok(Sent::Deployed);
                     }
                     _ => {}
@@ -161,7 +159,7 @@ impl<'a> Procedure<'a, '_> {
             }
             RecordSeen::Absent | RecordSeen::Unknown => {}
         }
-        Err(self.unknown(lost.context(format!("the outcome is unknown: {seen}"))))
+        Err(self.unknown(&lost.context(format!("the outcome is unknown: {seen}"))))
     }
 
     /// Whether a record has the text and the variables that were sent.

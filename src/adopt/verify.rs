@@ -193,18 +193,21 @@ impl Procedure<'_, '_> {
                 Change::Missing => "missing",
                 Change::Stray => "stray",
             };
-            let mut about = container.name.clone();
-            if matches!(container.change, Change::Recreated | Change::Restarted) {
-                about.push_str(&match container.away {
-                    Some(seconds) => format!(": did not run for {seconds:.2} s"),
-                    None => ": how long it did not run is unknown".to_owned(),
-                });
-            }
-            if !container.differences.is_empty() {
-                let differences = container.differences.join(", ");
-                about.push_str(&format!("; differs from before: {differences}"));
-            }
-            self.run.step(verb, about);
+            let away = match (container.change, container.away) {
+                (Change::Recreated | Change::Restarted, Some(seconds)) => {
+                    format!(": did not run for {seconds:.2} s")
+                }
+                (Change::Recreated | Change::Restarted, None) => {
+                    ": how long it did not run is unknown".to_owned()
+                }
+                _ => String::new(),
+            };
+            let differences = match container.differences.join(", ") {
+                none if none.is_empty() => none,
+                differences => format!("; differs from before: {differences}"),
+            };
+            self.run
+                .step(verb, format!("{}{away}{differences}", container.name));
         }
     }
 }
@@ -234,11 +237,10 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         let fate = fate.map(|planned| &planned.fate);
         let name = one.name();
         match one.change {
-            Change::Stray => found.wrong.push(one.to_string()),
-            Change::Missing if !is_replica(&plan.losses, service) => {
-                found.wrong.push(one.to_string())
-            }
+            Change::Missing if is_replica(&plan.losses, service) => {}
+            Change::Stray | Change::Missing => found.wrong.push(one.to_string()),
             _ if one.has_to_run() && !one.runs() => found.wrong.push(one.to_string()),
+            _ if one.failed_again() => found.wrong.push(one.to_string()),
             _ if one.lacks_health() => found.wrong.push(format!("{name} is not healthy")),
             _ => {}
         }

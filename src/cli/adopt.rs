@@ -1,4 +1,4 @@
-//! `stacklift adopt <STACK>`: a running stack moves into Portainer.
+//! `stacklift adopt <STACK>`: moves a running stack into Portainer.
 
 use std::sync::Arc;
 

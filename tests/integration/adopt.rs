@@ -222,7 +222,7 @@ fn m06_containers_that_a_failed_create_removed_are_restored() {
 }
 
 #[test]
-fn m06_on_failure_leave_names_the_way_back() {
+fn m06_on_failure_leave_names_the_rollback() {
     let bench = started(Era::Sync);
     let before = containers(&bench);
     let late = FaultKind::LateFailure(Duration::ZERO);
@@ -337,7 +337,7 @@ fn n06_what_a_failed_deployment_left_is_restored_and_the_portainer_stack_stays()
     assert_eq!(now[0], ids[0], "it was not touched");
     assert_ne!(now[1], ids[1]);
     assert!(bench.calls(Call::Delete).is_empty());
-    // The way back that was named removes the Portainer stack, too.
+    // The rollback that was named removes the Portainer stack, too.
     bench.run(&["restore", "web"]).code(0).says(&["verified"]);
     assert_eq!(containers(&bench), before);
     assert!(records(&bench).is_empty());

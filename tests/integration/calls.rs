@@ -264,7 +264,7 @@ fn c52_a_failing_listing_is_tolerated_and_said() {
         bench.rehearsal.faults().set(Call::EngineList, kind);
         bench.run(&["web"]).code(0).says(&[
             "warning: ",
-            "continuing, but the stack's containers are unknown",
+            "the stack's containers are unknown: what they will lose",
             "created",
         ]);
     }

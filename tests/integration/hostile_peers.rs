@@ -327,7 +327,7 @@ fn engine_sockets_that_are_none() {
         drop(run.hides("\u{1b}").says(&[
             "warning: ",
             words,
-            "continuing, but the stack's containers are unknown",
+            "the stack's containers are unknown: what they will lose",
         ]));
         bench.rehearsal.world(|world| {
             let ids: Vec<u64> = world.records.keys().copied().collect();
@@ -361,6 +361,6 @@ fn as_root_an_engine_socket_that_this_user_may_not_use() {
     drop(run.says(&[
         "cannot reach the engine",
         "Permission denied",
-        "continuing, but the stack's containers are unknown",
+        "the stack's containers are unknown: what they will lose",
     ]));
 }

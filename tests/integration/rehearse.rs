@@ -61,7 +61,7 @@ fn faults_make_calls_fail() {
     ]))
     .code(1)
     .says(&[
-        "continuing, but the stack's containers are unknown",
+        "the stack's containers are unknown: what they will lose",
         "Portainer POST /api/stacks/create/standalone/string?endpointId=1 → no response",
         "the stack exists as Portainer stack 2",
         "the rehearsed migration of minio failed\n",

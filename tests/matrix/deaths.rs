@@ -181,7 +181,7 @@ fn what_cannot_be_listed_is_not_claimed_to_be_gone() {
             let run = bench.run(&["web"]).code(1);
             assert_eq!(judge(&bench, &before, &run), [""; 0], "{run:#?}");
             drop(run.says(&[
-                "continuing, but the stack's containers are unknown",
+                "the stack's containers are unknown: what they will lose",
                 "state: Portainer did not create the stack; its containers could not be listed",
             ]));
             assert_eq!(bench.containers("web").len(), 2);
