@@ -135,7 +135,7 @@ fn plans_cannot_write() {
     let planning = |source: &&Source| {
         let path = source.module.join("/");
         let is_in = |part: &&str| path == **part || path.starts_with(&format!("{part}/"));
-        PLANNING.iter().any(|part| is_in(&part))
+        PLANNING.iter().any(is_in)
     };
     let checked: Vec<&Source> = sources.iter().filter(planning).collect();
     assert!(checked.len() >= 9, "only {} sources", checked.len());

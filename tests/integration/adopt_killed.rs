@@ -111,7 +111,7 @@ fn judge(bench: &Bench, run: &Run, then: Then, volume: &str) -> Vec<String> {
     if names != ["web-a-1", "web-b-1"] {
         wrong.push(format!("the containers are {names:?}"));
     }
-    if !containers.iter().all(|one| one.is_running()) {
+    if !containers.iter().all(rehearsal::Container::is_running) {
         wrong.push("a container does not run".to_owned());
     }
     let b = containers.iter().find(|one| one.name == "web-b-1");
