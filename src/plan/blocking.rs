@@ -122,7 +122,7 @@ impl<'f> Blocking<'_, 'f> {
         } else if let Some(project) = project
             && project != name
         {
-            if self.is_started_here() {
+            if self.containers().next().is_some() {
                 self.built(project);
                 return;
             }
@@ -195,6 +195,11 @@ impl<'f> Blocking<'_, 'f> {
         for (dir, containers) in dirs {
             let hint = if dir.starts_with(FOLDERS) {
                 "Portainer started them: use the API key of an administrator, who sees every Portainer stack".to_owned()
+            } else if (self.facts.lookup)(dir) == PathKind::Missing {
+                format!(
+                    "that directory is gone: recreate the containers from this one with `{} compose -p {name} up -d --force-recreate`",
+                    self.facts.tool
+                )
             } else {
                 format!("adopt them from there: {}", self.command(name, dir))
             };
@@ -239,7 +244,9 @@ impl<'f> Blocking<'_, 'f> {
             let hint = match files.as_slice() {
                 [one] if parent(one).is_some_and(|dir| self.is_here(dir)) => {
                     let name = one.rsplit('/').next().unwrap_or_default();
-                    format!("to adopt the stack from that file, pass --file {name}")
+                    format!(
+                        "to adopt the stack from that file, pass --file {name}; if the stack no longer uses it, move it away"
+                    )
                 }
                 [_] => format!("put the file into {own} and start the stack from there first"),
                 _ => "combine them into one Compose file and start the stack from it first"
