@@ -83,11 +83,13 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
             before: Vec::new(),
             snapshot: None,
             since: None,
+            start: Progress::NotSent,
         }
         .steps()
     });
     if let Err(stopped) = &ended {
         report.error = Some(format!("{:#}", stopped.error));
+        report.details = Failure::details_of(&stopped.error).map(str::to_owned);
         report.state = Some(stopped.state.to_string());
     }
     (report, ended)
@@ -103,6 +105,8 @@ struct Procedure<'a, 'r> {
     snapshot: Option<String>,
     /// The time just before the request.
     since: Option<SystemTime>,
+    /// How far the run has come before it sends the request.
+    start: Progress,
 }
 
 impl<'a> Procedure<'a, '_> {
@@ -122,6 +126,7 @@ impl<'a> Procedure<'a, '_> {
         self.show_banner();
         self.run.settle(Witness::PortainerAndEngine)?;
         let prepared = self.prepare()?;
+        let prepared = self.finish_earlier_run(prepared)?;
         let mut prepared = self.pull(prepared)?;
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
@@ -144,9 +149,9 @@ impl<'a> Procedure<'a, '_> {
         self.take_snapshot(&prepared)?;
         match self.send(&prepared, &payload)? {
             Sent::Failed(cause) => Err(self.recover(&cause)),
-            Sent::Deployed => match self.verify(&prepared) {
-                Ok(()) => self.wrong_plan(),
-                Err(cause) => Err(self.recover(&cause)),
+            Sent::Deployed => match self.verify(&prepared)? {
+                None => self.wrong_plan(),
+                Some(wrong) => Err(self.recover(&wrong.into())),
             },
         }
     }

@@ -239,6 +239,15 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// The stack is as it was before the first change: if the run ends here, the next one finds nothing unfinished (B15).
+    pub fn is_as_before(&mut self) -> Result<()> {
+        self.mark_finished()?;
+        if self.mark == Mark::Set {
+            self.mark = Mark::NotSet;
+        }
+        Ok(())
+    }
+
     fn mark_finished(&self) -> Result<()> {
         match (self.mark, self.setup.store.get()) {
             (Mark::Stays, _) | (_, None) => Ok(()),

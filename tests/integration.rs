@@ -2,6 +2,8 @@
 
 #[path = "integration/adopt.rs"]
 mod adopt;
+#[path = "integration/adopt_killed.rs"]
+mod adopt_killed;
 #[path = "integration/backup.rs"]
 mod backup;
 #[path = "integration/bench.rs"]

@@ -182,7 +182,7 @@ fn restarts_of(container: Inspected) -> Option<u64> {
 }
 
 /// `<12 hexadecimal digits>_<name>`.
-fn is_temporary(name: &str) -> bool {
+pub(super) fn is_temporary(name: &str) -> bool {
     let prefix = name.split_once('_').map(|(prefix, _)| prefix);
     prefix.is_some_and(|prefix| {
         prefix.len() == 12

@@ -11,6 +11,8 @@ use crate::{
 /// How far an adoption has come. Its `Display` is the state of the stack, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Progress {
+    /// What an earlier run left was restored from this snapshot, and the request was not sent.
+    Completed(String),
     /// Nothing was sent.
     NotSent,
     /// The request is on its way, or its outcome is unknown.
@@ -41,7 +43,8 @@ impl Progress {
             _ => State::new(self.to_string()),
         };
         match (self, snapshot) {
-            (Self::NotSent | Self::Unchanged(_) | Self::Restored(_), _) | (_, None) => state,
+            (Self::Completed(_) | Self::NotSent | Self::Unchanged(_) | Self::Restored(_), _)
+            | (_, None) => state,
             (_, Some(id)) => state.with_snapshot(name, id),
         }
     }
@@ -50,6 +53,10 @@ impl Progress {
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Completed(id) => write!(
+                f,
+                "this run restored what an earlier run had left: the containers match snapshot {id}"
+            ),
             Self::NotSent => f.write_str("this run changed nothing"),
             Self::Sent(Request::Update(id)) => write!(
                 f,

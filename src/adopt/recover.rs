@@ -1,10 +1,10 @@
 //! What follows a failure: looks at every container, and restores those that changed.
 
-use anyhow::Error;
+use anyhow::{Error, Result};
 
 use super::{
-    OnFailure, Procedure,
-    compared::{Change, Compared, compare},
+    OnFailure, Prepared, Procedure,
+    compared::{Change, Compared, compare, is_temporary},
     progress::Progress,
     report::Outcome,
 };
@@ -13,7 +13,8 @@ use crate::{
     model::Deployment,
     plan::Request,
     restore::{self, OnMissing, Restore, Scope},
-    run::RecordSeen,
+    run::{Consent, RecordSeen},
+    snapshot::Inspected,
 };
 
 impl Procedure<'_, '_> {
@@ -51,11 +52,8 @@ impl Procedure<'_, '_> {
                 );
             }
         };
-        let before = std::mem::take(&mut self.before);
-        let compared = compare(&before, &now);
-        let error = self.recover_from(cause, seen, &compared);
-        self.before = before;
-        error
+        let before = self.before.clone();
+        self.recover_from(cause, seen, &compare(&before, &now))
     }
 
     fn recover_from(&mut self, cause: &Error, seen: RecordSeen, compared: &[Compared]) -> Error {
@@ -63,6 +61,8 @@ impl Procedure<'_, '_> {
         let changes = changes(compared);
         if changes.is_empty() {
             self.report.outcome = Outcome::Unchanged;
+            // A mark that stays only makes the next run look closer.
+            let _ = self.run.is_as_before();
             let hint = self.hint_for_record(&seen, cause);
             self.mark(Progress::Unchanged(seen));
             let message = format!("failed to adopt {name}; none of its containers was changed");
@@ -96,28 +96,12 @@ impl Procedure<'_, '_> {
         } else {
             Scope::Everything
         };
-        let stack = self.a.stack;
-        let restored = restore::within(
-            &Restore {
-                name: stack.name(),
-                dir: stack.dir(),
-                file: stack.file(),
-                base_url: self.a.base_url,
-                peers: self.a.peers,
-                setup: self.a.setup,
-                snapshot: Some(&snapshot),
-                scope,
-                on_missing: OnMissing::Stop,
-                timeout: self.a.timeout,
-                confirm: &|_| true,
-                follows_changes: true,
-            },
-            self.run,
-        );
-        let seen = self.run.seen(stack.name(), self.a.endpoint);
+        let restored = self.restore(&snapshot, scope, true);
+        let seen = self.run.seen(self.a.stack.name(), self.a.endpoint);
         match restored {
             Ok(()) => {
                 self.report.outcome = Outcome::Restored;
+                let _ = self.run.is_as_before();
                 let hint = self.hint_for_record(&seen, cause);
                 self.mark(Progress::Restored(seen));
                 let message = format!(
@@ -129,14 +113,86 @@ impl Procedure<'_, '_> {
         }
     }
 
+    /// Restores the containers of a snapshot under the locks of this run.
+    fn restore(&mut self, snapshot: &str, scope: Scope, follows_changes: bool) -> Result<()> {
+        let stack = self.a.stack;
+        let consent = self.a.consent;
+        let confirm = |question: &str| match consent {
+            Consent::Ask(ask) if !follows_changes => ask(question),
+            _ => true,
+        };
+        restore::within(
+            &Restore {
+                name: stack.name(),
+                dir: stack.dir(),
+                file: stack.file(),
+                base_url: self.a.base_url,
+                peers: self.a.peers,
+                setup: self.a.setup,
+                snapshot: Some(snapshot),
+                scope,
+                on_missing: OnMissing::Stop,
+                timeout: self.a.timeout,
+                confirm: &confirm,
+                follows_changes,
+            },
+            self.run,
+        )
+    }
+
+    /// Restores what a killed or failed run left incomplete, so that the adoption begins with a whole stack. What such a
+    /// run leaves has containers that Compose cannot adopt, or lacks some whose anonymous volumes only the snapshot knows.
+    pub(super) fn finish_earlier_run(&mut self, prepared: Prepared) -> Result<Prepared> {
+        let store = self.run.store();
+        let Some(now) = &prepared.before.details.containers else {
+            return Ok(prepared);
+        };
+        if !store.is_unfinished() {
+            return Ok(prepared);
+        }
+        let Some(snapshot) = store.default_id()? else {
+            return Ok(prepared);
+        };
+        let strays = now.iter().any(|one| is_temporary(Inspected(one).name()));
+        let is_whole = store.is_whole(&self.run.read_snapshot(&self.subject(&prepared)))?;
+        if is_whole && !strays {
+            return Ok(prepared);
+        }
+        let name = self.a.stack.name();
+        self.run.warn(format!(
+            "an earlier run left {name} incomplete: the containers of snapshot {snapshot} are restored first"
+        ));
+        if let Consent::Ask(ask) = self.a.consent
+            && !ask(&format!("restore {name} from snapshot {snapshot} first?"))
+        {
+            return Err(Failure::new("canceled: the restore was not confirmed")
+                .hint("to restore and adopt without these questions, pass --yes")
+                .into());
+        }
+        let saved = store.choose(Some(&snapshot))?;
+        let saved = saved.snapshot.containers.known();
+        let still_there = saved.into_iter().flatten().any(|old| {
+            let id = Inspected(old).id();
+            now.iter().any(|one| Inspected(one).id() == id)
+        });
+        let scope = if still_there {
+            Scope::Containers
+        } else {
+            Scope::Everything
+        };
+        self.restore(&snapshot, scope, false)?;
+        self.run.is_as_before()?;
+        self.start = Progress::Completed(snapshot);
+        self.mark(self.start.clone());
+        self.prepare()
+    }
+
     /// Both causes: of the failed adoption, and of the failed restore.
     fn not_restored(&mut self, cause: &Error, second: &Error, seen: RecordSeen) -> Error {
         let name = self.a.stack.name();
         let progress = match self.look() {
             Ok(now) => {
-                let before = std::mem::take(&mut self.before);
-                let mut changes = changes(&compare(&before, &now));
-                self.before = before;
+                let mut changes = changes(&compare(&self.before, &now));
                 if changes.is_empty() {
                     changes.push("the containers of before exist and run".to_owned());
                 }

@@ -34,6 +34,8 @@ pub struct Report {
     pub problems: Vec<String>,
     /// Why the command failed, with the causes.
     pub error: Option<String>,
+    /// More about the error: what Portainer responded, or a list of problems.
+    pub details: Option<String>,
     /// The state of the stack, if the command failed.
     pub state: Option<String>,
 }
@@ -101,6 +103,7 @@ impl Report {
             blockers: Vec::new(),
             problems: Vec::new(),
             error: None,
+            details: None,
             state: None,
         }
     }

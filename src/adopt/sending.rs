@@ -25,20 +25,28 @@ pub(super) enum Sent {
     Failed(Error),
 }
 
-impl Procedure<'_, '_> {
-    /// A part of the stack that cannot be saved stops the adoption.
-    pub(super) fn take_snapshot(&mut self, prepared: &Prepared) -> Result<()> {
-        let before = &prepared.before;
-        let subject = Subject {
+impl<'a> Procedure<'a, '_> {
+    /// What a snapshot is taken of.
+    pub(super) fn subject<'p>(&self, prepared: &'p Prepared) -> Subject<'p>
+    where
+        'a: 'p,
+    {
+        Subject {
             command: "adopt",
             stack: self.a.stack,
             source: &prepared.source,
             base_url: self.a.base_url,
             endpoint: self.a.endpoint,
             tool: self.a.tool,
-            record: before.record.as_ref(),
-            containers: before.all.as_deref(),
-        };
+            record: prepared.before.record.as_ref(),
+            containers: prepared.before.all.as_deref(),
+        }
+    }
+
+    /// A part of the stack that cannot be saved stops the adoption.
+    pub(super) fn take_snapshot(&mut self, prepared: &Prepared) -> Result<()> {
+        let before = &prepared.before;
+        let subject = self.subject(prepared);
         let seen = Seen {
             record: None,
             containers: before.details.containers.clone(),
@@ -46,7 +54,7 @@ impl Procedure<'_, '_> {
         };
         self.snapshot = self.run.take_complete_snapshot(&subject, seen)?;
         self.report.snapshot.clone_from(&self.snapshot);
-        self.mark(Progress::NotSent);
+        self.mark(self.start.clone());
         Ok(())
     }
 
@@ -76,7 +84,7 @@ impl Procedure<'_, '_> {
         match sent {
             Ok((id, deployment)) => self.wait_for_end(&id, deployment),
             Err(error @ portainer::Error::NotSent(_)) => {
-                self.mark(Progress::NotSent);
+                self.mark(self.start.clone());
                 Err(error.into())
             }
             Err(portainer::Error::Refused { response, .. }) => {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Error, Result};
+use anyhow::Result;
 use serde_json::Value;
 
 use super::{
@@ -58,9 +58,16 @@ impl Procedure<'_, '_> {
         self.run.engine.inspect_containers(&ids)
     }
 
-    /// Compares the containers with those before, and waits until they run and are healthy. Returns the cause of the
-    /// failure if something does not run as before.
-    pub(super) fn verify(&mut self, prepared: &Prepared) -> Result<(), Error> {
+    /// Compares the containers with those before, and waits until they run and are healthy. Returns what is wrong if
+    /// something does not run as before. An error means that it could not be verified.
+    pub(super) fn verify(&mut self, prepared: &Prepared) -> Result<Option<Failure>> {
+        self.verify_all(prepared).map_err(|error| {
+            self.report.outcome = Outcome::Unknown;
+            error.context("failed to verify the containers, so nothing was restored")
+        })
+    }
+
+    fn verify_all(&mut self, prepared: &Prepared) -> Result<Option<Failure>> {
         // The engine remembers few events, and health checks are events too.
         let events = self.events();
         let now = self.wait_until_steady()?;
@@ -86,10 +93,11 @@ impl Procedure<'_, '_> {
                 .iter()
                 .map(|one| format!("  - {one}"))
                 .collect();
-            return Err(Failure::new("the stack does not run as before")
-                .details(lines.join("\n"))
-                .hint("fix the problems above, then run the command again")
-                .into());
+            return Ok(Some(
+                Failure::new("the stack does not run as before")
+                    .details(lines.join("\n"))
+                    .hint("fix the problems above, then run the command again"),
+            ));
         }
         if findings.not_as_planned.is_empty() {
             self.report.outcome = Outcome::Adopted;
@@ -100,7 +108,7 @@ impl Procedure<'_, '_> {
         }
         let containers = self.listed()?;
         self.run.show(&containers);
-        Ok(())
+        Ok(None)
     }
 
     /// The failure of a plan that was wrong, although everything runs as before.

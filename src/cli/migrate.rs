@@ -41,6 +41,7 @@ pub(super) fn run(
             settings.base_url
         ));
     }
+    let interrupt = Interrupt::watch(console);
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
     let setup = peers::setup(&settings, stack.name()).map_err(Stopped::untouched)?;
     let compose = compose::Host::new(&settings.location.tool, console.trace());
@@ -62,7 +63,6 @@ pub(super) fn run(
         tool: &settings.location.tool,
         compose: &compose,
     };
-    let interrupt = Interrupt::watch(console);
     let mut listener = |event: Event| interrupt.show(&event);
     Ok(migrate::run(&migration, &mut listener)?)
 }

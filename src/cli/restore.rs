@@ -46,6 +46,7 @@ pub(super) fn run(
     let location = &settings.location;
     let file = location.file.clone();
     let file = file.unwrap_or_else(|| format!("{}-compose.yml", location.tool));
+    let interrupt = Interrupt::watch(console);
     let peers = peers::open(&settings, key, console)?;
     let setup = peers::setup(&settings, &name)?;
     let restore = Restore {
@@ -70,7 +71,6 @@ pub(super) fn run(
         confirm: &|question| confirm(console, arguments.yes, question),
         follows_changes: false,
     };
-    let interrupt = Interrupt::watch(console);
     let mut listener = |event: Event| interrupt.show(&event);
     Ok(restore::run(&restore, &mut listener)?)
 }

@@ -113,7 +113,7 @@ fn the_oldest_and_the_nine_newest_are_kept() {
 
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
-fn nothing_is_changed_if_the_snapshot_cannot_be_written() {
+fn nothing_is_changed_if_the_state_directory_cannot_be_used() {
     let stack = one();
     let (before, networks) = (stack.containers(), stack.networks());
     let name = stack.host.project.as_str();
@@ -123,7 +123,7 @@ fn nothing_is_changed_if_the_snapshot_cannot_be_written() {
         .rehearsal
         .world(|world| world.add_record(name, 1, RECORD));
     let run = stack.run(&[name]).code(1);
-    run.says(&["failed to write a snapshot", "STACKLIFT_STATE_DIR"])
+    run.says(&["failed to lock", "not a directory", "STACKLIFT_STATE_DIR"])
         .hides(SECRET);
     assert_eq!(ids(&before), ids(&stack.containers()));
     assert_eq!(networks, stack.networks());

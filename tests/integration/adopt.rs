@@ -1,9 +1,14 @@
 //! `stacklift adopt`, over the embedded Portainer and engine.
 
-use rehearsal::{Call, Era, FaultKind, Status};
+use std::time::Duration;
+
+use rehearsal::{Call, Era, FaultKind, Rule, Status};
 use serde_json::Value;
 
-use crate::bench::{Bench, MARKED, Run};
+use crate::{
+    bench::{Bench, MARKED, Run},
+    confirming::{on_terminal, on_terminal_after},
+};
 
 /// A stack with data in a named and in an anonymous volume.
 const TEXT: &str = "\
@@ -200,7 +205,7 @@ fn a_failure_that_changed_nothing_says_so() {
 fn m06_containers_that_a_failed_create_removed_are_restored() {
     let bench = started(Era::Sync);
     let before = containers(&bench);
-    let late = FaultKind::LateFailure(std::time::Duration::ZERO);
+    let late = FaultKind::LateFailure(Duration::ZERO);
     bench.rehearsal.faults().once(Call::Create, late);
     let run = adopt(&bench, &["--output", "json"]).code(1);
     assert_eq!(containers(&bench), before, "{run:#?}");
@@ -220,7 +225,7 @@ fn m06_containers_that_a_failed_create_removed_are_restored() {
 fn m06_on_failure_leave_names_the_way_back() {
     let bench = started(Era::Sync);
     let before = containers(&bench);
-    let late = FaultKind::LateFailure(std::time::Duration::ZERO);
+    let late = FaultKind::LateFailure(Duration::ZERO);
     bench.rehearsal.faults().once(Call::Create, late);
     let run = adopt(&bench, &["--on-failure", "leave"]).code(1).says(&[
         "nothing was restored, because of --on-failure leave",
@@ -311,4 +316,141 @@ fn an_engine_that_only_the_command_reaches_is_refused() {
         "--engine api",
     ]);
     assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn n06_what_a_failed_deployment_left_is_restored_and_the_portainer_stack_stays() {
+    let bench = edited(Era::Async);
+    let (before, ids) = (containers(&bench), bench.containers("web"));
+    let late = FaultKind::LateFailure(Duration::ZERO);
+    bench.rehearsal.faults().once(Call::Create, late);
+    let run = adopt(&bench, &[]).code(1).says(&[
+        "web-b-1 was recreated (created)",
+        "the containers that ran before were restored",
+        "state: Portainer stack 1 exists, but its deployment failed; the containers match the snapshot of before",
+        "Portainer stack 1 stays in error, and its next update recreates every container",
+        "stacklift restore web --to ",
+    ]);
+    drop(run);
+    assert_eq!(containers(&bench), before);
+    let now = bench.containers("web");
+    assert_eq!(now[0], ids[0], "it was not touched");
+    assert_ne!(now[1], ids[1]);
+    assert!(bench.calls(Call::Delete).is_empty());
+    // The way back that was named removes the Portainer stack, too.
+    bench.run(&["restore", "web"]).code(0).says(&["verified"]);
+    assert_eq!(containers(&bench), before);
+    assert!(records(&bench).is_empty());
+}
+
+#[test]
+fn a_stack_that_still_deploys_is_left_alone() {
+    let bench = edited(Era::Async);
+    bench
+        .rehearsal
+        .world(|world| world.deploy_polls = 1_000_000);
+    adopt(&bench, &["--timeout", "1s"]).code(1).says(&[
+        "the outcome of adopting web is unknown, so nothing was restored",
+        "still deploying after",
+        "state: the stack exists as Portainer stack 1; it may still be deploying",
+    ]);
+    let before = bench.containers("web");
+    bench.rehearsal.world(|world| world.finish_deployment(1));
+    assert_ne!(
+        bench.containers("web"),
+        before,
+        "the deployment went its way"
+    );
+    adopt(&bench, &[]).code(0).says(&["nothing to do"]);
+}
+
+#[test]
+fn b08_a_question_is_asked_where_a_container_is_recreated() {
+    for (typed, code) in [("n\n", 1), ("\n", 1), ("y\n", 0)] {
+        let bench = edited(Era::Sync);
+        let before = bench.containers("web");
+        let run = on_terminal(&bench, &["adopt", "web", "--wait", "2s"], typed).code(code);
+        assert!(run.err.contains("adopt web? [y/N]"), "{run:#?}");
+        if code == 1 {
+            run.says(&["canceled", "state: this run changed nothing", "--yes"]);
+            assert!(bench.nothing_was_changed());
+            assert_eq!(bench.containers("web"), before);
+            assert!(!bench.state().join("snapshots").exists(), "no snapshot");
+        }
+    }
+    let bench = edited(Era::Sync);
+    let run = on_terminal(&bench, &["adopt", "web", "--yes", "--wait", "2s"], "").code(0);
+    run.hides("[y/N]");
+}
+
+#[test]
+fn b08_what_changed_before_the_answer_stops_the_adoption() {
+    let change_file = |bench: &Bench| {
+        bench.stack("web", TEXT, Some(&format!("TOKEN={MARKED}\n")));
+    };
+    let change_container = |bench: &Bench| {
+        let id = bench.containers("web")[1].clone();
+        bench.rehearsal.world(|world| {
+            let container = world.containers.get_mut(&id).expect("a container");
+            container.exit(1, 0);
+        });
+    };
+    for change in [&change_file as &dyn Fn(&Bench), &change_container] {
+        let bench = edited(Era::Sync);
+        let args = ["adopt", "web", "--wait", "2s"];
+        on_terminal_after(&bench, &args, "[y/N]", || change(&bench), "y\n")
+            .code(1)
+            .says(&[
+                "changed before you answered",
+                "state: this run changed nothing",
+            ]);
+        assert!(bench.nothing_was_changed());
+    }
+}
+
+#[test]
+fn a_stack_that_cannot_be_verified_is_left_alone() {
+    let bench = edited(Era::Sync);
+    // The engine fails after its last response before the create.
+    let looks = {
+        let other = edited(Era::Sync);
+        adopt(&other, &[]).code(0);
+        let requests = other.rehearsal.requests();
+        let before = requests
+            .iter()
+            .take_while(|request| request.call != Call::Create);
+        before
+            .filter(|request| request.call == Call::EngineList)
+            .count()
+    };
+    let rule = Rule::new(Call::EngineList, refusal()).after(looks);
+    bench.rehearsal.faults().add(rule);
+    adopt(&bench, &[]).code(1).says(&[
+        "failed to verify the containers, so nothing was restored",
+        "state: the stack exists as Portainer stack 1 and is deployed; its containers were not verified",
+        "to roll back",
+    ]);
+    assert!(bench.calls(Call::EngineCreate).is_empty());
+}
+
+#[test]
+fn both_causes_are_told_if_the_restore_fails_too() {
+    let bench = edited(Era::Sync);
+    let (before, ids) = (containers(&bench), bench.containers("web"));
+    // Every container of `b` exits as soon as it starts.
+    bench
+        .rehearsal
+        .world(|world| world.exits.insert("web/b".to_owned(), 3));
+    let run = adopt(&bench, &["--output", "json"]).code(1).says(&[
+        "failed to adopt web, and failed to restore the containers that ran before: the stack does not run as before",
+        "the restore failed: the stack differs from the snapshot",
+        "state: Portainer stack 1 exists (active); web-b-1 was recreated (exited, code 3)",
+        "to roll back, run: ",
+    ]);
+    let report = report(&run);
+    assert_eq!(report["outcome"], "changed", "{report}");
+    assert_eq!(bench.containers("web")[0], ids[0], "it was not touched");
+    bench.rehearsal.world(|world| world.exits.clear());
+    bench.run(&["restore", "web"]).code(0);
+    assert_eq!(containers(&bench), before);
 }

@@ -19,7 +19,18 @@ const LOSES: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/ca
 const QUESTION: &str = "migrate web? [y/N]";
 
 /// Runs the binary with standard input and error on a terminal on which `typed` is typed.
-fn on_terminal(bench: &Bench, args: &[&str], typed: &str) -> Run {
+pub fn on_terminal(bench: &Bench, args: &[&str], typed: &str) -> Run {
+    on_terminal_after(bench, args, "", || {}, typed)
+}
+
+/// The same, but types only after the terminal has shown `shown` and `act` was done.
+pub fn on_terminal_after(
+    bench: &Bench,
+    args: &[&str],
+    shown: &str,
+    act: impl FnOnce(),
+    typed: &str,
+) -> Run {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&terminal).expect("access");
     unlockpt(&terminal).expect("unlocked");
@@ -39,13 +50,20 @@ fn on_terminal(bench: &Bench, args: &[&str], typed: &str) -> Run {
     // Closes this process's copies of the inner end, so that the output ends with the child.
     drop(command);
     let mut keyboard = File::from(terminal.try_clone().expect("a copy"));
+    let mut beginning = String::new();
+    while !beginning.contains(shown) {
+        let mut bytes = [0; 4096];
+        let read = keyboard.read(&mut bytes).expect("the screen");
+        beginning.push_str(&String::from_utf8_lossy(&bytes[..read]));
+    }
+    act();
     keyboard.write_all(typed.as_bytes()).expect("typed");
     let screen = thread::spawn(move || everything(terminal));
     let output = child.wait_with_output().expect("it ends");
     Run {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: screen.join().expect("the screen"),
+        err: beginning + &screen.join().expect("the screen"),
     }
 }
 

@@ -141,7 +141,7 @@ fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
         ends[1] += 1;
         drop(
             run.code(1)
-                .says(&["failed to write", "the stack is unchanged"]),
+                .says(&["failed to write", "this run changed nothing"]),
         );
         untouched(&bench, &before);
     }

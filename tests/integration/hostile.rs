@@ -117,7 +117,11 @@ fn an_env_file_that_cannot_be_read() {
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_a_file_without_read_permission() {
-    use std::os::unix::{fs::PermissionsExt, process::CommandExt};
+    use std::os::unix::{
+        fs::{PermissionsExt, chown},
+        process::CommandExt,
+    };
+    const USER: u32 = 65_534;
     for name in ["docker-compose.yml", ".env"] {
         let (bench, dir) = started();
         let program = bench.root().join("stacklift");
@@ -126,9 +130,12 @@ fn as_root_a_file_without_read_permission() {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("a mode");
         }
         fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o600)).expect("a mode");
+        fs::create_dir(bench.state()).expect("a folder");
+        fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
+        chown(bench.state(), Some(USER), Some(USER)).expect("an owner");
         let inner = bench.command(&["web"]);
         let mut command = Command::new(&program);
-        command.arg("web").env_clear().uid(65_534).gid(65_534);
+        command.arg("web").env_clear().uid(USER).gid(USER);
         for (name, value) in inner.get_envs() {
             command.env(name, value.unwrap_or_default());
         }

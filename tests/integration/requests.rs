@@ -206,7 +206,7 @@ fn b11_without_portainer_an_outcome_stays_unknown() {
     bench
         .run(&waits)
         .code(0)
-        .says(&["until Portainer finished", "verified 2 containers"]);
+        .says(&["Portainer counts as finished", "verified 2 containers"]);
     assert_eq!(files(&bench, ".request"), [] as [PathBuf; 0]);
 }
 
