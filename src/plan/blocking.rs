@@ -2,23 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use composefile::{
     document::{Document, Node},
     path::clean,
 };
 
+mod needs;
+
+pub use needs::images_to_pull;
+
 use super::{
-    Adoption, AdoptionFacts, Blocker, Environment, Facts, Fate, Keep, Loss, PathKind, Request,
-    Sent,
-    held::{held_by, used_on_host},
-    record,
+    Adoption, AdoptionFacts, Blocker, Environment, Facts, Keep, Loss, PathKind, Request, record,
     running::is_one_off,
     sent::{SentStack, with_sent},
 };
 use crate::{
-    model::{Carried, Container, Deployment, Record, StackKind, Variable},
+    model::{Carried, Container, Deployment, Record, StackKind},
     rewrite::faithful::Reason,
     snapshot::Inspected,
     text::{counted, printable},
@@ -109,7 +108,7 @@ impl<'f> Blocking<'_, 'f> {
                 "" => "give the project a name of the characters a-z, 0-9, - and _".to_owned(),
                 own => format!(
                     "adopt it under the name of its project: {}",
-                    self.command(own, self.facts.dir)
+                    command(own, self.facts.dir)
                 ),
             };
             self.add(
@@ -133,18 +132,11 @@ impl<'f> Blocking<'_, 'f> {
                 ),
                 format!(
                     "adopt it under that name: {}",
-                    self.command(project, self.facts.dir)
+                    command(project, self.facts.dir)
                 ),
                 Vec::new(),
             );
         }
-    }
-
-    fn command(&self, name: &str, dir: &str) -> String {
-        let quoted = |text: &str| {
-            shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
-        };
-        format!("stacklift adopt {} --dir {}", quoted(name), quoted(dir))
     }
 
     /// Containers of this directory that belong to another project. If this project has containers of this directory too,
@@ -173,7 +165,7 @@ impl<'f> Blocking<'_, 'f> {
                     "{} of {dir} belong to project {project}, not to {name}",
                     counted(containers.len(), "container")
                 ),
-                format!("adopt them under that name: {}", self.command(project, dir)),
+                format!("adopt them under that name: {}", command(project, dir)),
                 containers,
             );
         }
@@ -201,7 +193,7 @@ impl<'f> Blocking<'_, 'f> {
                     self.facts.tool
                 )
             } else {
-                format!("adopt them from there: {}", self.command(name, dir))
+                format!("adopt them from there: {}", command(name, dir))
             };
             self.add(
                 format!("containers of project {name} were started in {dir}, not in {own}"),
@@ -453,41 +445,6 @@ impl<'f> Blocking<'_, 'f> {
         }
     }
 
-    /// Images that are not on this engine. A failed pull or build would remove the whole stack (M06).
-    fn images(&mut self, stack: &SentStack) {
-        let (mut absent, mut pull, mut build) = (Vec::new(), Vec::new(), Vec::new());
-        let (tool, dir) = (self.facts.tool, self.facts.dir);
-        for (service, image) in absent_images(stack, self.facts.images) {
-            absent.push(format!("service {service}: image {image}"));
-            let document = self.facts.source.document.ok();
-            if document.is_some_and(|document| is_built(document, service)) {
-                build.push(service);
-            } else {
-                pull.push(format!("{tool} pull {image}"));
-            }
-        }
-        pull.sort();
-        pull.dedup();
-        let mut or_else = "";
-        if build.is_empty() {
-            or_else = "; or pass --pull";
-        }
-        if !build.is_empty() {
-            let dir = shlex::try_quote(dir).unwrap_or_default();
-            pull.push(format!(
-                "cd {dir} && {tool} compose build {}",
-                build.join(" ")
-            ));
-        }
-        if !absent.is_empty() {
-            self.add(
-                "images are not on this host: if Portainer cannot get one, it removes the whole stack".to_owned(),
-                format!("get them first: {}{or_else}", pull.join(" && ")),
-                absent,
-            );
-        }
-    }
-
     /// A service of the file on disk.
     fn on_disk(&self, service: &str) -> Option<Node<'f>> {
         let document: &'f Document<'f> = self.facts.source.document.ok()?;
@@ -516,88 +473,6 @@ impl<'f> Blocking<'_, 'f> {
             );
         }
     }
-
-    /// Ports and names that something else holds, for the services whose containers are created or replaced.
-    fn held(&mut self, stack: &SentStack, active: &BTreeSet<&str>) {
-        let fates = self.plan.services.iter();
-        let fates: BTreeMap<&str, &Fate> =
-            fates.map(|one| (one.service.as_str(), &one.fate)).collect();
-        let is_asked = |service: &str| !matches!(fates.get(service), Some(Fate::Unchanged));
-        // The containers that stay beside the services hold their ports and names as well.
-        let staying: BTreeSet<&str> = self
-            .containers()
-            .filter(|&one| {
-                let service = self.label(one, "service").unwrap_or_default();
-                !active.contains(service) || is_one_off(one, self.facts.tool)
-            })
-            .map(Inspected::id)
-            .collect();
-        let own = self.facts.listed.unwrap_or_default().iter();
-        let own = own.filter(|one| staying.iter().any(|id| id.starts_with(&one.id)));
-        let others = self.facts.others.unwrap_or_default().iter();
-        let others: Vec<&Container> = others.chain(own).collect();
-        let mut held = held_by(&others, stack, is_asked);
-        held.extend(used_on_host(self.facts, stack, is_asked));
-        if !held.is_empty() {
-            self.add(
-                "ports or container names are in use: a container that cannot start makes Portainer remove the whole stack"
-                    .to_owned(),
-                "stop what uses them, or change the Compose file",
-                held,
-            );
-        }
-    }
-}
-
-/// The services whose image is not on this engine, with the image. Other policies than pulling what is missing are refused
-/// with a reason of their own.
-fn absent_images<'d>(
-    stack: &SentStack<'_, 'd, '_>,
-    images: &BTreeMap<String, Option<Value>>,
-) -> Vec<(&'d str, String)> {
-    let mut absent = Vec::new();
-    for service in stack.active() {
-        let policy = service.given(&["pull_policy"]).known();
-        let is_said = matches!(policy.as_deref(), Some("never" | "build"));
-        let image = service
-            .image()
-            .filter(|image| matches!(images.get(image), Some(None)));
-        if let Some(image) = image.filter(|_| !is_said && service.replicas() != Some(0)) {
-            absent.push((service.name, image));
-        }
-    }
-    absent
-}
-
-/// The images that are not on this engine, of a text and its variables; none of them if one has to be built. `on_disk` is the
-/// text that says how.
-pub fn images_to_pull(
-    (text, env): (&str, &[Variable]),
-    on_disk: &str,
-    project: &str,
-    images: &BTreeMap<String, Option<Value>>,
-) -> Vec<String> {
-    let Ok(document) = Document::parse(on_disk) else {
-        return Vec::new();
-    };
-    with_sent(Sent { text, env }, project, |_, stack| {
-        let absent = stack.map(|stack| absent_images(stack, images));
-        let absent = absent.unwrap_or_default();
-        if absent
-            .iter()
-            .any(|(service, _)| is_built(&document, service))
-        {
-            return Vec::new();
-        }
-        let images: BTreeSet<String> = absent.into_iter().map(|(_, image)| image).collect();
-        images.into_iter().collect()
-    })
-}
-
-/// Whether a text says how to build the image of a service.
-fn is_built(document: &Document, service: &str) -> bool {
-    let service = document.get("services").and_then(|all| all.get(service));
-    service.is_some_and(|service| service.get("build").is_some())
 }
 
 /// A path of a label as an absolute path. Old versions of Compose wrote relative ones.
@@ -611,4 +486,12 @@ fn absolute(dir: &str, file: &str) -> String {
 
 fn parent(file: &str) -> Option<&str> {
     file.rsplit_once('/').map(|(dir, _)| dir)
+}
+
+/// The command that adopts the stack `name` from `dir`.
+fn command(name: &str, dir: &str) -> String {
+    let quoted = |text: &str| {
+        shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
+    };
+    format!("stacklift adopt {} --dir {}", quoted(name), quoted(dir))
 }

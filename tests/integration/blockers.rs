@@ -50,7 +50,8 @@ fn listed(run: &Run) -> Vec<String> {
         } else if let Some(first) = words.strip_prefix("- ").filter(|_| is_list) {
             found.push(first.to_owned());
         } else if let Some(last) = found.last_mut().filter(|_| is_list) {
-            last.push_str(&format!("\n{words}"));
+            last.push('\n');
+            last.push_str(words);
         }
     }
     found
