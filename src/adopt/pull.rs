@@ -38,13 +38,12 @@ impl Procedure<'_, '_> {
         if missing.is_empty() {
             return Ok(prepared);
         }
-        self.run.set_state(State::new(
-            "this run pulled images and changed nothing else",
-        ));
         for image in missing {
             self.run.wait(format!("pulling {}", printable(&image)));
             self.pull_one(&image)?;
             self.run.step("pulled", printable(&image));
+            let state = "this run pulled images and changed nothing else";
+            self.run.set_state(State::new(state));
         }
         self.prepare()
     }

@@ -98,12 +98,12 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                     .iter()
                     .map(|one| Blocker::of_refusal(one, facts.name)),
             );
-            if !matches!(plan.request, Request::Nothing(_)) {
-                plan.check_text(facts, stack);
-            }
             plan.services = services(input, stack);
             plan.replace_all_if_in_error(facts);
             plan.update_unless_all_run(facts);
+            if !matches!(plan.request, Request::Nothing(_)) {
+                plan.check_text(facts, stack);
+            }
             plan.lose(input, stack);
         }
         plan
@@ -205,10 +205,9 @@ impl Adoption {
                 .map(|one| Blocker::of_refusal(one, facts.name)),
         );
         let is_known = facts.listed.is_some() && facts.containers.is_some();
-        let is_known = is_known && facts.others.is_some();
-        if !is_known || facts.networks.is_none() || facts.volumes.is_none() {
+        if !is_known || facts.others.is_none() {
             self.blockers.push(Blocker::new(
-                "cannot read the containers, networks and volumes of the engine",
+                "cannot inspect the containers of the engine",
                 "run stacklift as a user who can use the container engine",
             ));
         }

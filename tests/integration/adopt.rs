@@ -157,7 +157,7 @@ fn the_same_text_is_sent_again_if_a_service_does_not_run() {
         container.state = "exited".to_owned();
         container.exit_code = 3;
     });
-    adopt(&bench, &[])
+    adopt(&bench, &["--rerun-jobs"])
         .code(0)
         .says(&["started web-b-1", "verified"]);
     assert_eq!(bench.calls(Call::Update).len(), 1);

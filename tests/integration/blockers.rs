@@ -208,6 +208,17 @@ fn containers_that_were_started_in_another_directory() {
     adopt(&bench, &["web"])
         .code(1)
         .says(&[&format!("pass --dir {there}")]);
+    // A directory that was moved.
+    let moved = dir(&bench, "moved");
+    fs::rename(&there, &moved).expect("moved");
+    refuses(
+        &bench,
+        &["web", "--dir", &moved],
+        &[format!(
+            "containers of project web were started in {there}, not in {moved}\nweb-a-1\nhint: that directory is gone: recreate the containers from this one with `docker compose -p web up -d --force-recreate`"
+        )],
+    );
+    fs::rename(&moved, &there).expect("moved back");
     adopts(&bench, "web", &["web", "--dir", &there]);
 }
 
@@ -239,7 +250,7 @@ fn containers_that_were_started_from_another_file() {
         &["web", "--file", "docker-compose.yml", "--leave-orphans"],
         &[
             format!(
-                "containers were started from other Compose files than {folder}/docker-compose.yml: {prod}\nweb-a-1\nhint: to adopt the stack from that file, pass --file prod.yml"
+                "containers were started from other Compose files than {folder}/docker-compose.yml: {prod}\nweb-a-1\nhint: to adopt the stack from that file, pass --file prod.yml; if the stack no longer uses it, move it away"
             ),
             "images are not on this host: if Portainer cannot get one, it removes the whole stack\nservice b: image other\nhint: get them first: docker pull other; or pass --pull".to_owned(),
         ],
@@ -465,12 +476,13 @@ fn missing_images_are_pulled_on_request_before_anything_else() {
     with_command(&bin, &["adopt", "web", "--pull"]).says(&[
         "failed to pull absent:1",
         "no such image",
-        "this run pulled images and changed nothing else",
+        "this run changed nothing",
     ]);
     assert_eq!(pulls(), "pull -- absent:1 key=\n", "once, without the key");
     // The engine is asked again.
     let bin = puller(&bench, 0);
     let run = with_command(&bin, &["adopt", "web", "--pull"]);
+    let run = run.says(&["this run pulled images and changed nothing else"]);
     assert!(
         listed(&run)[0].contains("service b: image absent:1"),
         "{run:#?}"
