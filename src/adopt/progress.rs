@@ -15,6 +15,8 @@ pub(super) enum Progress {
     Completed(String),
     /// Nothing was sent.
     NotSent,
+    /// Images were pulled, and nothing was sent.
+    Pulled,
     /// The request is on its way, or its outcome is unknown.
     Sent(Request),
     /// Portainer accepted the request: the ID of the Portainer stack.
@@ -40,10 +42,22 @@ impl Progress {
             (Self::NotSent, Some(id)) => {
                 return State::new(format!("{self}; only the snapshot {id} was taken"));
             }
+            (Self::Pulled, Some(id)) => {
+                return State::new(format!(
+                    "this run pulled images and took the snapshot {id}, and changed nothing else"
+                ));
+            }
             _ => State::new(self.to_string()),
         };
         match (self, snapshot) {
-            (Self::Completed(_) | Self::NotSent | Self::Unchanged(_) | Self::Restored(_), _)
+            (
+                Self::Completed(_)
+                | Self::NotSent
+                | Self::Pulled
+                | Self::Unchanged(_)
+                | Self::Restored(_),
+                _,
+            )
             | (_, None) => state,
             (_, Some(id)) => state.with_snapshot(name, id),
         }
@@ -57,6 +71,7 @@ impl fmt::Display for Progress {
                 f,
                 "this run restored what an earlier run had left: the containers match snapshot {id}"
             ),
+            Self::Pulled => f.write_str("this run pulled images and changed nothing else"),
             Self::NotSent => f.write_str("this run changed nothing"),
             Self::Sent(Request::Update(id)) => write!(
                 f,

@@ -4,12 +4,11 @@ use std::{path::Path, time::Duration};
 
 use anyhow::Result;
 
-use super::{Prepared, Procedure};
+use super::{Prepared, Procedure, progress::Progress};
 use crate::{
     failure::Failure,
     plan,
     process::{self, Limits, RunError},
-    run::State,
     text::{excerpt, printable},
 };
 
@@ -42,8 +41,10 @@ impl Procedure<'_, '_> {
             self.run.wait(format!("pulling {}", printable(&image)));
             self.pull_one(&image)?;
             self.run.step("pulled", printable(&image));
-            let state = "this run pulled images and changed nothing else";
-            self.run.set_state(State::new(state));
+            if self.start == Progress::NotSent {
+                self.start = Progress::Pulled;
+                self.mark(&Progress::Pulled);
+            }
         }
         self.prepare()
     }

@@ -165,16 +165,19 @@ fn the_same_text_is_sent_again_if_a_service_does_not_run() {
 
 #[test]
 fn a_snapshot_that_lacks_something_stops_the_adoption() {
-    for (call, part) in [
-        (Call::EngineVolumes, "the volumes"),
-        (Call::EngineNetworks, "the networks"),
+    // The plan reads lists, and the snapshot each object.
+    for (call, path, part) in [
+        (Call::EngineVolumes, "/volumes/", "the volumes"),
+        (Call::EngineNetworks, "/networks/", "the networks"),
         (
             Call::EngineChanges,
+            "/changes",
             "the files written inside the containers",
         ),
     ] {
         let bench = started(Era::Sync);
-        bench.rehearsal.faults().set(call, refusal());
+        let rule = Rule::new(call, refusal()).path(path);
+        bench.rehearsal.faults().add(rule);
         adopt(&bench, &[]).code(1).says(&[
             "the snapshot would be incomplete",
             part,
