@@ -283,13 +283,8 @@ fn build(case: Case) {
     docker(&["tag", IMAGE, &format!("{image}:built")]);
     docker(&["tag", IMAGE, &format!("{image}-without")]);
     scenario.start();
-    // An older Portainer does not build an image that exists. A newer one always builds, so `image` replaces `build`.
-    let recreated: &[&str] = match (case.origin, case.era) {
-        (Origin::Two, Era::Sync) => &[],
-        _ => &["without"],
-    };
-    let adopted = scenario.adopts(recreated);
-    adopted.stays();
+    // A newer Portainer always builds, so `image` replaces `build`.
+    scenario.adopts(&["without"]).stays();
 }
 
 fn job(case: Case) {
@@ -312,7 +307,7 @@ fn record(case: Case) {
     let id = scenario
         .rehearsal
         .world(|world| world.add_record(name, 1, RECORD));
-    let adopted = scenario.adopts(&[]);
+    let adopted = scenario.adopts_with(&[], &["--leave-orphans"]);
     let records = scenario.rehearsal.world(|world| world.records.clone());
     assert_eq!(records.keys().copied().collect::<Vec<_>>(), [id]);
     assert!(!records[&id].text.contains("old:"));
