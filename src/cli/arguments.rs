@@ -31,10 +31,9 @@ Run 'stacklift --help' for examples, environment variables, settings files and e
 
 const EXAMPLES: &str = "\
 Examples:
-  stacklift plan books-db           Show what adopting or migrating the stack would do
-  stacklift adopt books-db          Move the running stack into Portainer
   stacklift rehearse                Try a migration against an embedded Portainer
   stacklift plan books-db           Show what each way into Portainer would do
+  stacklift adopt books-db          Move the running stack into Portainer
   stacklift render books-db --diff  Show how the Compose file will change
   stacklift books-db                Migrate the stack in /opt/stacks/books-db
   stacklift restore books-db        Roll back the migration
