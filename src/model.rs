@@ -39,6 +39,13 @@ impl Container {
         self.names.first().unwrap_or(&self.id)
     }
 
+    /// The value of a label of the tool's Compose.
+    pub fn compose_label(&self, tool: &str, name: &str) -> Option<&str> {
+        self.labels
+            .get(&compose_label(tool, name))
+            .map(String::as_str)
+    }
+
     /// Why it is Portainer's own container (B04): its image, or because it publishes Portainer's port. `port` is
     /// `None` if Portainer is not on this host.
     pub fn runs_portainer(&self, port: Option<u16>) -> Option<String> {
@@ -55,6 +62,14 @@ impl Container {
         let mut published = self.ports.iter();
         published.any(|published| published.host_port == port && published.protocol == "tcp")
     }
+}
+
+/// Where Portainer keeps its stacks, in its container (M07).
+pub const PORTAINER_FOLDERS: &str = "/data/compose/";
+
+/// The name of a label of the tool's Compose: `com.<tool>.compose.<name>`.
+pub fn compose_label(tool: &str, name: &str) -> String {
+    format!("com.{tool}.compose.{name}")
 }
 
 /// Images of Portainer itself, without its agent (B04).

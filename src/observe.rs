@@ -21,16 +21,16 @@ use crate::{
     model::{Changes, Container, Record, Variable},
     plan::{self, Environment, Facts, PathKind, RecordFacts, Removal, Sent},
     portainer::{self, BaseUrl, Contents, EngineOf, Standing},
-    rewrite::{env::stack_env, faithful::env_files_needed},
+    rewrite::{
+        env::{secrets, stack_env},
+        faithful::env_files_needed,
+    },
     run::Seen,
     snapshot::Known,
     stack::{Shell, Source, Stack},
     text::Mask,
 };
-use composefile::{
-    document::{Document, ParseError},
-    dotenv,
-};
+use composefile::document::{Document, ParseError};
 
 /// A stack, and where Portainer would create it.
 #[derive(Clone, Copy)]
@@ -117,6 +117,13 @@ impl Before {
 }
 
 impl Situation<'_> {
+    /// The Portainer stacks with the stack's name, or with the name that Portainer gives it (C50, C59).
+    pub fn records(&self) -> Result<Vec<Record>> {
+        let name = self.stack.name();
+        self.portainer
+            .records(self.endpoint, name.as_str(), &name.portainer_name())
+    }
+
     /// The Portainer stack to replace (C50), the containers of the stack (C52), and everything that the plan of sending
     /// `sent` needs. `records` are the Portainer stacks with the stack's name.
     pub fn observe(&self, records: Vec<Record>, sent: Sent, mask: &Mask, depth: Depth) -> Before {
@@ -453,13 +460,9 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory)
 }
 
-/// Hides the values of `.env`, as the rewrite reads them and as Compose does, and the lines that are not variables:
-/// Compose may read them as part of a value (B13).
+/// Hides what must not be shown of `.env`, and the values that are sent (B13).
 pub fn mask(source: &Source, sent: &[Variable]) -> Mask {
-    let env = source.env.as_deref().unwrap_or_default();
-    let compose = dotenv::parse(env, &|_| None).unwrap_or_default();
+    let secrets = secrets(source.env.as_deref().unwrap_or_default());
     let sent = sent.iter().map(|variable| variable.value.as_str());
-    let values = compose.iter().map(|(_, value)| value.as_str());
-    let rest = env.lines().filter(|line| !line.contains('='));
-    Mask::new(sent.chain(values).chain(rest))
+    Mask::new(sent.chain(secrets.iter().map(String::as_str)))
 }

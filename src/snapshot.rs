@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Access, Changes, Variable};
+use crate::model::{Access, Changes, Variable, compose_label};
 
 mod folder;
 mod inspected;
@@ -173,7 +173,7 @@ impl Snapshot {
 
     /// The name of a label of the tool's Compose: `com.<tool>.compose.<name>`.
     pub fn label(&self, name: &str) -> String {
-        format!("com.{}.compose.{name}", self.tool)
+        compose_label(&self.tool, name)
     }
 }
 

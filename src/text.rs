@@ -6,8 +6,10 @@ mod credentials;
 mod encodings;
 mod escape;
 mod mask;
+mod shell;
 
 pub use count::counted;
 pub use credentials::without_credentials;
 pub use escape::{excerpt, needs_escaping, printable};
 pub use mask::Mask;
+pub use shell::shell_word;

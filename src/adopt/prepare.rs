@@ -1,22 +1,22 @@
 //! Works out what an adoption would do. Reads only: it holds no client that can write.
 
-use std::{collections::BTreeMap, thread};
+use std::{collections::BTreeMap, sync::OnceLock, thread};
 
 use anyhow::Result;
 use composefile::{document::Document, reader::DEFAULT_FILES};
 
 use crate::{
-    compose::Input,
+    compose::{Compose, Input},
     failure::Failure,
     observe::{Before, Depth, Situation, mask},
-    plan::{self, Adoption, AdoptionFacts, Blocker, Hashes, Keep, Removal, Sent},
+    plan::{self, Adoption, AdoptionFacts, Blocker, ComposeVersion, Hashes, Keep, Removal, Sent},
     portainer::Payload,
     rewrite::{
         env::stack_env,
         faithful::{self, Faithful, Runs},
     },
     snapshot::Inspected,
-    stack::{Shell, Source},
+    stack::{Shell, Source, Stack},
     text::Mask,
 };
 
@@ -39,13 +39,9 @@ impl Prepared {
     /// Reads the stack's files, Portainer and the engine. What runs can change the text: it is rewritten a second time
     /// then. Fails if the files or Portainer's list of stacks cannot be read.
     pub fn new(situation: &Situation, keep: Keep) -> Result<Self> {
-        let (stack, name) = (situation.stack, situation.stack.name());
+        let stack = situation.stack;
         let source = stack.read()?;
-        let records = situation.portainer.records(
-            situation.endpoint,
-            name.as_str(),
-            &name.portainer_name(),
-        )?;
+        let records = situation.records()?;
         let (text, env) = (source.compose.as_str(), source.env.as_deref());
         let shell = Shell::of(stack, |context| {
             faithful::env_files_needed(text, env, context)
@@ -57,9 +53,33 @@ impl Prepared {
         let first = faithful::rewrite(text, env, &shell.context(), &Runs::default());
         let mask = mask(&source, sent(&first).env);
         let before = situation.observe(records, sent(&first), &mask, Depth::Everything);
-        let shared = containers(&before, situation.tool);
+        let host = situation.compose.compose().map(|compose| Hasher {
+            compose,
+            stack,
+            containers: containers(&before, situation.tool),
+            mask: &mask,
+        });
+        let host = host
+            .as_ref()
+            .ok_or("this host has no Compose program to compare the configurations");
+        // Asked once: the files on disk do not depend on what is sent.
+        let on_disk = OnceLock::new();
         let plan_of = |rewrite: &Result<Faithful, Vec<faithful::Blocker>>, runs: &Runs| {
-            let hashes = hashes(situation, sent(rewrite), &shared, &mask);
+            let hashes = host.map_err(str::to_owned).and_then(|host| {
+                if rewrite.is_err() {
+                    return Err("nothing can be sent".to_owned());
+                }
+                let version = host.version()?;
+                let (on_disk, sent) = side_by_side(
+                    || on_disk.get_or_init(|| host.on_disk()).clone(),
+                    || host.sent(sent(rewrite)),
+                );
+                Ok(Hashes {
+                    version,
+                    on_disk: on_disk?,
+                    sent: sent?,
+                })
+            });
             let (plan, runs) = situation.with_facts(
                 &source,
                 document.as_ref(),
@@ -111,7 +131,7 @@ impl Prepared {
 
     /// Whether a container certainly has the configuration of the files on disk.
     pub(super) fn is_up_to_date(&self, container: Inspected, service: &str) -> bool {
-        let label = container.label(&format!("com.{}.compose.config-hash", self.tool));
+        let label = container.compose_label(&self.tool, "config-hash");
         let hashes = self.hashes.as_ref().ok();
         let hash = hashes.and_then(|hashes| hashes.on_disk.get(service));
         label.is_some() && label == hash.map(String::as_str)
@@ -159,9 +179,8 @@ fn sent(rewrite: &Result<Faithful, Vec<faithful::Blocker>>) -> Sent<'_> {
 fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for container in before.details.containers.iter().flatten().map(Inspected) {
-        let label = |name: &str| container.label(&format!("com.{tool}.compose.{name}"));
-        let is_one_off = label("oneoff").is_some_and(|value| value.eq_ignore_ascii_case("true"));
-        if let Some(service) = label("service").filter(|_| !is_one_off) {
+        let service = container.compose_label(tool, "service");
+        if let Some(service) = service.filter(|_| !container.is_one_off(tool)) {
             let ids = found.entry(service.to_owned()).or_default();
             ids.push(container.id().to_owned());
         }
@@ -173,58 +192,62 @@ fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The config hashes of the stack on disk and of what is sent, or why they are unknown.
-fn hashes(
-    situation: &Situation,
-    sent: Sent,
-    containers: &BTreeMap<String, String>,
-    mask: &Mask,
-) -> Result<Hashes, String> {
-    let Some(compose) = situation.compose.compose() else {
-        return Err("this host has no Compose program to compare the configurations".to_owned());
-    };
-    let version = compose.version().to_string();
-    let Ok(version) = version.parse() else {
-        return Err(format!(
-            "the version of Compose on this host is unknown: {version}"
-        ));
-    };
-    let (stack, env) = (situation.stack, stack_env(sent.env));
-    let project = stack.name().as_str();
-    // Compose finds these files, and their overrides, by itself.
-    let file = [stack.file()];
-    let files = if DEFAULT_FILES.contains(&stack.file()) {
-        &[][..]
-    } else {
-        &file[..]
-    };
-    let on_disk = Input::OnDisk {
-        project,
-        dir: stack.dir(),
-        files,
-    };
-    let sent = Input::Sent {
-        project,
-        text: sent.text,
-        env: &env,
-    };
-    let ask = |input: &Input| {
-        let hashes = compose.hashes(input, containers, mask);
+/// Asks the Compose program of this host for config hashes.
+struct Hasher<'a> {
+    compose: &'a Compose,
+    stack: &'a Stack,
+    /// See [`containers`].
+    containers: BTreeMap<String, String>,
+    mask: &'a Mask,
+}
+
+impl Hasher<'_> {
+    /// The hashes of the files on disk.
+    fn on_disk(&self) -> Result<BTreeMap<String, String>, String> {
+        let file = [self.stack.file()];
+        self.ask(&Input::OnDisk {
+            project: self.stack.name().as_str(),
+            dir: self.stack.dir(),
+            // Compose finds these files, and their overrides, by itself.
+            files: if DEFAULT_FILES.contains(&self.stack.file()) {
+                &[]
+            } else {
+                &file
+            },
+        })
+    }
+
+    /// The hashes of what is sent.
+    fn sent(&self, sent: Sent) -> Result<BTreeMap<String, String>, String> {
+        self.ask(&Input::Sent {
+            project: self.stack.name().as_str(),
+            text: sent.text,
+            env: &stack_env(sent.env),
+        })
+    }
+
+    fn ask(&self, input: &Input) -> Result<BTreeMap<String, String>, String> {
+        let hashes = self.compose.hashes(input, &self.containers, self.mask);
         hashes.map_err(|error| format!("{error:#}"))
-    };
-    let (on_disk, sent) = thread::scope(|scope| {
-        let on_disk = scope.spawn(|| ask(&on_disk));
-        let sent = ask(&sent);
-        let on_disk = on_disk.join();
+    }
+
+    fn version(&self) -> Result<ComposeVersion, String> {
+        let version = self.compose.version().to_string();
+        let parsed = version.parse();
+        parsed.map_err(|()| format!("the version of Compose on this host is unknown: {version}"))
+    }
+}
+
+/// The results of two functions that wait for something.
+fn side_by_side<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
+    thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
         // A panic in the thread is a bug: continue it here.
+        let one = one.join();
         (
-            on_disk.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            sent,
+            one.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            other,
         )
-    });
-    Ok(Hashes {
-        version,
-        on_disk: on_disk?,
-        sent: sent?,
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Common, Console, Ended,
     arguments::{AdoptArguments, OnFailureArgument, Output, Reporting},
-    confirm::asks,
+    confirm::consent,
     interrupt::Interrupt,
     opened::Opened,
     plan,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     adopt::{self, Adopt, OnFailure},
-    run::{Consent, Event},
+    run::Event,
 };
 
 pub(super) fn run(
@@ -24,6 +24,7 @@ pub(super) fn run(
     if arguments.output == Output::Json {
         console.steps_to_stderr();
     }
+    let interrupt = Interrupt::watch(console);
     let opened = Opened::new(&arguments.stack, common, console)?;
     if arguments.dry_run {
         let ways = Ways {
@@ -54,11 +55,7 @@ pub(super) fn run(
         compose: &opened.compose,
         keep: (&arguments.keep).into(),
         pull: arguments.pull,
-        consent: if asks(arguments.yes) {
-            Consent::Ask(&question)
-        } else {
-            Consent::Given
-        },
+        consent: consent(arguments.yes, &question),
         wait: arguments.wait,
         timeout: opened.settings.timeout,
         on_failure: match arguments.on_failure {
@@ -66,7 +63,6 @@ pub(super) fn run(
             OnFailureArgument::Leave => OnFailure::Leave,
         },
     };
-    let interrupt = Interrupt::watch(console);
     let mut listener = |event: Event| interrupt.show(&event);
     let (report, ended) = adopt::run(&adopt, &mut listener);
     if arguments.output == Output::Json {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Common, Console, Ended, MigrateArguments,
     arguments::near_command,
-    confirm::asks,
+    confirm::consent,
     interrupt::Interrupt,
     opened::Opened,
     peers, plan,
@@ -17,8 +17,7 @@ use crate::{
     compose,
     failure::Failure,
     migrate::{self, Migration, OnRefusal},
-    portainer::Tls,
-    run::{Consent, Event, Stopped},
+    run::{Event, Stopped},
     stack::{Stack, StackName},
 };
 
@@ -37,12 +36,7 @@ pub(super) fn run(
     let stack = Stack::find(name.clone(), &settings.location)
         .map_err(|error| suggest_command(&name, error))
         .map_err(Stopped::untouched)?;
-    if settings.tls == Tls::Off && !settings.base_url.is_loopback() {
-        console.warning(&format!(
-            "TLS verification is off for {}; turn it on with --tls system or --tls FILE.pem",
-            settings.base_url
-        ));
-    }
+    peers::warn_about_tls(&settings, console);
     let interrupt = Interrupt::watch(console);
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
     let opened = Opened {
@@ -83,11 +77,7 @@ pub(super) fn run(
         endpoint: settings.endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: on_refusal(arguments.force),
-        consent: if asks(arguments.yes) {
-            Consent::Ask(&question)
-        } else {
-            Consent::Given
-        },
+        consent: consent(arguments.yes, &question),
         grace: arguments.grace,
         setup: &setup,
         tool: &settings.location.tool,

@@ -9,7 +9,6 @@ use super::{
 use crate::{
     compose,
     observe::Situation,
-    portainer::Tls,
     run::{Peers, Setup, Stopped},
     stack::{Stack, StackName},
 };
@@ -36,12 +35,7 @@ impl Opened {
         let settings = Settings::load(common).map_err(Stopped::untouched)?;
         let key = key.read().map_err(Stopped::untouched)?;
         console.hide(&key);
-        if settings.tls == Tls::Off && !settings.base_url.is_loopback() {
-            console.warning(&format!(
-                "TLS verification is off for {}; turn it on with --tls system or --tls FILE.pem",
-                settings.base_url
-            ));
-        }
+        peers::warn_about_tls(&settings, console);
         let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
         let (_, engine) = peers.readers();
         let containers = engine.list(name.as_str()).unwrap_or_default();

@@ -48,6 +48,16 @@ pub(super) fn open(
     Ok(Peers::new(portainer, engine(settings, console)))
 }
 
+/// Warns if Portainer is on another host and its certificate is not verified.
+pub(super) fn warn_about_tls(settings: &Settings, console: &Console) {
+    if settings.tls == portainer::Tls::Off && !settings.base_url.is_loopback() {
+        console.warning(&format!(
+            "TLS verification is off for {}; turn it on with --tls system or --tls FILE.pem",
+            settings.base_url
+        ));
+    }
+}
+
 /// The engine, without a request. `-v` shows how it is reached.
 pub(super) fn engine(settings: &Settings, console: &Arc<Console>) -> Engine {
     let engine = engine::Options::new(

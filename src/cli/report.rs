@@ -14,7 +14,7 @@ use crate::{
     adopt,
     failure::Failure,
     migrate,
-    model::Container,
+    model::{Container, PORTAINER_FOLDERS},
     observe::{Before, Situation},
     plan::{Blocker, Environment, Fate, Keep, Loss, Refusal, Removal, Request, ServicePlan},
     run::RestoreCommand,
@@ -35,9 +35,6 @@ use format::{
 
 /// The version of the format.
 const VERSION: u32 = 1;
-/// Where Portainer keeps its stacks (M07).
-const FOLDERS: &str = "/data/compose/";
-
 /// The ways to report.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ways {
@@ -181,7 +178,7 @@ impl StackReport {
         let label = format!("com.{}.compose.project.working_dir", situation.tool);
         let is_portainers = |one: &&Container| {
             let dir = one.labels.get(&label);
-            dir.is_some_and(|dir| dir.starts_with(FOLDERS))
+            dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS))
         };
         Self {
             name: situation.stack.name().to_string(),

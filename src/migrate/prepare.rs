@@ -26,13 +26,9 @@ impl Prepared {
     /// Reads the stack's files, Portainer and the engine. Fails where a migration stops before it plans: if the files or
     /// Portainer's list of stacks cannot be read, or if another Portainer stack may have the name.
     pub fn new(situation: &Situation, removal: Removal) -> Result<Self> {
-        let (stack, name) = (situation.stack, situation.stack.name());
+        let stack = situation.stack;
         let source = stack.read()?;
-        let records = situation.portainer.records(
-            situation.endpoint,
-            name.as_str(),
-            &name.portainer_name(),
-        )?;
+        let records = situation.records()?;
         namesake(stack, &records)?;
         let rewrite = Rewrite::literal(&source, stack.dir_text());
         let mask = mask(&source, rewrite.sent().env);

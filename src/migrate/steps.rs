@@ -44,19 +44,13 @@ impl Procedure<'_, '_> {
         let portainer_name = name.portainer_name();
         self.run.wait("listing the Portainer stacks");
         if portainer_name == name.as_str() {
-            return self
-                .run
-                .portainer
-                .records(self.m.endpoint, name.as_str(), name.as_str());
+            return self.situation().records();
         }
         // Needs no list.
         super::namesake(self.m.stack, &[])?;
         self.run
             .step("name", format!("Portainer will call it {portainer_name}"));
-        let records =
-            self.run
-                .portainer
-                .records(self.m.endpoint, name.as_str(), &portainer_name)?;
+        let records = self.situation().records()?;
         super::namesake(self.m.stack, &records)?;
         Ok(records)
     }

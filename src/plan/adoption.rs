@@ -13,7 +13,7 @@ use super::{
     sent::{SentStack, with_sent},
 };
 use crate::{
-    model::{Container, Deployment, Record, Variable},
+    model::{Container, Deployment, PORTAINER_FOLDERS, Record, Variable},
     rewrite::faithful,
     snapshot::Inspected,
     text::printable,
@@ -33,9 +33,6 @@ pub struct AdoptionFacts<'a> {
     /// Portainer's version, if it is known.
     pub portainer_version: Option<&'a str>,
 }
-
-/// Where Portainer keeps its stacks (M07).
-const FOLDERS: &str = "/data/compose/";
 
 /// What an adoption would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -323,12 +320,12 @@ fn is_same_env(one: &[Variable], other: &[Variable]) -> bool {
 /// The fate of every service.
 fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
     let facts = input.facts;
-    let label = |name: &str| format!("com.{}.compose.{name}", facts.tool);
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
     let mut one_off: Vec<Inspected> = Vec::new();
     for container in facts.containers.unwrap_or_default().iter().map(Inspected) {
-        let service = container.label(&label("service")).unwrap_or_default();
-        if running::is_one_off(container, facts.tool) {
+        let service = container.compose_label(facts.tool, "service");
+        let service = service.unwrap_or_default();
+        if container.is_one_off(facts.tool) {
             one_off.push(container);
             continue;
         }
@@ -366,7 +363,8 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
         found.push((printable(service).into_owned(), own, fate));
     }
     for container in one_off {
-        let service = container.label(&label("service")).unwrap_or_default();
+        let service = container.compose_label(facts.tool, "service");
+        let service = service.unwrap_or_default();
         let fate = Fate::LeftBehind("it is a one-off container of `compose run`".to_owned());
         found.push((printable(service).into_owned(), vec![container], fate));
     }
@@ -395,9 +393,9 @@ fn scaled(after: Option<usize>, now: usize) -> Option<Fate> {
 /// Portainer's Compose: as Portainer's version tells, or an older one that a container says it started it.
 fn portainer_compose(input: &AdoptionFacts) -> Option<PortainerCompose> {
     let facts = input.facts;
-    let label = |container: &Container, name: &str| {
-        let label = format!("com.{}.compose.{name}", facts.tool);
-        container.labels.get(&label).cloned().unwrap_or_default()
+    let label = |container: &'_ Container, name: &str| {
+        let label = container.compose_label(facts.tool, name);
+        label.unwrap_or_default().to_owned()
     };
     let known = input.portainer_version.and_then(PortainerCompose::of);
     if known.is_some_and(|known| known.is_library) {
@@ -406,7 +404,7 @@ fn portainer_compose(input: &AdoptionFacts) -> Option<PortainerCompose> {
     // Several versions: Portainer was upgraded, and the label does not say when.
     let others = facts.others.unwrap_or_default().iter();
     let versions: BTreeSet<ComposeVersion> = others
-        .filter(|other| label(other, "project.working_dir").starts_with(FOLDERS))
+        .filter(|other| label(other, "project.working_dir").starts_with(PORTAINER_FOLDERS))
         .filter_map(|other| label(other, "version").parse().ok())
         .collect();
     match versions.iter().max() {

@@ -13,18 +13,14 @@ pub use needs::images_to_pull;
 
 use super::{
     Adoption, AdoptionFacts, Blocker, Environment, Facts, Keep, Loss, PathKind, Request, record,
-    running::is_one_off,
     sent::{SentStack, with_sent},
 };
 use crate::{
-    model::{Carried, Container, Deployment, Record, StackKind},
+    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Record, StackKind},
     rewrite::faithful::Reason,
     snapshot::Inspected,
-    text::{counted, printable},
+    text::{counted, printable, shell_word},
 };
-
-/// Where Portainer keeps its stacks, in its container (M07).
-const FOLDERS: &str = "/data/compose/";
 
 /// Everything that prevents the adoption of `plan` besides the text. `project` is the name that Compose gives the project of
 /// the files on disk, if they could be rewritten.
@@ -79,7 +75,7 @@ impl<'f> Blocking<'_, 'f> {
     }
 
     fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
-        container.label(&format!("com.{}.compose.{name}", self.facts.tool))
+        container.compose_label(self.facts.tool, name)
     }
 
     fn is_here(&self, dir: &str) -> bool {
@@ -145,10 +141,8 @@ impl<'f> Blocking<'_, 'f> {
         if self.is_started_here() {
             return;
         }
-        let label = |container: &'f Container, name: &str| {
-            let label = format!("com.{}.compose.{name}", self.facts.tool);
-            container.labels.get(&label).map(String::as_str)
-        };
+        let label =
+            |container: &'f Container, name: &str| container.compose_label(self.facts.tool, name);
         let mut projects: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for container in self.facts.others.unwrap_or_default() {
             let is_here =
@@ -185,7 +179,7 @@ impl<'f> Blocking<'_, 'f> {
         }
         let Facts { name, dir: own, .. } = *self.facts;
         for (dir, containers) in dirs {
-            let hint = if dir.starts_with(FOLDERS) {
+            let hint = if dir.starts_with(PORTAINER_FOLDERS) {
                 "Portainer started them: use the API key of an administrator, who sees every Portainer stack".to_owned()
             } else if (self.facts.lookup)(dir) == PathKind::Missing {
                 format!(
@@ -375,7 +369,7 @@ impl<'f> Blocking<'_, 'f> {
                 let Some(service) = self.label(one, "service") else {
                     return Some(format!("{name} has no label with the name of its service"));
                 };
-                if is_one_off(one, self.facts.tool) {
+                if one.is_one_off(self.facts.tool) {
                     let tool = self.facts.tool;
                     return Some(format!("{name} was started by `{tool} compose run`"));
                 }
@@ -407,7 +401,7 @@ impl<'f> Blocking<'_, 'f> {
         let (mut paused, mut removed, mut jobs) = (Vec::new(), Vec::new(), Vec::new());
         for container in self.containers() {
             let service = self.label(container, "service").unwrap_or_default();
-            if !active.contains(service) || is_one_off(container, self.facts.tool) {
+            if !active.contains(service) || container.is_one_off(self.facts.tool) {
                 continue;
             }
             let name = container.name();
@@ -490,8 +484,9 @@ fn parent(file: &str) -> Option<&str> {
 
 /// The command that adopts the stack `name` from `dir`.
 fn command(name: &str, dir: &str) -> String {
-    let quoted = |text: &str| {
-        shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
-    };
-    format!("stacklift adopt {} --dir {}", quoted(name), quoted(dir))
+    format!(
+        "stacklift adopt {} --dir {}",
+        shell_word(name),
+        shell_word(dir)
+    )
 }

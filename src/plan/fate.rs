@@ -182,8 +182,7 @@ impl Deciding<'_> {
     }
 
     fn by_hash(&self, container: Inspected, service: &SentService) -> Fate {
-        let label =
-            |name: &str| container.label(&format!("com.{}.compose.{name}", self.facts.tool));
+        let label = |name: &str| container.compose_label(self.facts.tool, name);
         let Some(labeled) = label("config-hash") else {
             return Fate::Unknown("its container has no config-hash label".to_owned());
         };

@@ -144,7 +144,7 @@ impl<'a> Running<'a, '_> {
             return Fate::Unknown;
         };
         let service = name.to_owned();
-        if self.is_one_off(container) {
+        if container.is_one_off(self.facts.tool) {
             return Fate::Removed(Some(ContainerLoss::OneOff));
         }
         match services.get(name) {
@@ -166,7 +166,7 @@ impl<'a> Running<'a, '_> {
         let mut by_service: BTreeMap<&str, Vec<Inspected<'a>>> = BTreeMap::new();
         for &container in containers {
             if let Some(name) = self.label(container, "service")
-                && !self.is_one_off(container)
+                && !container.is_one_off(self.facts.tool)
             {
                 by_service.entry(name).or_default().push(container);
             }
@@ -226,8 +226,8 @@ impl<'a> Running<'a, '_> {
     /// Running containers from this directory that belong to another project.
     fn other_projects(&mut self) {
         let label = |container: &Container, name: &str| {
-            let label = format!("com.{}.compose.{name}", self.facts.tool);
-            container.labels.get(&label).cloned()
+            let label = container.compose_label(self.facts.tool, name);
+            label.map(str::to_owned)
         };
         let mut projects: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for container in self.facts.others.unwrap_or_default() {
@@ -253,12 +253,8 @@ impl<'a> Running<'a, '_> {
         }
     }
 
-    fn is_one_off(&self, container: Inspected) -> bool {
-        is_one_off(container, self.facts.tool)
-    }
-
     fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
-        container.label(&format!("com.{}.compose.{name}", self.facts.tool))
+        container.compose_label(self.facts.tool, name)
     }
 }
 
@@ -273,12 +269,6 @@ fn anonymous_volumes(container: Inspected) -> Vec<ContainerLoss> {
             is_deleted,
         })
         .collect()
-}
-
-/// Whether a container was created by `docker compose run`.
-pub(super) fn is_one_off(container: Inspected, tool: &str) -> bool {
-    let label = container.label(&format!("com.{tool}.compose.oneoff"));
-    label.is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
 fn is_same(one: &str, other: &str) -> bool {

@@ -8,7 +8,6 @@ use super::{
     Adoption, AdoptionFacts, Blocker, Facts,
     mounted::is_anonymous,
     recreated,
-    running::is_one_off,
     sent::{Given, SentService, SentStack, with_sent},
 };
 use crate::{
@@ -69,9 +68,9 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
 
 /// The containers of a service, without those of `docker compose run`.
 fn containers<'a>(facts: &Facts<'a>, service: &str) -> Vec<Inspected<'a>> {
-    let label = format!("com.{}.compose.service", facts.tool);
     let all = facts.containers.unwrap_or_default().iter().map(Inspected);
-    all.filter(|one| one.label(&label) == Some(service) && !is_one_off(*one, facts.tool))
+    all.filter(|one| one.compose_label(facts.tool, "service") == Some(service))
+        .filter(|one| !one.is_one_off(facts.tool))
         .collect()
 }
 

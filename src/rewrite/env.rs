@@ -3,6 +3,8 @@
 //! Invariant: no warning and no `Debug` output holds a value.
 #![deny(clippy::disallowed_methods)]
 
+use composefile::dotenv;
+
 use crate::model::Variable;
 
 /// The variables of a `.env`.
@@ -34,6 +36,18 @@ pub fn stack_env(variables: &[Variable]) -> String {
         .iter()
         .flat_map(|entry| [&entry.name, "=", &entry.value, "\n"]);
     parts.collect()
+}
+
+/// What must not be shown of a `.env`: the values as C41–C43 and as Compose read them, and the lines that are not
+/// variables, which Compose may read as part of a value (B13).
+pub fn secrets(env: &str) -> Vec<String> {
+    let sent = contract_env(env).variables.into_iter();
+    let read = dotenv::parse(env, &|_| None).unwrap_or_default();
+    let rest = env.lines().filter(|line| !line.contains('='));
+    let mut values: Vec<String> = sent.map(|variable| variable.value).collect();
+    values.extend(read.iter().map(|(_, value)| value.clone()));
+    values.extend(rest.map(str::to_owned));
+    values
 }
 
 /// Reads the text of a `.env` as C41–C43 say.

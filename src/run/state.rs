@@ -7,6 +7,8 @@ use std::{
     os::unix::ffi::OsStrExt as _,
 };
 
+use crate::text::shell_word;
+
 /// The state of a stack. Its `Display` is one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
@@ -113,8 +115,7 @@ fn quoted(word: &OsStr) -> String {
         escaped.push('\'');
         return escaped;
     };
-    // Only a NUL cannot be quoted, and no argument can contain it.
-    shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
+    shell_word(text).into_owned()
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::model::compose_label;
+
 /// Where the engine mounts its init program.
 const INIT: &str = "/sbin/docker-init";
 
@@ -53,6 +55,17 @@ impl<'a> Inspected<'a> {
     /// The value of a label.
     pub fn label(self, name: &str) -> Option<&'a str> {
         self.at("/Config/Labels")?.get(name)?.as_str()
+    }
+
+    /// The value of a label of the tool's Compose.
+    pub fn compose_label(self, tool: &str, name: &str) -> Option<&'a str> {
+        self.label(&compose_label(tool, name))
+    }
+
+    /// Whether it was created by `docker compose run`.
+    pub fn is_one_off(self, tool: &str) -> bool {
+        let label = self.compose_label(tool, "oneoff");
+        label.is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
     /// Whether it is running or paused.

@@ -7,10 +7,11 @@ use crate::model::Container;
 /// The name of the one Compose file in `dir` that the containers started from there name, if they agree and it exists.
 pub(super) fn file(containers: &[Container], tool: &str, dir: &Path) -> Option<String> {
     let here = containers.iter().filter(|one| {
-        label(one, tool, "project.working_dir").is_some_and(|from| is_same(Path::new(from), dir))
+        one.compose_label(tool, "project.working_dir")
+            .is_some_and(|from| is_same(Path::new(from), dir))
     });
     let files: BTreeSet<&str> = here
-        .filter_map(|one| label(one, tool, "project.config_files"))
+        .filter_map(|one| one.compose_label(tool, "project.config_files"))
         .collect();
     let mut files = files.into_iter();
     // Several files are one text with a comma, which is the name of no file.
@@ -28,16 +29,11 @@ pub(super) fn other_dir<'c>(
 ) -> Option<&'c str> {
     let dirs: BTreeSet<&str> = containers
         .iter()
-        .filter_map(|one| label(one, tool, "project.working_dir"))
+        .filter_map(|one| one.compose_label(tool, "project.working_dir"))
         .collect();
     let mut dirs = dirs.into_iter();
     let one = dirs.next().filter(|_| dirs.next().is_none())?;
     (Path::new(one).is_dir() && !is_same(Path::new(one), dir)).then_some(one)
-}
-
-fn label<'c>(container: &'c Container, tool: &str, name: &str) -> Option<&'c str> {
-    let label = format!("com.{tool}.compose.{name}");
-    container.labels.get(&label).map(String::as_str)
 }
 
 /// Whether two paths are the same directory, following symbolic links.

@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     env, fs,
-    io::ErrorKind,
+    io::{BufRead as _, BufReader, ErrorKind},
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -439,4 +439,27 @@ fn subnet() -> String {
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
+}
+
+/// Runs a command with `-v`, kills it after this number of requests, and returns them.
+pub fn kill_after(mut command: Command, count: usize) -> Vec<String> {
+    let mut child = command
+        .arg("-v")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut requests = Vec::new();
+    for line in BufReader::new(child.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        if line.starts_with("engine: ") || line.starts_with("portainer: ") {
+            requests.push(line);
+            if requests.len() == count {
+                child.kill().unwrap();
+                break;
+            }
+        }
+    }
+    child.wait().unwrap();
+    requests
 }

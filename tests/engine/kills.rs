@@ -1,15 +1,11 @@
 //! Kills a run at each request. The next restore must finish its work.
 
-use std::{
-    collections::BTreeMap,
-    io::{BufRead as _, BufReader},
-    process::Stdio,
-};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::{
-    bench::{RECORD, Stack, lines},
+    bench::{RECORD, Stack, kill_after, lines},
     sameness::{assert_same, assert_same_networks},
 };
 
@@ -63,26 +59,7 @@ impl Killed {
 
     /// Runs with `-v` and kills the run after this number of requests. Returns the requests.
     fn run_and_kill(&self, arguments: &[&str], after: usize) -> Vec<String> {
-        let mut command = self.stack.command(arguments);
-        let mut child = command
-            .arg("-v")
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut requests = Vec::new();
-        for line in BufReader::new(child.stderr.take().unwrap()).lines() {
-            let line = line.unwrap();
-            if line.starts_with("engine: ") || line.starts_with("portainer: ") {
-                requests.push(line);
-                if requests.len() == after {
-                    child.kill().unwrap();
-                    break;
-                }
-            }
-        }
-        child.wait().unwrap();
-        requests
+        kill_after(self.stack.command(arguments), after)
     }
 
     fn assert_restored(&self, record: Option<&str>) {

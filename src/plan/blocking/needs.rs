@@ -11,10 +11,10 @@ use crate::{
     plan::{
         Fate, Sent,
         held::{held_by, used_on_host},
-        running::is_one_off,
         sent::{SentStack, with_sent},
     },
     snapshot::Inspected,
+    text::shell_word,
 };
 
 impl Blocking<'_, '_> {
@@ -38,7 +38,7 @@ impl Blocking<'_, '_> {
             or_else = "; or pass --pull";
         }
         if !build.is_empty() {
-            let dir = shlex::try_quote(dir).unwrap_or_default();
+            let dir = shell_word(dir);
             pull.push(format!(
                 "cd {dir} && {tool} compose build {}",
                 build.join(" ")
@@ -64,7 +64,7 @@ impl Blocking<'_, '_> {
             .containers()
             .filter(|&one| {
                 let service = self.label(one, "service").unwrap_or_default();
-                !active.contains(service) || is_one_off(one, self.facts.tool)
+                !active.contains(service) || one.is_one_off(self.facts.tool)
             })
             .map(Inspected::id)
             .collect();

@@ -1,13 +1,13 @@
 //! SIGKILL of a run, then a second run or a restore: the stack is whole, in the new or in the old state.
 
 use std::{
-    io::{BufRead as _, BufReader},
     process::Stdio,
     thread,
     time::{Duration, Instant},
 };
 
 use super::{Case, by_each_portainer, failing::Before};
+use crate::bench;
 
 by_each_portainer! {
     a_second_run_finishes
@@ -39,26 +39,7 @@ fn kill_in_flight(before: &Before) {
 /// Kills an adoption after this number of requests. Returns the requests.
 fn kill_after(before: &Before, count: usize) -> Vec<String> {
     let name = before.scenario.host.project.as_str();
-    let mut child = before
-        .scenario
-        .command(&["adopt", name, "-v"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut requests = Vec::new();
-    for line in BufReader::new(child.stderr.take().unwrap()).lines() {
-        let line = line.unwrap();
-        if line.starts_with("engine: ") || line.starts_with("portainer: ") {
-            requests.push(line);
-            if requests.len() == count {
-                child.kill().unwrap();
-                break;
-            }
-        }
-    }
-    child.wait().unwrap();
-    requests
+    bench::kill_after(before.scenario.command(&["adopt", name]), count)
 }
 
 fn a_second_run_finishes(case: Case) {

@@ -1,11 +1,12 @@
 //! Blocks on a stack of more than one file: Portainer gets a single text.
 #![deny(clippy::disallowed_methods)]
 
-use std::borrow::Cow;
-
 use composefile::reader::Reader;
 
-use crate::rewrite::faithful::{Blocker, Reason, findings::Findings};
+use crate::{
+    rewrite::faithful::{Blocker, Reason, findings::Findings},
+    text::shell_word,
+};
 
 /// Finds the other files that Compose reads for the stack.
 pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
@@ -66,16 +67,12 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
 /// `--no-interpolate` Compose prefixes paths that start with a variable with the directory, takes mounts that start
 /// with one for volumes, and ignores the `.env` of included files.
 fn combine(files: &[String], dir: &str) -> String {
-    let files = files.iter().flat_map(|file| [" -f ".into(), word(file)]);
+    let files = files
+        .iter()
+        .flat_map(|file| [" -f ".into(), shell_word(file)]);
     let files: String = files.collect();
     format!(
         "combine them into one file, then pass --file stacklift.yml. The command writes the values of .env into that file; `config --no-interpolate` keeps the variables, but is only safe if no path starts with a variable and no included file has its own .env. Run: (umask 077 && cd {} && docker compose{files} --profile '*' config --output stacklift.yml)",
-        word(dir)
+        shell_word(dir)
     )
-}
-
-/// A word of a shell command.
-fn word(text: &str) -> Cow<'_, str> {
-    // Only a NUL cannot be quoted, and no path holds one.
-    shlex::try_quote(text).unwrap_or(Cow::Borrowed("''"))
 }
