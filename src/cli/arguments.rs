@@ -6,20 +6,22 @@ use clap::{
     Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use rehearsal::{Call, Era, FaultKind, Rule};
 
+pub(super) use adopting::{AdoptArguments, OnFailureArgument};
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
+pub(super) use rehearsing::RehearseArguments;
 
 use super::options::{self, Setting};
 use crate::{
     engine,
-    plan::Keep,
     portainer::{BaseUrl, Tls},
     text::without_credentials,
 };
 
+mod adopting;
 mod planning;
+mod rehearsing;
 
 const USAGE: &str = "\
 stacklift [OPTIONS] <STACK>
@@ -195,96 +197,6 @@ impl MigrateArguments {
 }
 
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
-pub(super) struct AdoptArguments {
-    /// Name of the stack
-    #[arg(value_name = "STACK")]
-    pub stack: OsString,
-    /// Do not ask for confirmation
-    ///
-    /// On a terminal, stacklift asks if a container will be recreated or something will be lost.
-    #[arg(short, long)]
-    pub yes: bool,
-    #[command(flatten)]
-    pub keep: KeepArguments,
-    /// Pull the images that are not on this host, by the container command
-    ///
-    /// Happens before anything else, and only if nothing else prevents the adoption. Images that the
-    /// Compose file builds are not pulled.
-    #[arg(long)]
-    pub pull: bool,
-    /// How long to wait until the containers run and are healthy again
-    #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
-    pub wait: Duration,
-    /// What to do with containers that a failed adoption changed
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnFailureArgument::Restore)]
-    pub on_failure: OnFailureArgument,
-    /// Show what would be done, without doing it
-    ///
-    /// The same as `stacklift plan`, for this way alone.
-    #[arg(long)]
-    pub dry_run: bool,
-    /// How to print the result, or the plan with --dry-run
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
-    pub output: Output,
-    /// Exit with 3 if something would be lost, and with 1 if the run would be refused
-    #[arg(long, requires = "dry_run")]
-    pub exit_code: bool,
-}
-
-/// `--on-failure`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum OnFailureArgument {
-    /// Restore them from the snapshot
-    Restore,
-    /// Leave them as they are, and print the command that restores them
-    Leave,
-}
-
-/// What to do because of what runs.
-#[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
-pub(super) struct KeepArguments {
-    /// Leave anonymous volumes without a name where the container stays
-    ///
-    /// By default, the Compose text names every anonymous volume, so that its data stays with the service.
-    /// This recreates the container once. With this flag, a container that is certain to stay is not
-    /// recreated; its anonymous volumes may be lost when it is recreated later.
-    #[arg(long)]
-    pub keep_anonymous: bool,
-    /// Write variables that only the running containers have into the Compose text
-    ///
-    /// Without this flag, stacklift refuses to adopt a stack if a running container has a variable that
-    /// the files on disk do not give it, for example because it was started from another shell.
-    #[arg(long)]
-    pub keep_variables: bool,
-    /// Leave running containers as they are that the Compose text does not start
-    ///
-    /// Without this flag, stacklift refuses to adopt a stack if containers of its project run whose
-    /// services are not in the Compose file, have no active profile, or were started by `compose run`.
-    /// Portainer removes them when the stack is deleted or stopped.
-    #[arg(long)]
-    pub leave_orphans: bool,
-    /// Let containers that have finished run again
-    ///
-    /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
-    /// with containers that have exited and are not restarted by the engine, such as one-shot jobs.
-    #[arg(long)]
-    pub rerun_jobs: bool,
-}
-
-impl From<&KeepArguments> for Keep {
-    fn from(arguments: &KeepArguments) -> Self {
-        Self {
-            anonymous: arguments.keep_anonymous,
-            variables: arguments.keep_variables,
-            orphans: arguments.leave_orphans,
-            jobs: arguments.rerun_jobs,
-        }
-    }
-}
-
-#[derive(Debug, Args)]
 pub(super) struct RenderArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
@@ -342,44 +254,6 @@ pub(super) struct RestoreArguments {
     /// List the snapshots and exit
     #[arg(long)]
     pub list: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct RehearseArguments {
-    /// Example stack, or one of your stacks with --stacks-root, --dir or `STACKLIFT_STACKS_ROOT`
-    /// [default: books-db]
-    #[arg(value_name = "STACK")]
-    pub stack: Option<OsString>,
-    /// Do not migrate; keep Portainer and the engine running until Ctrl-C, and print how to connect
-    #[arg(long)]
-    pub serve: bool,
-    /// API version of the embedded Portainer
-    #[arg(long, value_name = "ERA", value_enum, default_value_t = EraArgument::Sync)]
-    pub era: EraArgument,
-    /// Override the safety checks
-    #[arg(long)]
-    pub force: bool,
-    /// Simulate failures of an API call; can be repeated
-    #[arg(long = "fault", value_name = "CALL=KIND[*TIMES]")]
-    pub faults: Vec<Rule>,
-}
-
-/// `--era`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum EraArgument {
-    /// Portainer 2.40 and earlier: a create returns after the deployment
-    Sync,
-    /// Portainer 2.41 and later: a create returns before the deployment
-    Async,
-}
-
-impl From<EraArgument> for Era {
-    fn from(era: EraArgument) -> Self {
-        match era {
-            EraArgument::Sync => Self::Sync,
-            EraArgument::Async => Self::Async,
-        }
-    }
 }
 
 /// The flags that every command takes. [`command`] adds the defaults and the variables to their help.
@@ -513,7 +387,7 @@ fn command() -> clap::Command {
     command
         .mut_subcommand("rehearse", |rehearse| {
             rehearse
-                .mut_arg("faults", |flag| flag.long_help(fault_help()))
+                .mut_arg("faults", |flag| flag.long_help(rehearsing::fault_help()))
                 .mut_arg("stacks_root", |flag| {
                     flag.help(
                         "Directory that contains your stack directories [default: the examples]",
@@ -548,18 +422,6 @@ fn describe(flag: Arg, reads_variables: bool) -> Arg {
         .map_or(short.clone(), ToString::to_string);
     flag.help(format!("{short} {}", notes.join(" ")))
         .long_help(format!("{long}\n\n{}", notes.join("\n")))
-}
-
-fn fault_help() -> String {
-    let calls = Call::NAMES.map(|(_, name)| name).join(", ");
-    let kinds = FaultKind::NAMES.map(|(_, name)| name).join(", ");
-    format!(
-        "Simulate failures of an API call; can be repeated\n\n\
-         For example, `create=close-after` makes every create fail, and `list=503*1` only the first list. \
-         `create=late-failure:5` fails each create after 5 seconds, even if its client has disconnected.\n\n\
-         Calls: {calls}\n\n\
-         Kinds: an HTTP status such as 503, {kinds}"
-    )
 }
 
 #[cfg(test)]

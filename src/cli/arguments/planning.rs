@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 
-use super::KeepArguments;
+use super::adopting::KeepArguments;
 
 /// A plan instead of a run.
 #[derive(Debug, Args)]

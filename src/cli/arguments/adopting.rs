@@ -1,0 +1,98 @@
+//! The flags of `stacklift adopt`.
+
+use std::{ffi::OsString, time::Duration};
+
+use clap::{Args, ValueEnum};
+
+use super::{super::options, Output};
+use crate::plan::Keep;
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(in crate::cli) struct AdoptArguments {
+    /// Name of the stack
+    #[arg(value_name = "STACK")]
+    pub stack: OsString,
+    /// Do not ask for confirmation
+    ///
+    /// On a terminal, stacklift asks if a container will be recreated or something will be lost.
+    #[arg(short, long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub keep: KeepArguments,
+    /// Pull the images that are not on this host, by the container command
+    ///
+    /// Happens before anything else, and only if nothing else prevents the adoption. Images that the
+    /// Compose file builds are not pulled.
+    #[arg(long)]
+    pub pull: bool,
+    /// How long to wait until the containers run and are healthy again
+    #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
+    pub wait: Duration,
+    /// What to do with containers that a failed adoption changed
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnFailureArgument::Restore)]
+    pub on_failure: OnFailureArgument,
+    /// Show what would be done, without doing it
+    ///
+    /// The same as `stacklift plan`, for this way alone.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How to print the result, or the plan with --dry-run
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Exit with 3 if something would be lost, and with 1 if the run would be refused
+    #[arg(long, requires = "dry_run")]
+    pub exit_code: bool,
+}
+
+/// `--on-failure`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum OnFailureArgument {
+    /// Restore them from the snapshot
+    Restore,
+    /// Leave them as they are, and print the command that restores them
+    Leave,
+}
+
+/// What to do because of what runs.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(in crate::cli) struct KeepArguments {
+    /// Leave anonymous volumes without a name where the container stays
+    ///
+    /// By default, the Compose text names every anonymous volume, so that its data stays with the service.
+    /// This recreates the container once. With this flag, a container that is certain to stay is not
+    /// recreated; its anonymous volumes may be lost when it is recreated later.
+    #[arg(long)]
+    pub keep_anonymous: bool,
+    /// Write variables that only the running containers have into the Compose text
+    ///
+    /// Without this flag, stacklift refuses to adopt a stack if a running container has a variable that
+    /// the files on disk do not give it, for example because it was started from another shell.
+    #[arg(long)]
+    pub keep_variables: bool,
+    /// Leave running containers as they are that the Compose text does not start
+    ///
+    /// Without this flag, stacklift refuses to adopt a stack if containers of its project run whose
+    /// services are not in the Compose file, have no active profile, or were started by `compose run`.
+    /// Portainer removes them when the stack is deleted or stopped.
+    #[arg(long)]
+    pub leave_orphans: bool,
+    /// Let containers that have finished run again
+    ///
+    /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
+    /// with containers that have exited and are not restarted by the engine, such as one-shot jobs.
+    #[arg(long)]
+    pub rerun_jobs: bool,
+}
+
+impl From<&KeepArguments> for Keep {
+    fn from(arguments: &KeepArguments) -> Self {
+        Self {
+            anonymous: arguments.keep_anonymous,
+            variables: arguments.keep_variables,
+            orphans: arguments.leave_orphans,
+            jobs: arguments.rerun_jobs,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The flags of `stacklift rehearse`.
+
+use std::ffi::OsString;
+
+use clap::{Args, ValueEnum};
+use rehearsal::{Call, Era, FaultKind, Rule};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RehearseArguments {
+    /// Example stack, or one of your stacks with --stacks-root, --dir or `STACKLIFT_STACKS_ROOT`
+    /// [default: books-db]
+    #[arg(value_name = "STACK")]
+    pub stack: Option<OsString>,
+    /// Do not migrate; keep Portainer and the engine running until Ctrl-C, and print how to connect
+    #[arg(long)]
+    pub serve: bool,
+    /// API version of the embedded Portainer
+    #[arg(long, value_name = "ERA", value_enum, default_value_t = EraArgument::Sync)]
+    pub era: EraArgument,
+    /// Override the safety checks
+    #[arg(long)]
+    pub force: bool,
+    /// Simulate failures of an API call; can be repeated
+    #[arg(long = "fault", value_name = "CALL=KIND[*TIMES]")]
+    pub faults: Vec<Rule>,
+}
+
+/// `--era`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum EraArgument {
+    /// Portainer 2.40 and earlier: a create returns after the deployment
+    Sync,
+    /// Portainer 2.41 and later: a create returns before the deployment
+    Async,
+}
+
+impl From<EraArgument> for Era {
+    fn from(era: EraArgument) -> Self {
+        match era {
+            EraArgument::Sync => Self::Sync,
+            EraArgument::Async => Self::Async,
+        }
+    }
+}
+
+pub(super) fn fault_help() -> String {
+    let calls = Call::NAMES.map(|(_, name)| name).join(", ");
+    let kinds = FaultKind::NAMES.map(|(_, name)| name).join(", ");
+    format!(
+        "Simulate failures of an API call; can be repeated\n\n\
+         For example, `create=close-after` makes every create fail, and `list=503*1` only the first list. \
+         `create=late-failure:5` fails each create after 5 seconds, even if its client has disconnected.\n\n\
+         Calls: {calls}\n\n\
+         Kinds: an HTTP status such as 503, {kinds}"
+    )
+}
