@@ -118,6 +118,7 @@ impl<'a> Procedure<'a, '_> {
             endpoint: self.a.endpoint,
             tool: self.a.tool,
             compose: self.a.compose,
+            host: None,
         }
     }
 

@@ -108,6 +108,24 @@ impl Host {
         }
     }
 
+    /// A host whose Compose program, if it has one, is not run.
+    pub fn not_asked() -> Self {
+        Self {
+            tool: String::new(),
+            trace: Trace::off(),
+            found: OnceLock::from(None),
+        }
+    }
+
+    /// Why [`Host::compose`] finds none.
+    pub fn why_none(&self) -> &'static str {
+        if self.tool.is_empty() {
+            "the configurations were not compared"
+        } else {
+            "this host has no Compose program to compare the configurations"
+        }
+    }
+
     /// Its Compose program. The first call looks for it: up to two programs run.
     pub fn compose(&self) -> Option<&Compose> {
         let find = || Compose::find(&self.tool, &self.trace);

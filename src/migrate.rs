@@ -155,6 +155,7 @@ impl<'a> Procedure<'a, '_> {
             endpoint: self.m.endpoint,
             tool: self.m.tool,
             compose: self.m.compose,
+            host: None,
         }
     }
 

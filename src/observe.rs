@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::{
     compose::{self, Checked, Rejection},
-    engine::{self, in_parallel},
+    engine,
     failure::Failure,
     model::{Changes, Container, Record, Variable},
     plan::{self, Environment, Facts, PathKind, RecordFacts, Removal, Sent},
@@ -32,6 +32,14 @@ use crate::{
 };
 use composefile::document::{Document, ParseError};
 
+mod details;
+mod host;
+
+pub use host::Host;
+
+use details::Reader;
+use host::Identity;
+
 /// A stack, and where Portainer would create it.
 #[derive(Clone, Copy)]
 pub struct Situation<'a> {
@@ -46,6 +54,9 @@ pub struct Situation<'a> {
     pub tool: &'a str,
     /// The Compose program of this host.
     pub compose: &'a compose::Host,
+    /// What was read of the whole host before. It is not read again then, and the changed files of containers are not
+    /// read.
+    pub host: Option<&'a Host>,
 }
 
 /// How much is read.
@@ -120,8 +131,11 @@ impl Situation<'_> {
     /// The Portainer stacks with the stack's name, or with the name that Portainer gives it (C50, C59).
     pub fn records(&self) -> Result<Vec<Record>> {
         let name = self.stack.name();
-        self.portainer
-            .records(self.endpoint, name.as_str(), &name.portainer_name())
+        let (name, normalized) = (name.as_str(), name.portainer_name());
+        match self.host {
+            Some(host) => host.records(&[name, &normalized]),
+            None => self.portainer.records(self.endpoint, name, &normalized),
+        }
     }
 
     /// The Portainer stack to replace (C50), the containers of the stack (C52), and everything that the plan of sending
@@ -153,7 +167,7 @@ impl Situation<'_> {
             before.all = more.map(|more| [own, more].concat());
         }
         if let Some(all) = &before.all {
-            match others(self.engine, all) {
+            match self.others(all) {
                 Ok(others) => before.others = Some(others),
                 Err(error) => before.warnings.push(with_hint(&error)),
             }
@@ -169,7 +183,11 @@ impl Situation<'_> {
             self.read_details(&mut before, images.into_iter().collect(), (&input, mask));
         }
         if depth == Depth::Everything {
-            match self.portainer.version() {
+            let version = match self.host {
+                Some(host) => Ok(host.portainer_version.clone()),
+                None => self.portainer.version(),
+            };
+            match version {
                 Ok(version) => before.portainer_version = version,
                 Err(error) => before.warnings.push(with_hint(&error)),
             }
@@ -191,6 +209,9 @@ impl Situation<'_> {
 
     /// A failure is tolerated (C52), and said with what it means.
     fn list(&self, project: &str, warnings: &mut Vec<String>) -> Option<Vec<Container>> {
+        if let Some(host) = self.host {
+            return host.project(project, self.tool);
+        }
         match self.engine.list(project) {
             Ok(containers) => Some(containers),
             Err(error) => {
@@ -201,6 +222,18 @@ impl Situation<'_> {
                 None
             }
         }
+    }
+
+    /// The containers of the engine that are not among `own`.
+    fn others(&self, own: &[Container]) -> Result<Vec<Container>> {
+        let is_own = |other: &Container| own.iter().any(|own| other.id.starts_with(&own.id));
+        if let Some(host) = self.host {
+            let others = host.containers.iter().flatten();
+            return Ok(others.filter(|other| !is_own(other)).cloned().collect());
+        }
+        let mut others = self.engine.list_all()?;
+        others.retain(|other| !is_own(other));
+        Ok(others)
     }
 
     /// Calls `then` with everything that was read, and with what a plan looks up on this host: env files, the kinds of
@@ -252,7 +285,12 @@ impl Situation<'_> {
             rejection: details.rejection.as_ref(),
             environment: before.environment.clone(),
             lookup: &path_kind,
-            is_same_file: &is_same_file,
+            is_same_file: &|one, other| {
+                is_same_file(one, other, |path| match self.host {
+                    Some(host) => host.identity(path),
+                    None => identity(path),
+                })
+            },
             port_in_use: &port_in_use,
             removal,
         })
@@ -269,17 +307,21 @@ impl Situation<'_> {
             portainer,
             engine,
             endpoint,
-            compose: host,
+            compose,
+            host,
             ..
         } = self;
         let all = before.all.as_deref().unwrap_or_default();
-        let asks_role = before.record.is_none() && !all.is_empty();
+        let asks_role = before.record.is_none() && !all.is_empty() && host.is_none();
         let record = before.record.as_ref();
         let (details, checked, (contents, environment, role)) = thread::scope(|scope| {
-            let details = scope.spawn(move || Reader::new(engine).read(all, images));
-            let checked = scope.spawn(move || Some(host.compose()?.check(input, mask)));
+            let details = scope.spawn(move || Reader::new(engine, host).read(all, images));
+            let checked = scope.spawn(move || Some(compose.compose()?.check(input, mask)));
             let contents = record.map(|record| portainer.read(&record.id));
-            let environment = environment(portainer, engine, endpoint);
+            let environment = match host {
+                Some(host) => host.environment.clone(),
+                None => environment(portainer, engine, endpoint),
+            };
             let role = asks_role.then(|| portainer.is_administrator());
             let (details, checked) = (details.join(), checked.join());
             (details, checked, (contents, environment, role))
@@ -317,14 +359,6 @@ pub fn with_hint(error: &anyhow::Error) -> String {
     }
 }
 
-/// The containers of the engine that are not among `own`.
-fn others(engine: &engine::Reader, own: &[Container]) -> Result<Vec<Container>> {
-    let mut others = engine.list_all()?;
-    let is_own = |other: &Container| own.iter().any(|own| other.id.starts_with(&own.id));
-    others.retain(|other| !is_own(other));
-    Ok(others)
-}
-
 /// Compares the engine of the environment with the engine of this host (B03, M17).
 fn environment(
     portainer: &portainer::Reader,
@@ -346,84 +380,6 @@ fn environment(
     }
 }
 
-/// Reads the [`Details`] and keeps the reasons of the reads that failed.
-struct Reader<'a> {
-    engine: &'a engine::Reader,
-    failures: Vec<anyhow::Error>,
-}
-
-impl<'a> Reader<'a> {
-    fn new(engine: &'a engine::Reader) -> Self {
-        Self {
-            engine,
-            failures: Vec::new(),
-        }
-    }
-
-    fn read(
-        mut self,
-        all: &[Container],
-        mut images: BTreeSet<String>,
-    ) -> (Details, Vec<anyhow::Error>) {
-        let ids: Vec<String> = all.iter().map(|container| container.id.clone()).collect();
-        let containers = self.engine.inspect_containers(&ids);
-        let containers = self.known(containers);
-        let inspected = containers.as_deref().unwrap_or_default();
-        images.extend(inspected.iter().filter_map(image_of));
-        let engine = self.engine;
-        let changes = in_parallel(inspected, |container| {
-            let id = container["Id"].as_str()?;
-            Some((id.to_owned(), Known::from_result(engine.changes(id))))
-        });
-        let details = Details {
-            changes: changes.into_iter().flatten().collect(),
-            images: self.images(images),
-            networks: self.networks(),
-            volumes: self.volumes(),
-            containers,
-            rejection: None,
-        };
-        (details, self.failures)
-    }
-
-    /// One request per image: the response does not say which reference it belongs to.
-    fn images(&mut self, references: BTreeSet<String>) -> BTreeMap<String, Option<Value>> {
-        let mut images = BTreeMap::new();
-        for reference in references {
-            let asked = [reference];
-            match self.engine.inspect_images(&asked) {
-                Ok(found) => {
-                    let [reference] = asked;
-                    images.insert(reference, found.into_iter().next());
-                }
-                Err(error) => {
-                    self.failures.push(error);
-                    break;
-                }
-            }
-        }
-        images
-    }
-
-    fn networks(&mut self) -> Option<BTreeSet<String>> {
-        let names = self.engine.network_names();
-        self.known(names)
-    }
-
-    fn volumes(&mut self) -> Option<BTreeSet<String>> {
-        let names = self.engine.volume_names();
-        self.known(names)
-    }
-
-    fn known<T>(&mut self, read: Result<T>) -> Option<T> {
-        read.map_err(|error| self.failures.push(error)).ok()
-    }
-}
-
-fn image_of(container: &Value) -> Option<String> {
-    container["Image"].as_str().map(str::to_owned)
-}
-
 /// Whether a port of this host cannot be bound because something uses it. Other errors do not tell.
 fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
     let bound = match protocol {
@@ -434,15 +390,19 @@ fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
     bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
-/// Whether two paths of this host are the same file, following symbolic links. `None` if one may not be looked at.
-fn is_same_file(one: &str, other: &str) -> Option<bool> {
-    let identity = |path: &str| match fs::metadata(path) {
+/// Whether two paths of this host are the same file. `None` if one may not be looked at.
+fn is_same_file(one: &str, other: &str, identity: impl Fn(&str) -> Identity) -> Option<bool> {
+    let one = identity(one)?;
+    Some(one == identity(other)? && one.is_some())
+}
+
+/// Which file a path of this host is, following symbolic links.
+fn identity(path: &str) -> Identity {
+    match fs::metadata(path) {
         Ok(metadata) => Some(Some((metadata.dev(), metadata.ino()))),
         Err(error) if is_absent(&error) => Some(None),
         Err(_) => None,
-    };
-    let one = identity(one)?;
-    Some(one == identity(other)? && one.is_some())
+    }
 }
 
 /// What is at a path of this host, following symbolic links.

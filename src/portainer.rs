@@ -31,7 +31,7 @@ pub use address::BaseUrl;
 pub use error::{Error, Response};
 pub use http::Options;
 pub use tls::Tls;
-pub use wire::{Contents, Created, Payload};
+pub use wire::{Contents, Created, HINT_FOR_UNCLEAR, Listed, Payload};
 
 use http::Client;
 
@@ -177,6 +177,18 @@ impl Reader {
             record.deployment = self.hidden(record.deployment.clone());
         }
         Ok(records)
+    }
+
+    /// Call A for every stack: the records of all environments, in Portainer's order. An entry that may be a record of the
+    /// environment `endpoint`, but cannot be parsed, says why (B07).
+    pub fn all_records(&self, endpoint: i64) -> Result<Vec<Listed>> {
+        let action = "list Portainer's stacks";
+        let list = self.client.get("/api/stacks", action)?;
+        let mut listed = wire::all_records(list, endpoint).map_err(failed_to(action))?;
+        for record in listed.iter_mut().filter_map(|one| one.record.as_mut().ok()) {
+            record.deployment = self.hidden(record.deployment.clone());
+        }
+        Ok(listed)
     }
 
     /// Portainer's version, such as `2.23.0` (M17); `None` where the response does not say.

@@ -59,9 +59,7 @@ impl Prepared {
             containers: containers(&before, situation.tool),
             mask: &mask,
         });
-        let host = host
-            .as_ref()
-            .ok_or("this host has no Compose program to compare the configurations");
+        let host = host.as_ref().ok_or(situation.compose.why_none());
         // Asked once: the files on disk do not depend on what is sent.
         let on_disk = OnceLock::new();
         let plan_of = |rewrite: &Result<Faithful, Vec<faithful::Blocker>>, runs: &Runs| {

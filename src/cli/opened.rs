@@ -64,6 +64,7 @@ impl Opened {
             endpoint: self.settings.endpoint,
             tool: &self.settings.location.tool,
             compose: &self.compose,
+            host: None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads a JSON array of any length entry by entry and keeps the entries with a given `Name`.
+//! Reads a JSON array of any length entry by entry and keeps the entries that are asked for by `Name`.
 //!
 //! Invariant: an error or a whole list, never a part of it. A list that ends early, or that something
 //! follows, is an error.
@@ -24,7 +24,7 @@ const LIMITS: Limits = Limits {
 struct Limits {
     /// Of the text that is kept. It doubles for a larger entry.
     buffer: usize,
-    /// Of one entry, and of all matching entries together.
+    /// Of one entry, and of all wanted entries together.
     entry: usize,
     list: usize,
 }
@@ -40,16 +40,37 @@ pub(super) enum Error {
     Read(io::Error),
 }
 
-/// The entries of a list whose `Name` is one of `names`, in order. `null` is an empty list.
-///
-/// An entry that is not an object, or whose `Name` is not a string, does not match. Fails where the text is
-/// not an array of JSON, an entry or all matching entries are larger than 64 MiB, the list is larger than 1 GiB,
-/// or `reader` fails.
-pub(super) fn entries(reader: impl Read, names: &[&str]) -> Result<Vec<Value>, Error> {
-    limited_entries(reader, names, LIMITS)
+/// Which entries of a list are kept. An entry that is not an object, or whose `Name` is not a string, is never kept.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    /// Those whose `Name` is one of these.
+    Named(&'a [&'a str]),
+    All,
 }
 
-fn limited_entries(reader: impl Read, names: &[&str], limits: Limits) -> Result<Vec<Value>, Error> {
+impl Wanted<'_> {
+    fn has(self, name: &Value) -> bool {
+        match (name.as_str(), self) {
+            (Some(name), Self::Named(names)) => names.contains(&name),
+            (name, Self::All) => name.is_some(),
+            (None, Self::Named(_)) => false,
+        }
+    }
+}
+
+/// The wanted entries of a list, in order. `null` is an empty list.
+///
+/// Fails where the text is not an array of JSON, an entry or all wanted entries are larger than 64 MiB, the list is
+/// larger than 1 GiB, or `reader` fails.
+pub(super) fn entries(reader: impl Read, wanted: Wanted) -> Result<Vec<Value>, Error> {
+    limited_entries(reader, wanted, LIMITS)
+}
+
+fn limited_entries(
+    reader: impl Read,
+    wanted: Wanted,
+    limits: Limits,
+) -> Result<Vec<Value>, Error> {
     let mut text = Text {
         reader,
         buffer: vec![0; limits.buffer],
@@ -70,8 +91,13 @@ fn limited_entries(reader: impl Read, names: &[&str], limits: Limits) -> Result<
     let mut left = limits.entry;
     let mut is_over = text.peek()? == Some(b']');
     while !is_over {
-        if let Some(entry) = text.parse(|json| Entry { names }.deserialize(json))? {
-            let too_many = || invalid("too many entries have the name of the stack");
+        if let Some(entry) = text.parse(|json| Entry { wanted }.deserialize(json))? {
+            let too_many = || {
+                invalid(match wanted {
+                    Wanted::Named(_) => "too many entries have the name of the stack",
+                    Wanted::All => "the entries are too large",
+                })
+            };
             left = left
                 .checked_sub(entry.to_string().len())
                 .ok_or_else(too_many)?;
@@ -172,10 +198,10 @@ impl<R: Read> Text<R> {
     }
 }
 
-/// Reads one entry; `None` where it does not match.
+/// Reads one entry; `None` where it is not wanted.
 #[derive(Clone, Copy)]
 struct Entry<'a> {
-    names: &'a [&'a str],
+    wanted: Wanted<'a>,
 }
 
 impl<'de> DeserializeSeed<'de> for Entry<'_> {
@@ -198,11 +224,7 @@ impl<'de> Visitor<'de> for Entry<'_> {
         let mut fields = Map::new();
         while let Some(key) = entry.next_key::<String>()? {
             let value: Value = entry.next_value()?;
-            if key == "Name"
-                && !value
-                    .as_str()
-                    .is_some_and(|name| self.names.contains(&name))
-            {
+            if key == "Name" && !self.wanted.has(&value) {
                 while entry.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 return Ok(None);
             }
@@ -269,7 +291,7 @@ mod tests {
             buffer: step.min(LIMITS.buffer),
             ..LIMITS
         };
-        let found = limited_entries(Drip(text, step), &NAMES, limits);
+        let found = limited_entries(Drip(text, step), Wanted::Named(&NAMES), limits);
         found.map_err(|error| format!("{error:?}"))
     }
 
@@ -297,6 +319,13 @@ mod tests {
     }
 
     #[test]
+    fn all_entries_with_a_name_can_be_kept() {
+        let text = br#"[{"Name":"a"}, 12, null, {"Name":1}, {"Id":1}, {"Id":2,"Name":"web"}, ["Name"]]"#;
+        let found = entries(&text[..], Wanted::All).expect("a list");
+        assert_eq!(found, [json!({"Name": "a"}), json!({"Id": 2, "Name": "web"})]);
+    }
+
+    #[test]
     fn entries_that_do_not_match_may_hold_any_json() {
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         for value in [&deep, "1e999", r#""\ud800""#, "\"\u{7f}\""] {
@@ -318,7 +347,7 @@ mod tests {
             entry: 4 * BUFFER,
             list: 10 * BUFFER,
         };
-        let read = |text: &str| limited_entries(text.as_bytes(), &NAMES, limits);
+        let read = |text: &str| limited_entries(text.as_bytes(), Wanted::Named(&NAMES), limits);
         let padded = |length| format!("{{\"Name\":\"web\",\"x\":{}1}}", " ".repeat(length));
         let list = |length, count| format!("[{}]", vec![padded(length); count].join(","));
         assert_eq!(read(&list(2 * BUFFER, 4)).expect("a list").len(), 4);

@@ -15,7 +15,7 @@ use super::{
     connection::truncated,
     error::HINT_FOR_HTML,
     http::{LARGEST_BODY, Unread},
-    list,
+    list::{self, Wanted},
 };
 use crate::{
     failure::Failure,
@@ -85,6 +85,9 @@ impl Serialize for Payload<'_> {
 }
 
 const EMPTY: &str = "the response is empty";
+/// What to do about an entry of the list that cannot be parsed (B07).
+pub const HINT_FOR_UNCLEAR: &str =
+    "check the stack in Portainer and any proxy in front of Portainer";
 const HINT_FOR_ADDRESS: &str = "check that --base-url is Portainer's address, without /api";
 
 /// The records of a list whose name is one of `names` (C50). 204 and `null` are empty lists (N03).
@@ -92,13 +95,44 @@ const HINT_FOR_ADDRESS: &str = "check that --base-url is Portainer's address, wi
 /// An entry with such a name that may be a record of the environment `endpoint`, but cannot be parsed, is an error
 /// (B07).
 pub(super) fn records(response: Unread, endpoint: i64, names: &[&str]) -> Result<Vec<Record>> {
+    let entries = entries(response, Wanted::Named(names))?;
+    let records = entries.iter().map(|entry| record(entry, endpoint));
+    Ok(records
+        .collect::<Result<Vec<_>, _>>()?
+        .into_iter()
+        .flatten()
+        .collect())
+}
+
+/// An entry of the list of all records.
+#[derive(Debug)]
+pub struct Listed {
+    pub name: String,
+    /// The record, or why it is unclear whether the entry is one of the environment (B07).
+    pub record: Result<Record, String>,
+}
+
+/// All records of a list, and the entries that may be a record of the environment `endpoint`, but cannot be parsed.
+pub(super) fn all_records(response: Unread, endpoint: i64) -> Result<Vec<Listed>> {
+    let entries = entries(response, Wanted::All)?;
+    let listed = entries.iter().filter_map(|entry| {
+        let record = record(entry, endpoint).transpose()?;
+        Some(Listed {
+            name: name(entry).to_owned(),
+            record: record.map_err(|unclear| unclear.to_string()),
+        })
+    });
+    Ok(listed.collect())
+}
+
+fn entries(response: Unread, wanted: Wanted) -> Result<Vec<Value>> {
     if response.status() == 204 {
         return Ok(Vec::new());
     }
     let kind = response.headers().get(CONTENT_TYPE);
     let is_html = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
     let body = response.into_body().into_with_config().limit(u64::MAX);
-    let entries = list::entries(body.reader(), names).map_err(|error| {
+    let entries = list::entries(body.reader(), wanted).map_err(|error| {
         let what = "cannot parse the response";
         if is_html {
             return Failure::new(format!("{what}: it is an HTML page")).hint(HINT_FOR_HTML);
@@ -111,26 +145,23 @@ pub(super) fn records(response: Unread, endpoint: i64, names: &[&str]) -> Result
             list::Error::Read(error) => truncated(error),
         }
     })?;
-    let records = entries.iter().map(|entry| record(entry, endpoint));
-    Ok(records
-        .collect::<Result<Vec<_>, _>>()?
-        .into_iter()
-        .flatten()
-        .collect())
+    Ok(entries)
+}
+
+fn name(entry: &Value) -> &str {
+    let name = entry.get("Name").and_then(Value::as_str);
+    name.unwrap_or_default()
 }
 
 /// The record of an entry of the list; `None` if it is certainly not in the environment `endpoint` (B07).
 fn record(entry: &Value, endpoint: i64) -> Result<Option<Record>, Failure> {
-    let name = entry
-        .get("Name")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let name = name(entry);
     let unclear = |key: &str, value: &str| {
         Failure::new(format!(
             "Portainer's list has an entry named {}, but its {key} is {value}: it may be this stack",
             printable(name)
         ))
-        .hint("check the stack in Portainer and any proxy in front of Portainer")
+        .hint(HINT_FOR_UNCLEAR)
     };
     let endpoint_id = match entry.get("EndpointId") {
         None => return Ok(None),
@@ -366,6 +397,15 @@ mod tests {
                 variables: BTreeSet::from(["A".to_owned()]),
             }]
         );
+    }
+
+    #[test]
+    fn b07_one_unclear_entry_does_not_hide_the_others() {
+        let list = br#"[{"Id":1,"Name":"a","EndpointId":2},{"Name":"b","EndpointId":1},{"Name":"c"}]"#;
+        let listed = all_records(response(list), 1).expect("a list");
+        let shown = listed.iter().map(|one| (one.name.as_str(), one.record.is_ok()));
+        assert_eq!(shown.collect::<Vec<_>>(), [("a", true), ("b", false)]);
+        assert!(all_records(response(b"{}"), 1).is_err());
     }
 
     #[test]

@@ -1,0 +1,116 @@
+//! Reads what the engine knows of the containers and of everything around them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::{Details, Host};
+use crate::{
+    engine::{self, in_parallel},
+    model::{Changes, Container},
+    snapshot::Known,
+};
+
+/// Reads the [`Details`] and keeps the reasons of the reads that failed.
+pub(super) struct Reader<'a> {
+    engine: &'a engine::Reader,
+    host: Option<&'a Host>,
+    failures: Vec<anyhow::Error>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(engine: &'a engine::Reader, host: Option<&'a Host>) -> Self {
+        Self {
+            engine,
+            host,
+            failures: Vec::new(),
+        }
+    }
+
+    pub(super) fn read(
+        mut self,
+        all: &[Container],
+        mut images: BTreeSet<String>,
+    ) -> (Details, Vec<anyhow::Error>) {
+        let ids: Vec<String> = all.iter().map(|container| container.id.clone()).collect();
+        let containers = self.engine.inspect_containers(&ids);
+        let containers = self.known(containers);
+        let inspected = containers.as_deref().unwrap_or_default();
+        images.extend(inspected.iter().filter_map(image_of));
+        let details = Details {
+            changes: self.changes(inspected),
+            images: self.images(images),
+            networks: match self.host {
+                Some(host) => host.networks.clone(),
+                None => self.networks(),
+            },
+            volumes: match self.host {
+                Some(host) => host.volumes.clone(),
+                None => self.volumes(),
+            },
+            containers,
+            rejection: None,
+        };
+        (details, self.failures)
+    }
+
+    /// The files that each container has changed, which takes the engine long. They matter for losses only, which nobody
+    /// asks for of a whole host.
+    fn changes(&self, inspected: &[Value]) -> BTreeMap<String, Known<Changes>> {
+        if self.host.is_some() {
+            return BTreeMap::new();
+        }
+        let engine = self.engine;
+        let changes = in_parallel(inspected, |container| {
+            let id = container["Id"].as_str()?;
+            Some((id.to_owned(), Known::from_result(engine.changes(id))))
+        });
+        changes.into_iter().flatten().collect()
+    }
+
+    /// One request per image: the response does not say which reference it belongs to.
+    fn images(&mut self, references: BTreeSet<String>) -> BTreeMap<String, Option<Value>> {
+        let mut images = BTreeMap::new();
+        for reference in references {
+            let asked = [reference];
+            let inspect = || {
+                let found = self.engine.inspect_images(&asked)?;
+                Ok(found.into_iter().next())
+            };
+            let image = match self.host {
+                Some(host) => host.image(&asked[0], inspect),
+                None => inspect(),
+            };
+            match image {
+                Ok(image) => {
+                    let [reference] = asked;
+                    images.insert(reference, image);
+                }
+                Err(error) => {
+                    self.failures.push(error);
+                    break;
+                }
+            }
+        }
+        images
+    }
+
+    fn networks(&mut self) -> Option<BTreeSet<String>> {
+        let names = self.engine.network_names();
+        self.known(names)
+    }
+
+    fn volumes(&mut self) -> Option<BTreeSet<String>> {
+        let names = self.engine.volume_names();
+        self.known(names)
+    }
+
+    fn known<T>(&mut self, read: Result<T>) -> Option<T> {
+        read.map_err(|error| self.failures.push(error)).ok()
+    }
+}
+
+fn image_of(container: &Value) -> Option<String> {
+    container["Image"].as_str().map(str::to_owned)
+}

@@ -1,0 +1,154 @@
+//! What is the same for all stacks of a host, read once for the plans of many stacks.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Mutex, PoisonError},
+    thread,
+};
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::{environment, identity, with_hint};
+use crate::{
+    engine,
+    failure::Failure,
+    model::{Container, Record, compose_label},
+    plan::Environment,
+    portainer::{self, HINT_FOR_UNCLEAR, Listed},
+};
+
+/// The whole host, as it was when it was read.
+pub struct Host {
+    /// The Portainer stacks of all environments; `None` if they could not be listed.
+    pub records: Option<Vec<Listed>>,
+    /// All containers; `None` if they could not be listed.
+    pub containers: Option<Vec<Container>>,
+    pub environment: Environment,
+    pub portainer_version: Option<String>,
+    /// Whether the API key belongs to an administrator, who sees every Portainer stack; `None` if that is unknown.
+    pub is_administrator: Option<bool>,
+    pub(super) networks: Option<BTreeSet<String>>,
+    pub(super) volumes: Option<BTreeSet<String>>,
+    images: Mutex<BTreeMap<String, Option<Value>>>,
+    files: Mutex<HashMap<String, Identity>>,
+    /// What could not be read.
+    pub warnings: Vec<String>,
+}
+
+/// A file of this host: `None` if it may not be looked at, otherwise its device and inode if it exists.
+pub(super) type Identity = Option<Option<(u64, u64)>>;
+
+impl Host {
+    /// Reads from Portainer, if there is a client for it, and from the engine, side by side.
+    pub fn read(
+        portainer: Option<&portainer::Reader>,
+        engine: &engine::Reader,
+        endpoint: i64,
+    ) -> Self {
+        let mut warnings = Vec::new();
+        let (of_engine, of_portainer) = thread::scope(|scope| {
+            let of_engine =
+                scope.spawn(|| (engine.list_all(), engine.network_names(), engine.volume_names()));
+            let of_portainer = portainer.map(|portainer| {
+                let records = portainer.all_records(endpoint);
+                // A Portainer that does not respond is asked only once.
+                let others = records.is_ok().then(|| {
+                    (
+                        environment(portainer, engine, endpoint),
+                        portainer.version(),
+                        portainer.is_administrator(),
+                    )
+                });
+                (records, others)
+            });
+            (of_engine.join(), of_portainer)
+        });
+        // A panic in the thread is a bug: continue it here.
+        let (containers, networks, volumes) =
+            of_engine.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (records, others) = of_portainer.unzip();
+        let (environment, version, role) = others.flatten().map_or_else(
+            || {
+                let reason = "Portainer could not be read".to_owned();
+                (Environment::Unknown(reason), None, None)
+            },
+            |(environment, version, role)| {
+                let version = known(version, &mut warnings).flatten();
+                (environment, version, known(role, &mut warnings).flatten())
+            },
+        );
+        Self {
+            records: records.and_then(|records| known(records, &mut warnings)),
+            environment,
+            portainer_version: version,
+            is_administrator: role,
+            // The other lists fail for the same reason.
+            networks: match &containers {
+                Ok(_) => known(networks, &mut warnings),
+                Err(_) => None,
+            },
+            volumes: match &containers {
+                Ok(_) => known(volumes, &mut warnings),
+                Err(_) => None,
+            },
+            containers: known(containers, &mut warnings),
+            images: Mutex::default(),
+            files: Mutex::default(),
+            warnings,
+        }
+    }
+
+    /// The containers of a project; `None` if they are unknown.
+    pub fn project(&self, project: &str, tool: &str) -> Option<Vec<Container>> {
+        let label = compose_label(tool, "project");
+        let is_of = |one: &&Container| one.labels.get(&label).is_some_and(|name| name == project);
+        let all = self.containers.as_ref()?.iter();
+        Some(all.filter(is_of).cloned().collect())
+    }
+
+    /// The Portainer stacks with one of these names, in Portainer's order (C50, C59). Fails if an entry may be one of them
+    /// but cannot be parsed (B07).
+    pub(super) fn records(&self, names: &[&str]) -> Result<Vec<Record>> {
+        let Some(records) = &self.records else {
+            return Err(Failure::new("Portainer's stacks could not be listed").into());
+        };
+        let named = records.iter().filter(|one| names.contains(&one.name.as_str()));
+        named
+            .map(|one| match &one.record {
+                Ok(record) => Ok(record.clone()),
+                Err(unclear) => Err(Failure::new(unclear).hint(HINT_FOR_UNCLEAR).into()),
+            })
+            .collect()
+    }
+
+    /// The inspect object of an image, from `inspect` if it was not read before.
+    pub(super) fn image(
+        &self,
+        reference: &str,
+        inspect: impl FnOnce() -> Result<Option<Value>>,
+    ) -> Result<Option<Value>> {
+        let lock = || self.images.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(image) = lock().get(reference) {
+            return Ok(image.clone());
+        }
+        let image = inspect()?;
+        lock().insert(reference.to_owned(), image.clone());
+        Ok(image)
+    }
+
+    /// Which file a path is.
+    pub(super) fn identity(&self, path: &str) -> Identity {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&identity) = files.get(path) {
+            return identity;
+        }
+        let identity = identity(path);
+        files.insert(path.to_owned(), identity);
+        identity
+    }
+}
+
+fn known<T>(read: Result<T>, warnings: &mut Vec<String>) -> Option<T> {
+    read.map_err(|error| warnings.push(with_hint(&error))).ok()
+}
