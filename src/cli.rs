@@ -11,6 +11,7 @@ mod console;
 mod diff;
 mod events;
 mod interrupt;
+mod list;
 mod migrate;
 mod opened;
 mod options;
@@ -98,6 +99,7 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::Migrate(migrate)) => migrate::run(&migrate, &common, console),
         Some(Command::Adopt(adopt)) => adopt::run(&adopt, &common, console),
         Some(Command::Plan(plan)) => plan::run(&plan, &common, console),
+        Some(Command::List(list)) => list::run(&list, &common, console),
         Some(Command::Schema(schema)) => Ok(schema::run(&schema, console)?),
         Some(Command::Render(render)) => Ok(render::run(&render, &common, console)?),
         Some(Command::Restore(restore)) => restore::run(&restore, &common, console),

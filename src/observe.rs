@@ -8,6 +8,7 @@ use std::{
     fs, io,
     net::{TcpListener, UdpSocket},
     os::unix::fs::MetadataExt,
+    sync::{Mutex, PoisonError},
     thread,
 };
 
@@ -382,6 +383,9 @@ fn environment(
 
 /// Whether a port of this host cannot be bound because something uses it. Other errors do not tell.
 fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
+    // Plans that are made side by side would find each other's sockets.
+    static BINDING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = BINDING.lock().unwrap_or_else(PoisonError::into_inner);
     let bound = match protocol {
         "tcp" => TcpListener::bind((address, port)).map(drop),
         "udp" => UdpSocket::bind((address, port)).map(drop),

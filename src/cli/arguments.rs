@@ -8,6 +8,7 @@ use clap::{
 };
 
 pub(super) use adopting::{AdoptArguments, OnFailureArgument};
+pub(super) use listing::ListArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
 pub(super) use rehearsing::RehearseArguments;
@@ -20,6 +21,7 @@ use crate::{
 };
 
 mod adopting;
+mod listing;
 mod planning;
 mod rehearsing;
 
@@ -34,6 +36,7 @@ Run 'stacklift --help' for examples, environment variables, settings files and e
 const EXAMPLES: &str = "\
 Examples:
   stacklift rehearse                Try a migration against an embedded Portainer
+  stacklift list                    Show every stack of this host
   stacklift plan books-db           Show what each way into Portainer would do
   stacklift adopt books-db          Move the running stack into Portainer
   stacklift render books-db --diff  Show how the Compose file will change
@@ -70,7 +73,8 @@ Exit codes:
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 6] = [
+const IGNORED: [(&str, &[&str]); 7] = [
+    ("list", &["dir"]),
     ("adopt", &[]),
     ("plan", &[]),
     (
@@ -136,6 +140,11 @@ pub(super) enum Command {
     /// Says what happens to each service, what will be lost, and which command is recommended. Only reads: it changes
     /// nothing, takes no lock, and writes no file that stays.
     Plan(PlanArguments),
+    /// List every stack of this host, and which can be adopted
+    ///
+    /// Lists the directories in the stacks root, the Compose projects of the engine, and the Portainer stacks of
+    /// the environment. Only reads.
+    List(ListArguments),
     /// Print the JSON schema of an output
     Schema(SchemaArguments),
     /// Show the request that would create the stack in Portainer

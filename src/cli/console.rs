@@ -142,6 +142,13 @@ impl Console {
         self.err(&format!("{HINT}hint:{HINT:#} {}", printable(hint)));
     }
 
+    /// Prints a remark about the result.
+    pub(super) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.err(&format!("{DIM}{}{DIM:#}", printable(text)));
+        }
+    }
+
     /// Prints containers as a table of Names, Image and Status (C54).
     pub(super) fn containers(&self, containers: &[Container]) {
         if self.quiet {
@@ -193,6 +200,13 @@ impl Console {
         }
         spinner.enable_steady_tick(Duration::from_millis(120));
         *lock(&self.spinner) = Some(spinner);
+    }
+
+    /// Changes what the spinner says, if there is one.
+    pub(super) fn still_waiting(&self, what: &str) {
+        if let Some(spinner) = &*lock(&self.spinner) {
+            spinner.set_message(printable(what).into_owned());
+        }
     }
 
     /// Starts a new line on a terminal, where a question or `^C` may stand on the current one.

@@ -1,4 +1,4 @@
-//! A stack and its peers, opened for `adopt` and `plan` in the order of C04.
+//! A stack and its peers, opened for `adopt` and `plan` in the order of C04; and the peers alone, for `list`.
 
 use std::{ffi::OsStr, sync::Arc};
 
@@ -8,7 +8,9 @@ use super::{
 };
 use crate::{
     compose,
+    engine::{self, Engine},
     observe::Situation,
+    portainer::{self, Portainer},
     run::{Peers, Setup, Stopped},
     stack::{Stack, StackName},
 };
@@ -66,5 +68,49 @@ impl Opened {
             compose: &self.compose,
             host: None,
         }
+    }
+}
+
+/// Portainer and the engine, without a stack.
+pub(super) struct Surroundings {
+    pub(super) settings: Settings,
+    engine: Engine,
+    portainer: Option<Portainer>,
+    /// Why there is no API key, and so no Portainer.
+    pub(super) key_error: Option<anyhow::Error>,
+}
+
+impl Surroundings {
+    /// Prepares both clients without sending a request. The settings do not name a stack's directory.
+    pub(super) fn new(common: &Common, console: &Arc<Console>) -> Result<Self, Ended> {
+        let common = Common {
+            dir: None,
+            ..common.clone()
+        };
+        let settings = Settings::load(&common)?;
+        let engine = peers::engine(&settings, console);
+        let (portainer, key_error) = match KeySource::from_env().and_then(KeySource::read) {
+            Ok(key) => {
+                console.hide(&key);
+                peers::warn_about_tls(&settings, console);
+                (Some(peers::portainer(&settings, key, console)?), None)
+            }
+            Err(error) => (None, Some(error)),
+        };
+        Ok(Self {
+            settings,
+            engine,
+            portainer,
+            key_error,
+        })
+    }
+
+    /// `None` without an API key.
+    pub(super) fn portainer(&self) -> Option<&portainer::Reader> {
+        self.portainer.as_ref().map(Portainer::reader)
+    }
+
+    pub(super) fn engine(&self) -> &engine::Reader {
+        self.engine.reader()
     }
 }

@@ -38,14 +38,23 @@ pub(super) fn open(
     key: SecretString,
     console: &Arc<Console>,
 ) -> Result<Peers> {
-    let portainer = Portainer::new(portainer::Options {
+    let portainer = portainer(settings, key, console)?;
+    Ok(Peers::new(portainer, engine(settings, console)))
+}
+
+/// The client of Portainer, without a request.
+pub(super) fn portainer(
+    settings: &Settings,
+    key: SecretString,
+    console: &Arc<Console>,
+) -> Result<Portainer> {
+    Portainer::new(portainer::Options {
         base_url: settings.base_url.clone(),
         key,
         tls: settings.tls.clone(),
         timeout: settings.timeout,
         trace: console.trace(),
-    })?;
-    Ok(Peers::new(portainer, engine(settings, console)))
+    })
 }
 
 /// Warns if Portainer is on another host and its certificate is not verified.

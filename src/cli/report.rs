@@ -14,9 +14,10 @@ use crate::{
     adopt,
     failure::Failure,
     migrate,
-    model::{Container, PORTAINER_FOLDERS},
+    model::{Container, PORTAINER_FOLDERS, Record},
     observe::{Before, Situation},
     plan::{Blocker, Environment, Fate, Keep, Loss, Refusal, Removal, Request, ServicePlan},
+    portainer::BaseUrl,
     run::RestoreCommand,
 };
 
@@ -24,13 +25,15 @@ mod format;
 mod migration;
 mod text;
 
-pub(super) use format::Report;
+pub(super) use format::{
+    BlockerReport, ContainersReport, FateKind, PortainerReport, PortainerStack, Report,
+    RequestReport, ServiceReport,
+};
 pub(super) use text::show;
 
 use format::{
-    BlockerReport, ContainersReport, EngineReport, FateKind, FateReport, Interruption, LossReport,
-    PortainerReport, PortainerStack, Recommended, RequestKind, RequestReport, ServiceReport,
-    StackReport, Way, WayReport,
+    EngineReport, FateReport, Interruption, LossReport, Recommended, RequestKind, StackReport, Way,
+    WayReport,
 };
 
 /// The version of the format.
@@ -105,7 +108,12 @@ impl Report {
         let mut report = Self {
             version: VERSION,
             stack: StackReport::new(situation, before),
-            portainer: PortainerReport::new(situation, before),
+            portainer: PortainerReport::new(
+                situation.base_url,
+                situation.endpoint,
+                before.portainer_version.clone(),
+                &before.environment,
+            ),
             adopt: adoption.map(|prepared| adopted(prepared, name, &command)),
             migrate: ways.migrate.zip(migration).map(|(way, prepared)| {
                 migration::migrated(prepared, way, (situation, settings), &command)
@@ -175,35 +183,56 @@ fn unplanned() -> anyhow::Error {
 
 impl StackReport {
     fn new(situation: &Situation, before: &Before) -> Self {
-        let label = format!("com.{}.compose.project.working_dir", situation.tool);
-        let is_portainers = |one: &&Container| {
-            let dir = one.labels.get(&label);
-            dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS))
-        };
+        let containers = before.all.as_ref();
         Self {
             name: situation.stack.name().to_string(),
             dir: situation.stack.dir_text().to_owned(),
             file: situation.stack.file().to_owned(),
-            containers: before.all.as_ref().map(|all| ContainersReport {
-                all: all.len(),
-                running: all.iter().filter(|one| one.state == "running").count(),
-                started_by_portainer: all.iter().filter(is_portainers).count(),
-            }),
-            portainer_stack: before.record.as_ref().map(|record| PortainerStack {
-                id: record.id.clone(),
-                state: record.deployment.to_string(),
-            }),
+            containers: containers.map(|all| ContainersReport::of(all, situation.tool)),
+            portainer_stack: before.record.as_ref().map(PortainerStack::of),
+        }
+    }
+}
+
+impl ContainersReport {
+    pub(super) fn of<'c>(all: impl IntoIterator<Item = &'c Container>, tool: &str) -> Self {
+        let mut report = Self {
+            all: 0,
+            running: 0,
+            started_by_portainer: 0,
+        };
+        for container in all {
+            let dir = container.compose_label(tool, "project.working_dir");
+            report.all += 1;
+            report.running += usize::from(container.state == "running");
+            report.started_by_portainer +=
+                usize::from(dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS)));
+        }
+        report
+    }
+}
+
+impl PortainerStack {
+    pub(super) fn of(record: &Record) -> Self {
+        Self {
+            id: record.id.clone(),
+            state: record.deployment.to_string(),
         }
     }
 }
 
 impl PortainerReport {
-    fn new(situation: &Situation, before: &Before) -> Self {
+    pub(super) fn new(
+        base_url: &BaseUrl,
+        environment: i64,
+        version: Option<String>,
+        engine: &Environment,
+    ) -> Self {
         Self {
-            url: situation.base_url.to_string(),
-            version: before.portainer_version.clone(),
-            environment: situation.endpoint,
-            engine: match before.environment {
+            url: base_url.to_string(),
+            version,
+            environment,
+            engine: match engine {
                 Environment::SameEngine => EngineReport::ThisHost,
                 Environment::OtherEngine => EngineReport::Another,
                 Environment::NotFound => EngineReport::NoEnvironment,
@@ -241,20 +270,12 @@ fn adopted(prepared: Result<adopt::Prepared>, name: &str, command: &RestoreComma
         Ok(prepared) => prepared,
         Err(error) => return WayReport::impossible(&error, diff_command),
     };
-    let (kind, portainer_stack) = match prepared.plan.request {
-        Request::Create => (RequestKind::Create, None),
-        Request::Update(id) => (RequestKind::Update, Some(id)),
-        Request::Nothing(id) => (RequestKind::Nothing, Some(id)),
-    };
     let source = &prepared.source.compose;
     let rewrite = prepared.rewrite.as_ref().ok();
     let mut warnings = prepared.before.warnings;
     warnings.extend(prepared.plan.warnings);
     WayReport {
-        request: RequestReport {
-            kind,
-            portainer_stack,
-        },
+        request: RequestReport::of(prepared.plan.request),
         services: prepared
             .plan
             .services
@@ -284,18 +305,28 @@ impl WayReport {
             services: Vec::new(),
             changed_lines: None,
             diff_command,
-            blockers: vec![BlockerReport {
-                message: format!("{error:#}"),
-                details: Failure::details_of(error).map_or_else(Vec::new, lines),
-                hint: Failure::hint_of(error).unwrap_or_default().to_owned(),
-            }],
+            blockers: vec![BlockerReport::of_error(error)],
             warnings: Vec::new(),
         }
     }
 }
 
+impl RequestReport {
+    pub(super) fn of(request: Request) -> Self {
+        let (kind, portainer_stack) = match request {
+            Request::Create => (RequestKind::Create, None),
+            Request::Update(id) => (RequestKind::Update, Some(id)),
+            Request::Nothing(id) => (RequestKind::Nothing, Some(id)),
+        };
+        Self {
+            kind,
+            portainer_stack,
+        }
+    }
+}
+
 impl ServiceReport {
-    fn of(plan: ServicePlan) -> Self {
+    pub(super) fn of(plan: ServicePlan) -> Self {
         let kind = match &plan.fate {
             Fate::Unchanged => FateKind::Unchanged,
             Fate::Recreated(_) => FateKind::Recreated,
@@ -323,7 +354,15 @@ impl ServiceReport {
 }
 
 impl BlockerReport {
-    fn of(blocker: Blocker) -> Self {
+    pub(super) fn of_error(error: &anyhow::Error) -> Self {
+        Self {
+            message: format!("{error:#}"),
+            details: Failure::details_of(error).map_or_else(Vec::new, lines),
+            hint: Failure::hint_of(error).unwrap_or_default().to_owned(),
+        }
+    }
+
+    pub(super) fn of(blocker: Blocker) -> Self {
         Self {
             message: blocker.message,
             details: blocker.details,

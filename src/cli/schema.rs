@@ -5,12 +5,14 @@ use anyhow::{Context as _, Result};
 use super::{
     Console,
     arguments::{Described, SchemaArguments},
+    list::List,
     report::Report,
 };
 
 pub(super) fn run(arguments: &SchemaArguments, console: &Console) -> Result<()> {
     let schema = match arguments.output {
         Described::Plan => schemars::schema_for!(Report),
+        Described::List => schemars::schema_for!(List),
     };
     let json = serde_json::to_string_pretty(&schema).context("failed to write JSON")?;
     console.line(&json);

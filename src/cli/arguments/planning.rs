@@ -45,12 +45,12 @@ pub(in crate::cli) struct Reporting {
     pub exit_code: bool,
 }
 
-/// The formats of a plan.
+/// The formats of a plan and of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Output {
     /// Text for people
     Text,
-    /// JSON; `stacklift schema plan` prints its schema
+    /// JSON; `stacklift schema` prints its schema
     Json,
 }
 
@@ -77,4 +77,6 @@ pub(in crate::cli) struct SchemaArguments {
 pub(in crate::cli) enum Described {
     /// The output of `stacklift plan --output json`
     Plan,
+    /// The output of `stacklift list --output json`
+    List,
 }

@@ -1,0 +1,275 @@
+//! `stacklift list`: every stack of the host, its state, and whether it can be adopted. Reads only.
+//!
+//! Invariant: the code that plans an adoption decides whether a stack can be adopted. The configurations are not compared,
+//! because the Compose program would run several times for each stack.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use anyhow::{Context as _, Result};
+
+use super::{
+    Common, Console, Ended,
+    arguments::{ListArguments, Output},
+    opened::Surroundings,
+    peers,
+    render::plain,
+    report::{
+        BlockerReport, ContainersReport, PortainerReport, PortainerStack, RequestReport,
+        ServiceReport,
+    },
+    settings::{Settings, given_state_folder},
+};
+use crate::{
+    adopt::Prepared,
+    compose,
+    engine::{self, in_parallel},
+    observe::{Host, Situation, with_hint},
+    plan::{Keep, Request},
+    portainer,
+    run::RestoreCommand,
+    stack::Stack,
+    text::counted,
+};
+
+mod format;
+mod found;
+mod state;
+mod text;
+
+pub(super) use format::List;
+
+use format::{Adoptable, Readiness, StackEntry};
+use found::{Files, Found};
+use state::{StateFacts, state};
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+pub(super) fn run(
+    arguments: &ListArguments,
+    common: &Common,
+    console: &Arc<Console>,
+) -> Result<(), Ended> {
+    let surroundings = Surroundings::new(common, console)?;
+    let listing = Listing {
+        settings: &surroundings.settings,
+        portainer: surroundings.portainer(),
+        engine: surroundings.engine(),
+        compose: compose::Host::not_asked(),
+        command: peers::command(&surroundings.settings, given_state_folder()?),
+    };
+    console.waiting("reading Portainer and the engine");
+    let list = listing.list(surroundings.key_error.as_ref(), console);
+    console.done();
+    let list = list?;
+    match arguments.output {
+        Output::Text => text::show(&list, console),
+        Output::Json => {
+            let json = serde_json::to_string_pretty(&list).context("failed to write JSON")?;
+            console.line(&plain(&json));
+        }
+    }
+    for warning in &list.warnings {
+        console.warning(warning);
+    }
+    Ok(())
+}
+
+/// What is the same for every stack. Nothing here can write.
+struct Listing<'a> {
+    settings: &'a Settings,
+    /// `None` without an API key.
+    portainer: Option<&'a portainer::Reader>,
+    engine: &'a engine::Reader,
+    compose: compose::Host,
+    /// The settings of the printed commands.
+    command: RestoreCommand,
+}
+
+impl Listing<'_> {
+    fn list(&self, key_error: Option<&anyhow::Error>, console: &Console) -> Result<List> {
+        let Settings {
+            location, endpoint, ..
+        } = self.settings;
+        let root = std::path::absolute(&location.root).context("failed to resolve --stacks-root")?;
+        let mut host = Host::read(self.portainer, self.engine, *endpoint);
+        let mut warnings: Vec<String> = key_error.iter().map(|error| with_hint(error)).collect();
+        warnings.append(&mut host.warnings);
+        warnings.extend(self.unknown(&host));
+        let found = found::find(location, &host, *endpoint)?;
+        let all = counted(found.len(), "stack");
+        let done = AtomicUsize::new(0);
+        let stacks = in_parallel(&found, |found| {
+            let entry = self.entry(found, &host);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            console.still_waiting(&format!("planned {done} of {all}"));
+            entry
+        });
+        Ok(List {
+            version: VERSION,
+            stacks_root: root.display().to_string(),
+            portainer: host.records.is_some().then(|| {
+                PortainerReport::new(
+                    &self.settings.base_url,
+                    *endpoint,
+                    host.portainer_version.clone(),
+                    &host.environment,
+                )
+            }),
+            containers_known: host.containers.is_some(),
+            stacks,
+            warnings,
+        })
+    }
+
+    /// What the list lacks, as warnings.
+    fn unknown(&self, host: &Host) -> Vec<String> {
+        let mut unknown = Vec::new();
+        match &host.records {
+            None => unknown.push(
+                "Portainer's stacks are unknown: stacks in Portainer may be missing or shown as started by hand, and whether a stack can be adopted is unknown"
+                    .to_owned(),
+            ),
+            Some(records) => {
+                unknown.extend(records.iter().filter_map(|one| one.record.as_ref().err().cloned()));
+                if host.is_administrator == Some(false) {
+                    unknown.push(
+                        "the API key does not belong to an administrator, so Portainer may not list every stack"
+                            .to_owned(),
+                    );
+                }
+            }
+        }
+        if host.containers.is_none() {
+            unknown.push(
+                "the containers are unknown: projects without a directory in the stacks root are missing"
+                    .to_owned(),
+            );
+        }
+        unknown
+    }
+
+    fn entry(&self, found: &Found, host: &Host) -> StackEntry {
+        let Settings { location, .. } = self.settings;
+        let containers = found.containers.as_ref();
+        let containers = containers.map(|all| ContainersReport::of(all.iter().copied(), &location.tool));
+        let adopt = self.adopt(found, host);
+        let needs_dir = found.needs_dir(location);
+        let plan_command = match (&found.files, found.dir()) {
+            (Files::Stack(_), Some(dir)) if needs_dir => {
+                Some(self.command.with(&["plan", &found.name, "--dir", dir]))
+            }
+            (Files::Stack(_), _) => Some(self.command.with(&["plan", &found.name])),
+            _ => None,
+        };
+        StackEntry {
+            state: state(&StateFacts {
+                record: found.record,
+                records_known: host.records.is_some() && host.is_administrator != Some(false),
+                containers: containers.as_ref(),
+                has_files: !matches!(found.files, Files::None),
+                is_adopted: adopt.readiness == Readiness::NothingToDo,
+            }),
+            name: found.name.clone(),
+            dir: found.dir().map(str::to_owned),
+            needs_dir,
+            file: match &found.files {
+                Files::Stack(stack) => Some(stack.file().to_owned()),
+                _ => None,
+            },
+            containers,
+            portainer_stack: found.record.map(PortainerStack::of),
+            adopt,
+            plan_command,
+        }
+    }
+
+    /// Whether the stack can be adopted.
+    fn adopt(&self, found: &Found, host: &Host) -> Adoptable {
+        match &found.files {
+            Files::Stack(stack) => self.plan(stack, host),
+            Files::Unusable(_, error) => Adoptable::blocked(error),
+            Files::None => self.without_files(found),
+        }
+    }
+
+    /// What `adopt` would do, as `plan` finds out.
+    fn plan(&self, stack: &Stack, host: &Host) -> Adoptable {
+        let Settings { location, .. } = self.settings;
+        if let Err(error) = stack.name().refuse_management_plane() {
+            return Adoptable::blocked(&error);
+        }
+        let Some(portainer) = self.portainer.filter(|_| host.records.is_some()) else {
+            return Adoptable::none(Readiness::Unknown);
+        };
+        let situation = Situation {
+            portainer,
+            engine: self.engine,
+            stack,
+            base_url: &self.settings.base_url,
+            endpoint: self.settings.endpoint,
+            tool: &location.tool,
+            compose: &self.compose,
+            host: Some(host),
+        };
+        match Prepared::new(&situation, Keep::default()) {
+            Ok(prepared) => Adoptable::planned(prepared),
+            Err(error) => Adoptable::blocked(&error),
+        }
+    }
+
+    /// A stack without files is not offered. Portainer itself is named as such (B04).
+    fn without_files(&self, found: &Found) -> Adoptable {
+        let base_url = &self.settings.base_url;
+        let port = base_url.is_this_host().then(|| base_url.port());
+        let mut containers = found.containers.iter().flatten();
+        let portainer = containers.find_map(|one| Some((one.name(), one.runs_portainer(port)?)));
+        Adoptable {
+            blockers: portainer
+                .map(|(container, because)| BlockerReport {
+                    message: format!("the stack runs Portainer: container {container} {because}"),
+                    details: Vec::new(),
+                    hint: "manage this stack by hand".to_owned(),
+                })
+                .into_iter()
+                .collect(),
+            ..Adoptable::none(Readiness::NoFile)
+        }
+    }
+}
+
+impl Adoptable {
+    /// A stack that is not planned.
+    fn none(readiness: Readiness) -> Self {
+        Self {
+            readiness,
+            request: None,
+            services: Vec::new(),
+            blockers: Vec::new(),
+        }
+    }
+
+    fn blocked(error: &anyhow::Error) -> Self {
+        Self {
+            blockers: vec![BlockerReport::of_error(error)],
+            ..Self::none(Readiness::Blocked)
+        }
+    }
+
+    fn planned(prepared: Prepared) -> Self {
+        let plan = prepared.plan;
+        Self {
+            readiness: match &plan.request {
+                _ if !plan.blockers.is_empty() => Readiness::Blocked,
+                Request::Nothing(_) => Readiness::NothingToDo,
+                Request::Create | Request::Update(_) => Readiness::Ready,
+            },
+            request: Some(RequestReport::of(plan.request)),
+            services: plan.services.into_iter().map(ServiceReport::of).collect(),
+            blockers: plan.blockers.into_iter().map(BlockerReport::of).collect(),
+        }
+    }
+}

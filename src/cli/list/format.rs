@@ -1,0 +1,100 @@
+//! The format of the list: what `--output json` prints. `docs/schemas/list-v1.json` is its schema.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::cli::report::{
+    BlockerReport, ContainersReport, PortainerReport, PortainerStack, RequestReport, ServiceReport,
+};
+
+/// What `stacklift list --output json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "The output of `stacklift list --output json`")]
+pub(in crate::cli) struct List {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// The directory that contains the stack directories, absolute.
+    pub stacks_root: String,
+    /// Portainer and the environment; null if Portainer could not be read.
+    pub portainer: Option<PortainerReport>,
+    /// Whether the containers could be listed.
+    pub containers_known: bool,
+    /// Every stack, in the recommended order.
+    pub stacks: Vec<StackEntry>,
+    /// What could not be read.
+    pub warnings: Vec<String>,
+}
+
+/// A stack.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::cli) struct StackEntry {
+    pub name: String,
+    /// The stack's directory, absolute; null if there is none with a Compose file.
+    pub dir: Option<String>,
+    /// Whether `plan` and `adopt` need `--dir` to find it.
+    #[serde(skip)]
+    pub needs_dir: bool,
+    /// The Compose file in that directory.
+    pub file: Option<String>,
+    pub state: State,
+    /// The containers of its project; null if they could not be listed.
+    pub containers: Option<ContainersReport>,
+    /// The Portainer stack of this name in the environment.
+    pub portainer_stack: Option<PortainerStack>,
+    /// What `stacklift adopt` would do.
+    pub adopt: Adoptable,
+    /// The command that shows the whole plan; null if the stack cannot be planned.
+    pub plan_command: Option<String>,
+}
+
+/// The state of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::cli) enum State {
+    /// Containers run, some of them were started by hand, and the stack is not in Portainer.
+    ByHand,
+    /// Containers run, and Portainer started all of them or has adopted them.
+    InPortainer,
+    /// Containers run, there is a Portainer stack, and some of the containers were started by hand.
+    Both,
+    /// No container runs.
+    Stopped,
+    /// Something is left of a stack: containers without a Compose file and without a Portainer stack, or a Portainer stack
+    /// that is not stopped and has no containers.
+    Orphaned,
+    /// A Portainer stack of a swarm.
+    Swarm,
+    /// A Portainer stack of Kubernetes.
+    Kubernetes,
+    /// What would decide it could not be read.
+    Unknown,
+}
+
+/// Whether a stack can be adopted, by the same rules as in a plan.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::cli) struct Adoptable {
+    pub readiness: Readiness,
+    /// What Portainer would be asked to do; null if there is no plan.
+    pub request: Option<RequestReport>,
+    /// What would happen to each service. The configurations are not compared, so a fate may be `unknown` here that is
+    /// known in the plan.
+    pub services: Vec<ServiceReport>,
+    /// Every reason why it would be refused.
+    pub blockers: Vec<BlockerReport>,
+}
+
+/// Whether a stack can be adopted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::cli) enum Readiness {
+    /// Nothing is known that prevents it.
+    Ready,
+    /// The Portainer stack has the same text and variables already.
+    NothingToDo,
+    /// It would be refused.
+    Blocked,
+    /// There is no Compose file on this host.
+    NoFile,
+    /// Portainer could not be read.
+    Unknown,
+}

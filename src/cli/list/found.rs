@@ -1,0 +1,292 @@
+//! The stacks of a host: directories with a Compose file, projects of the engine, and Portainer stacks.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+use composefile::reader::DEFAULT_FILES;
+
+use crate::{
+    failure::Failure,
+    model::{Container, PORTAINER_FOLDERS, Record},
+    observe::Host,
+    stack::{EXAMPLES, Location, Stack, StackName},
+};
+
+/// A stack, as far as it exists.
+pub(super) struct Found<'h> {
+    pub(super) name: String,
+    pub(super) files: Files,
+    /// The containers of its project; `None` if they are unknown.
+    pub(super) containers: Option<Vec<&'h Container>>,
+    /// Its Portainer stack in the environment.
+    pub(super) record: Option<&'h Record>,
+}
+
+/// What a stack has on disk.
+pub(super) enum Files {
+    Stack(Stack),
+    /// A directory whose stack cannot be adopted: its path, and why.
+    Unusable(String, anyhow::Error),
+    /// No directory with a Compose file.
+    None,
+}
+
+/// Every stack of the host: the example stacks first in their order (C01), then those with the fewest containers. Fails if
+/// the stacks root cannot be read.
+pub(super) fn find<'h>(at: &Location, host: &'h Host, endpoint: i64) -> Result<Vec<Found<'h>>> {
+    let mut finder = Finder::new(at, host, endpoint);
+    finder.directories()?;
+    finder.projects();
+    finder.records();
+    let mut found = finder.found;
+    found.sort_by_cached_key(|one| {
+        let example = EXAMPLES.iter().position(|name| *name == one.name);
+        let containers = one.containers.as_ref().map_or(0, Vec::len);
+        (
+            example.unwrap_or(EXAMPLES.len()),
+            containers,
+            one.name.clone(),
+        )
+    });
+    Ok(found)
+}
+
+struct Finder<'a, 'h> {
+    at: &'a Location,
+    /// The containers of each project; `None` if they are unknown.
+    projects: Option<BTreeMap<&'h str, Vec<&'h Container>>>,
+    /// The projects that were started from each directory.
+    started: BTreeMap<PathBuf, BTreeSet<&'h str>>,
+    /// The Portainer stacks of the environment that are not in `found`.
+    records: Vec<&'h Record>,
+    found: Vec<Found<'h>>,
+}
+
+impl<'a, 'h> Finder<'a, 'h> {
+    fn new(at: &'a Location, host: &'h Host, endpoint: i64) -> Self {
+        let listed = host.records.iter().flatten();
+        let records = listed.filter_map(|one| one.record.as_ref().ok());
+        let mut projects: Option<BTreeMap<&str, Vec<&Container>>> =
+            host.containers.is_some().then(BTreeMap::new);
+        let mut dirs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for container in host.containers.iter().flatten() {
+            let Some(project) = container.compose_label(&at.tool, "project") else {
+                continue;
+            };
+            if let Some(projects) = &mut projects {
+                projects.entry(project).or_default().push(container);
+            }
+            if let Some(dir) = container.compose_label(&at.tool, "project.working_dir") {
+                dirs.entry(dir).or_default().insert(project);
+            }
+        }
+        let mut started: BTreeMap<PathBuf, BTreeSet<&str>> = BTreeMap::new();
+        for (dir, projects) in dirs {
+            // Several paths may lead to one directory.
+            if let Ok(dir) = fs::canonicalize(dir) {
+                started.entry(dir).or_default().extend(projects);
+            }
+        }
+        Self {
+            at,
+            projects,
+            started,
+            records: records
+                .filter(|record| record.endpoint_id == endpoint)
+                .collect(),
+            found: Vec::new(),
+        }
+    }
+
+    /// The directories below the stacks root.
+    fn directories(&mut self) -> Result<()> {
+        let root = &self.at.root;
+        let unreadable = |error| {
+            Failure::new(format!(
+                "failed to read the stacks root {}",
+                root.display()
+            ))
+            .source(error)
+            .hint("pass the directory that contains the stack directories with --stacks-root")
+        };
+        let mut dirs = Vec::new();
+        for entry in fs::read_dir(root).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.is_dir() {
+                dirs.push(path);
+            }
+        }
+        dirs.sort();
+        let mut other_names = Vec::new();
+        for dir in dirs {
+            let own = dir.file_name().unwrap_or_default();
+            let name = match StackName::new(own) {
+                Ok(name) => name,
+                Err(error) => {
+                    if self.has_file(&dir) {
+                        let name = own.to_string_lossy().into_owned();
+                        let files = Files::Unusable(dir.display().to_string(), error);
+                        self.add(name, files);
+                    }
+                    continue;
+                }
+            };
+            if self.is_known(name.as_str()) {
+                self.directory(name, &dir);
+            } else {
+                // It may have the name of a project that is found later.
+                other_names.push((name, dir));
+            }
+        }
+        for (name, dir) in other_names {
+            let other = self.name_of_project(&name, &dir);
+            self.directory(other.unwrap_or(name), &dir);
+        }
+        Ok(())
+    }
+
+    /// Adds the stack of a directory, if there is one.
+    fn directory(&mut self, name: StackName, dir: &Path) {
+        match self.stack(&name, dir) {
+            Files::None => {}
+            files => self.add(name.as_str().to_owned(), files),
+        }
+    }
+
+    /// The name of the stack of a directory whose own name no project and no Portainer stack has: that of the only project
+    /// that was started there, otherwise the one that Portainer gives it (C59), if there is such a project or Portainer
+    /// stack.
+    fn name_of_project(&self, own: &StackName, dir: &Path) -> Option<StackName> {
+        let started = fs::canonicalize(dir).ok();
+        let started = started.and_then(|dir| self.started.get(&dir));
+        let mut projects = started.into_iter().flatten();
+        let project = match (projects.next(), projects.next()) {
+            (Some(project), None) => (*project).to_owned(),
+            (None, _) => own.portainer_name(),
+            _ => return None,
+        };
+        let is_free = !self.found.iter().any(|one| one.name == project);
+        let is_elsewhere = self.at.root.join(&project).is_dir();
+        let name = StackName::new(OsStr::new(&project)).ok()?;
+        (is_free && !is_elsewhere && self.is_known(&project)).then_some(name)
+    }
+
+    /// The projects that no directory below the stacks root has.
+    fn projects(&mut self) {
+        let projects: Vec<&str> = self.projects.iter().flatten().map(|(&name, _)| name).collect();
+        for project in projects {
+            if self.found.iter().any(|one| one.name == project) {
+                continue;
+            }
+            let files = self.files_elsewhere(project);
+            self.add(project.to_owned(), files);
+        }
+    }
+
+    /// The files in the first directory that a project was started in by hand and that has some.
+    fn files_elsewhere(&self, project: &str) -> Files {
+        let Ok(name) = StackName::new(OsStr::new(project)) else {
+            return Files::None;
+        };
+        let dirs: BTreeSet<&str> = self
+            .containers(project)
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one.compose_label(&self.at.tool, "project.working_dir"))
+            .filter(|dir| dir.starts_with('/') && !dir.starts_with(PORTAINER_FOLDERS))
+            .collect();
+        let mut files = dirs.into_iter().map(|dir| self.stack(&name, Path::new(dir)));
+        files
+            .find(|files| !matches!(files, Files::None))
+            .unwrap_or(Files::None)
+    }
+
+    /// The Portainer stacks without a directory and without containers.
+    fn records(&mut self) {
+        for record in std::mem::take(&mut self.records) {
+            self.found.push(Found {
+                name: record.name.clone(),
+                files: Files::None,
+                containers: self.containers(&record.name),
+                record: Some(record),
+            });
+        }
+    }
+
+    /// The stack in a directory, as `plan` and `adopt` find it.
+    fn stack(&self, name: &StackName, dir: &Path) -> Files {
+        let containers: Vec<Container> = self
+            .containers(name.as_str())
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect();
+        let at = Location {
+            dir: Some(dir.to_owned()),
+            ..self.at.clone()
+        };
+        match Stack::find_started(name.clone(), &at, &containers) {
+            Ok(stack) => Files::Stack(stack),
+            // What is in the directory is unknown.
+            Err(error) if dir.is_dir() && fs::metadata(dir.join(".")).is_err() => {
+                Files::Unusable(dir.display().to_string(), error)
+            }
+            Err(_) => Files::None,
+        }
+    }
+
+    /// Whether a directory has a Compose file with one of the usual names.
+    fn has_file(&self, dir: &Path) -> bool {
+        let own = format!("{}-compose.yml", self.at.tool);
+        let mut names = DEFAULT_FILES.iter().copied().chain([own.as_str()]);
+        match &self.at.file {
+            Some(file) => dir.join(file).is_file(),
+            None => names.any(|name| dir.join(name).is_file()),
+        }
+    }
+
+    /// Whether a project or a Portainer stack of the environment has this name.
+    fn is_known(&self, name: &str) -> bool {
+        let projects = self.projects.as_ref();
+        projects.is_some_and(|projects| projects.contains_key(name))
+            || self.records.iter().any(|record| record.name == name)
+    }
+
+    fn containers(&self, project: &str) -> Option<Vec<&'h Container>> {
+        let projects = self.projects.as_ref()?;
+        Some(projects.get(project).cloned().unwrap_or_default())
+    }
+
+    /// Adds a stack with its containers and the first Portainer stack of its name (C50).
+    fn add(&mut self, name: String, files: Files) {
+        let at = self.records.iter().position(|record| record.name == name);
+        self.found.push(Found {
+            files,
+            containers: self.containers(&name),
+            record: at.map(|at| self.records.remove(at)),
+            name,
+        });
+    }
+}
+
+impl Found<'_> {
+    /// The stack's directory, if it has one.
+    pub(super) fn dir(&self) -> Option<&str> {
+        match &self.files {
+            Files::Stack(stack) => Some(stack.dir_text()),
+            Files::Unusable(dir, _) => Some(dir),
+            Files::None => None,
+        }
+    }
+
+    /// Whether `plan` and `adopt` need `--dir` to find the stack.
+    pub(super) fn needs_dir(&self, at: &Location) -> bool {
+        let own = std::path::absolute(at.root.join(&self.name)).ok();
+        self.dir().is_some_and(|dir| own != Some(PathBuf::from(dir)))
+    }
+}
