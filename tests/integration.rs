@@ -30,6 +30,8 @@ mod hostile;
 mod hostile_peers;
 #[path = "integration/limits.rs"]
 mod limits;
+#[path = "integration/list.rs"]
+mod list;
 #[path = "integration/listing.rs"]
 mod listing;
 #[path = "integration/order.rs"]

@@ -1,7 +1,7 @@
 //! Compares `stacklift` with other ways to do the same, in alternation within one run. Prints medians and ratios.
 //!
-//! usage: `scripts/bench [PART…]`. The parts are `run`, `list`, `plan`, `removal`, `rewrite` and `faithful`; the default is
-//! all.
+//! usage: `scripts/bench [PART…]`. The parts are `run`, `list`, `plan`, `stacks`, `removal`, `rewrite` and `faithful`; the
+//! default is all.
 
 mod faithful;
 mod list;
@@ -10,6 +10,7 @@ mod plan;
 mod removal;
 mod rewrite;
 mod run;
+mod stacks;
 mod timing;
 
 use anyhow::{Result, bail};
@@ -26,10 +27,11 @@ fn main() -> Result<()> {
         ["--faithful-once", bytes] => return faithful::once(bytes),
         _ => {}
     }
-    let parts: [Part; 6] = [
+    let parts: [Part; 7] = [
         ("run", run::measure),
         ("list", list::measure),
         ("plan", plan::measure),
+        ("stacks", stacks::measure),
         ("removal", removal::measure),
         ("rewrite", rewrite::measure),
         ("faithful", faithful::measure),

@@ -94,7 +94,8 @@ impl Listing<'_> {
         let Settings {
             location, endpoint, ..
         } = self.settings;
-        let root = std::path::absolute(&location.root).context("failed to resolve --stacks-root")?;
+        let root =
+            std::path::absolute(&location.root).context("failed to resolve --stacks-root")?;
         let mut host = Host::read(self.portainer, self.engine, *endpoint);
         let mut warnings: Vec<String> = key_error.iter().map(|error| with_hint(error)).collect();
         warnings.append(&mut host.warnings);
@@ -155,7 +156,8 @@ impl Listing<'_> {
     fn entry(&self, found: &Found, host: &Host) -> StackEntry {
         let Settings { location, .. } = self.settings;
         let containers = found.containers.as_ref();
-        let containers = containers.map(|all| ContainersReport::of(all.iter().copied(), &location.tool));
+        let containers =
+            containers.map(|all| ContainersReport::of(all.iter().copied(), &location.tool));
         let adopt = self.adopt(found, host);
         let needs_dir = found.needs_dir(location);
         let plan_command = match (&found.files, found.dir()) {

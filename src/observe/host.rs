@@ -48,8 +48,13 @@ impl Host {
     ) -> Self {
         let mut warnings = Vec::new();
         let (of_engine, of_portainer) = thread::scope(|scope| {
-            let of_engine =
-                scope.spawn(|| (engine.list_all(), engine.network_names(), engine.volume_names()));
+            let of_engine = scope.spawn(|| {
+                (
+                    engine.list_all(),
+                    engine.network_names(),
+                    engine.volume_names(),
+                )
+            });
             let of_portainer = portainer.map(|portainer| {
                 let records = portainer.all_records(endpoint);
                 // A Portainer that does not respond is asked only once.
@@ -113,7 +118,9 @@ impl Host {
         let Some(records) = &self.records else {
             return Err(Failure::new("Portainer's stacks could not be listed").into());
         };
-        let named = records.iter().filter(|one| names.contains(&one.name.as_str()));
+        let named = records
+            .iter()
+            .filter(|one| names.contains(&one.name.as_str()));
         named
             .map(|one| match &one.record {
                 Ok(record) => Ok(record.clone()),

@@ -66,11 +66,7 @@ pub(super) fn entries(reader: impl Read, wanted: Wanted) -> Result<Vec<Value>, E
     limited_entries(reader, wanted, LIMITS)
 }
 
-fn limited_entries(
-    reader: impl Read,
-    wanted: Wanted,
-    limits: Limits,
-) -> Result<Vec<Value>, Error> {
+fn limited_entries(reader: impl Read, wanted: Wanted, limits: Limits) -> Result<Vec<Value>, Error> {
     let mut text = Text {
         reader,
         buffer: vec![0; limits.buffer],
@@ -320,9 +316,13 @@ mod tests {
 
     #[test]
     fn all_entries_with_a_name_can_be_kept() {
-        let text = br#"[{"Name":"a"}, 12, null, {"Name":1}, {"Id":1}, {"Id":2,"Name":"web"}, ["Name"]]"#;
+        let text =
+            br#"[{"Name":"a"}, 12, null, {"Name":1}, {"Id":1}, {"Id":2,"Name":"web"}, ["Name"]]"#;
         let found = entries(&text[..], Wanted::All).expect("a list");
-        assert_eq!(found, [json!({"Name": "a"}), json!({"Id": 2, "Name": "web"})]);
+        assert_eq!(
+            found,
+            [json!({"Name": "a"}), json!({"Id": 2, "Name": "web"})]
+        );
     }
 
     #[test]

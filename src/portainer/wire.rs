@@ -401,9 +401,12 @@ mod tests {
 
     #[test]
     fn b07_one_unclear_entry_does_not_hide_the_others() {
-        let list = br#"[{"Id":1,"Name":"a","EndpointId":2},{"Name":"b","EndpointId":1},{"Name":"c"}]"#;
+        let list =
+            br#"[{"Id":1,"Name":"a","EndpointId":2},{"Name":"b","EndpointId":1},{"Name":"c"}]"#;
         let listed = all_records(response(list), 1).expect("a list");
-        let shown = listed.iter().map(|one| (one.name.as_str(), one.record.is_ok()));
+        let shown = listed
+            .iter()
+            .map(|one| (one.name.as_str(), one.record.is_ok()));
         assert_eq!(shown.collect::<Vec<_>>(), [("a", true), ("b", false)]);
         assert!(all_records(response(b"{}"), 1).is_err());
     }

@@ -414,7 +414,7 @@ fn the_stored_schema_is_the_printed_one() {
 
 /// Checks a value against a schema with the keywords that a derived one uses. Others fail the test.
 #[track_caller]
-fn conforms(root: &Value, schema: &Value, value: &Value, at: &str) {
+pub fn conforms(root: &Value, schema: &Value, value: &Value, at: &str) {
     if let Err(problem) = check(root, schema, value) {
         panic!("{at}{problem}: {value:#}");
     }

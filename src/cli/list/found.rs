@@ -107,12 +107,9 @@ impl<'a, 'h> Finder<'a, 'h> {
     fn directories(&mut self) -> Result<()> {
         let root = &self.at.root;
         let unreadable = |error| {
-            Failure::new(format!(
-                "failed to read the stacks root {}",
-                root.display()
-            ))
-            .source(error)
-            .hint("pass the directory that contains the stack directories with --stacks-root")
+            Failure::new(format!("failed to read the stacks root {}", root.display()))
+                .source(error)
+                .hint("pass the directory that contains the stack directories with --stacks-root")
         };
         let mut dirs = Vec::new();
         for entry in fs::read_dir(root).map_err(unreadable)? {
@@ -178,7 +175,12 @@ impl<'a, 'h> Finder<'a, 'h> {
 
     /// The projects that no directory below the stacks root has.
     fn projects(&mut self) {
-        let projects: Vec<&str> = self.projects.iter().flatten().map(|(&name, _)| name).collect();
+        let projects: Vec<&str> = self
+            .projects
+            .iter()
+            .flatten()
+            .map(|(&name, _)| name)
+            .collect();
         for project in projects {
             if self.found.iter().any(|one| one.name == project) {
                 continue;
@@ -200,7 +202,9 @@ impl<'a, 'h> Finder<'a, 'h> {
             .filter_map(|one| one.compose_label(&self.at.tool, "project.working_dir"))
             .filter(|dir| dir.starts_with('/') && !dir.starts_with(PORTAINER_FOLDERS))
             .collect();
-        let mut files = dirs.into_iter().map(|dir| self.stack(&name, Path::new(dir)));
+        let mut files = dirs
+            .into_iter()
+            .map(|dir| self.stack(&name, Path::new(dir)));
         files
             .find(|files| !matches!(files, Files::None))
             .unwrap_or(Files::None)
@@ -287,6 +291,7 @@ impl Found<'_> {
     /// Whether `plan` and `adopt` need `--dir` to find the stack.
     pub(super) fn needs_dir(&self, at: &Location) -> bool {
         let own = std::path::absolute(at.root.join(&self.name)).ok();
-        self.dir().is_some_and(|dir| own != Some(PathBuf::from(dir)))
+        self.dir()
+            .is_some_and(|dir| own != Some(PathBuf::from(dir)))
     }
 }

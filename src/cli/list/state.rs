@@ -95,7 +95,11 @@ mod tests {
                 has_files,
                 is_adopted: false,
             };
-            assert_eq!(state(&facts), expected, "{containers:?} {has_files} {known}");
+            assert_eq!(
+                state(&facts),
+                expected,
+                "{containers:?} {has_files} {known}"
+            );
         }
     }
 
@@ -103,16 +107,70 @@ mod tests {
     fn the_state_of_a_stack_with_a_portainer_stack() {
         let compose = StackKind::Compose;
         for (containers, kind, deployment, is_adopted, expected) in [
-            ((2, 2, 2), compose, Deployment::Active, false, State::InPortainer),
-            ((2, 2, 0), compose, Deployment::Active, true, State::InPortainer),
+            (
+                (2, 2, 2),
+                compose,
+                Deployment::Active,
+                false,
+                State::InPortainer,
+            ),
+            (
+                (2, 2, 0),
+                compose,
+                Deployment::Active,
+                true,
+                State::InPortainer,
+            ),
             ((2, 2, 1), compose, Deployment::Active, false, State::Both),
-            ((2, 0, 2), compose, Deployment::Active, false, State::Stopped),
-            ((0, 0, 0), compose, Deployment::Inactive, false, State::Stopped),
-            ((0, 0, 0), compose, Deployment::Active, false, State::Orphaned),
-            ((0, 0, 0), compose, Deployment::Failed(None), false, State::Orphaned),
-            ((0, 0, 0), compose, Deployment::Deploying, false, State::InPortainer),
-            ((0, 0, 0), StackKind::Swarm, Deployment::Active, false, State::Swarm),
-            ((0, 0, 0), StackKind::Kubernetes, Deployment::Active, false, State::Kubernetes),
+            (
+                (2, 0, 2),
+                compose,
+                Deployment::Active,
+                false,
+                State::Stopped,
+            ),
+            (
+                (0, 0, 0),
+                compose,
+                Deployment::Inactive,
+                false,
+                State::Stopped,
+            ),
+            (
+                (0, 0, 0),
+                compose,
+                Deployment::Active,
+                false,
+                State::Orphaned,
+            ),
+            (
+                (0, 0, 0),
+                compose,
+                Deployment::Failed(None),
+                false,
+                State::Orphaned,
+            ),
+            (
+                (0, 0, 0),
+                compose,
+                Deployment::Deploying,
+                false,
+                State::InPortainer,
+            ),
+            (
+                (0, 0, 0),
+                StackKind::Swarm,
+                Deployment::Active,
+                false,
+                State::Swarm,
+            ),
+            (
+                (0, 0, 0),
+                StackKind::Kubernetes,
+                Deployment::Active,
+                false,
+                State::Kubernetes,
+            ),
         ] {
             let (all, running, by) = containers;
             let record = record(kind, deployment);

@@ -138,7 +138,14 @@ fn adopt(stack: &StackEntry) -> Part {
             };
             (BAD, format!("blocked{more}: {first}"))
         }
-        Readiness::NoFile => (PLAIN, "no Compose file".to_owned()),
+        Readiness::NoFile => {
+            let blockers = adopt.blockers.iter();
+            let blockers = blockers.map(|blocker| format!("; {}", blocker.message));
+            (
+                PLAIN,
+                format!("no Compose file{}", blockers.collect::<String>()),
+            )
+        }
         Readiness::Unknown => (CAREFUL, "unknown".to_owned()),
     }
 }

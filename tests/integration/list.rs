@@ -1,0 +1,444 @@
+//! `stacklift list`.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Read,
+    net::TcpListener,
+    os::unix::fs::symlink,
+    process::Stdio,
+};
+
+use rehearsal::{Call, FaultKind, Status};
+use rustix::{
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    bench::{Bench, PLAIN, Run},
+    plan::conforms,
+};
+
+/// A service with an anonymous volume, whose container an adoption recreates, and one without.
+const CACHED: &str = "\
+services:
+  db:
+    image: busybox:1.36
+    command: sleep 1000
+    volumes: [/cache]
+  app:
+    image: busybox:1.36
+    command: sleep 1000
+";
+
+/// Two reasons that prevent an adoption.
+const BLOCKED: &str = "\
+services:
+  a:
+    image: busybox:1.36
+    command: sleep 1000
+    volumes:
+      - {type: bind, source: ./missing, target: /data}
+networks:
+  default:
+    external: true
+    name: missing
+";
+
+const SCHEMA: &str = include_str!("../../docs/schemas/list-v1.json");
+
+const NOTE: &str =
+    "configurations were not compared, hints are not shown: stacklift plan <STACK>\n";
+
+/// The output, with the stacks root replaced.
+fn shown(bench: &Bench, run: &Run) -> String {
+    let root = bench.root().to_str().expect("UTF-8");
+    run.out.replace(root, "/stacks")
+}
+
+/// Starts a stack by hand in Portainer's way: from a folder of Portainer's container.
+fn started_by_portainer(bench: &Bench, name: &str, text: &str) {
+    let created = bench
+        .rehearsal
+        .world(|world| world.create(1, name, text.to_owned(), None, "admin"));
+    let id = created.expect("a Portainer stack");
+    bench.rehearsal.world(|world| world.finish_deployment(id));
+}
+
+fn json_of(run: &Run) -> Value {
+    let list = serde_json::from_str(&run.out).expect("JSON");
+    let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+    conforms(&schema, &schema, &list, "");
+    list
+}
+
+/// The entry of a stack.
+fn entry<'j>(list: &'j Value, name: &str) -> &'j Value {
+    let stacks = list["stacks"].as_array().expect("stacks");
+    let found = stacks.iter().find(|one| one["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {list:#}"))
+}
+
+#[test]
+fn every_kind_of_stack() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.started("cached", CACHED, None);
+    bench.started("mongo", PLAIN, None);
+    bench.stack("idle", PLAIN, None);
+    bench.stack("same", PLAIN, None);
+    started_by_portainer(&bench, "same", PLAIN);
+    bench.started("both", PLAIN, None);
+    bench.record("both", 1);
+    bench.rehearsal.world(|world| {
+        let mut records = world.records.values_mut();
+        let both = records.find(|one| one.name == "both").expect("a record");
+        both.text = CACHED.to_owned();
+    });
+    started_by_portainer(&bench, "theirs", PLAIN);
+    bench.record("ghost", 1);
+    bench.record("elsewhere", 2);
+    let stopped = bench.record("stopped", 1);
+    bench
+        .rehearsal
+        .world(|world| world.records.get_mut(&stopped).expect("it").status = Status::Inactive);
+    let gone = bench.started("gone", PLAIN, None);
+    fs::remove_dir_all(gone).expect("a directory");
+    bench.started("portainer", PLAIN, None);
+    let text = PLAIN.replace("busybox:1.36", "portainer/portainer-ce:2.23.0");
+    let own = bench.started("own", &text, None);
+    fs::remove_dir_all(own).expect("a directory");
+    let run = bench.run(&["list"]).code(0);
+    assert_eq!(
+        shown(&bench, &run),
+        "\
+NAME       STATE         RUNNING  ADOPT
+mongo      by hand       1/1      ready
+ghost      orphaned      0/0      no Compose file
+idle       stopped       0/0      ready; starts a
+stopped    stopped       0/0      no Compose file
+both       both          1/1      blocked: Portainer stack 2 has services that the Compose file lacks
+gone       orphaned      1/1      no Compose file
+own        orphaned      1/1      no Compose file; the stack runs Portainer: container own-a-1 runs portainer/portainer-ce:2.23.0
+portainer  by hand       1/1      blocked: refusing to migrate portainer: it is part of the management plane, and recreating it would cut off access to Portainer
+same       in Portainer  1/1      nothing to do
+theirs     in Portainer  1/1      no Compose file
+web        by hand       1/1      ready
+cached     by hand       2/2      ready; recreates db
+"
+    );
+    assert_eq!(run.err, NOTE);
+}
+
+#[test]
+fn names_and_directories() {
+    let bench = Bench::new();
+    // Compose starts the stack under the normalized name.
+    let dir = bench.stack("AdvBig", PLAIN, None);
+    let folder = dir.to_str().expect("UTF-8");
+    let started = bench
+        .rehearsal
+        .world(|world| world.start_by_hand("advbig", folder));
+    started.expect("a stack");
+    // Nothing has been started from this one.
+    bench.stack("Idle", PLAIN, None);
+    // The project is not named after its directory, which is not in the stacks root.
+    let other = tempfile::tempdir().expect("a directory");
+    let elsewhere = other.path().join("compose");
+    fs::create_dir(&elsewhere).expect("a directory");
+    fs::write(elsewhere.join("docker-compose.yml"), PLAIN).expect("a file");
+    let folder = elsewhere.to_str().expect("UTF-8");
+    let started = bench.rehearsal.world(|world| {
+        world.add_stack(folder, [("docker-compose.yml", PLAIN)]);
+        world.start_by_hand("project", folder)
+    });
+    started.expect("a stack");
+    bench.started("web", PLAIN, None);
+    symlink("web", bench.dir("current")).expect("a link");
+    symlink("nowhere", bench.dir("dangling")).expect("a link");
+    fs::create_dir(bench.dir("empty")).expect("a directory");
+    for name in ["-x", "a\u{1b}[31mb", "latin"] {
+        fs::create_dir(bench.dir(name)).expect("a directory");
+        fs::write(bench.dir(name).join("compose.yaml"), b"# \xe9\n").expect("a file");
+    }
+    let run = bench.run(&["list"]).code(0);
+    let out = shown(&bench, &run).replace(other.path().to_str().expect("UTF-8"), "/other");
+    assert_eq!(
+        out,
+        r#"NAME          STATE    RUNNING  ADOPT
+-x            stopped  0/0      blocked: "-x" is not a stack name: it starts with a hyphen
+Idle          stopped  0/0      blocked: the stack cannot have the name Idle in Portainer: the name of its project would be "idle"
+a\u{1b}[31mb  stopped  0/0      blocked: "a\u{1b}[31mb" is not a stack name: it contains a control character
+current       stopped  0/0      blocked: 1 container of /stacks/current belong to project web, not to current
+latin         stopped  0/0      blocked: the Compose file /stacks/latin/compose.yaml is not UTF-8 at byte 2: it cannot be sent as JSON
+advbig        by hand  1/1      ready (--dir /stacks/AdvBig)
+project       by hand  1/1      ready (--dir /other/compose)
+web           by hand  1/1      ready
+"#
+    );
+    // The printed command plans that stack.
+    let list = json_of(&bench.run(&["list", "--output", "json"]).code(0));
+    let command = entry(&list, "advbig")["plan_command"].as_str();
+    let words = shlex::split(command.expect("a command")).expect("words");
+    let at = words.iter().position(|word| word == "stacklift");
+    let words: Vec<&str> = words[at.expect("the program") + 1..]
+        .iter()
+        .map(String::as_str)
+        .collect();
+    bench.run(&words).code(0).says(&["Recommended:"]);
+    assert_eq!(entry(&list, "-x")["plan_command"], Value::Null);
+}
+
+#[test]
+fn stacks_of_a_swarm_and_of_kubernetes() {
+    let bench = Bench::new();
+    bench.stack("swarmed", PLAIN, None);
+    let record = |id, name, kind| json!({"Id": id, "Name": name, "EndpointId": 1, "Type": kind, "Status": 1});
+    let list = json!([
+        record(1, "swarmed", 1),
+        record(2, "cluster", 3),
+        record(3, "one\u{202e}two", 2),
+        {"Name": "unclear", "EndpointId": 1},
+        {"Id": 9, "Name": "theirs", "EndpointId": 7},
+    ]);
+    bench.rehearsal.faults().set(
+        Call::List,
+        FaultKind::Body(200, list.to_string().into_bytes()),
+    );
+    let run = bench.run(&["list"]).code(0);
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert_eq!(lines.len(), 4, "{run:#?}");
+    for (line, start) in lines[1..].iter().zip([
+        "cluster         Kubernetes  0/0      no Compose file",
+        "one\\u{202e}two  orphaned    0/0      no Compose file",
+        "swarmed         swarm       0/0      blocked",
+    ]) {
+        assert!(line.starts_with(start), "{line}");
+    }
+    run.says(&["warning: Portainer's list has an entry named unclear, but its Id is missing"]);
+}
+
+#[test]
+fn without_portainer() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.stack("idle", PLAIN, None);
+    started_by_portainer(&bench, "theirs", PLAIN);
+    let expected = "\
+NAME    STATE    RUNNING  ADOPT
+idle    stopped  0/0      unknown
+theirs  unknown  1/1      no Compose file
+web     by hand  1/1      unknown
+";
+    let unknown = "warning: Portainer's stacks are unknown: ";
+    let mut command = bench.command(&["list"]);
+    command.env_remove("STACKMGR_API_KEY");
+    let run = Run::of(&mut command).code(0);
+    assert_eq!(run.out, expected);
+    assert!(bench.calls(Call::List).is_empty());
+    run.says(&["warning: STACKMGR_API_KEY is required", unknown]);
+
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = closed.local_addr().expect("an address").port();
+    drop(closed);
+    let url = format!("https://127.0.0.1:{port}");
+    let run = bench.run(&["list", "--base-url", &url]).code(0);
+    assert_eq!(run.out, expected);
+    run.says(&["warning: ", "Connection refused", unknown]);
+    let list = json_of(
+        &bench
+            .run(&["list", "--base-url", &url, "--output", "json"])
+            .code(0),
+    );
+    assert_eq!(list["portainer"], Value::Null);
+    assert_eq!(entry(&list, "web")["adopt"]["readiness"], "unknown");
+}
+
+#[test]
+fn without_the_engine() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    bench.record("ghost", 1);
+    let mut command = bench.command(&["list"]);
+    command.env("DOCKER_HOST", "unix:///nowhere.sock");
+    let run = Run::of(&mut command).code(0);
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert_eq!(lines[1], "ghost  unknown  ?        no Compose file");
+    assert!(
+        lines[2].starts_with("web    unknown  ?        blocked (+"),
+        "{run:#?}"
+    );
+    run.says(&[
+        "warning: failed to list all containers",
+        "the containers are unknown",
+    ]);
+}
+
+#[test]
+fn a_stacks_root_that_cannot_be_read_is_an_error() {
+    let bench = Bench::new();
+    let run = bench.run(&["list", "--stacks-root", "/nowhere"]).code(1);
+    assert_eq!(run.out, "");
+    run.says(&[
+        "error: failed to read the stacks root /nowhere: ",
+        "hint: pass the directory that contains the stack directories with --stacks-root",
+    ]);
+    let run = bench.run(&["list"]).code(0);
+    assert_eq!(run.out, "NAME  STATE  RUNNING  ADOPT\n");
+    run.says(&["no stacks in "]);
+}
+
+#[test]
+fn a_key_that_may_not_see_every_stack() {
+    let bench = Bench::new();
+    bench
+        .rehearsal
+        .world(|world| world.add_user("ptr_user", "user"));
+    bench.started("web", PLAIN, None);
+    let mut command = bench.command(&["list"]);
+    command.env("STACKMGR_API_KEY", "ptr_user");
+    Run::of(&mut command)
+        .code(0)
+        .says(&["web   by hand", "Portainer may not list every stack"])
+        .hides("ptr_user");
+}
+
+#[test]
+fn list_and_plan_agree() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.started("cached", CACHED, None);
+    bench.stack("blocked", BLOCKED, None);
+    bench.stack("Idle", PLAIN, None);
+    bench.stack("same", PLAIN, None);
+    started_by_portainer(&bench, "same", PLAIN);
+    bench.started("both", PLAIN, None);
+    bench.record("both", 1);
+    bench.started("far", PLAIN, None);
+    bench.record("far", 2);
+    bench.stack("broken", "services: [", None);
+    bench.stack(
+        "port",
+        "services:\n  a:\n    image: busybox:1.36\n    ports: ['127.0.0.1:1:80']\n",
+        None,
+    );
+    let list = json_of(&bench.run(&["list", "--output", "json"]).code(0));
+    let stacks = list["stacks"].as_array().expect("stacks");
+    assert_eq!(stacks.len(), 9);
+    for stack in stacks {
+        let name = stack["name"].as_str().expect("a name");
+        let run = bench.run(&["plan", name, "--output", "json"]).code(0);
+        let plan: Value = serde_json::from_str(&run.out).expect("JSON");
+        let adopt = &stack["adopt"];
+        assert_eq!(adopt["blockers"], plan["adopt"]["blockers"], "{name}");
+        assert_eq!(adopt["request"], plan["adopt"]["request"], "{name}");
+        let fates = |services: &Value| -> Vec<(Value, Value)> {
+            let services = services.as_array().expect("services");
+            let fate = |one: &Value| (one["service"].clone(), one["fate"]["kind"].clone());
+            services.iter().map(fate).collect()
+        };
+        assert_eq!(
+            fates(&adopt["services"]),
+            fates(&plan["adopt"]["services"]),
+            "{name}"
+        );
+        for key in ["name", "dir", "file", "containers", "portainer_stack"] {
+            assert_eq!(stack[key], plan["stack"][key], "{name}");
+        }
+    }
+    let blocked = entry(&list, "blocked");
+    assert_eq!(blocked["adopt"]["readiness"], "blocked");
+    assert!(
+        blocked["adopt"]["blockers"]
+            .as_array()
+            .expect("blockers")
+            .len()
+            > 1
+    );
+}
+
+#[test]
+fn a_list_reads_each_thing_once_and_changes_nothing() {
+    let bench = Bench::new();
+    for number in 0..20 {
+        let name = format!("web{number}");
+        bench.started(&name, PLAIN, None);
+    }
+    let look = || {
+        let mut world = bench.rehearsal.world(|world| world.clone());
+        // The time.
+        world.now = 0;
+        world
+    };
+    let before = look();
+    bench.run(&["list"]).code(0);
+    assert!(look() == before, "the world changed");
+    assert!(bench.nothing_was_changed());
+    assert!(!bench.state().exists());
+    let journal = bench.journal();
+    let count = |part: &str| journal.iter().filter(|one| one.contains(part)).count();
+    assert_eq!(count("Portainer GET /api/stacks"), 1, "{journal:#?}");
+    assert_eq!(count("/networks"), 1, "{journal:#?}");
+    assert_eq!(count("/volumes"), 1, "{journal:#?}");
+    assert_eq!(count("/changes"), 0, "{journal:#?}");
+    assert!(
+        journal.len() < 20 * 2 + 30,
+        "{}: {journal:#?}",
+        journal.len()
+    );
+}
+
+#[test]
+fn a_line_fits_the_terminal() {
+    let bench = Bench::new();
+    bench.stack("blocked", BLOCKED, None);
+    let full = bench.run(&["list"]).code(0);
+    let full = full.out.lines().nth(1).expect("a line").to_owned();
+    assert!(full.chars().count() > 100, "{full}");
+    for (columns, width) in [(40, 80), (100, 100), (1000, full.chars().count())] {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&terminal).expect("access");
+        unlockpt(&terminal).expect("unlocked");
+        let name = ptsname(&terminal, Vec::new()).expect("a name");
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&terminal, size).expect("a size");
+        let inner = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(name.to_str().expect("UTF-8"))
+            .expect("the inner end");
+        let mut command = bench.command(&["list"]);
+        command
+            .env("NO_COLOR", "1")
+            .stderr(Stdio::null())
+            .stdout(inner);
+        let status = command.status().expect("the binary runs");
+        assert!(status.success());
+        let mut screen = vec![0; 4096];
+        let read = File::from(terminal).read(&mut screen).expect("the screen");
+        let screen = String::from_utf8_lossy(&screen[..read]).into_owned();
+        let line = screen.lines().nth(1).expect("a line").trim_end();
+        assert!(line.chars().count() <= width, "{columns}: {line}");
+        let kept = line.trim_end_matches('…');
+        assert!(
+            full.starts_with(kept) && kept.chars().count() > width - 20,
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn the_stored_schema_is_the_printed_one() {
+    let bench = Bench::new();
+    let run = bench.run(&["schema", "list"]).code(0);
+    assert!(
+        run.out == SCHEMA,
+        "run: stacklift schema list > docs/schemas/list-v1.json"
+    );
+}
