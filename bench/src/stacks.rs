@@ -52,7 +52,10 @@ fn start(place: &Place, number: usize) -> Result<usize> {
     fs::write(dir.join(".env"), &env)?;
     let folder = text(&dir)?;
     place.rehearsal.world(|world| {
-        let files = [("docker-compose.yml", compose.as_str()), (".env", env.as_str())];
+        let files = [
+            ("docker-compose.yml", compose.as_str()),
+            (".env", env.as_str()),
+        ];
         world.add_stack(folder, files);
         for image in ["nginx:1.27", "postgres:16", "redis:7"] {
             world.add_image(image);
