@@ -3,14 +3,8 @@
 use std::{env, fmt::Write as _, hint::black_box, process::Command, time::Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use composefile::{
-    document::Document,
-    reader::{Context, EnvFiles},
-};
-use stacklift::rewrite::{
-    damage::{self, Verdict},
-    literal, loss,
-};
+use composefile::{document::Document, reader::{Context, EnvFiles}};
+use stacklift::rewrite::{damage::{self, Verdict}, literal, loss};
 
 use super::timing::{Times, ratio, verdict};
 

@@ -99,7 +99,7 @@ impl Listing<'_> {
         let mut host = Host::read(self.portainer, self.engine, *endpoint);
         let mut warnings: Vec<String> = key_error.iter().map(|error| with_hint(error)).collect();
         warnings.append(&mut host.warnings);
-        warnings.extend(self.unknown(&host));
+        warnings.extend(unknown(&host));
         let found = found::find(location, &host, *endpoint)?;
         let all = counted(found.len(), "stack");
         let done = AtomicUsize::new(0);
@@ -124,33 +124,6 @@ impl Listing<'_> {
             stacks,
             warnings,
         })
-    }
-
-    /// What the list lacks, as warnings.
-    fn unknown(&self, host: &Host) -> Vec<String> {
-        let mut unknown = Vec::new();
-        match &host.records {
-            None => unknown.push(
-                "Portainer's stacks are unknown: stacks in Portainer may be missing or shown as started by hand, and whether a stack can be adopted is unknown"
-                    .to_owned(),
-            ),
-            Some(records) => {
-                unknown.extend(records.iter().filter_map(|one| one.record.as_ref().err().cloned()));
-                if host.is_administrator == Some(false) {
-                    unknown.push(
-                        "the API key does not belong to an administrator, so Portainer may not list every stack"
-                            .to_owned(),
-                    );
-                }
-            }
-        }
-        if host.containers.is_none() {
-            unknown.push(
-                "the containers are unknown: projects without a directory in the stacks root are missing"
-                    .to_owned(),
-            );
-        }
-        unknown
     }
 
     fn entry(&self, found: &Found, host: &Host) -> StackEntry {
@@ -241,6 +214,33 @@ impl Listing<'_> {
             ..Adoptable::none(Readiness::NoFile)
         }
     }
+}
+
+/// What the list lacks, as warnings.
+fn unknown(host: &Host) -> Vec<String> {
+    let mut unknown = Vec::new();
+    match &host.records {
+        None => unknown.push(
+            "Portainer's stacks are unknown: stacks in Portainer may be missing or shown as started by hand, and whether a stack can be adopted is unknown"
+                .to_owned(),
+        ),
+        Some(records) => {
+            unknown.extend(records.iter().filter_map(|one| one.record.as_ref().err().cloned()));
+            if host.is_administrator == Some(false) {
+                unknown.push(
+                    "the API key does not belong to an administrator, so Portainer may not list every stack"
+                        .to_owned(),
+                );
+            }
+        }
+    }
+    if host.containers.is_none() {
+        unknown.push(
+            "the containers are unknown: projects without a directory in the stacks root are missing"
+                .to_owned(),
+        );
+    }
+    unknown
 }
 
 impl Adoptable {

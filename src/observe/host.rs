@@ -118,10 +118,10 @@ impl Host {
         let Some(records) = &self.records else {
             return Err(Failure::new("Portainer's stacks could not be listed").into());
         };
-        let named = records
+        let wanted = |one: &&Listed| names.contains(&one.name.as_str());
+        records
             .iter()
-            .filter(|one| names.contains(&one.name.as_str()));
-        named
+            .filter(wanted)
             .map(|one| match &one.record {
                 Ok(record) => Ok(record.clone()),
                 Err(unclear) => Err(Failure::new(unclear).hint(HINT_FOR_UNCLEAR).into()),

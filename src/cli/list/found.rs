@@ -134,7 +134,7 @@ impl<'a, 'h> Finder<'a, 'h> {
                 }
             };
             if self.is_known(name.as_str()) {
-                self.directory(name, &dir);
+                self.directory(&name, &dir);
             } else {
                 // It may have the name of a project that is found later.
                 other_names.push((name, dir));
@@ -142,14 +142,14 @@ impl<'a, 'h> Finder<'a, 'h> {
         }
         for (name, dir) in other_names {
             let other = self.name_of_project(&name, &dir);
-            self.directory(other.unwrap_or(name), &dir);
+            self.directory(&other.unwrap_or(name), &dir);
         }
         Ok(())
     }
 
     /// Adds the stack of a directory, if there is one.
-    fn directory(&mut self, name: StackName, dir: &Path) {
-        match self.stack(&name, dir) {
+    fn directory(&mut self, name: &StackName, dir: &Path) {
+        match self.stack(name, dir) {
             Files::None => {}
             files => self.add(name.as_str().to_owned(), files),
         }
