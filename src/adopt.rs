@@ -111,7 +111,7 @@ struct Procedure<'a, 'r> {
 impl<'a> Procedure<'a, '_> {
     fn situation(&self) -> Situation<'a> {
         Situation {
-            portainer: self.run.portainer,
+            portainer: Some(self.run.portainer),
             engine: self.run.engine.reader(),
             stack: self.a.stack,
             base_url: self.a.base_url,

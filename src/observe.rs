@@ -35,7 +35,8 @@ use composefile::document::{Document, ParseError};
 /// A stack, and where Portainer would create it.
 #[derive(Clone, Copy)]
 pub struct Situation<'a> {
-    pub portainer: &'a portainer::Reader,
+    /// `None` if Portainer is not asked: nothing is then known of its stacks, its version and its environment.
+    pub portainer: Option<&'a portainer::Reader>,
     pub engine: &'a engine::Reader,
     pub stack: &'a Stack,
     /// Portainer's address (B04).
@@ -120,8 +121,10 @@ impl Situation<'_> {
     /// The Portainer stacks with the stack's name, or with the name that Portainer gives it (C50, C59).
     pub fn records(&self) -> Result<Vec<Record>> {
         let name = self.stack.name();
-        self.portainer
-            .records(self.endpoint, name.as_str(), &name.portainer_name())
+        let Some(portainer) = self.portainer else {
+            return Ok(Vec::new());
+        };
+        portainer.records(self.endpoint, name.as_str(), &name.portainer_name())
     }
 
     /// The Portainer stack to replace (C50), the containers of the stack (C52), and everything that the plan of sending
@@ -168,8 +171,10 @@ impl Situation<'_> {
             };
             self.read_details(&mut before, images.into_iter().collect(), (&input, mask));
         }
-        if depth == Depth::Everything {
-            match self.portainer.version() {
+        if depth == Depth::Everything
+            && let Some(portainer) = self.portainer
+        {
+            match portainer.version() {
                 Ok(version) => before.portainer_version = version,
                 Err(error) => before.warnings.push(with_hint(&error)),
             }
@@ -278,11 +283,18 @@ impl Situation<'_> {
         let (details, checked, (contents, environment, role)) = thread::scope(|scope| {
             let details = scope.spawn(move || Reader::new(engine).read(all, images));
             let checked = scope.spawn(move || Some(host.compose()?.check(input, mask)));
-            let contents = record.map(|record| portainer.read(&record.id));
-            let environment = environment(portainer, engine, endpoint);
-            let role = asks_role.then(|| portainer.is_administrator());
+            let asked = portainer.map(|portainer| {
+                let contents = record.map(|record| portainer.read(&record.id));
+                let environment = environment(portainer, engine, endpoint);
+                let role = asks_role.then(|| portainer.is_administrator());
+                (contents, environment, role)
+            });
+            let not_asked = || {
+                let reason = "Portainer was not asked".to_owned();
+                (None, Environment::Unknown(reason), None)
+            };
             let (details, checked) = (details.join(), checked.join());
-            (details, checked, (contents, environment, role))
+            (details, checked, asked.unwrap_or_else(not_asked))
         });
         // A panic in a thread is a bug: continue it here.
         let (details, failures) = details.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -106,7 +106,10 @@ impl Report {
             version: VERSION,
             stack: StackReport::new(situation, before),
             portainer: PortainerReport::new(situation, before),
-            adopt: adoption.map(|prepared| adopted(prepared, name, &command)),
+            adopt: ways
+                .adopt
+                .zip(adoption)
+                .map(|(keep, prepared)| adopted(prepared, name, keep, &command)),
             migrate: ways.migrate.zip(migration).map(|(way, prepared)| {
                 migration::migrated(prepared, way, (situation, settings), &command)
             }),
@@ -117,7 +120,10 @@ impl Report {
         report.recommended = report.recommend().map(|way| Recommended {
             way,
             command: match way {
-                Way::Adopt => command.with(&["adopt", name]),
+                Way::Adopt => {
+                    let keep = ways.adopt.map_or_else(Vec::new, Keep::flags);
+                    command.with(&[&["adopt", name], keep.as_slice()].concat())
+                }
                 Way::Migrate => migration::command(situation, settings, ways.migrate, &command),
             },
         });
@@ -235,8 +241,19 @@ fn services_of(before: &Before, tool: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn adopted(prepared: Result<adopt::Prepared>, name: &str, command: &RestoreCommand) -> WayReport {
-    let diff_command = command.with(&["render", name, "--as", "adopt", "--diff"]);
+fn adopted(
+    prepared: Result<adopt::Prepared>,
+    name: &str,
+    keep: Keep,
+    command: &RestoreCommand,
+) -> WayReport {
+    let written = Keep {
+        orphans: false,
+        jobs: false,
+        ..keep
+    };
+    let render = ["render", name, "--as", "adopt", "--diff"];
+    let diff_command = command.with(&[&render, written.flags().as_slice()].concat());
     let prepared = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return WayReport::impossible(&error, diff_command),

@@ -182,6 +182,7 @@ fn n05_a_newer_portainer_recreates_what_depends_on_another_service() {
     let run = with_hashes(&bench, &args, &labeled(&bench)).code(0);
     let run = run.says(&[
         "Portainer 2.45.0 at",
+        "stacklift adopt web --keep-anonymous",
         "  =  db   unchanged, keeps running",
         "  ~  app  recreated once: Compose 2.26.1 started it, and Portainer's Compose",
     ]);
