@@ -227,6 +227,10 @@ impl<'a> Procedure<'a, '_> {
             self.run
                 .step("plan", format!("{}: {}", service.service, service.fate));
         }
+        self.report.notices = prepared.notices(self.a.stack.file());
+        for notice in &self.report.notices {
+            self.run.step("note", notice);
+        }
         if !plan.losses.is_empty() {
             let lines = plan.losses.iter().map(|loss| format!("  - {loss}"));
             let lines: Vec<String> = lines.collect();

@@ -13,11 +13,11 @@ use crate::{
     portainer::Payload,
     rewrite::{
         env::stack_env,
-        faithful::{self, Faithful, Runs},
+        faithful::{self, Faithful, Runs, Weight},
     },
     snapshot::Inspected,
     stack::{Shell, Source, Stack},
-    text::Mask,
+    text::{Mask, printable},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
@@ -151,6 +151,15 @@ impl Prepared {
             && sent(self) == sent(other)
             && states(self) == states(other)
             && self.before.record == other.before.record
+    }
+
+    /// What the user should know before the adoption. `file` is the name of the Compose file.
+    pub fn notices(&self, file: &str) -> Vec<String> {
+        let notices = self.rewrite.iter().flat_map(|rewrite| &rewrite.notices);
+        let important = notices.filter(|notice| notice.weight == Weight::Important);
+        important
+            .map(|notice| printable(&notice.in_file(file)).into_owned())
+            .collect()
     }
 
     /// The body of the create, if the stack can be rewritten.

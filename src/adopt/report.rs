@@ -26,6 +26,8 @@ pub struct Report {
     pub snapshot: Option<String>,
     /// The services, as planned and as found.
     pub services: Vec<ServiceReport>,
+    /// What to know before a later change or deployment.
+    pub notices: Vec<String>,
     /// Everything that the plan said will be lost.
     pub losses: Vec<String>,
     /// Why the stack cannot be adopted.
@@ -99,6 +101,7 @@ impl Report {
             portainer_stack: None,
             snapshot: None,
             services: Vec::new(),
+            notices: Vec::new(),
             losses: Vec::new(),
             blockers: Vec::new(),
             problems: Vec::new(),

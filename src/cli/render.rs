@@ -79,7 +79,7 @@ fn faithful(
 ) -> Result<()> {
     if !arguments.explain {
         for notice in &rewrite.notices {
-            console.warning(&adopt::notice(stack, notice));
+            console.warning(&notice.in_file(stack.file()));
         }
     }
     if rewrite.project != stack.name().as_str() {
@@ -187,7 +187,7 @@ fn explain(stack: &Stack, rewrite: &Faithful, console: &Console) {
         ));
     }
     for notice in &rewrite.notices {
-        let notice = adopt::notice(stack, notice);
+        let notice = notice.in_file(stack.file());
         console.line(&format!("note: {}", printable(&notice)));
     }
     if rewrite.edits.is_empty() {

@@ -106,10 +106,9 @@ impl Report {
             version: VERSION,
             stack: StackReport::new(situation, before),
             portainer: PortainerReport::new(situation, before),
-            adopt: ways
-                .adopt
-                .zip(adoption)
-                .map(|(keep, prepared)| adopted(prepared, name, keep, &command)),
+            adopt: ways.adopt.zip(adoption).map(|(keep, prepared)| {
+                adopted(prepared, (name, situation.stack.file()), keep, &command)
+            }),
             migrate: ways.migrate.zip(migration).map(|(way, prepared)| {
                 migration::migrated(prepared, way, (situation, settings), &command)
             }),
@@ -243,7 +242,7 @@ fn services_of(before: &Before, tool: &str) -> BTreeMap<String, String> {
 
 fn adopted(
     prepared: Result<adopt::Prepared>,
-    name: &str,
+    (name, file): (&str, &str),
     keep: Keep,
     command: &RestoreCommand,
 ) -> WayReport {
@@ -258,6 +257,7 @@ fn adopted(
         Ok(prepared) => prepared,
         Err(error) => return WayReport::impossible(&error, diff_command),
     };
+    let notices = prepared.notices(file);
     let (kind, portainer_stack) = match prepared.plan.request {
         Request::Create => (RequestKind::Create, None),
         Request::Update(id) => (RequestKind::Update, Some(id)),
@@ -287,6 +287,7 @@ fn adopted(
             .map(BlockerReport::of)
             .collect(),
         warnings,
+        notices,
     }
 }
 
@@ -307,6 +308,7 @@ impl WayReport {
                 hint: Failure::hint_of(error).unwrap_or_default().to_owned(),
             }],
             warnings: Vec::new(),
+            notices: Vec::new(),
         }
     }
 }

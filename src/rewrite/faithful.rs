@@ -80,6 +80,27 @@ pub struct Notice {
     pub line: Option<usize>,
     /// The text.
     pub message: String,
+    /// Whom it concerns.
+    pub weight: Weight,
+}
+
+/// Whom a notice concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Everyone who adopts the stack: it says what may fail, or what a later change needs.
+    Important,
+    /// Whoever asks why the text is as it is.
+    Detail,
+}
+
+impl Notice {
+    /// The notice after its file and line.
+    pub fn in_file(&self, file: &str) -> String {
+        match self.line {
+            Some(line) => format!("{file}:{line}: {}", self.message),
+            None => self.message.clone(),
+        }
+    }
 }
 
 impl Faithful {

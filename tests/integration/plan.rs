@@ -175,6 +175,32 @@ fn a_service_that_is_recreated_and_one_that_depends_on_it() {
 }
 
 #[test]
+fn what_to_know_before_a_later_change_is_told() {
+    let bench = Bench::new();
+    // An env file that is left out only explains the text.
+    let text = "services:\n  a:\n    image: x:1\n    env_file: [{path: none.env, required: false}]\n    volumes: [/cache]\n";
+    bench.started("web", text, None);
+    let run = bench.run(&["plan", "web", "--output", "json"]).code(0);
+    let report = json_of(&run);
+    let notices = &report["adopt"]["notices"];
+    let notice = "the anonymous volumes get names in the text, but the engine still counts them as anonymous: `docker volume prune` deletes them while no container uses them";
+    assert_eq!(notices, &json!([notice]));
+    assert_eq!(report["migrate"]["notices"], json!([]));
+    let run = bench.run(&["plan", "web"]).code(0);
+    let adopt = run.out.split("\nmigrate ").next().expect("a part");
+    assert!(
+        adopt.contains("\n  note: the anonymous volumes get names"),
+        "{adopt}"
+    );
+    let run = bench
+        .run(&["adopt", "web", "--wait", "2s", "--output", "json"])
+        .code(0)
+        .says(&[&format!("note {notice}")]);
+    let report: Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(report["notices"], json!([notice]));
+}
+
+#[test]
 fn n05_a_newer_portainer_recreates_what_depends_on_another_service() {
     let bench = Bench::of(Era::Async);
     bench.started("web", TWO, Some(&format!("TOKEN={MARKED}\n")));
@@ -425,7 +451,7 @@ fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
     for (keyword, rule) in schema.as_object().ok_or("a schema that is no object")? {
         match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "format" => {}
+            "$schema" | "$defs" | "title" | "description" | "format" | "default" => {}
             "$ref" => {
                 let path = rule.as_str().unwrap_or_default().trim_start_matches('#');
                 let target = root.pointer(path).ok_or(format!("no {path}"))?;

@@ -16,7 +16,7 @@ use crate::{
     failure::Failure,
     observe::{Situation, with_hint},
     plan::Keep,
-    rewrite::faithful::{Blocker, Faithful, Notice},
+    rewrite::faithful::{Blocker, Faithful},
     run::Peers,
     stack::{Source, Stack, StackName},
     text::counted,
@@ -91,14 +91,6 @@ fn portainer(settings: &Settings, console: &Arc<Console>) -> Result<Peers> {
     let key = KeySource::from_env()?.read()?;
     console.hide(&key);
     peers::open(settings, key, console)
-}
-
-/// A notice after its file and line.
-pub(super) fn notice(stack: &Stack, notice: &Notice) -> String {
-    match notice.line {
-        Some(line) => format!("{}:{line}: {}", stack.file(), notice.message),
-        None => notice.message.clone(),
-    }
 }
 
 fn blocked(stack: &Stack, text: &str, blockers: &[Blocker]) -> Failure {

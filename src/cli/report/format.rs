@@ -103,6 +103,9 @@ pub(in crate::cli) struct WayReport {
     pub blockers: Vec<BlockerReport>,
     /// What may go wrong, or could not be checked.
     pub warnings: Vec<String>,
+    /// What to know before a later change or deployment.
+    #[serde(default)]
+    pub notices: Vec<String>,
 }
 
 /// What Portainer is asked to do.

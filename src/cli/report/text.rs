@@ -134,6 +134,9 @@ impl Out<'_> {
         if report.losses_known {
             self.wrapped(2, &format!("interruption: {}", interruptions(&of.services)));
         }
+        for notice in &of.notices {
+            self.wrapped(2, &format!("note: {notice}"));
+        }
     }
 
     /// One service per row, with its fate.
