@@ -13,7 +13,7 @@ use super::{
     sent::{SentStack, with_sent},
 };
 use crate::{
-    model::{Container, Deployment, PORTAINER_FOLDERS, Record, Variable},
+    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Record, Variable},
     rewrite::faithful,
     snapshot::Inspected,
     text::printable,
@@ -272,7 +272,10 @@ impl Adoption {
             }));
         self.warnings.extend(unknown);
         if let (Some(record), Request::Update(_)) = (&facts.record, &self.request) {
-            self.losses.extend(record::losses(record, facts.sent));
+            let losses = record::losses(record, facts.sent).into_iter();
+            // M16: an update keeps them.
+            let lost = losses.filter(|loss| *loss != Loss::Carried(Carried::Access));
+            self.losses.extend(lost);
         }
     }
 }

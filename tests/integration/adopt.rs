@@ -148,6 +148,28 @@ fn a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruning()
 }
 
 #[test]
+fn m16_an_update_keeps_the_access_rights_and_lists_no_loss() {
+    let bench = started(Era::Sync);
+    adopt(&bench, &[]).code(0);
+    bench.rehearsal.world(|world| {
+        let record = world.records.values_mut().next().expect("a record");
+        (record.control.users, record.control.teams) = (vec![7], vec![3]);
+    });
+    bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}\n")));
+    let run = adopt(&bench, &["--output", "json"]).code(0);
+    let losses = report(&run)["losses"].to_string();
+    assert!(
+        losses.contains("the text of the Portainer stack"),
+        "{losses}"
+    );
+    assert!(!losses.contains("access"), "{losses}");
+    bench.rehearsal.world(|world| {
+        let control = &world.records.values().next().expect("a record").control;
+        assert_eq!((&control.users, &control.teams), (&vec![7], &vec![3]));
+    });
+}
+
+#[test]
 fn the_same_text_is_sent_again_if_a_service_does_not_run() {
     let bench = started(Era::Sync);
     adopt(&bench, &[]).code(0);
