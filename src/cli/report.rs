@@ -146,11 +146,7 @@ impl Report {
     /// Whether Portainer has the stack as it would be adopted, and all of it runs.
     fn has_nothing_to_do(&self) -> bool {
         self.adopt.as_ref().is_some_and(|way| {
-            let mut services = way.services.iter();
-            way.request.kind == RequestKind::Nothing
-                && way.blockers.is_empty()
-                && services
-                    .all(|one| matches!(one.fate.kind, FateKind::Unchanged | FateKind::LeftBehind))
+            way.request.kind == RequestKind::Nothing && way.blockers.is_empty()
         })
     }
 

@@ -152,7 +152,7 @@ impl Adoption {
     }
 
     /// The same text and variables are sent again if a service does not run, or would be recreated. A job that has
-    /// finished counts as running.
+    /// finished counts as running. If nothing is sent, no container is touched, whatever a deployment would do.
     fn update_unless_all_run(&mut self, facts: &Facts) {
         let Request::Nothing(id) = &self.request else {
             return;
@@ -169,6 +169,19 @@ impl Adoption {
         };
         if !self.services.iter().all(runs) {
             self.request = Request::Update(id.clone());
+            return;
+        }
+        for service in &mut self.services {
+            if service.fate.is_unchanged() {
+                continue;
+            }
+            let mut containers = inspected(facts, &service.containers).into_iter();
+            service.fate = if containers.all(|one| one.is_running() && !one.is_paused()) {
+                Fate::Unchanged
+            } else {
+                Fate::LeftBehind("nothing is sent to Portainer".to_owned())
+            };
+            service.stop_grace = None;
         }
     }
 
