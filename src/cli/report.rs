@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::{
     diff, peers,
-    settings::{Settings, given_state_folder},
+    settings::{Settings, given_state_folder, state_folder},
 };
 use crate::{
     adopt,
@@ -64,6 +64,7 @@ impl Report {
     /// Plans each way. Fails if none can be planned.
     pub(super) fn new(situation: &Situation, settings: &Settings, ways: Ways) -> Result<Self> {
         let command = peers::command(settings, given_state_folder()?);
+        let unanswered = unanswered(situation, settings)?;
         // Side by side: each waits for Portainer, the engine and Compose.
         let (adoption, migration) = thread::scope(|scope| {
             let migration = ways
@@ -104,7 +105,7 @@ impl Report {
         let name = situation.stack.name().as_str();
         let mut report = Self {
             version: VERSION,
-            stack: StackReport::new(situation, before),
+            stack: StackReport::new(situation, before, unanswered),
             portainer: PortainerReport::new(situation, before),
             adopt: ways.adopt.zip(adoption).map(|(keep, prepared)| {
                 adopted(prepared, (name, situation.stack.file()), keep, &command)
@@ -145,9 +146,9 @@ impl Report {
 
     /// Whether Portainer has the stack as it would be adopted, and all of it runs.
     fn has_nothing_to_do(&self) -> bool {
-        self.adopt.as_ref().is_some_and(|way| {
-            way.request.kind == RequestKind::Nothing && way.blockers.is_empty()
-        })
+        self.adopt
+            .as_ref()
+            .is_some_and(|way| way.request.kind == RequestKind::Nothing && way.blockers.is_empty())
     }
 
     /// Whether something is lost, or it is unknown what is.
@@ -170,12 +171,26 @@ impl Report {
     }
 }
 
+/// The requests in the journal (B11), read without a lock. Without a state directory, no run can have sent one.
+fn unanswered(situation: &Situation, settings: &Settings) -> Result<Vec<String>> {
+    let Ok(state) = state_folder() else {
+        return Ok(Vec::new());
+    };
+    let place = peers::place(state, settings, situation.stack.name())?;
+    if !place.has_unanswered() {
+        return Ok(Vec::new());
+    }
+    let store = place.open(situation.engine.id().ok().as_deref());
+    let requests = store.unanswered()?.into_iter();
+    Ok(requests.map(|one| one.request.to_string()).collect())
+}
+
 fn unplanned() -> anyhow::Error {
     anyhow::anyhow!("no way was asked for")
 }
 
 impl StackReport {
-    fn new(situation: &Situation, before: &Before) -> Self {
+    fn new(situation: &Situation, before: &Before, unanswered: Vec<String>) -> Self {
         let label = format!("com.{}.compose.project.working_dir", situation.tool);
         let is_portainers = |one: &&Container| {
             let dir = one.labels.get(&label);
@@ -194,6 +209,7 @@ impl StackReport {
                 id: record.id.clone(),
                 state: record.deployment.to_string(),
             }),
+            unanswered,
         }
     }
 }

@@ -361,8 +361,44 @@ fn a_stack_that_portainer_has_needs_nothing() {
     assert!(!run.out.contains("Recommended"), "{}", run.out);
     // Without hashes, it is unknown what a deployment would do. None is asked for.
     let run = bench.run(&["plan", "web", "--exit-code"]).code(0);
-    let run = run.says(&["  =  a  unchanged, keeps running", "There is nothing to do."]);
+    let run = run.says(&[
+        "  =  a  unchanged, keeps running",
+        "There is nothing to do.",
+    ]);
     drop(run.hides("Recommended"));
+}
+
+#[test]
+fn b11_a_request_without_an_answer_is_told() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let none = json!([]);
+    let unanswered = || {
+        let run = bench.run(&["plan", "web", "--output", "json"]).code(0);
+        json_of(&run)["stack"]["unanswered"].clone()
+    };
+    assert_eq!(unanswered(), none);
+    bench
+        .rehearsal
+        .faults()
+        .once(rehearsal::Call::Create, rehearsal::FaultKind::DieAfter);
+    bench.run(&["adopt", "web", "--wait", "2s"]).code(1);
+    bench.rehearsal.revive().expect("alive again");
+    let locked = File::open(bench.dir("web")).expect("the directory");
+    locked.lock().expect("locked");
+    let told = unanswered();
+    let told = told[0].as_str().expect("a request");
+    assert!(
+        told.starts_with("the create of the stack web, sent 2"),
+        "{told}"
+    );
+    bench
+        .run(&["plan", "web"])
+        .code(0)
+        .says(&["Portainer has not answered the create of the stack web, sent"]);
+    drop(locked);
+    bench.run(&["adopt", "web", "--wait", "2s"]).code(0);
+    assert_eq!(unanswered(), none);
 }
 
 #[test]

@@ -85,6 +85,14 @@ impl Out<'_> {
                 portainer.url, portainer.environment
             ),
         );
+        for request in &report.stack.unanswered {
+            self.wrapped(
+                0,
+                &format!(
+                    "Portainer has not answered {request}: each command first waits until it has finished, which may change what is shown here"
+                ),
+            );
+        }
     }
 
     fn way(&self, report: &Report, way: Way, of: &WayReport) {
