@@ -221,7 +221,7 @@ impl Situation<'_> {
     ) -> T {
         let (stack, base_url) = (self.stack, self.base_url);
         let env = source.env.as_deref();
-        let shell = Shell::of(stack, |context| {
+        let shell = Shell::of(stack, None, |context| {
             env_files_needed(&source.compose, env, context)
         });
         let details = &before.details;

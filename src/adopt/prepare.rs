@@ -26,6 +26,8 @@ pub struct Prepared {
     pub source: Source,
     /// What is sent, or everything that prevents the rewrite.
     pub rewrite: Result<Faithful, Vec<faithful::Blocker>>,
+    /// The name that Compose gives the project of the files, if they can be parsed.
+    pub project: Option<String>,
     /// What exists now.
     pub before: Before,
     /// What an adoption would do.
@@ -43,9 +45,13 @@ impl Prepared {
         let source = stack.read()?;
         let records = situation.records()?;
         let (text, env) = (source.compose.as_str(), source.env.as_deref());
-        let shell = Shell::of(stack, |context| {
+        // Portainer gives the project the name of the stack. Compose may give it another one.
+        let name = Some(stack.name().as_str());
+        let shell = Shell::of(stack, name, |context| {
             faithful::env_files_needed(text, env, context)
         });
+        let alone = Shell::of(stack, None, |_| Vec::new());
+        let project = faithful::project_name(text, env, &alone.context());
         if let Some(error) = shell.unreadable {
             return Err(error);
         }
@@ -96,8 +102,7 @@ impl Prepared {
                         portainer_version: before.portainer_version.as_deref(),
                     };
                     let mut plan = plan::adoption(&input);
-                    let project = rewrite.as_ref().ok().map(|one| one.project.as_str());
-                    let blockers = plan::blocking(&input, &plan, project, keep);
+                    let blockers = plan::blocking(&input, &plan, project.as_deref(), keep);
                     plan.blockers.extend(blockers);
                     let runs = plan::runs(&input, &plan, keep);
                     (plan, runs)
@@ -125,6 +130,7 @@ impl Prepared {
             before,
             plan,
             hashes,
+            project,
             tool: situation.tool.to_owned(),
         })
     }

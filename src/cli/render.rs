@@ -82,13 +82,6 @@ fn faithful(
             console.warning(&notice.in_file(stack.file()));
         }
     }
-    if rewrite.project != stack.name().as_str() {
-        console.warning(&format!(
-            "the Compose project is named {}: its Portainer stack must have the same name, not {}",
-            rewrite.project,
-            stack.name()
-        ));
-    }
     if arguments.diff {
         print_diff(stack, &source.compose, &rewrite.shown());
     }

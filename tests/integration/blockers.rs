@@ -188,6 +188,29 @@ fn a_text_that_names_another_project() {
 }
 
 #[test]
+fn the_name_of_the_project_is_that_of_its_containers() {
+    let bench = Bench::new();
+    let folder = dir(&bench, "web");
+    let text = "services:\n  a:\n    build: .\n";
+    bench.stack("web", text, None);
+    bench.rehearsal.world(|world| world.add_image("shop-a"));
+    bench
+        .rehearsal
+        .world(|world| world.start_by_hand("shop", &folder))
+        .expect("a stack that starts");
+    let args = ["shop", "--dir", &folder];
+    let rendered = bench
+        .run(&[&["render", "--as", "adopt", "--reveal"], &args[..]].concat())
+        .code(0);
+    assert!(!rendered.err.contains("same name"), "{rendered:?}");
+    adopt(&bench, &args).code(0);
+    let sent = &bench.calls(rehearsal::Call::Create)[0].body;
+    assert_eq!(rendered.out.as_bytes(), sent);
+    let sent = bench.sent_text();
+    assert!(sent.contains("image: \"shop-a\""), "{sent}");
+}
+
+#[test]
 fn containers_that_were_started_in_another_directory() {
     let bench = Bench::new();
     let (here, there) = (dir(&bench, "web"), dir(&bench, "old"));

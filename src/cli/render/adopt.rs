@@ -69,16 +69,25 @@ pub(super) fn adopted(
         None => Prepared::new(&alone, keep)?,
     };
     if !prepared.before.is_known() {
-        let why = listed.err().map(|error| format!(": {}", with_hint(&error)));
+        let why = listed.as_ref().err();
+        let why = why.map(|error| format!(": {}", with_hint(error)));
         console.warning(&format!(
             "cannot read the containers of {}, so what `adopt` writes because of them is not shown: names for anonymous volumes, and the variables of --keep-variables{}",
             stack.name(),
             why.unwrap_or_default()
         ));
     }
-    let Prepared {
-        source, rewrite, ..
-    } = prepared;
+    let name = stack.name();
+    let has_containers = !containers.is_empty();
+    if let Some(project) = prepared.project.filter(|_| !has_containers)
+        && project != name.as_str()
+    {
+        console.warning(&format!(
+            "Compose names the project of {} {project}: its Portainer stack must have the same name, not {name}",
+            stack.dir().display()
+        ));
+    }
+    let (source, rewrite) = (prepared.source, prepared.rewrite);
     let rewrite = rewrite.map_err(|blockers| blocked(&stack, &source.compose, &blockers))?;
     Ok(Adopted {
         stack,
