@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::OnceLock, thread};
 
 use anyhow::Result;
-use composefile::{document::Document, reader::DEFAULT_FILES};
+use composefile::document::Document;
 
 use crate::{
     compose::{Compose, Input},
@@ -219,16 +219,11 @@ struct Hasher<'a> {
 impl Hasher<'_> {
     /// The hashes of the files on disk.
     fn on_disk(&self) -> Result<BTreeMap<String, String>, String> {
-        let file = [self.stack.file()];
         self.ask(&Input::OnDisk {
             project: self.stack.name().as_str(),
             dir: self.stack.dir(),
-            // Compose finds these files, and their overrides, by itself.
-            files: if DEFAULT_FILES.contains(&self.stack.file()) {
-                &[]
-            } else {
-                &file
-            },
+            // By itself, Compose may find another file. A stack with an override file is not rewritten.
+            files: &[self.stack.file()],
         })
     }
 

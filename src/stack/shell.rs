@@ -39,7 +39,11 @@ impl Shell {
         project: Option<&str>,
         needed: impl FnOnce(&Context) -> Vec<String>,
     ) -> Self {
-        let is_found = DEFAULT_FILES.contains(&stack.file());
+        // Compose merges override files only into a file that it finds by itself.
+        let found = DEFAULT_FILES
+            .into_iter()
+            .find(|file| stack.dir().join(file).is_file());
+        let is_found = found == Some(stack.file());
         let overrides = OVERRIDES
             .into_iter()
             .filter(|name| is_found && stack.dir().join(name).is_file())

@@ -258,6 +258,32 @@ fn containers_that_cannot_be_read_are_unknown() {
 }
 
 #[test]
+fn the_hashes_are_those_of_the_file_of_the_stack() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    // Compose would choose the first, and merge the second into it.
+    for other in ["compose.yaml", "docker-compose.override.yml"] {
+        fs::write(dir.join(other), "services: {}\n").expect("written");
+    }
+    let hash = &labeled(&bench)["a"];
+    let bin = bench.script(
+        "docker-compose",
+        &format!(
+            "[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\n\
+             case \"$*\" in *'-f docker-compose.yml'*--hash*) echo 'a {hash}' ;; *json*) echo '{{}}' ;; esac\n"
+        ),
+    );
+    let args = ["plan", "web", "--file", "docker-compose.yml"];
+    for args in [&args[..2], &args] {
+        let mut command = bench.command(args);
+        command.env("PATH", bench.path(&[&bin]));
+        Run::of(&mut command)
+            .code(0)
+            .says(&["  =  a  unchanged, keeps running"]);
+    }
+}
+
+#[test]
 fn a_shared_namespace_makes_the_hash_unknown() {
     let bench = Bench::new();
     let text = format!("{PLAIN}  b:\n    image: busybox:1.36\n    network_mode: service:a\n");
