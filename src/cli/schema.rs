@@ -7,10 +7,12 @@ use super::{
     arguments::{Described, SchemaArguments},
     report::Report,
 };
+use crate::adopt;
 
 pub(super) fn run(arguments: &SchemaArguments, console: &Console) -> Result<()> {
     let schema = match arguments.output {
         Described::Plan => schemars::schema_for!(Report),
+        Described::Adopt => schemars::schema_for!(adopt::Report),
     };
     let json = serde_json::to_string_pretty(&schema).context("failed to write JSON")?;
     console.line(&json);

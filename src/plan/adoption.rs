@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use composefile::document::Node;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -50,7 +51,7 @@ pub struct Adoption {
 }
 
 /// What an adoption sends to Portainer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
     /// A create.

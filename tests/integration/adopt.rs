@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     bench::{Bench, MARKED, Run},
     confirming::{on_terminal, on_terminal_after},
+    plan::conforms,
 };
 
 /// A stack with data in a named and in an anonymous volume.
@@ -41,6 +42,8 @@ volumes:
   data:
 ";
 
+pub const SCHEMA: &str = include_str!("../../docs/schemas/adopt-v1.json");
+
 const ERAS: [Era; 2] = [Era::Sync, Era::Async];
 
 /// The stack `web`, started by hand, on the environment of this engine.
@@ -65,7 +68,9 @@ fn adopt(bench: &Bench, more: &[&str]) -> Run {
 }
 
 fn report(run: &Run) -> Value {
-    serde_json::from_str(&run.out).expect("a report")
+    let report = serde_json::from_str(&run.out).expect("a report");
+    conforms(SCHEMA, &report);
+    report
 }
 
 fn records(bench: &Bench) -> Vec<(String, Status)> {

@@ -50,7 +50,7 @@ pub(in crate::cli) struct Reporting {
 pub(in crate::cli) enum Output {
     /// Text for people
     Text,
-    /// JSON; `stacklift schema plan` prints its schema
+    /// JSON; `stacklift schema` prints its schema
     Json,
 }
 
@@ -77,4 +77,6 @@ pub(in crate::cli) struct SchemaArguments {
 pub(in crate::cli) enum Described {
     /// The output of `stacklift plan --output json`
     Plan,
+    /// The output of `stacklift adopt --output json`
+    Adopt,
 }
