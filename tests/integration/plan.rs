@@ -29,7 +29,7 @@ services:
 const SCHEMA: &str = include_str!("../../docs/schemas/plan-v1.json");
 
 /// The config hash of each service of the stack `web`, as its containers have it.
-fn labeled(bench: &Bench) -> BTreeMap<String, String> {
+pub fn labeled(bench: &Bench) -> BTreeMap<String, String> {
     bench.rehearsal.world(|world| {
         let label = |name: &str| format!("com.docker.compose.{name}");
         let containers = world.project("web").into_iter();
@@ -43,7 +43,7 @@ fn labeled(bench: &Bench) -> BTreeMap<String, String> {
 }
 
 /// Runs the program with a Compose 2.26.1 that computes these hashes for what is sent.
-fn with_hashes(bench: &Bench, args: &[&str], hashes: &BTreeMap<String, String>) -> Run {
+pub fn with_hashes(bench: &Bench, args: &[&str], hashes: &BTreeMap<String, String>) -> Run {
     let hashes: Vec<String> = hashes
         .iter()
         .map(|(service, hash)| format!("echo '{service} {hash}'"))
