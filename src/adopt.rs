@@ -111,7 +111,7 @@ struct Procedure<'a, 'r> {
 impl<'a> Procedure<'a, '_> {
     fn situation(&self) -> Situation<'a> {
         Situation {
-            portainer: self.run.portainer,
+            portainer: Some(self.run.portainer),
             engine: self.run.engine.reader(),
             stack: self.a.stack,
             base_url: self.a.base_url,
@@ -227,6 +227,10 @@ impl<'a> Procedure<'a, '_> {
         for service in &plan.services {
             self.run
                 .step("plan", format!("{}: {}", service.service, service.fate));
+        }
+        self.report.notices = prepared.notices(self.a.stack.file());
+        for notice in &self.report.notices {
+            self.run.step("note", notice);
         }
         if !plan.losses.is_empty() {
             let lines = plan.losses.iter().map(|loss| format!("  - {loss}"));

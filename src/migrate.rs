@@ -148,7 +148,7 @@ struct Procedure<'a, 'r> {
 impl<'a> Procedure<'a, '_> {
     fn situation(&self) -> Situation<'a> {
         Situation {
-            portainer: self.run.portainer,
+            portainer: Some(self.run.portainer),
             engine: self.run.engine.reader(),
             stack: self.m.stack,
             base_url: self.m.base_url,

@@ -44,7 +44,8 @@ use host::Identity;
 /// A stack, and where Portainer would create it.
 #[derive(Clone, Copy)]
 pub struct Situation<'a> {
-    pub portainer: &'a portainer::Reader,
+    /// `None` if Portainer is not asked: nothing is then known of its stacks, its version and its environment.
+    pub portainer: Option<&'a portainer::Reader>,
     pub engine: &'a engine::Reader,
     pub stack: &'a Stack,
     /// Portainer's address (B04).
@@ -133,9 +134,10 @@ impl Situation<'_> {
     pub fn records(&self) -> Result<Vec<Record>> {
         let name = self.stack.name();
         let (name, normalized) = (name.as_str(), name.portainer_name());
-        match self.host {
-            Some(host) => host.records(&[name, &normalized]),
-            None => self.portainer.records(self.endpoint, name, &normalized),
+        match (self.host, self.portainer) {
+            (Some(host), _) => host.records(&[name, &normalized]),
+            (None, Some(portainer)) => portainer.records(self.endpoint, name, &normalized),
+            (None, None) => Ok(Vec::new()),
         }
     }
 
@@ -184,9 +186,10 @@ impl Situation<'_> {
             self.read_details(&mut before, images.into_iter().collect(), (&input, mask));
         }
         if depth == Depth::Everything {
-            let version = match self.host {
-                Some(host) => Ok(host.portainer_version.clone()),
-                None => self.portainer.version(),
+            let version = match (self.host, self.portainer) {
+                (Some(host), _) => Ok(host.portainer_version.clone()),
+                (None, Some(portainer)) => portainer.version(),
+                (None, None) => Ok(None),
             };
             match version {
                 Ok(version) => before.portainer_version = version,
@@ -250,7 +253,7 @@ impl Situation<'_> {
     ) -> T {
         let (stack, base_url) = (self.stack, self.base_url);
         let env = source.env.as_deref();
-        let shell = Shell::of(stack, |context| {
+        let shell = Shell::of(stack, None, |context| {
             env_files_needed(&source.compose, env, context)
         });
         let details = &before.details;
@@ -318,14 +321,21 @@ impl Situation<'_> {
         let (details, checked, (contents, environment, role)) = thread::scope(|scope| {
             let details = scope.spawn(move || Reader::new(engine, host).read(all, images));
             let checked = scope.spawn(move || Some(compose.compose()?.check(input, mask)));
-            let contents = record.map(|record| portainer.read(&record.id));
-            let environment = match host {
-                Some(host) => host.environment.clone(),
-                None => environment(portainer, engine, endpoint),
+            let asked = portainer.map(|portainer| {
+                let contents = record.map(|record| portainer.read(&record.id));
+                let environment = match host {
+                    Some(host) => host.environment.clone(),
+                    None => environment(portainer, engine, endpoint),
+                };
+                let role = asks_role.then(|| portainer.is_administrator());
+                (contents, environment, role)
+            });
+            let not_asked = || {
+                let reason = "Portainer was not asked".to_owned();
+                (None, Environment::Unknown(reason), None)
             };
-            let role = asks_role.then(|| portainer.is_administrator());
             let (details, checked) = (details.join(), checked.join());
-            (details, checked, (contents, environment, role))
+            (details, checked, asked.unwrap_or_else(not_asked))
         });
         // A panic in a thread is a bug: continue it here.
         let (details, failures) = details.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

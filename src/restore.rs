@@ -2,7 +2,12 @@
 //!
 //! Plans again at each step, so that the next run can finish what a killed run began. Volumes are never removed.
 
-use std::{collections::BTreeSet, fmt, path::Path, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use serde_json::Value;
@@ -14,6 +19,7 @@ use crate::{
     snapshot::{Saved, Snapshot},
     stack::{Stack, StackName, lock_dir},
 };
+use health::Limits;
 use plan::Plan;
 use record::without_portainer;
 
@@ -50,6 +56,8 @@ pub struct Restore<'a> {
     pub on_missing: OnMissing,
     /// How long to wait for containers to become healthy.
     pub timeout: Duration,
+    /// How long a container that is unhealthy may take to become healthy again. It fails at once without.
+    pub unhealthy: Duration,
     /// Asks whether to continue although something will be lost.
     pub confirm: &'a dyn Fn(&str) -> bool,
     /// Whether the run has changed something before: its state stays until the first change of the restore.
@@ -144,6 +152,17 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
         trouble: Vec::new(),
     }
     .steps()
+}
+
+impl Restore<'_> {
+    /// The time limits of waits that begin now.
+    fn limits(&self) -> Limits {
+        let now = Instant::now();
+        Limits {
+            deadline: now + self.timeout,
+            unhealthy: now + self.unhealthy,
+        }
+    }
 }
 
 struct Procedure<'s, 'a, 'r> {

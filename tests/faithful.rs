@@ -68,6 +68,7 @@ impl Case {
             env_file: ".env",
             home: Some(HOME),
             shell: &shell,
+            project: None,
             overrides: &overrides,
             env_files: &none,
         };
@@ -120,6 +121,7 @@ fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
         env_file: "stack.env",
         home: None,
         shell: &shell,
+        project: None,
         overrides: &[],
         env_files: &EnvFiles::new(),
     };

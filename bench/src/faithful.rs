@@ -162,6 +162,7 @@ fn context(env_files: &EnvFiles) -> Context<'_> {
         env_file: ".env",
         home: Some("/home/me"),
         shell: &|name| (name == "HOME").then(|| "/home/me".to_owned()),
+        project: None,
         overrides: &[],
         env_files,
     }

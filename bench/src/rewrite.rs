@@ -88,6 +88,7 @@ fn losses(text: &str) -> Result<()> {
         env_file: ".env",
         home: Some("/root"),
         shell: &|_| None,
+        project: None,
         overrides: &[],
         env_files: &EnvFiles::new(),
     };

@@ -146,6 +146,7 @@ fn rewritten(text: &str, env: Option<&str>, files: &EnvFiles) -> Result<Faithful
         env_file: ".env",
         home: Some("/root"),
         shell: &shell,
+        project: None,
         overrides: &[],
         env_files: files,
     };

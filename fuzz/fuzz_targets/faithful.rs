@@ -65,6 +65,7 @@ impl Stack<'_> {
             env_file: ".env",
             home: (self.told & 1 != 0).then_some(HOME),
             shell: &shell,
+            project: None,
             overrides: &overrides,
             env_files: files,
         };
@@ -303,6 +304,7 @@ fn a_second_changes_nothing(first: &Faithful) {
         env_file: "stack.env",
         home: Some("/root-of-portainer"),
         shell: &shell,
+        project: None,
         overrides: &[],
         env_files: &EnvFiles::new(),
     };

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::OnceLock, thread};
 
 use anyhow::Result;
-use composefile::{document::Document, reader::DEFAULT_FILES};
+use composefile::document::Document;
 
 use crate::{
     compose::{Compose, Input},
@@ -13,11 +13,11 @@ use crate::{
     portainer::Payload,
     rewrite::{
         env::stack_env,
-        faithful::{self, Faithful, Runs},
+        faithful::{self, Faithful, Runs, Weight},
     },
     snapshot::Inspected,
     stack::{Shell, Source, Stack},
-    text::Mask,
+    text::{Mask, printable},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
@@ -26,6 +26,8 @@ pub struct Prepared {
     pub source: Source,
     /// What is sent, or everything that prevents the rewrite.
     pub rewrite: Result<Faithful, Vec<faithful::Blocker>>,
+    /// The name that Compose gives the project of the files, if they can be parsed.
+    pub project: Option<String>,
     /// What exists now.
     pub before: Before,
     /// What an adoption would do.
@@ -43,9 +45,13 @@ impl Prepared {
         let source = stack.read()?;
         let records = situation.records()?;
         let (text, env) = (source.compose.as_str(), source.env.as_deref());
-        let shell = Shell::of(stack, |context| {
+        // Portainer gives the project the name of the stack. Compose may give it another one.
+        let name = Some(stack.name().as_str());
+        let shell = Shell::of(stack, name, |context| {
             faithful::env_files_needed(text, env, context)
         });
+        let alone = Shell::of(stack, None, |_| Vec::new());
+        let project = faithful::project_name(text, env, &alone.context());
         if let Some(error) = shell.unreadable {
             return Err(error);
         }
@@ -94,8 +100,7 @@ impl Prepared {
                         portainer_version: before.portainer_version.as_deref(),
                     };
                     let mut plan = plan::adoption(&input);
-                    let project = rewrite.as_ref().ok().map(|one| one.project.as_str());
-                    let blockers = plan::blocking(&input, &plan, project, keep);
+                    let blockers = plan::blocking(&input, &plan, project.as_deref(), keep);
                     plan.blockers.extend(blockers);
                     let runs = plan::runs(&input, &plan, keep);
                     (plan, runs)
@@ -123,6 +128,7 @@ impl Prepared {
             before,
             plan,
             hashes,
+            project,
             tool: situation.tool.to_owned(),
         })
     }
@@ -149,6 +155,15 @@ impl Prepared {
             && sent(self) == sent(other)
             && states(self) == states(other)
             && self.before.record == other.before.record
+    }
+
+    /// What the user should know before the adoption. `file` is the name of the Compose file.
+    pub fn notices(&self, file: &str) -> Vec<String> {
+        let notices = self.rewrite.iter().flat_map(|rewrite| &rewrite.notices);
+        let important = notices.filter(|notice| notice.weight == Weight::Important);
+        important
+            .map(|notice| printable(&notice.in_file(file)).into_owned())
+            .collect()
     }
 
     /// The body of the create, if the stack can be rewritten.
@@ -202,16 +217,11 @@ struct Hasher<'a> {
 impl Hasher<'_> {
     /// The hashes of the files on disk.
     fn on_disk(&self) -> Result<BTreeMap<String, String>, String> {
-        let file = [self.stack.file()];
         self.ask(&Input::OnDisk {
             project: self.stack.name().as_str(),
             dir: self.stack.dir(),
-            // Compose finds these files, and their overrides, by itself.
-            files: if DEFAULT_FILES.contains(&self.stack.file()) {
-                &[]
-            } else {
-                &file
-            },
+            // By itself, Compose may find another file. A stack with an override file is not rewritten.
+            files: &[self.stack.file()],
         })
     }
 

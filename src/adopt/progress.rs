@@ -23,6 +23,8 @@ pub(super) enum Progress {
     Deploying(String),
     /// Portainer says that the Portainer stack with this ID is deployed.
     Deployed(String),
+    /// The same, and its containers run as before.
+    AsBefore(String),
     /// The deployment failed, and no container was changed.
     Unchanged(RecordSeen),
     /// The deployment failed, or the stack does not run as before: what happened to the containers.
@@ -88,12 +90,18 @@ impl fmt::Display for Progress {
                 f,
                 "the stack exists as Portainer stack {id} and is deployed; its containers were not verified"
             ),
+            Self::AsBefore(id) => write!(
+                f,
+                "the stack exists as Portainer stack {id} and is deployed; its containers run as before"
+            ),
             Self::Unchanged(record) => write!(f, "{}; no container was changed", clause(record)),
             Self::Changed(record, changes) => {
                 write!(f, "{}; {}", clause(record), changes.join(", "))
             }
-            Self::Unlisted(record) => write!(f, "{}; its containers could not be listed", clause(record)),
-Self::Restoring => f.write_str(
+            Self::Unlisted(record) => {
+                write!(f, "{}; its containers could not be listed", clause(record))
+            }
+            Self::Restoring => f.write_str(
                 "the containers that ran before are being restored; the stack may be partly restored",
             ),
             Self::Restored(record) => {

@@ -133,6 +133,7 @@ impl Procedure<'_, '_> {
                 scope,
                 on_missing: OnMissing::Stop,
                 timeout: self.a.timeout,
+                unhealthy: self.a.wait,
                 confirm: &confirm,
                 follows_changes,
             },

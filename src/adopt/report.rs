@@ -1,5 +1,6 @@
 //! The report of an adoption, as `--output json` prints it. Names, never values of variables.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::compared::Change;
@@ -8,11 +9,11 @@ use crate::plan::{Blocker, Fate, Request};
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// What an adoption did.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "kebab-case")]
+/// What `stacklift adopt --output json` prints.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "The output of `stacklift adopt --output json`")]
 pub struct Report {
-    /// The version of the format.
+    /// The version of this format: 1.
     pub version: u32,
     pub stack: String,
     /// The environment of Portainer.
@@ -26,6 +27,8 @@ pub struct Report {
     pub snapshot: Option<String>,
     /// The services, as planned and as found.
     pub services: Vec<ServiceReport>,
+    /// What to know before a later change or deployment.
+    pub notices: Vec<String>,
     /// Everything that the plan said will be lost.
     pub losses: Vec<String>,
     /// Why the stack cannot be adopted.
@@ -41,7 +44,7 @@ pub struct Report {
 }
 
 /// How an adoption ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Nothing was sent.
@@ -63,8 +66,7 @@ pub enum Outcome {
 }
 
 /// A service, as planned and as found.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ServiceReport {
     pub service: String,
     /// What the plan said.
@@ -73,8 +75,7 @@ pub struct ServiceReport {
 }
 
 /// What happened to a container.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ContainerReport {
     pub name: String,
     pub change: Change,
@@ -99,6 +100,7 @@ impl Report {
             portainer_stack: None,
             snapshot: None,
             services: Vec::new(),
+            notices: Vec::new(),
             losses: Vec::new(),
             blockers: Vec::new(),
             problems: Vec::new(),

@@ -13,6 +13,7 @@ use super::{
     Prepared, Procedure,
     away::away,
     compared::{Change, Compared, compare},
+    progress::Progress,
     report::{ContainerReport, Outcome, ServiceReport},
 };
 use crate::{
@@ -99,6 +100,8 @@ impl Procedure<'_, '_> {
                     .hint("fix the problems above, then run the command again"),
             ));
         }
+        let id = self.report.portainer_stack.clone().unwrap_or_default();
+        self.mark(&Progress::AsBefore(id));
         if findings.not_as_planned.is_empty() {
             self.report.outcome = Outcome::Adopted;
             self.run

@@ -9,6 +9,7 @@ use super::{
     interrupt::Interrupt,
     opened::Opened,
     plan,
+    render::plain,
     report::Ways,
 };
 use crate::{
@@ -68,7 +69,7 @@ pub(super) fn run(
     if arguments.output == Output::Json {
         let report = serde_json::to_string_pretty(&report).map_err(anyhow::Error::from)?;
         console.done();
-        console.line(&report);
+        console.line(&plain(&report));
     }
     Ok(ended?)
 }

@@ -7,6 +7,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
+use adopting::WrittenArguments;
 pub(super) use adopting::{AdoptArguments, OnFailureArgument};
 pub(super) use listing::ListArguments;
 use planning::DryRun;
@@ -93,12 +94,7 @@ const IGNORED: [(&str, &[&str]); 7] = [
             "quiet",
         ],
     ),
-    (
-        "render",
-        &[
-            "base_url", "endpoint", "engine", "tls", "timeout", "verbose", "quiet",
-        ],
-    ),
+    ("render", &["quiet"]),
     ("restore", &["file"]),
     ("rehearse", &["base_url", "engine", "tls"]),
 ];
@@ -149,8 +145,8 @@ pub(super) enum Command {
     Schema(SchemaArguments),
     /// Show the request that would create the stack in Portainer
     ///
-    /// Prints the JSON body of the request, with the values of .env masked. Reads only the stack's files,
-    /// and does not connect to Portainer or the container engine.
+    /// Prints the JSON body of the request, with the values of .env masked. Reads the stack's files and,
+    /// with --as adopt, its containers. Portainer is only asked with --keep-anonymous, if an API key is set.
     Render(RenderArguments),
     /// Roll back a stack to a snapshot
     ///
@@ -222,6 +218,8 @@ pub(super) struct RenderArguments {
     /// Print each change and its reason instead; requires --as adopt
     #[arg(long)]
     pub explain: bool,
+    #[command(flatten)]
+    pub written: WrittenArguments,
 }
 
 /// The rewrites of a Compose file.

@@ -181,7 +181,7 @@ impl Listing<'_> {
             return Adoptable::none(Readiness::Unknown);
         };
         let situation = Situation {
-            portainer,
+            portainer: Some(portainer),
             engine: self.engine,
             stack,
             base_url: &self.settings.base_url,

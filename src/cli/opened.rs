@@ -59,7 +59,7 @@ impl Opened {
     pub(super) fn situation(&self) -> Situation<'_> {
         let (portainer, engine) = self.peers.readers();
         Situation {
-            portainer,
+            portainer: Some(portainer),
             engine,
             stack: &self.stack,
             base_url: &self.settings.base_url,

@@ -260,7 +260,7 @@ fn stand_in(world: &mut World, path: &Path, original: &Path) -> Result<()> {
 /// override files, and files of `extends` and `include`.
 fn other_files(stack: &Stack, source: &Source) -> Result<BTreeMap<PathBuf, String>> {
     let mut paths = Vec::new();
-    let shell = Shell::of(stack, |context| {
+    let shell = Shell::of(stack, None, |context| {
         paths = env_files_needed(&source.compose, source.env.as_deref(), context);
         Vec::new()
     });

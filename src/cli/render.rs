@@ -3,6 +3,7 @@
 use std::{
     fmt::Write as _,
     io::{IsTerminal, Write, stdout},
+    sync::Arc,
 };
 
 use anyhow::{Context, Result};
@@ -17,6 +18,7 @@ use super::{
 use crate::{
     failure::Failure,
     migrate::Rewrite,
+    plan::Keep,
     portainer::Payload,
     rewrite::faithful::Faithful,
     stack::{Stack, StackName},
@@ -25,19 +27,31 @@ use crate::{
 
 mod adopt;
 
-pub(super) fn run(arguments: &RenderArguments, common: &Common, console: &Console) -> Result<()> {
+pub(super) fn run(
+    arguments: &RenderArguments,
+    common: &Common,
+    console: &Arc<Console>,
+) -> Result<()> {
     let name = StackName::new(&arguments.stack)?;
     let settings = Settings::load(common)?;
-    let stack = Stack::find(name, &settings.location)?;
     match arguments.way {
-        Way::Literal => literal(arguments, &stack, console),
-        Way::Adopt => faithful(arguments, &stack, console),
+        Way::Literal => literal(arguments, &Stack::find(name, &settings.location)?, console),
+        Way::Adopt => {
+            let keep = (&arguments.written).into();
+            let adopted = adopt::adopted(name, &settings, keep, console)?;
+            faithful(arguments, &adopted, console)
+        }
     }
 }
 
 fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Result<()> {
-    if arguments.explain {
-        return Err(Failure::new("`--explain` requires `--as adopt`")
+    let flags = Keep::from(&arguments.written).flags();
+    if let Some(flag) = arguments
+        .explain
+        .then_some("--explain")
+        .or(flags.first().copied())
+    {
+        return Err(Failure::new(format!("`{flag}` requires `--as adopt`"))
             .hint("use --diff to show the changes of the literal rewrite")
             .into());
     }
@@ -54,26 +68,25 @@ fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Res
     print(payload, payload, arguments.reveal, console)
 }
 
-fn faithful(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Result<()> {
-    let source = stack.read()?;
-    let rewrite = adopt::rewrite(stack, &source)?;
+fn faithful(
+    arguments: &RenderArguments,
+    adopt::Adopted {
+        stack,
+        source,
+        rewrite,
+    }: &adopt::Adopted,
+    console: &Console,
+) -> Result<()> {
     if !arguments.explain {
         for notice in &rewrite.notices {
-            console.warning(&adopt::notice(stack, notice));
+            console.warning(&notice.in_file(stack.file()));
         }
-    }
-    if rewrite.project != stack.name().as_str() {
-        console.warning(&format!(
-            "the Compose project is named {}: its Portainer stack must have the same name, not {}",
-            rewrite.project,
-            stack.name()
-        ));
     }
     if arguments.diff {
         print_diff(stack, &source.compose, &rewrite.shown());
     }
     if arguments.explain {
-        explain(stack, &rewrite, console);
+        explain(stack, rewrite, console);
     }
     if arguments.diff || arguments.explain {
         return Ok(());
@@ -167,7 +180,7 @@ fn explain(stack: &Stack, rewrite: &Faithful, console: &Console) {
         ));
     }
     for notice in &rewrite.notices {
-        let notice = adopt::notice(stack, notice);
+        let notice = notice.in_file(stack.file());
         console.line(&format!("note: {}", printable(&notice)));
     }
     if rewrite.edits.is_empty() {

@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::{
     diff, peers,
-    settings::{Settings, given_state_folder},
+    settings::{Settings, given_state_folder, state_folder},
 };
 use crate::{
     adopt,
@@ -67,6 +67,7 @@ impl Report {
     /// Plans each way. Fails if none can be planned.
     pub(super) fn new(situation: &Situation, settings: &Settings, ways: Ways) -> Result<Self> {
         let command = peers::command(settings, given_state_folder()?);
+        let unanswered = unanswered(situation, settings)?;
         // Side by side: each waits for Portainer, the engine and Compose.
         let (adoption, migration) = thread::scope(|scope| {
             let migration = ways
@@ -107,14 +108,16 @@ impl Report {
         let name = situation.stack.name().as_str();
         let mut report = Self {
             version: VERSION,
-            stack: StackReport::new(situation, before),
+            stack: StackReport::new(situation, before, unanswered),
             portainer: PortainerReport::new(
                 situation.base_url,
                 situation.endpoint,
                 before.portainer_version.clone(),
                 &before.environment,
             ),
-            adopt: adoption.map(|prepared| adopted(prepared, name, &command)),
+            adopt: ways.adopt.zip(adoption).map(|(keep, prepared)| {
+                adopted(prepared, (name, situation.stack.file()), keep, &command)
+            }),
             migrate: ways.migrate.zip(migration).map(|(way, prepared)| {
                 migration::migrated(prepared, way, (situation, settings), &command)
             }),
@@ -125,7 +128,10 @@ impl Report {
         report.recommended = report.recommend().map(|way| Recommended {
             way,
             command: match way {
-                Way::Adopt => command.with(&["adopt", name]),
+                Way::Adopt => {
+                    let keep = ways.adopt.map_or_else(Vec::new, Keep::flags);
+                    command.with(&[&["adopt", name], keep.as_slice()].concat())
+                }
                 Way::Migrate => migration::command(situation, settings, ways.migrate, &command),
             },
         });
@@ -148,13 +154,9 @@ impl Report {
 
     /// Whether Portainer has the stack as it would be adopted, and all of it runs.
     fn has_nothing_to_do(&self) -> bool {
-        self.adopt.as_ref().is_some_and(|way| {
-            let mut services = way.services.iter();
-            way.request.kind == RequestKind::Nothing
-                && way.blockers.is_empty()
-                && services
-                    .all(|one| matches!(one.fate.kind, FateKind::Unchanged | FateKind::LeftBehind))
-        })
+        self.adopt
+            .as_ref()
+            .is_some_and(|way| way.request.kind == RequestKind::Nothing && way.blockers.is_empty())
     }
 
     /// Whether something is lost, or it is unknown what is.
@@ -177,12 +179,26 @@ impl Report {
     }
 }
 
+/// The requests in the journal (B11), read without a lock. Without a state directory, no run can have sent one.
+fn unanswered(situation: &Situation, settings: &Settings) -> Result<Vec<String>> {
+    let Ok(state) = state_folder() else {
+        return Ok(Vec::new());
+    };
+    let place = peers::place(state, settings, situation.stack.name())?;
+    if !place.has_unanswered() {
+        return Ok(Vec::new());
+    }
+    let store = place.open(situation.engine.id().ok().as_deref());
+    let requests = store.unanswered()?.into_iter();
+    Ok(requests.map(|one| one.request.to_string()).collect())
+}
+
 fn unplanned() -> anyhow::Error {
     anyhow::anyhow!("no way was asked for")
 }
 
 impl StackReport {
-    fn new(situation: &Situation, before: &Before) -> Self {
+    fn new(situation: &Situation, before: &Before, unanswered: Vec<String>) -> Self {
         let containers = before.all.as_ref();
         Self {
             name: situation.stack.name().to_string(),
@@ -190,6 +206,7 @@ impl StackReport {
             file: situation.stack.file().to_owned(),
             containers: containers.map(|all| ContainersReport::of(all, situation.tool)),
             portainer_stack: before.record.as_ref().map(PortainerStack::of),
+            unanswered,
         }
     }
 }
@@ -264,12 +281,24 @@ fn services_of(before: &Before, tool: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn adopted(prepared: Result<adopt::Prepared>, name: &str, command: &RestoreCommand) -> WayReport {
-    let diff_command = command.with(&["render", name, "--as", "adopt", "--diff"]);
+fn adopted(
+    prepared: Result<adopt::Prepared>,
+    (name, file): (&str, &str),
+    keep: Keep,
+    command: &RestoreCommand,
+) -> WayReport {
+    let written = Keep {
+        orphans: false,
+        jobs: false,
+        ..keep
+    };
+    let render = ["render", name, "--as", "adopt", "--diff"];
+    let diff_command = command.with(&[&render, written.flags().as_slice()].concat());
     let prepared = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return WayReport::impossible(&error, diff_command),
     };
+    let notices = prepared.notices(file);
     let source = &prepared.source.compose;
     let rewrite = prepared.rewrite.as_ref().ok();
     let mut warnings = prepared.before.warnings;
@@ -291,6 +320,7 @@ fn adopted(prepared: Result<adopt::Prepared>, name: &str, command: &RestoreComma
             .map(BlockerReport::of)
             .collect(),
         warnings,
+        notices,
     }
 }
 
@@ -307,6 +337,7 @@ impl WayReport {
             diff_command,
             blockers: vec![BlockerReport::of_error(error)],
             warnings: Vec::new(),
+            notices: Vec::new(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `stacklift restore <STACK>`: restores the containers that ran before a run.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use secrecy::SecretString;
@@ -68,6 +68,7 @@ pub(super) fn run(
             OnMissing::Stop
         },
         timeout: settings.timeout,
+        unhealthy: Duration::ZERO,
         confirm: &|question| confirm(console, arguments.yes, question),
         follows_changes: false,
     };

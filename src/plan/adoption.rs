@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use composefile::document::Node;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -13,7 +14,7 @@ use super::{
     sent::{SentStack, with_sent},
 };
 use crate::{
-    model::{Container, Deployment, PORTAINER_FOLDERS, Record, Variable},
+    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Record, Variable},
     rewrite::faithful,
     snapshot::Inspected,
     text::printable,
@@ -50,7 +51,7 @@ pub struct Adoption {
 }
 
 /// What an adoption sends to Portainer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
     /// A create.
@@ -152,7 +153,7 @@ impl Adoption {
     }
 
     /// The same text and variables are sent again if a service does not run, or would be recreated. A job that has
-    /// finished counts as running.
+    /// finished counts as running. If nothing is sent, no container is touched, whatever a deployment would do.
     fn update_unless_all_run(&mut self, facts: &Facts) {
         let Request::Nothing(id) = &self.request else {
             return;
@@ -169,6 +170,19 @@ impl Adoption {
         };
         if !self.services.iter().all(runs) {
             self.request = Request::Update(id.clone());
+            return;
+        }
+        for service in &mut self.services {
+            if service.fate.is_unchanged() {
+                continue;
+            }
+            let mut containers = inspected(facts, &service.containers).into_iter();
+            service.fate = if containers.all(|one| one.is_running() && !one.is_paused()) {
+                Fate::Unchanged
+            } else {
+                Fate::LeftBehind("nothing is sent to Portainer".to_owned())
+            };
+            service.stop_grace = None;
         }
     }
 
@@ -272,7 +286,10 @@ impl Adoption {
             }));
         self.warnings.extend(unknown);
         if let (Some(record), Request::Update(_)) = (&facts.record, &self.request) {
-            self.losses.extend(record::losses(record, facts.sent));
+            let losses = record::losses(record, facts.sent).into_iter();
+            // M16: an update keeps them.
+            let lost = losses.filter(|loss| *loss != Loss::Carried(Carried::Access));
+            self.losses.extend(lost);
         }
     }
 }

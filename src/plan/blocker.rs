@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Refusal;
 use crate::{rewrite::faithful, text::printable};
 
 /// A reason why a stack cannot be adopted, and what to do about it. Never holds a value of an env file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Blocker {
     /// The problem.
     pub message: String,

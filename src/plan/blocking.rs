@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::{
-    document::{Document, Node},
-    path::clean,
-};
+use composefile::path::clean;
 
 mod needs;
 
@@ -23,7 +20,7 @@ use crate::{
 };
 
 /// Everything that prevents the adoption of `plan` besides the text. `project` is the name that Compose gives the project of
-/// the files on disk, if they could be rewritten.
+/// the files on disk, if they could be parsed.
 pub fn blocking(
     input: &AdoptionFacts,
     plan: &Adoption,
@@ -116,11 +113,9 @@ impl<'f> Blocking<'_, 'f> {
             );
         } else if let Some(project) = project
             && project != name
+            && self.containers().next().is_none()
         {
-            if self.containers().next().is_some() {
-                self.built(project);
-                return;
-            }
+            // The containers show under which name the stack was started.
             self.add(
                 format!(
                     "the project of {} is {project}, not {name}: its volumes and networks have that name",
@@ -435,35 +430,6 @@ impl<'f> Blocking<'_, 'f> {
                 "containers that have finished would run again: Portainer starts every container of the stack".to_owned(),
                 "to let them run again, pass --rerun-jobs; to keep Portainer from starting a service, give it a profile that is not active",
                 jobs,
-            );
-        }
-    }
-
-    /// A service of the file on disk.
-    fn on_disk(&self, service: &str) -> Option<Node<'f>> {
-        let document: &'f Document<'f> = self.facts.source.document.ok()?;
-        document.get("services")?.get(service)
-    }
-
-    /// Images that are named after the project. The rewrite takes the name that the text gives the project, and the
-    /// containers were started under the stack's name.
-    fn built(&mut self, project: &str) {
-        let Facts { name, .. } = *self.facts;
-        let services = self.plan.services.iter().map(|one| one.service.clone());
-        let built: Vec<String> = services
-            .filter(|service| {
-                let on_disk = self.on_disk(service);
-                on_disk.is_some_and(|one| one.get("image").is_none() && one.get("build").is_some())
-            })
-            .collect();
-        if !built.is_empty() {
-            self.add(
-                format!(
-                    "Compose calls the project of {} {project}, and its containers belong to project {name}: the names of the images that it builds are not certain",
-                    self.facts.dir
-                ),
-                format!("name the image of each service in the Compose file, for example image: {name}-{}", built[0]),
-                built,
             );
         }
     }

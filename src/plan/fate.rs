@@ -7,6 +7,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use composefile::document::Node;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -18,7 +19,7 @@ use super::{
 use crate::{snapshot::Inspected, text::printable};
 
 /// What happens to a service.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", content = "reason", rename_all = "kebab-case")]
 pub enum Fate {
     /// Its containers are not touched.

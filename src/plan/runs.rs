@@ -30,6 +30,20 @@ pub struct Keep {
     pub jobs: bool,
 }
 
+impl Keep {
+    /// The flags that say the same.
+    pub fn flags(self) -> Vec<&'static str> {
+        let flags = [
+            (self.anonymous, "--keep-anonymous"),
+            (self.variables, "--keep-variables"),
+            (self.orphans, "--leave-orphans"),
+            (self.jobs, "--rerun-jobs"),
+        ];
+        let given = flags.into_iter().filter(|(is_given, _)| *is_given);
+        given.map(|(_, flag)| flag).collect()
+    }
+}
+
 /// What runs and has to be written into the text, and what prevents the adoption. `input` and `plan` are those of the
 /// text without it.
 pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Blocker>) {

@@ -66,9 +66,6 @@ pub(super) fn with_sent<T>(
     then: impl FnOnce(&SentText, Option<&SentStack>) -> T,
 ) -> T {
     let shell = |name: &str| {
-        if name == "COMPOSE_PROJECT_NAME" {
-            return Some(project.to_owned());
-        }
         let found = SET_BY_PORTAINER.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
     };
@@ -79,6 +76,7 @@ pub(super) fn with_sent<T>(
         env_file: "stack.env",
         home: Some(HOME),
         shell: &shell,
+        project: Some(project),
         overrides: &[],
         env_files: &no_files,
     };

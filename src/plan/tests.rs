@@ -117,6 +117,7 @@ impl World {
             env_file: ".env",
             home: None,
             shell: &|_| None,
+            project: None,
             overrides: &[],
             env_files: &no_files,
         };

@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Result, bail};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{
     Procedure,
     files::{Files, fill},
-    health::wait_for,
+    health::{Limits, wait_for},
     plan::{Plan, saved},
     recipe::NewIds,
     text,
@@ -204,7 +204,7 @@ impl Procedure<'_, '_, '_> {
     fn restore_states(&mut self, engine: &Restoring, plan: &Plan, ids: &NewIds) -> Result<()> {
         let snapshot = self.snapshot();
         let containers = saved(snapshot);
-        let (all, deadline) = (self.run.engine, Instant::now() + self.restore.timeout);
+        let (all, limits) = (self.run.engine, self.restore.limits());
         let current: Vec<String> = ids.values().cloned().collect();
         let current = all.inspect_containers(&current)?;
         let current: BTreeMap<&str, Inspected> = current
@@ -252,7 +252,7 @@ impl Procedure<'_, '_, '_> {
                     changes,
                 });
             }
-            self.perform(all, engine, tasks, deadline)?;
+            self.perform(all, engine, tasks, limits)?;
         }
         Ok(())
     }
@@ -263,7 +263,7 @@ impl Procedure<'_, '_, '_> {
         all: &Engine,
         engine: &Restoring,
         mut tasks: Vec<Task>,
-        deadline: Instant,
+        limits: Limits,
     ) -> Result<()> {
         tasks.retain(|task| !task.changes.is_empty() || task.layer.is_some());
         if tasks.is_empty() {
@@ -289,7 +289,7 @@ impl Procedure<'_, '_, '_> {
             let waits: Vec<&str> = waits.into_iter().collect();
             self.run.wait(format!("waiting for {}", waits.join(", ")));
         }
-        let done = in_parallel(&tasks, |task| perform(all, engine, task, deadline));
+        let done = in_parallel(&tasks, |task| perform(all, engine, task, limits));
         for (task, done) in tasks.into_iter().zip(done) {
             let Some(differ) = self.tolerate(done)? else {
                 continue;
@@ -349,7 +349,7 @@ fn changes(wanted: Inspected, now: Inspected) -> Vec<Change> {
 }
 
 /// Performs the changes of one container. Returns the copied files that differ from the saved ones.
-fn perform(all: &Engine, engine: &Restoring, task: &Task, deadline: Instant) -> Result<Files> {
+fn perform(all: &Engine, engine: &Restoring, task: &Task, limits: Limits) -> Result<Files> {
     let (name, id) = (task.container.name(), task.id.as_str());
     let copy = |layer| fill(all, engine, (task.container, id), layer);
     let differ = task.layer.map(copy).transpose()?.unwrap_or_default();
@@ -357,7 +357,7 @@ fn perform(all: &Engine, engine: &Restoring, task: &Task, deadline: Instant) -> 
         let Some(other_id) = other_id else {
             bail!("{name} was not started: it depends on {other}, which does not exist");
         };
-        if let Err(error) = wait_for(all, (other_id, other), *condition, deadline) {
+        if let Err(error) = wait_for(all, (other_id, other), *condition, limits) {
             bail!("{name} was not started: it depends on {other}: {error:#}");
         }
     }

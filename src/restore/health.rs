@@ -10,12 +10,20 @@ use anyhow::{Result, bail};
 use super::waves::Condition;
 use crate::{backoff::Backoff, engine::Engine, snapshot::Inspected};
 
-/// Waits until the container `id` meets `condition`. Fails if it no longer can, and at `deadline`.
+/// Until when to wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) deadline: Instant,
+    /// Until when an unhealthy container may become healthy again.
+    pub(super) unhealthy: Instant,
+}
+
+/// Waits until the container `id` meets `condition`. Fails if it no longer can, and at the deadline.
 pub(super) fn wait_for(
     engine: &Engine,
     (id, name): (&str, &str),
     condition: Condition,
-    deadline: Instant,
+    limits: Limits,
 ) -> Result<()> {
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
     loop {
@@ -33,12 +41,14 @@ pub(super) fn wait_for(
             Condition::Healthy => match now.health() {
                 Some("healthy") => return Ok(()),
                 _ if !now.is_running() => bail!("{name} is not running"),
-                Some("unhealthy") => bail!("{name} is unhealthy"),
+                Some("unhealthy") if Instant::now() >= limits.unhealthy => {
+                    bail!("{name} is unhealthy")
+                }
                 None => bail!("{name} has no health check"),
                 Some(_) => "become healthy",
             },
         };
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = limits.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             bail!("{name} did not {waiting_for} in time; use --timeout for a longer limit");
         }

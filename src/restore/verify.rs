@@ -1,7 +1,5 @@
 //! The last step of a restore: compares everything with the snapshot (B18).
 
-use std::time::Instant;
-
 use anyhow::{Context, Result};
 use serde_json::Value;
 
@@ -97,8 +95,12 @@ impl Procedure<'_, '_, '_> {
             .filter_map(|wanted| {
                 let mut now = existing.iter().map(Inspected);
                 let now = now.find(|now| now.name() == wanted.name())?;
-                let starts = now.health() == Some("starting");
-                starts.then(|| (now.id().to_owned(), now.name().to_owned()))
+                let recovers = match now.health() {
+                    Some("starting") => true,
+                    Some("unhealthy") => !self.restore.unhealthy.is_zero(),
+                    _ => false,
+                };
+                recovers.then(|| (now.id().to_owned(), now.name().to_owned()))
             })
             .collect();
         if starting.is_empty() {
@@ -107,10 +109,10 @@ impl Procedure<'_, '_, '_> {
         let names: Vec<&str> = starting.iter().map(|(_, name)| name.as_str()).collect();
         let names = names.join(", ");
         self.run.wait(format!("waiting until healthy: {names}"));
-        let (engine, deadline) = (self.run.engine, Instant::now() + self.restore.timeout);
+        let (engine, limits) = (self.run.engine, self.restore.limits());
         // The comparison names those that do not become healthy.
         in_parallel(&starting, |(id, name)| {
-            wait_for(engine, (id, name), Condition::Healthy, deadline).is_ok()
+            wait_for(engine, (id, name), Condition::Healthy, limits).is_ok()
         });
         self.existing()
     }

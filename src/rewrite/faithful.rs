@@ -51,7 +51,7 @@ pub struct Faithful {
     pub text: String,
     /// The `env`, each value as `stack.env` needs it (N11).
     pub env: Vec<Variable>,
-    /// The project name that Compose uses on this host: the Portainer stack needs the same.
+    /// The name of the project: the Portainer stack needs the same.
     pub project: String,
     /// The changes, in the order of the text.
     pub edits: Vec<Change>,
@@ -80,6 +80,27 @@ pub struct Notice {
     pub line: Option<usize>,
     /// The text.
     pub message: String,
+    /// Whom it concerns.
+    pub weight: Weight,
+}
+
+/// Whom a notice concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Everyone who adopts the stack: it says what may fail, or what a later change needs.
+    Important,
+    /// Whoever asks why the text is as it is.
+    Detail,
+}
+
+impl Notice {
+    /// The notice after its file and line.
+    pub fn in_file(&self, file: &str) -> String {
+        match self.line {
+            Some(line) => format!("{file}:{line}: {}", self.message),
+            None => self.message.clone(),
+        }
+    }
 }
 
 impl Faithful {
@@ -172,6 +193,13 @@ pub fn env_files_needed(text: &str, env: Option<&str>, context: &Context<'_>) ->
     // A path can be empty because of an empty variable.
     found.remove("");
     found.into_iter().collect()
+}
+
+/// The name that Compose gives the project in this context. `None` if the text or `env` cannot be parsed.
+pub fn project_name(text: &str, env: Option<&str>, context: &Context<'_>) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let variables = input::variables(env, context).ok()?;
+    Some(Reader::new(&document, env, &variables, context).project)
 }
 
 fn in_order(mut blockers: Vec<Blocker>) -> Vec<Blocker> {

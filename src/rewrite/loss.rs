@@ -148,10 +148,7 @@ pub fn losses(
 ) -> Vec<TextLoss> {
     let env_text = env.unwrap_or_default();
     let variables = dotenv::parse(env_text, context.shell).unwrap_or_default();
-    let shell = |name: &str| match name {
-        "COMPOSE_PROJECT_NAME" => Some(project.to_owned()),
-        _ => SET_BY_PORTAINER.contains(&name).then(|| UNKNOWN.to_owned()),
-    };
+    let shell = |name: &str| SET_BY_PORTAINER.contains(&name).then(|| UNKNOWN.to_owned());
     let nothing = EnvFiles::new();
     let portainer = Context {
         stack_dir: "/\0/stack",
@@ -159,6 +156,7 @@ pub fn losses(
         env_file: "stack.env",
         home: Some("/\0/home"),
         shell: &shell,
+        project: Some(project),
         overrides: &[],
         env_files: &nothing,
     };

@@ -21,6 +21,7 @@ pub struct Shell {
     dir: String,
     file: String,
     home: Option<String>,
+    project: Option<String>,
     variables: Box<Lookup>,
     overrides: Vec<String>,
     env_files: EnvFiles,
@@ -31,9 +32,18 @@ pub struct Shell {
 impl Shell {
     /// The shell and home of this process, as if it started the stack in the stack's directory.
     ///
-    /// `needed` names the env files to read: those that a rewrite needs in this context.
-    pub fn of(stack: &Stack, needed: impl FnOnce(&Context) -> Vec<String>) -> Self {
-        let is_found = DEFAULT_FILES.contains(&stack.file());
+    /// `project` is the name of the project, if it is passed to Compose. `needed` names the env files to read: those that a
+    /// rewrite needs in this context.
+    pub fn of(
+        stack: &Stack,
+        project: Option<&str>,
+        needed: impl FnOnce(&Context) -> Vec<String>,
+    ) -> Self {
+        // Compose merges override files only into a file that it finds by itself.
+        let found = DEFAULT_FILES
+            .into_iter()
+            .find(|file| stack.dir().join(file).is_file());
+        let is_found = found == Some(stack.file());
         let overrides = OVERRIDES
             .into_iter()
             .filter(|name| is_found && stack.dir().join(name).is_file())
@@ -43,6 +53,7 @@ impl Shell {
             file: stack.file().to_owned(),
             home: env::var("HOME").ok().filter(|home| !home.is_empty()),
             overrides: overrides.collect(),
+            project: project.map(str::to_owned),
             variables: Box::new({
                 let dir = dir.clone();
                 move |name| variable(&dir, name)
@@ -70,6 +81,7 @@ impl Shell {
             env_file: ".env",
             home: self.home.as_deref(),
             shell: &*self.variables,
+            project: self.project.as_deref(),
             overrides: &self.overrides,
             env_files: &self.env_files,
         }

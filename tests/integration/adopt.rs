@@ -1,6 +1,9 @@
 //! `stacklift adopt`, over the embedded Portainer and engine.
 
-use std::time::Duration;
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use rehearsal::{Call, Era, FaultKind, Rule, Status};
 use serde_json::Value;
@@ -8,6 +11,7 @@ use serde_json::Value;
 use crate::{
     bench::{Bench, MARKED, Run},
     confirming::{on_terminal, on_terminal_after},
+    plan::{conforms, labeled, with_hashes},
 };
 
 /// A stack with data in a named and in an anonymous volume.
@@ -41,6 +45,8 @@ volumes:
   data:
 ";
 
+pub const SCHEMA: &str = include_str!("../../docs/schemas/adopt-v1.json");
+
 const ERAS: [Era; 2] = [Era::Sync, Era::Async];
 
 /// The stack `web`, started by hand, on the environment of this engine.
@@ -65,7 +71,9 @@ fn adopt(bench: &Bench, more: &[&str]) -> Run {
 }
 
 fn report(run: &Run) -> Value {
-    serde_json::from_str(&run.out).expect("a report")
+    let report = serde_json::from_str(&run.out).expect("a report");
+    conforms(SCHEMA, &report);
+    report
 }
 
 fn records(bench: &Bench) -> Vec<(String, Status)> {
@@ -145,6 +153,28 @@ fn a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruning()
         );
         assert_eq!(bench.calls(Call::Create).len(), 1);
     }
+}
+
+#[test]
+fn m16_an_update_keeps_the_access_rights_and_lists_no_loss() {
+    let bench = started(Era::Sync);
+    adopt(&bench, &[]).code(0);
+    bench.rehearsal.world(|world| {
+        let record = world.records.values_mut().next().expect("a record");
+        (record.control.users, record.control.teams) = (vec![7], vec![3]);
+    });
+    bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}\n")));
+    let run = adopt(&bench, &["--output", "json"]).code(0);
+    let losses = report(&run)["losses"].to_string();
+    assert!(
+        losses.contains("the text of the Portainer stack"),
+        "{losses}"
+    );
+    assert!(!losses.contains("access"), "{losses}");
+    bench.rehearsal.world(|world| {
+        let control = &world.records.values().next().expect("a record").control;
+        assert_eq!((&control.users, &control.teams), (&vec![7], &vec![3]));
+    });
 }
 
 #[test]
@@ -456,4 +486,106 @@ fn both_causes_are_told_if_the_restore_fails_too() {
     bench.rehearsal.world(|world| world.exits.clear());
     bench.run(&["restore", "web"]).code(0);
     assert_eq!(containers(&bench), before);
+}
+
+/// `b` depends on the health of `a`.
+const HEALTHY: &str = "\
+services:
+  a:
+    image: x:1
+    healthcheck: {test: [CMD, 'true'], interval: 1s}
+  b:
+    image: y:1
+    command: sleep 1
+    depends_on: {a: {condition: service_healthy}}
+";
+
+/// Sets when the container of `a` is healthy, in milliseconds since 1970; `None` is never.
+fn set_health(bench: &Bench, healthy_at: Option<i64>) {
+    bench.rehearsal.world(|world| {
+        let mut all = world.containers.values_mut();
+        let a = all.find(|one| one.name == "web-a-1").expect("a container");
+        a.healthy_at = healthy_at;
+    });
+}
+
+#[test]
+fn a_restore_waits_for_a_dependency_that_is_unhealthy_for_a_while() {
+    let bench = Bench::of(Era::Async);
+    bench.started("web", HEALTHY, None);
+    let before = containers(&bench);
+    bench.stack("web", &HEALTHY.replace("sleep 1", "sleep 5"), None);
+    let late = FaultKind::LateFailure(Duration::from_millis(500));
+    bench.rehearsal.faults().once(Call::Create, late);
+    let run = thread::scope(|scope| {
+        scope.spawn(|| {
+            while bench.calls(Call::Create).is_empty() {
+                thread::sleep(Duration::from_millis(10));
+            }
+            set_health(&bench, None);
+            while bench.calls(Call::EngineCreate).is_empty() {
+                thread::sleep(Duration::from_millis(10));
+            }
+            thread::sleep(Duration::from_secs(1));
+            set_health(&bench, Some(0));
+        });
+        bench.run(&["adopt", "web", "--wait", "20s"])
+    });
+    run.code(1)
+        .says(&["the containers that ran before were restored"]);
+    assert_eq!(containers(&bench), before);
+}
+
+#[test]
+fn a_container_that_stays_unhealthy_fails_the_adoption() {
+    let bench = Bench::new();
+    bench.started("web", HEALTHY, None);
+    let before = bench.containers("web");
+    let run = thread::scope(|scope| {
+        scope.spawn(|| {
+            while bench.calls(Call::Create).is_empty() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            set_health(&bench, None);
+        });
+        let late = FaultKind::LateSuccess(Duration::from_millis(500));
+        bench.rehearsal.faults().once(Call::Create, late);
+        let started = Instant::now();
+        let run = adopt(&bench, &["--output", "json"]).code(1);
+        assert!(started.elapsed() >= Duration::from_secs(2), "--wait");
+        run
+    });
+    let report = report(&run);
+    assert_eq!(report["outcome"], "unchanged", "{report}");
+    assert_eq!(
+        report["problems"],
+        serde_json::json!(["web-a-1 is not healthy"])
+    );
+    run.says(&[
+        "failed to adopt web; none of its containers was changed: the stack does not run as before",
+        "web-a-1 is not healthy",
+    ])
+    .hides("verified");
+    assert_eq!(bench.containers("web"), before);
+}
+
+#[test]
+fn a_plan_that_was_wrong_is_told() {
+    let bench = edited(Era::Sync);
+    let before = bench.containers("web");
+    // The hashes say that nothing changes.
+    let args = ["adopt", "web", "--wait", "2s", "--output", "json"];
+    let run = with_hashes(&bench, &args, &labeled(&bench)).code(1);
+    let run = run.says(&["plan b: unchanged", "recreated web-b-1"]);
+    let report = report(&run);
+    assert_eq!(report["outcome"], "plan-was-wrong", "{report}");
+    run.says(&[
+        "the plan said that b would not be touched, but web-b-1 was recreated",
+        "state: the stack exists as Portainer stack 1 and is deployed; its containers run as before",
+    ])
+    .hides("verified")
+    .hides("were restored");
+    let after = bench.containers("web");
+    assert_eq!(before[0], after[0]);
+    assert_ne!(before[1], after[1], "it is left as it runs now");
 }

@@ -171,7 +171,11 @@ fn the_help_of_a_command_shows_the_flags_that_it_uses() {
     let bench = Bench::new();
     for (command, used, ignored) in [
         ("migrate", &["--base-url", "--file", "--tls"][..], &[][..]),
-        ("render", &["--as", "--file"], &["--base-url", "--timeout"]),
+        (
+            "render",
+            &["--as", "--file", "--engine", "--keep-anonymous"],
+            &["--quiet", "--rerun-jobs"],
+        ),
         ("restore", &["--to", "--base-url"], &["--file"]),
         ("rehearse", &["--fault", "--endpoint"], &["--tls", "[env: "]),
     ] {

@@ -29,7 +29,7 @@ services:
 const SCHEMA: &str = include_str!("../../docs/schemas/plan-v1.json");
 
 /// The config hash of each service of the stack `web`, as its containers have it.
-fn labeled(bench: &Bench) -> BTreeMap<String, String> {
+pub fn labeled(bench: &Bench) -> BTreeMap<String, String> {
     bench.rehearsal.world(|world| {
         let label = |name: &str| format!("com.docker.compose.{name}");
         let containers = world.project("web").into_iter();
@@ -43,7 +43,7 @@ fn labeled(bench: &Bench) -> BTreeMap<String, String> {
 }
 
 /// Runs the program with a Compose 2.26.1 that computes these hashes for what is sent.
-fn with_hashes(bench: &Bench, args: &[&str], hashes: &BTreeMap<String, String>) -> Run {
+pub fn with_hashes(bench: &Bench, args: &[&str], hashes: &BTreeMap<String, String>) -> Run {
     let hashes: Vec<String> = hashes
         .iter()
         .map(|(service, hash)| format!("echo '{service} {hash}'"))
@@ -75,8 +75,7 @@ fn shown(bench: &Bench, run: &Run) -> String {
 
 fn json_of(run: &Run) -> Value {
     let report = serde_json::from_str(&run.out).expect("JSON");
-    let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
-    conforms(&schema, &schema, &report, "");
+    conforms(SCHEMA, &report);
     report
 }
 
@@ -175,6 +174,32 @@ fn a_service_that_is_recreated_and_one_that_depends_on_it() {
 }
 
 #[test]
+fn what_to_know_before_a_later_change_is_told() {
+    let bench = Bench::new();
+    // An env file that is left out only explains the text.
+    let text = "services:\n  a:\n    image: x:1\n    env_file: [{path: none.env, required: false}]\n    volumes: [/cache]\n";
+    bench.started("web", text, None);
+    let run = bench.run(&["plan", "web", "--output", "json"]).code(0);
+    let report = json_of(&run);
+    let notices = &report["adopt"]["notices"];
+    let notice = "the anonymous volumes get names in the text, but the engine still counts them as anonymous: `docker volume prune` deletes them while no container uses them";
+    assert_eq!(notices, &json!([notice]));
+    assert_eq!(report["migrate"]["notices"], json!([]));
+    let run = bench.run(&["plan", "web"]).code(0);
+    let adopt = run.out.split("\nmigrate ").next().expect("a part");
+    assert!(
+        adopt.contains("\n  note: the anonymous volumes get names"),
+        "{adopt}"
+    );
+    let run = bench
+        .run(&["adopt", "web", "--wait", "2s", "--output", "json"])
+        .code(0)
+        .says(&[&format!("note {notice}")]);
+    let report: Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(report["notices"], json!([notice]));
+}
+
+#[test]
 fn n05_a_newer_portainer_recreates_what_depends_on_another_service() {
     let bench = Bench::of(Era::Async);
     bench.started("web", TWO, Some(&format!("TOKEN={MARKED}\n")));
@@ -182,6 +207,7 @@ fn n05_a_newer_portainer_recreates_what_depends_on_another_service() {
     let run = with_hashes(&bench, &args, &labeled(&bench)).code(0);
     let run = run.says(&[
         "Portainer 2.45.0 at",
+        "stacklift adopt web --keep-anonymous",
         "  =  db   unchanged, keeps running",
         "  ~  app  recreated once: Compose 2.26.1 started it, and Portainer's Compose",
     ]);
@@ -228,6 +254,32 @@ fn containers_that_cannot_be_read_are_unknown() {
     let plan = plan.hides("nothing is lost").hides("interruption");
     assert!(!plan.out.contains("has no container"), "{}", plan.out);
     run(&["migrate", "web", "--dry-run", "--exit-code"]).code(3);
+}
+
+#[test]
+fn the_hashes_are_those_of_the_file_of_the_stack() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    // Compose would choose the first, and merge the second into it.
+    for other in ["compose.yaml", "docker-compose.override.yml"] {
+        fs::write(dir.join(other), "services: {}\n").expect("written");
+    }
+    let hash = &labeled(&bench)["a"];
+    let bin = bench.script(
+        "docker-compose",
+        &format!(
+            "[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\n\
+             case \"$*\" in *'-f docker-compose.yml'*--hash*) echo 'a {hash}' ;; *json*) echo '{{}}' ;; esac\n"
+        ),
+    );
+    let args = ["plan", "web", "--file", "docker-compose.yml"];
+    for args in [&args[..2], &args] {
+        let mut command = bench.command(args);
+        command.env("PATH", bench.path(&[&bin]));
+        Run::of(&mut command)
+            .code(0)
+            .says(&["  =  a  unchanged, keeps running"]);
+    }
 }
 
 #[test]
@@ -332,6 +384,46 @@ fn a_stack_that_portainer_has_needs_nothing() {
         "has this text and these variables",
     ]);
     assert!(!run.out.contains("Recommended"), "{}", run.out);
+    // Without hashes, it is unknown what a deployment would do. None is asked for.
+    let run = bench.run(&["plan", "web", "--exit-code"]).code(0);
+    let run = run.says(&[
+        "  =  a  unchanged, keeps running",
+        "There is nothing to do.",
+    ]);
+    drop(run.hides("Recommended"));
+}
+
+#[test]
+fn b11_a_request_without_an_answer_is_told() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let none = json!([]);
+    let unanswered = || {
+        let run = bench.run(&["plan", "web", "--output", "json"]).code(0);
+        json_of(&run)["stack"]["unanswered"].clone()
+    };
+    assert_eq!(unanswered(), none);
+    bench
+        .rehearsal
+        .faults()
+        .once(rehearsal::Call::Create, rehearsal::FaultKind::DieAfter);
+    bench.run(&["adopt", "web", "--wait", "2s"]).code(1);
+    bench.rehearsal.revive().expect("alive again");
+    let locked = File::open(bench.dir("web")).expect("the directory");
+    locked.lock().expect("locked");
+    let told = unanswered();
+    let told = told[0].as_str().expect("a request");
+    assert!(
+        told.starts_with("the create of the stack web, sent 2"),
+        "{told}"
+    );
+    bench
+        .run(&["plan", "web"])
+        .code(0)
+        .says(&["Portainer has not answered the create of the stack web, sent"]);
+    drop(locked);
+    bench.run(&["adopt", "web", "--wait", "2s"]).code(0);
+    assert_eq!(unanswered(), none);
 }
 
 #[test]
@@ -405,18 +497,25 @@ fn it_writes_nothing_and_takes_no_lock() {
 #[test]
 fn the_stored_schema_is_the_printed_one() {
     let bench = Bench::new();
-    let run = bench.run(&["schema", "plan"]).code(0);
-    assert!(
-        run.out == SCHEMA,
-        "run: stacklift schema plan > docs/schemas/plan-v1.json"
-    );
+    for (output, stored) in [
+        ("plan", SCHEMA),
+        ("adopt", crate::adopt::SCHEMA),
+        ("list", crate::list::SCHEMA),
+    ] {
+        let run = bench.run(&["schema", output]).code(0);
+        assert!(
+            run.out == stored,
+            "run: stacklift schema {output} > docs/schemas/{output}-v1.json"
+        );
+    }
 }
 
 /// Checks a value against a schema with the keywords that a derived one uses. Others fail the test.
 #[track_caller]
-pub fn conforms(root: &Value, schema: &Value, value: &Value, at: &str) {
-    if let Err(problem) = check(root, schema, value) {
-        panic!("{at}{problem}: {value:#}");
+pub fn conforms(schema: &str, value: &Value) {
+    let schema: Value = serde_json::from_str(schema).expect("JSON");
+    if let Err(problem) = check(&schema, &schema, value) {
+        panic!("{problem}: {value:#}");
     }
 }
 
@@ -424,7 +523,7 @@ fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
     for (keyword, rule) in schema.as_object().ok_or("a schema that is no object")? {
         match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "format" => {}
+            "$schema" | "$defs" | "title" | "description" | "format" | "default" => {}
             "$ref" => {
                 let path = rule.as_str().unwrap_or_default().trim_start_matches('#');
                 let target = root.pointer(path).ok_or(format!("no {path}"))?;
@@ -436,6 +535,7 @@ fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
                     Some("array") => value.is_array(),
                     Some("string") => value.is_string(),
                     Some("integer") => value.is_i64() || value.is_u64(),
+                    Some("number") => value.is_number(),
                     Some("null") => value.is_null(),
                     Some("boolean") => value.is_boolean(),
                     _ => false,
@@ -444,6 +544,8 @@ fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
                     return Err(format!("not {rule}"));
                 }
             }
+            // Every unknown property is refused.
+            "additionalProperties" if *rule == json!(false) => {}
             "minimum" if value.is_null() => {}
             "minimum" if value.as_f64() >= rule.as_f64() => {}
             "const" if value == rule => {}

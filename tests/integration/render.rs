@@ -233,3 +233,82 @@ fn the_key_is_written_into_no_text() {
         .code(0)
         .hides(crate::bench::KEY);
 }
+
+/// A service with an anonymous volume.
+const ANONYMOUS: &str = "services:\n  a:\n    image: x:1\n    volumes: [/cache]\n";
+
+#[test]
+fn adopt_shows_what_adopt_sends_because_of_what_runs() {
+    for flags in [
+        &[][..],
+        &["--keep-variables"],
+        &["--keep-anonymous", "--keep-variables"],
+    ] {
+        let bench = Bench::new();
+        let text = format!("{ANONYMOUS}    environment: [B]\n");
+        bench.started("web", &text, None);
+        bench.rehearsal.world(|world| {
+            let container = world.containers.values_mut().next().expect("a container");
+            container.env.push("B=other-shell".to_owned());
+        });
+        let render = [&["render", "web", "--as", "adopt", "--reveal"], flags].concat();
+        let mut command = bench.command(&render);
+        if flags.len() < 2 {
+            command.env_remove("STACKMGR_API_KEY");
+        }
+        let rendered = Run::of(&mut command).code(0);
+        assert!(bench.nothing_was_changed());
+        assert_eq!(rendered.out.contains("other-shell"), !flags.is_empty());
+        assert!(rendered.out.contains("external"), "{rendered:?}");
+        if flags.is_empty() {
+            bench
+                .run(&["adopt", "web"])
+                .code(1)
+                .says(&["--keep-variables"]);
+            continue;
+        }
+        let adopt = [&["adopt", "web", "--wait", "2s"], flags].concat();
+        bench.run(&adopt).code(0);
+        let sent = &bench.calls(rehearsal::Call::Create)[0].body;
+        assert_eq!(rendered.out.as_bytes(), sent);
+    }
+}
+
+#[test]
+fn adopt_needs_no_portainer_and_says_what_it_could_not_read() {
+    let bench = Bench::new();
+    bench.started("web", ANONYMOUS, None);
+    let args = ["render", "web", "--as", "adopt", "--diff"];
+    let mut command = bench.command(&args);
+    command.env_remove("STACKMGR_API_KEY");
+    let run = Run::of(&mut command).code(0);
+    assert!(run.out.contains("external"), "{run:?}");
+    run.hides("cannot read");
+    let portainer = bench.rehearsal.requests();
+    assert!(
+        portainer
+            .iter()
+            .all(|request| request.peer == rehearsal::Peer::Engine)
+    );
+    command.env("DOCKER_HOST", "unix:///absent/engine.sock");
+    let run = Run::of(&mut command).code(0).says(&[
+        "cannot read the containers of web, so what `adopt` writes because of them is not shown: names for anonymous volumes",
+        "/absent/engine.sock",
+    ]);
+    assert_eq!(
+        (run.out.as_str(), run.err.matches("warning").count()),
+        ("", 1)
+    );
+    // Whether a container stays depends on Portainer.
+    let args = [&args[..], &["--keep-anonymous"]].concat();
+    let mut command = bench.command(&args);
+    command.env_remove("STACKMGR_API_KEY");
+    Run::of(&mut command).code(0).says(&[
+        "external",
+        "Portainer was not asked, so no container is certain to stay",
+    ]);
+    bench
+        .run(&["render", "web", "--keep-variables"])
+        .code(1)
+        .says(&["`--keep-variables` requires `--as adopt`"]);
+}

@@ -2,13 +2,25 @@
 
 use std::{fs, path::Path};
 
+/// The text of every file below a folder.
+fn code(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).expect("a folder of tests");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths
+        .map(|path| {
+            if path.is_dir() {
+                code(&path)
+            } else {
+                fs::read_to_string(path).expect("a file of tests")
+            }
+        })
+        .collect()
+}
+
 #[test]
 fn every_rule_has_a_test() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let mut code = String::new();
-    for entry in fs::read_dir(tests.join("integration")).expect("the folder of tests") {
-        code += &fs::read_to_string(entry.expect("an entry").path()).expect("a file of tests");
-    }
+    let code = code(&tests.join("integration"));
     let list = fs::read_to_string(tests.join("rules.txt")).expect("the list of rules");
     let rules: Vec<&str> = list
         .lines()

@@ -345,6 +345,7 @@ pub fn with_context<T>(host: &Host, then: impl FnOnce(&Context<'_>) -> T) -> T {
         env_file: ".env",
         home: Some(HOME),
         shell: &shell,
+        project: None,
         overrides: &overrides,
         env_files: files,
     };

@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         env_file: ".env",
         home: None,
         shell: &shell,
+        project: None,
         overrides: &[],
         env_files: &EnvFiles::new(),
     };

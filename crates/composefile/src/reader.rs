@@ -14,6 +14,7 @@
 //!     env_file: ".env",
 //!     home: Some("/root"),
 //!     shell: &|_| None,
+//!     project: None,
 //!     overrides: &[],
 //!     env_files: &EnvFiles::new(),
 //! };
@@ -61,6 +62,8 @@ pub struct Context<'a> {
     pub home: Option<&'a str>,
     /// The variables of the shell that runs Compose.
     pub shell: Lookup<'a>,
+    /// The name of the project, if it is passed with `--project-name`.
+    pub project: Option<&'a str>,
     /// The override files in the directory, which Compose reads in addition.
     pub overrides: &'a [String],
     /// The texts of other env files and label files. A file that cannot be read is not in the map.
@@ -219,12 +222,12 @@ impl<'d, 'a> Reader<'d, 'a> {
         !reads_more && context.is_some_and(|context| is_remote_context(&context))
     }
 
-    /// `COMPOSE_PROJECT_NAME`, or the `name` of the file, or the name of the directory.
+    /// The given name, or `COMPOSE_PROJECT_NAME`, or the `name` of the file, or the name of the directory.
     fn project_name(&self) -> String {
-        if let Some(name) = self
-            .here("COMPOSE_PROJECT_NAME")
-            .filter(|name| !name.is_empty())
-        {
+        let given = self.context.project.map(str::to_owned);
+        let given = given.filter(|name| !name.is_empty());
+        let set = || self.here("COMPOSE_PROJECT_NAME");
+        if let Some(name) = given.or_else(set).filter(|name| !name.is_empty()) {
             return name;
         }
         let written = self.document.get("name").and_then(Node::as_str);

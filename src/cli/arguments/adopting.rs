@@ -54,10 +54,9 @@ pub(in crate::cli) enum OnFailureArgument {
     Leave,
 }
 
-/// What to do because of what runs.
+/// What to write into the Compose text because it runs.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
-pub(in crate::cli) struct KeepArguments {
+pub(in crate::cli) struct WrittenArguments {
     /// Leave anonymous volumes without a name where the container stays
     ///
     /// By default, the Compose text names every anonymous volume, so that its data stays with the service.
@@ -71,6 +70,13 @@ pub(in crate::cli) struct KeepArguments {
     /// the files on disk do not give it, for example because it was started from another shell.
     #[arg(long)]
     pub keep_variables: bool,
+}
+
+/// What to do because of what runs.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct KeepArguments {
+    #[command(flatten)]
+    pub written: WrittenArguments,
     /// Leave running containers as they are that the Compose text does not start
     ///
     /// Without this flag, stacklift refuses to adopt a stack if containers of its project run whose
@@ -89,10 +95,19 @@ pub(in crate::cli) struct KeepArguments {
 impl From<&KeepArguments> for Keep {
     fn from(arguments: &KeepArguments) -> Self {
         Self {
-            anonymous: arguments.keep_anonymous,
-            variables: arguments.keep_variables,
             orphans: arguments.leave_orphans,
             jobs: arguments.rerun_jobs,
+            ..(&arguments.written).into()
+        }
+    }
+}
+
+impl From<&WrittenArguments> for Keep {
+    fn from(arguments: &WrittenArguments) -> Self {
+        Self {
+            anonymous: arguments.keep_anonymous,
+            variables: arguments.keep_variables,
+            ..Self::default()
         }
     }
 }

@@ -79,4 +79,6 @@ pub(in crate::cli) enum Described {
     Plan,
     /// The output of `stacklift list --output json`
     List,
+    /// The output of `stacklift adopt --output json`
+    Adopt,
 }

@@ -1,37 +1,106 @@
-//! The faithful rewrite of a stack on disk, and how its blockers are shown.
+//! The faithful rewrite of a stack as `adopt` makes it, and how its blockers are shown.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anyhow::Result;
 use composefile::document::Position;
 
 use crate::{
+    adopt::Prepared,
+    cli::{
+        Console, peers,
+        settings::{KeySource, Settings},
+    },
+    compose,
     failure::Failure,
-    rewrite::faithful::{self, Blocker, Faithful, Notice, Runs},
-    stack::{Shell, Source, Stack},
+    observe::{Situation, with_hint},
+    plan::Keep,
+    rewrite::faithful::{Blocker, Faithful},
+    run::Peers,
+    stack::{Source, Stack, StackName},
     text::counted,
 };
 
-/// Rewrites the stack. The error shows every blocker with its line.
-pub(super) fn rewrite(stack: &Stack, source: &Source) -> Result<Faithful> {
-    let (text, env) = (source.compose.as_str(), source.env.as_deref());
-    let shell = Shell::of(stack, |context| {
-        faithful::env_files_needed(text, env, context)
-    });
-    if let Some(error) = shell.unreadable {
-        return Err(error);
-    }
-    faithful::rewrite(text, env, &shell.context(), &Runs::default())
-        .map_err(|blockers| blocked(stack, &source.compose, &blockers).into())
+/// A stack as it would be adopted.
+pub(super) struct Adopted {
+    pub(super) stack: Stack,
+    pub(super) source: Source,
+    pub(super) rewrite: Faithful,
 }
 
-/// A notice after its file and line.
-pub(super) fn notice(stack: &Stack, notice: &Notice) -> String {
-    match notice.line {
-        Some(line) => format!("{}:{line}: {}", stack.file(), notice.message),
-        None => notice.message.clone(),
+/// Rewrites the stack as `adopt` does, from its files and its containers. Warns if they are not enough. The error shows
+/// every blocker with its line.
+pub(super) fn adopted(
+    name: StackName,
+    settings: &Settings,
+    keep: Keep,
+    console: &Arc<Console>,
+) -> Result<Adopted> {
+    let engine = peers::engine(settings, console);
+    let listed = engine.list(name.as_str());
+    let containers = listed.as_deref().unwrap_or_default();
+    let stack = Stack::find_started(name, &settings.location, containers)?;
+    let compose = compose::Host::new(&settings.location.tool, console.trace());
+    let alone = Situation {
+        portainer: None,
+        engine: engine.reader(),
+        stack: &stack,
+        base_url: &settings.base_url,
+        endpoint: settings.endpoint,
+        tool: &settings.location.tool,
+        compose: &compose,
+        host: None,
+    };
+    // Whether a container stays depends on Portainer, and nothing else that is written does.
+    let asked = keep.anonymous.then(|| {
+        let peers = portainer(settings, console)?;
+        let portainer = Some(peers.readers().0);
+        Prepared::new(&Situation { portainer, ..alone }, keep)
+    });
+    let prepared = match asked {
+        Some(Ok(prepared)) => prepared,
+        Some(Err(error)) => {
+            console.warning(&format!(
+                "Portainer was not asked, so no container is certain to stay, and every anonymous volume gets a name here: {}",
+                with_hint(&error)
+            ));
+            Prepared::new(&alone, keep)?
+        }
+        None => Prepared::new(&alone, keep)?,
+    };
+    if !prepared.before.is_known() {
+        let why = listed.as_ref().err();
+        let why = why.map(|error| format!(": {}", with_hint(error)));
+        console.warning(&format!(
+            "cannot read the containers of {}, so what `adopt` writes because of them is not shown: names for anonymous volumes, and the variables of --keep-variables{}",
+            stack.name(),
+            why.unwrap_or_default()
+        ));
     }
+    let name = stack.name();
+    let has_containers = !containers.is_empty();
+    if let Some(project) = prepared.project.filter(|_| !has_containers)
+        && project != name.as_str()
+    {
+        console.warning(&format!(
+            "Compose names the project of {} {project}: its Portainer stack must have the same name, not {name}",
+            stack.dir().display()
+        ));
+    }
+    let (source, rewrite) = (prepared.source, prepared.rewrite);
+    let rewrite = rewrite.map_err(|blockers| blocked(&stack, &source.compose, &blockers))?;
+    Ok(Adopted {
+        stack,
+        source,
+        rewrite,
+    })
+}
+
+fn portainer(settings: &Settings, console: &Arc<Console>) -> Result<Peers> {
+    let key = KeySource::from_env()?.read()?;
+    console.hide(&key);
+    peers::open(settings, key, console)
 }
 
 fn blocked(stack: &Stack, text: &str, blockers: &[Blocker]) -> Failure {

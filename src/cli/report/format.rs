@@ -35,6 +35,9 @@ pub(in crate::cli) struct StackReport {
     pub containers: Option<ContainersReport>,
     /// The Portainer stack of this name in the environment.
     pub portainer_stack: Option<PortainerStack>,
+    /// The requests of earlier runs whose end is unknown. Every run first waits until Portainer has finished them.
+    #[serde(default)]
+    pub unanswered: Vec<String>,
 }
 
 /// The containers of the stack.
@@ -103,6 +106,9 @@ pub(in crate::cli) struct WayReport {
     pub blockers: Vec<BlockerReport>,
     /// What may go wrong, or could not be checked.
     pub warnings: Vec<String>,
+    /// What to know before a later change or deployment.
+    #[serde(default)]
+    pub notices: Vec<String>,
 }
 
 /// What Portainer is asked to do.

@@ -63,6 +63,7 @@ pub(super) fn migrated(
         diff_command,
         blockers,
         warnings,
+        notices: Vec::new(),
     }
 }
 

@@ -85,6 +85,14 @@ impl Out<'_> {
                 portainer.url, portainer.environment
             ),
         );
+        for request in &report.stack.unanswered {
+            self.wrapped(
+                0,
+                &format!(
+                    "Portainer has not answered {request}: each command first waits until it has finished, which may change what is shown here"
+                ),
+            );
+        }
     }
 
     fn way(&self, report: &Report, way: Way, of: &WayReport) {
@@ -133,6 +141,9 @@ impl Out<'_> {
         }
         if report.losses_known {
             self.wrapped(2, &format!("interruption: {}", interruptions(&of.services)));
+        }
+        for notice in &of.notices {
+            self.wrapped(2, &format!("note: {notice}"));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use composefile::document::{Entry, Node};
 
-use super::{Blocker, Notice};
+use super::{Blocker, Notice, Weight};
 
 /// The result of one pass. No pass sees the findings of another.
 #[derive(Default)]
@@ -24,6 +24,16 @@ impl Findings<'_> {
         self.notices.push(Notice {
             line: Some(line),
             message: message.into(),
+            weight: Weight::Important,
+        });
+    }
+
+    /// A notice that only explains the text.
+    pub(super) fn detail(&mut self, line: usize, message: impl Into<String>) {
+        self.notices.push(Notice {
+            line: Some(line),
+            message: message.into(),
+            weight: Weight::Detail,
         });
     }
 }

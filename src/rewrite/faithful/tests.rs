@@ -19,11 +19,45 @@ fn run_with(text: &str, env: Option<&str>, runs: &Runs) -> Result<Faithful, Vec<
         env_file: ".env",
         home: Some("/home/u"),
         shell: &shell,
+        project: None,
         overrides: &[],
         env_files: &files,
     };
     let _ = env_files_needed(text, env, &context);
     rewrite(text, env, &context, runs)
+}
+
+#[test]
+fn the_given_name_of_the_project_is_that_of_its_variable_and_its_images() {
+    let files = EnvFiles::new();
+    let context = Context {
+        stack_dir: "/s/web",
+        file: "docker-compose.yml",
+        env_file: ".env",
+        home: None,
+        shell: &|_| None,
+        project: Some("shop"),
+        overrides: &[],
+        env_files: &files,
+    };
+    let text =
+        "name: other\nservices:\n  a:\n    build: .\n    env_file: ${COMPOSE_PROJECT_NAME}.env\n";
+    assert_eq!(
+        env_files_needed(text, None, &context),
+        ["/s/web/shop.env".to_owned()]
+    );
+    let files = EnvFiles::from([("/s/web/shop.env".to_owned(), Some("A=1\n".to_owned()))]);
+    let context = Context {
+        env_files: &files,
+        ..context
+    };
+    let rewritten = rewrite(text, None, &context, &Runs::default()).expect("a rewrite");
+    assert_eq!(rewritten.project, "shop");
+    assert!(
+        rewritten.text.contains("image: \"shop-a\""),
+        "{}",
+        rewritten.text
+    );
 }
 
 /// What runs of the services of [`lines`] and [`stacks`].
@@ -172,6 +206,7 @@ fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
         env_file: "stack.env",
         home: Some("/root"),
         shell: &|name| (name == "HOME").then(|| "/root".to_owned()),
+        project: None,
         overrides: &[],
         env_files: &EnvFiles::new(),
     };

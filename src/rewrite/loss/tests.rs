@@ -29,6 +29,7 @@ fn shown_with(text: &str, env: &str) -> Vec<String> {
             "PWD" => Some("/s/web".to_owned()),
             _ => None,
         },
+        project: None,
         overrides: &[],
         env_files: &env_files,
     };
@@ -352,6 +353,7 @@ fn losses_are_data() {
         env_file: ".env",
         home: None,
         shell: &|_| None,
+        project: None,
         overrides: &[],
         env_files: &EnvFiles::new(),
     };

@@ -302,10 +302,11 @@ fn a_dependency_becomes_unhealthy(case: Case) {
     let before = Before::of(case, DEPENDS, &[("health/ok", "")]);
     let file = before.scenario.dir().join("health/ok");
     before.at_the_last_moment(&format!("rm {}; sleep 4", file.display()));
-    before
-        .adopt(&[])
-        .code(1)
-        .says(&["failed to restore", "is unhealthy", "stacklift restore"]);
+    before.adopt(&["--wait=5s"]).code(1).says(&[
+        "failed to restore",
+        "is unhealthy",
+        "stacklift restore",
+    ]);
     std::fs::write(&file, "").unwrap();
     before.scenario.wait_until_healthy();
     before.restore();

@@ -12,7 +12,7 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Blocker, Notice, Reason,
+    Blocker, Notice, Reason, Weight,
     findings::{Edit, Findings, NewEntry, NewValue, Note, Secrecy},
     mounts::{Mount, Mounted, hides_inherited, is_external, lists, mounts, wanted},
     runs::{Runs, ServiceRuns},
@@ -331,6 +331,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         self.found.notices.push(Notice {
             line: None,
             message: "the anonymous volumes get names in the text, but the engine still counts them as anonymous: `docker volume prune` deletes them while no container uses them".to_owned(),
+            weight: Weight::Important,
         });
         let note = |what: &str| Note::new(format!("{what} defined"), WHY);
         let present = root.get("volumes").map(Node::resolved);

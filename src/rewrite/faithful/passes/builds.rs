@@ -206,6 +206,6 @@ impl<'d> Builds<'_, 'd, '_> {
 /// What a later change of the image needs.
 fn rebuild(service: &str) -> String {
     format!(
-        "run `docker compose build {service}`, then update the stack in Portainer without pulling its images"
+        "run `docker compose build {service}`, then update the stack in Portainer without pulling its images. Do not delete the image: the next deployment would fail"
     )
 }

@@ -285,7 +285,7 @@ fn apply<'d>(
                 note,
             });
         }
-        Disposition::Omitted => found.notice(
+        Disposition::Omitted => found.detail(
             listed.path.line(),
             format!(
                 "the env file {} is empty or does not exist: it is left out",

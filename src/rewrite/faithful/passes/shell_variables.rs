@@ -50,7 +50,7 @@ pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         found.edits.extend(inline(reader, node, text));
     }
     for (name, line) in unset {
-        found.notice(
+        found.detail(
             line,
             format!("{name} is not set: it is empty, here and in Portainer"),
         );

@@ -1,0 +1,119 @@
+//! What the text needs: images, files, volumes, networks, names and ports.
+
+use std::fs;
+
+use super::{adopt, dir, listed, refuses};
+use crate::bench::{Bench, PLAIN, Run};
+
+#[test]
+fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.rehearsal.world(|world| {
+        world.add_container("taken", "y");
+    });
+    let text = format!(
+        "{PLAIN}  app:\n    build: .\n  b:\n    image: absent:1\n    container_name: taken\n    networks: [n]\n    volumes: ['vol:/v', {{type: bind, source: ./absent, target: /b}}]\n    secrets: [s]\nnetworks:\n  n: {{external: true}}\nvolumes:\n  vol: {{external: true}}\nsecrets:\n  s: {{file: ./secret}}\n"
+    );
+    bench.stack("web", &text, None);
+    fs::write(bench.dir("web").join("Dockerfile"), "FROM y\n").expect("a file");
+    let run = adopt(&bench, &["web"]).code(1);
+    let folder = dir(&bench, "web");
+    for expected in [
+        format!("service b: bind mount: {folder}/absent does not exist"),
+        format!("secret s: {folder}/secret does not exist"),
+        "network n does not exist".to_owned(),
+        "volume vol does not exist".to_owned(),
+        format!(
+            "service app: image web-app\nservice b: image absent:1\nhint: get them first: docker pull absent:1 && cd {folder} && docker compose build app"
+        ),
+        "service b: the container name taken is used by container".to_owned(),
+    ] {
+        assert!(
+            listed(&run).iter().any(|one| one.contains(&expected)),
+            "{expected} in {run:#?}"
+        );
+    }
+    assert!(bench.nothing_was_changed());
+}
+
+/// A container command that can only pull: into the world's engine it puts nothing.
+fn puller(bench: &Bench, code: u8) -> std::path::PathBuf {
+    let log = bench.root().join("pulls");
+    let script = format!(
+        "[ \"$1\" = pull ] || exit 1\necho \"$@ key=$STACKMGR_API_KEY\" >> {}\necho 'no such image' >&2\nexit {code}\n",
+        log.display()
+    );
+    bench.script("docker", &script)
+}
+
+#[test]
+fn missing_images_are_pulled_on_request_before_anything_else() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let text = format!("{PLAIN}  b:\n    image: absent:1\n  c:\n    image: absent:1\n");
+    bench.stack("web", &text, None);
+    let pulls = || fs::read_to_string(bench.root().join("pulls")).unwrap_or_default();
+    let with_command = |bin: &std::path::Path, args: &[&str]| {
+        let mut command = bench.command(args);
+        command.env("PATH", bench.path(&[bin]));
+        Run::of(&mut command).code(1)
+    };
+    let bin = puller(&bench, 1);
+    with_command(&bin, &["adopt", "web"]);
+    assert_eq!(pulls(), "", "not without --pull");
+    with_command(&bin, &["adopt", "web", "--pull", "--endpoint", "99"]);
+    assert_eq!(pulls(), "", "not if something else prevents it");
+    with_command(&bin, &["adopt", "web", "--pull"]).says(&[
+        "failed to pull absent:1",
+        "no such image",
+        "this run changed nothing",
+    ]);
+    assert_eq!(pulls(), "pull -- absent:1 key=\n", "once, without the key");
+    // The engine is asked again.
+    let bin = puller(&bench, 0);
+    let run = with_command(&bin, &["adopt", "web", "--pull"]);
+    let run = run.says(&["this run pulled images and changed nothing else"]);
+    assert!(
+        listed(&run)[0].contains("service b: image absent:1"),
+        "{run:#?}"
+    );
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn a_port_of_a_container_that_stays_beside_the_stack() {
+    let bench = Bench::new();
+    let old = format!("{PLAIN}    ports: ['127.0.0.1:18731:80']\n");
+    bench.started("web", &old, None);
+    let new = old.replace("  a:", "  b:");
+    bench.stack("web", &new, None);
+    refuses(
+        &bench,
+        &["web", "--leave-orphans"],
+        &["ports or container names are in use: a container that cannot start makes Portainer remove the whole stack\nservice b: port 18731/tcp is used by container web-a-1\nhint: stop what uses them, or change the Compose file".to_owned()],
+    );
+    // The container that publishes the port now is recreated by its own service.
+    bench.stack("web", &old.replace("1000", "2000"), None);
+    adopt(&bench, &["web"]).code(0);
+}
+
+#[test]
+fn a_port_that_a_program_of_this_host_uses() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    bench.stack(
+        "web",
+        &format!("{PLAIN}    ports: ['127.0.0.1:{port}:80']\n"),
+        None,
+    );
+    refuses(
+        &bench,
+        &["web"],
+        &[format!(
+            "ports or container names are in use: a container that cannot start makes Portainer remove the whole stack\nservice a: port {port}/tcp of this host is in use\nhint: stop what uses them, or change the Compose file"
+        )],
+    );
+}

@@ -1,0 +1,162 @@
+//! Names, directories and files of the stack.
+
+use std::fs;
+
+use super::{adopt, adopts, dir, refuses};
+use crate::bench::{Bench, PLAIN};
+
+#[test]
+fn c59_a_name_that_portainer_would_change() {
+    let bench = Bench::new();
+    let folder = dir(&bench, "AdvBig");
+    bench.stack("AdvBig", PLAIN, None);
+    bench
+        .rehearsal
+        .world(|world| world.start_by_hand("advbig", &folder))
+        .expect("a stack that starts");
+    refuses(
+        &bench,
+        &["AdvBig"],
+        &[format!(
+            "the stack cannot have the name AdvBig in Portainer: the name of its project would be \"advbig\"\nhint: adopt it under the name of its project: stacklift adopt advbig --dir {folder}"
+        )],
+    );
+    adopts(&bench, "advbig", &["advbig", "--dir", &folder]);
+}
+
+#[test]
+fn containers_of_the_directory_that_belong_to_another_project() {
+    let bench = Bench::new();
+    let folder = dir(&bench, "web");
+    bench.stack("web", PLAIN, None);
+    bench
+        .rehearsal
+        .world(|world| world.start_by_hand("shop", &folder))
+        .expect("a stack that starts");
+    refuses(
+        &bench,
+        &["web"],
+        &[format!(
+            "1 container of {folder} belong to project shop, not to web\nshop-a-1\nhint: adopt them under that name: stacklift adopt shop --dir {folder}"
+        )],
+    );
+    adopts(&bench, "shop", &["shop", "--dir", &folder]);
+}
+
+#[test]
+fn a_text_that_names_another_project() {
+    let bench = Bench::new();
+    let folder = dir(&bench, "web");
+    bench.stack("web", &format!("name: shop\n{PLAIN}"), None);
+    bench
+        .rehearsal
+        .world(|world| world.add_image("busybox:1.36"));
+    refuses(
+        &bench,
+        &["web"],
+        &[format!(
+            "the project of {folder} is shop, not web: its volumes and networks have that name\nhint: adopt it under that name: stacklift adopt shop --dir {folder}"
+        )],
+    );
+    // The containers show that the stack was started under the other name.
+    bench
+        .rehearsal
+        .world(|world| world.start_by_hand("web", &folder))
+        .expect("a stack that starts");
+    adopts(&bench, "web", &["web"]);
+}
+
+#[test]
+fn the_name_of_the_project_is_that_of_its_containers() {
+    let bench = Bench::new();
+    let folder = dir(&bench, "web");
+    let text = "services:\n  a:\n    build: .\n";
+    bench.stack("web", text, None);
+    bench.rehearsal.world(|world| world.add_image("shop-a"));
+    bench
+        .rehearsal
+        .world(|world| world.start_by_hand("shop", &folder))
+        .expect("a stack that starts");
+    let args = ["shop", "--dir", &folder];
+    let rendered = bench
+        .run(&[&["render", "--as", "adopt", "--reveal"], &args[..]].concat())
+        .code(0);
+    assert!(!rendered.err.contains("same name"), "{rendered:?}");
+    adopt(&bench, &args).code(0);
+    let sent = &bench.calls(rehearsal::Call::Create)[0].body;
+    assert_eq!(rendered.out.as_bytes(), sent);
+    let sent = bench.sent_text();
+    assert!(sent.contains("image: \"shop-a\""), "{sent}");
+}
+
+#[test]
+fn containers_that_were_started_in_another_directory() {
+    let bench = Bench::new();
+    let (here, there) = (dir(&bench, "web"), dir(&bench, "old"));
+    bench.stack("web", PLAIN, None);
+    bench.stack("old", PLAIN, None);
+    bench
+        .rehearsal
+        .world(|world| world.start_by_hand("web", &there))
+        .expect("a stack that starts");
+    refuses(
+        &bench,
+        &["web"],
+        &[format!(
+            "containers of project web were started in {there}, not in {here}\nweb-a-1\nhint: adopt them from there: stacklift adopt web --dir {there}"
+        )],
+    );
+    fs::remove_dir_all(&here).expect("removed");
+    adopt(&bench, &["web"])
+        .code(1)
+        .says(&[&format!("pass --dir {there}")]);
+    // A directory that was moved.
+    let moved = dir(&bench, "moved");
+    fs::rename(&there, &moved).expect("moved");
+    refuses(
+        &bench,
+        &["web", "--dir", &moved],
+        &[format!(
+            "containers of project web were started in {there}, not in {moved}\nweb-a-1\nhint: that directory is gone: recreate the containers from this one with `docker compose -p web up -d --force-recreate`"
+        )],
+    );
+    fs::rename(&moved, &there).expect("moved back");
+    adopts(&bench, "web", &["web", "--dir", &there]);
+}
+
+#[test]
+fn a_directory_that_is_a_link_is_the_same_one() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let link = bench.root().join("link");
+    std::os::unix::fs::symlink(bench.dir("web"), &link).expect("a link");
+    let link = link.to_str().expect("UTF-8");
+    adopt(&bench, &["web", "--dir", link]).code(0);
+}
+
+#[test]
+fn containers_that_were_started_from_another_file() {
+    let bench = Bench::new();
+    let folder = dir(&bench, "web");
+    bench.stack("web", "services:\n  b:\n    image: other\n", None);
+    let prod = format!("{folder}/prod.yml");
+    fs::write(&prod, PLAIN).expect("a file");
+    bench.rehearsal.world(|world| {
+        world.add_stack(&folder, [("prod.yml", PLAIN)]);
+        world
+            .start_file_by_hand("web", &folder, &prod)
+            .expect("a stack that starts");
+    });
+    refuses(
+        &bench,
+        &["web", "--file", "docker-compose.yml", "--leave-orphans"],
+        &[
+            format!(
+                "containers were started from other Compose files than {folder}/docker-compose.yml: {prod}\nweb-a-1\nhint: to adopt the stack from that file, pass --file prod.yml; if the stack no longer uses it, move it away"
+            ),
+            "images are not on this host: if Portainer cannot get one, it removes the whole stack\nservice b: image other\nhint: get them first: docker pull other; or pass --pull".to_owned(),
+        ],
+    );
+    // Without `--file`, the label of the containers decides.
+    adopts(&bench, "web", &["web"]);
+}

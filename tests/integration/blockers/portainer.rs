@@ -1,0 +1,149 @@
+//! The engine of the environment, Portainer itself, and its stacks.
+
+use rehearsal::{Call, FaultKind, Status};
+
+use super::{adopt, adopts, exits, refuses};
+use crate::bench::{Bench, PLAIN};
+
+#[test]
+fn another_engine_an_unknown_one_and_a_forbidden_one() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench
+        .rehearsal
+        .world(|world| world.add_endpoint(2, "other"));
+    let hint = "hint: pass the ID of this host's environment with --endpoint";
+    refuses(
+        &bench,
+        &["web", "--endpoint", "2"],
+        &[format!("environment 2 is not this host's engine\n{hint}")],
+    );
+    refuses(
+        &bench,
+        &["web", "--endpoint", "99"],
+        &[format!("Portainer has no environment 99\n{hint}")],
+    );
+    let body = r#"{"message":"Permission denied to access environment","details":"Unauthorized"}"#;
+    let kind = FaultKind::Status(403, body.to_owned());
+    bench.rehearsal.faults().set(Call::Info, kind);
+    refuses(
+        &bench,
+        &["web"],
+        &[
+            "the API key is not allowed to use environment 1 (403)\nhint: use an administrator's API key"
+                .to_owned(),
+        ],
+    );
+    bench.rehearsal.faults().clear();
+    bench
+        .rehearsal
+        .faults()
+        .set(Call::Info, FaultKind::Status(200, "{}".to_owned()));
+    refuses(
+        &bench,
+        &["web"],
+        &[
+            "cannot verify that environment 1 is this host: Portainer's response contains no engine ID\nhint: Portainer and the engine of this host must both be reachable"
+                .to_owned(),
+        ],
+    );
+}
+
+#[test]
+fn m20_portainer_stacks_of_the_same_name() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench
+        .rehearsal
+        .world(|world| world.add_endpoint(2, "other"));
+    let id = bench.record("web", 2);
+    refuses(
+        &bench,
+        &["web"],
+        &[format!(
+            "Portainer stack {id} on environment 2 has the same name, and Portainer allows each name only once\nhint: if environment 2 is this host, pass --endpoint 2; otherwise delete that Portainer stack first, which removes its containers there"
+        )],
+    );
+    let first = bench.record("web", 1);
+    let second = bench.record("web", 1);
+    refuses(
+        &bench,
+        &["web"],
+        &[format!(
+            "Portainer stack {second} on environment 1 has the same name as Portainer stack {first}\nhint: delete one of them in Portainer: this removes the containers of the project, so take a copy of their data first"
+        )],
+    );
+}
+
+#[test]
+fn a_portainer_stack_that_an_update_would_damage() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let text = format!("{PLAIN}  more:\n    image: x\n");
+    let id = bench.rehearsal.world(|world| {
+        let id = world.add_record("web", 1, &text);
+        let record = world.records.get_mut(&id).expect("a record");
+        record.git = Some(serde_json::json!({"URL": "https://u:s3cr3t-@git.example/web"}));
+        record.auto_update = Some(serde_json::json!({"Interval": "5m"}));
+        record.status = Status::Deploying;
+        id
+    });
+    refuses(
+        &bench,
+        &["web"],
+        &[
+            format!(
+                "Portainer stack {id} is still deploying\nhint: wait until Portainer has finished, then run the command again"
+            ),
+            format!(
+                "an update of Portainer stack {id} would break its link\nit is deployed from Git: https://***@git.example/web\nit is updated automatically\nhint: change the Compose file where the Portainer stack takes it from; or remove the link in Portainer first"
+            ),
+            format!(
+                "Portainer stack {id} has services that the Compose file lacks\nmore\nhint: add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans"
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_portainer_stack_of_a_swarm() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let id = bench.record("web", 1);
+    let list = format!(r#"[{{"Id":{id},"Name":"web","Type":1,"EndpointId":1,"Status":1}}]"#);
+    bench
+        .rehearsal
+        .faults()
+        .set(Call::List, FaultKind::Status(200, list));
+    refuses(
+        &bench,
+        &["web"],
+        &[format!(
+            "Portainer stack {id} has the same name and is a stack of a swarm\nhint: delete it in Portainer first: Portainer allows each name only once"
+        )],
+    );
+}
+
+#[test]
+fn b04_portainer_itself() {
+    let bench = Bench::new();
+    let text = "services:\n  a:\n    image: portainer/portainer-ce:2.23.0\n";
+    bench.started("tools", text, None);
+    refuses(
+        &bench,
+        &["tools"],
+        &["the stack runs Portainer itself: container tools-a-1 runs portainer/portainer-ce:2.23.0\nhint: manage this stack by hand: removing it would cut off Portainer".to_owned()],
+    );
+}
+
+#[test]
+fn a_stack_that_portainer_has_already_is_not_refused() {
+    let bench = Bench::new();
+    let text = format!("{PLAIN}  job:\n    image: x\n");
+    bench.started("web", &text, None);
+    adopts(&bench, "web", &["web"]);
+    exits(&bench, "web-job-1", 0);
+    bench.rehearsal.forget_requests();
+    adopt(&bench, &["web"]).code(0).says(&["nothing"]);
+    assert!(bench.nothing_was_changed());
+}
