@@ -29,6 +29,9 @@ impl World {
                 .for_each(|note| shift(&mut note.time));
             record.shift_due(by * 1000);
         }
+        for event in &mut self.events {
+            event.at += by * 1000;
+        }
         for request in &mut self.in_flight {
             request.until = request.until.saturating_add(by * 1000);
         }

@@ -57,11 +57,13 @@ impl World {
             health: BTreeMap::new(),
             volume_folder: "/var/lib/docker/volumes".to_owned(),
             local_compose: LocalCompose::V2_26,
+            labels_say_rehearsal: false,
             deploy_polls: 2,
             deploy_millis: Some(3_000),
             now: 1_795_255_427_000,
             deploying: BTreeSet::new(),
             in_flight: Vec::new(),
+            events: Vec::new(),
             next: Counters {
                 record: 1,
                 control: 1,
