@@ -24,13 +24,13 @@ mod format;
 mod migration;
 mod text;
 
-pub(super) use format::Report;
+pub(super) use format::{Report, Way};
 pub(super) use text::show;
 
 use format::{
     BlockerReport, ContainersReport, EngineReport, FateKind, FateReport, Interruption, LossReport,
     PortainerReport, PortainerStack, Recommended, RequestKind, RequestReport, ServiceReport,
-    StackReport, Way, WayReport,
+    StackReport, WayReport,
 };
 
 /// The version of the format.
@@ -154,7 +154,7 @@ impl Report {
         !self.losses_known || self.losses_of(way).next().is_some()
     }
 
-    fn losses_of(&self, way: Way) -> impl Iterator<Item = &LossReport> {
+    pub(super) fn losses_of(&self, way: Way) -> impl Iterator<Item = &LossReport> {
         self.losses.iter().filter(move |loss| loss.way == way)
     }
 

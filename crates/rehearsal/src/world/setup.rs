@@ -115,6 +115,18 @@ impl World {
         }
     }
 
+    /// Changes the label `version` of every container, and of those to come, to one that no Compose program has:
+    /// `rehearsal-2.26.1`. A program of the host then does not take the hashes of the world for its own.
+    pub fn label_as_rehearsal(&mut self) {
+        self.labels_say_rehearsal = true;
+        let label = self.label("version");
+        for container in self.containers.values_mut() {
+            if let Some(version) = container.labels.get_mut(&label) {
+                *version = format!("rehearsal-{version}");
+            }
+        }
+    }
+
     /// Starts Portainer's own container and returns its ID. `top` shows its Compose processes (M21).
     ///
     /// # Panics

@@ -185,11 +185,13 @@ fn the_program_of_the_host_computes_the_hashes_of_the_labels() {
         let missing = world.hashes_of_text("app", &sent, "").unwrap_err();
         assert!(missing.contains("stack.env: no such file"), "{missing}");
     }
-    let mut world = world();
-    world.labels_say_rehearsal = true;
-    start(&mut world, TEXT, "");
-    let label = &world.container("app-a-1").unwrap().labels["com.docker.compose.version"];
-    assert_eq!(label, "rehearsal-2.26.1");
+    let mut world = running(TEXT);
+    world.label_as_rehearsal();
+    create(&mut world, &TEXT.replacen("busybox", "busybox:2", 1)).unwrap();
+    for container in world.project("app") {
+        let label = &container.labels["com.docker.compose.version"];
+        assert_eq!(label, "rehearsal-2.26.1");
+    }
 }
 
 #[test]
