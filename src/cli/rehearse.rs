@@ -62,7 +62,8 @@ pub(super) fn run(
     };
     if arguments.serve {
         let Stage { world, location } = stage;
-        let rehearsal = embedded::start(world, arguments, folder.path())?;
+        let rehearsal = embedded::start(world, arguments.era.into(), folder.path())?;
+        embedded::disturb(&rehearsal, &arguments.faults);
         serve::serve(rehearsal, &location.root, &name, console)?;
         return Ok(());
     }
@@ -129,6 +130,7 @@ impl Rehearsed<'_> {
         let embedded = self.embed(other, "migrate")?;
         let before = embedded.world();
         self.console.waiting("migrating the same stack, to compare");
+        embedded.disturb(&self.arguments.faults);
         let migrated = embedded.migrate(self.arguments.force, &mut |_| ());
         self.console.done();
         let migrated = Outcome::new(&before, &embedded.world(), self.stack, migrated.is_ok());
@@ -144,7 +146,8 @@ impl Rehearsed<'_> {
     }
 
     fn embed(&self, stage: Stage, state: &str) -> Result<Embedded<'_>, Ended> {
-        let rehearsal = embedded::start(stage.world, self.arguments, self.folder)?;
+        let era = self.arguments.era.into();
+        let rehearsal = embedded::start(stage.world, era, self.folder)?;
         let snapshots = self.folder.join("state").join(state);
         Ok(Embedded::new(
             rehearsal,
@@ -163,6 +166,7 @@ impl Rehearsed<'_> {
         run: impl FnOnce(&mut dyn FnMut(Event)) -> Result<(), Stopped>,
     ) -> Result<(), Ended> {
         let console = self.console;
+        embedded.disturb(&self.arguments.faults);
         let before = embedded.world().summary().to_string();
         let mut warnings = 0;
         let ended = run(&mut |event| {
@@ -196,7 +200,9 @@ impl Rehearsed<'_> {
 fn verdict(what: &str, stack: &Stack, succeeded: bool, warnings: usize) -> String {
     let name = stack.name();
     match (succeeded, warnings) {
-        (false, _) => format!("the rehearsed {what} of {name} failed"),
+        (false, _) => format!(
+            "the rehearsed {what} of {name} failed; its snapshots are deleted with the rehearsal"
+        ),
         (true, 0) => format!("the rehearsed {what} of {name} succeeded"),
         (true, warnings) => format!(
             "the rehearsed {what} of {name} succeeded, with {} above",

@@ -8,15 +8,12 @@ use std::{
 };
 
 use anyhow::{Result, anyhow};
-use rehearsal::{Options, Rehearsal, Request, World};
+use rehearsal::{Era, Options, Rehearsal, Request, Rule, World};
 
 use super::program;
 use crate::{
     adopt::{self, Adopt, OnFailure},
-    cli::{
-        Console, arguments::RehearseArguments, migrate as migrate_command, peers,
-        settings::Settings,
-    },
+    cli::{Console, migrate as migrate_command, peers, settings::Settings},
     compose,
     engine::{self, Engine},
     migrate::{self, Migration},
@@ -31,21 +28,20 @@ use crate::{
 const WAIT: Duration = Duration::from_mins(1);
 
 /// Starts Portainer and the engine.
-pub(super) fn start(
-    world: World,
-    arguments: &RehearseArguments,
-    folder: &Path,
-) -> Result<Rehearsal> {
+pub(super) fn start(world: World, era: Era, folder: &Path) -> Result<Rehearsal> {
     let options = Options {
-        era: arguments.era.into(),
+        era,
         folder: Some(folder.to_owned()),
         ..Options::default()
     };
-    let rehearsal = Rehearsal::start(world, &options)?;
-    for rule in &arguments.faults {
+    Rehearsal::start(world, &options)
+}
+
+/// Lets API calls fail from now on.
+pub(super) fn disturb(rehearsal: &Rehearsal, faults: &[Rule]) {
+    for rule in faults {
         rehearsal.faults().add(rule.clone());
     }
-    Ok(rehearsal)
 }
 
 /// A stack in an embedded Portainer and engine.
@@ -152,6 +148,11 @@ impl<'a> Embedded<'a> {
             on_failure: OnFailure::Restore,
         };
         adopt::run(&adopt, listener).1
+    }
+
+    /// Lets API calls fail from now on.
+    pub(super) fn disturb(&self, faults: &[Rule]) {
+        disturb(&self.rehearsal, faults);
     }
 
     /// The world as it is now.
