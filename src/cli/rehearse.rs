@@ -1,7 +1,7 @@
 //! `stacklift rehearse [STACK]`: a migration or an adoption against the embedded Portainer and engine.
 //!
-//! Connects to nothing outside this process and writes only to a temporary directory: copies of Compose files and env files,
-//! never data. A signal removes the directory.
+//! Connects to nothing outside this process and its Compose program, and writes only to a temporary directory: copies of Compose
+//! files and env files, never data. A signal removes the directory.
 
 mod comparison;
 mod embedded;

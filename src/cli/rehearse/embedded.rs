@@ -89,7 +89,8 @@ impl<'a> Embedded<'a> {
             RestoreCommand::default(),
         )?;
         let rehearsal = Arc::new(rehearsal);
-        let program = program::Embedded::new(Arc::clone(&rehearsal))?;
+        let host = compose::Host::new(tool, console.trace());
+        let program = program::Embedded::new(Arc::clone(&rehearsal), host)?;
         Ok(Self {
             compose: compose::Host::with(program),
             peers: Peers::new(portainer, engine),

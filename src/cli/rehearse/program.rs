@@ -1,4 +1,7 @@
-//! The Compose program of the host that a rehearsal embeds: its hashes are those of the labels of that world.
+//! The Compose program of an embedded host.
+//!
+//! Its hashes are those of the labels of that world. Whether it accepts a text, the program of this host says, if there is
+//! one: it knows more than the world.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow};
 use rehearsal::Rehearsal;
 
 use crate::{
-    compose::{Checked, Input, Program, Rejection, Version},
+    compose::{Checked, Host, Input, Program, Rejection, Version},
     text::{Mask, excerpt},
 };
 
@@ -18,14 +21,16 @@ const REJECTED: i32 = 15;
 pub(super) struct Embedded {
     rehearsal: Arc<Rehearsal>,
     version: Version,
+    host: Host,
 }
 
 impl Embedded {
-    pub(super) fn new(rehearsal: Arc<Rehearsal>) -> Result<Self> {
+    pub(super) fn new(rehearsal: Arc<Rehearsal>, host: Host) -> Result<Self> {
         let version = rehearsal.world(|world| world.compose_version());
         Ok(Self {
             version: Version::parse(version).context("the embedded Compose has no version")?,
             rehearsal,
+            host,
         })
     }
 
@@ -55,6 +60,9 @@ impl Program for Embedded {
     }
 
     fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
+        if let Some(program) = self.host.compose() {
+            return program.check(input, mask);
+        }
         Ok(match self.ask(input) {
             Ok(_) => Checked::Accepted,
             Err(message) => {
