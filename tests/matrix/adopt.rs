@@ -109,11 +109,12 @@ fn deploying(scene: Scene) -> Call {
     }
 }
 
+/// What a run reads. `Get` and `File` are reads of a record.
 const READS: [Call; 14] = [
-    Call::Status,
-    Call::List,
     Call::Get,
     Call::File,
+    Call::List,
+    Call::Status,
     Call::Info,
     Call::Me,
     Call::EnginePing,
@@ -147,7 +148,11 @@ fn combinations() -> Vec<Combination> {
                 add(vec![(deploys, kind, 0)]);
             }
             add(vec![(deploys, late(), 0)]);
-            for call in READS {
+            let reads = match scene {
+                Scene::ByHand => &READS[2..],
+                Scene::Recorded => &READS[..3],
+            };
+            for &call in reads {
                 for kind in ["garbage", "hang", "404", "500"] {
                     // A container that the engine does not find has been removed.
                     if (call, kind) != (Call::EngineInspect, "404") {
@@ -180,7 +185,7 @@ fn deaths() -> Vec<Combination> {
                 let after = seen.iter().filter(|call| **call == request.call).count();
                 seen.push(request.call);
                 // The waits look again and again.
-                if after < 6 {
+                if after < 4 {
                     let rules = vec![(request.call, FaultKind::DieAfter, after)];
                     all.push(Combination { era, scene, rules });
                 }
@@ -412,9 +417,9 @@ fn a_peer_that_dies_at_any_request_of_an_adoption_leaves_what_a_second_run_ends(
 
 #[test]
 fn an_adoption_interrupted_at_any_request_says_truly_how_far_it_came() {
-    let cases = ERAS.map(|era| SCENES.map(|scene| (era, scene)));
+    let cases = [(Era::Sync, Scene::ByHand), (Era::Async, Scene::Recorded)];
     thread::scope(|scope| {
-        for (era, scene) in cases.into_iter().flatten() {
+        for (era, scene) in cases {
             scope.spawn(move || interrupted(era, scene));
         }
     });
