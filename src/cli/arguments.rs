@@ -33,7 +33,7 @@ Run 'stacklift --help' for examples, environment variables, settings files and e
 
 const EXAMPLES: &str = "\
 Examples:
-  stacklift rehearse                Try a migration against an embedded Portainer
+  stacklift rehearse --as adopt     Try an adoption against an embedded Portainer
   stacklift plan books-db           Show what each way into Portainer would do
   stacklift adopt books-db          Move the running stack into Portainer
   stacklift render books-db --diff  Show how the Compose file will change

@@ -64,7 +64,7 @@ pub(super) fn run(
         let Stage { world, location } = stage;
         let rehearsal = embedded::start(world, arguments.era.into(), folder.path())?;
         embedded::disturb(&rehearsal, &arguments.faults);
-        serve::serve(rehearsal, &location.root, &name, console)?;
+        serve::serve(&rehearsal, &location.root, &name, console)?;
         return Ok(());
     }
     let stack = Stack::find(name, &stage.location)?;
@@ -145,10 +145,10 @@ impl Rehearsed<'_> {
         ended
     }
 
-    fn embed(&self, stage: Stage, state: &str) -> Result<Embedded<'_>, Ended> {
+    fn embed(&self, stage: Stage, run: &str) -> Result<Embedded<'_>, Ended> {
         let era = self.arguments.era.into();
         let rehearsal = embedded::start(stage.world, era, self.folder)?;
-        let snapshots = self.folder.join("state").join(state);
+        let snapshots = self.folder.join("state").join(run);
         Ok(Embedded::new(
             rehearsal,
             self.stack,

@@ -288,7 +288,11 @@ fn a_stack_of_the_user_is_copied_and_rehearsed() {
         &root,
     ]))
     .code(0)
-    .says(&["  =  a  unchanged", "verified 1 container, 1 not touched"])
+    .says(&[
+        "  =  a  unchanged",
+        "verified 1 container, 1 not touched",
+        "\n  mine\n-   not in Portainer\n+   Portainer stack 1 in environment 1, active\n\nVerdict",
+    ])
     .hides("s3cr3t-very-long-value");
     // Its directory is not written to, and nothing outside the process is called.
     assert!(bench.backups("mine").is_empty());

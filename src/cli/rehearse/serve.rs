@@ -10,7 +10,7 @@ use crate::{cli::Console, stack::StackName};
 
 /// Keeps Portainer and the engine running until the process is interrupted.
 pub(super) fn serve(
-    rehearsal: Rehearsal,
+    rehearsal: &Rehearsal,
     root: &Path,
     name: &StackName,
     console: &Console,
