@@ -12,6 +12,7 @@ mod stage;
 use std::{ffi::OsStr, fs, path::Path, process, sync::Arc, thread, time::Duration};
 
 use anyhow::{Context, Result};
+use rehearsal::World;
 
 use self::{
     comparison::Outcome,
@@ -77,8 +78,8 @@ pub(super) fn run(
         console,
     };
     match arguments.way {
-        RehearsedWay::Migrate => rehearsed.migrate(stage),
-        RehearsedWay::Adopt => rehearsed.adopt(stage),
+        RehearsedWay::Migrate => rehearsed.migrate(stage.world),
+        RehearsedWay::Adopt => rehearsed.adopt(stage.world),
     }
 }
 
@@ -93,8 +94,8 @@ struct Rehearsed<'a> {
 }
 
 impl Rehearsed<'_> {
-    fn migrate(&self, stage: Stage) -> Result<(), Ended> {
-        let embedded = self.embed(stage, "migrate")?;
+    fn migrate(&self, world: World) -> Result<(), Ended> {
+        let embedded = self.embed(world, "migrate")?;
         self.console
             .heading("Migration with an embedded Portainer and engine");
         self.show("migration", &embedded, |listener| {
@@ -103,12 +104,8 @@ impl Rehearsed<'_> {
     }
 
     /// Plans both ways and adopts. Then migrates the same stack in an equal world, to compare.
-    fn adopt(&self, stage: Stage) -> Result<(), Ended> {
-        let other = Stage {
-            world: stage.world.clone(),
-            location: stage.location.clone(),
-        };
-        let embedded = self.embed(stage, "adopt")?;
+    fn adopt(&self, world: World) -> Result<(), Ended> {
+        let embedded = self.embed(world.clone(), "adopt")?;
         self.console
             .heading("Plan with an embedded Portainer and engine");
         let ways = Ways {
@@ -127,7 +124,7 @@ impl Rehearsed<'_> {
         let before = embedded.world();
         let ended = self.show("adoption", &embedded, |listener| embedded.adopt(listener));
         let adopted = Outcome::new(&before, &embedded.world(), self.stack, ended.is_ok());
-        let embedded = self.embed(other, "migrate")?;
+        let embedded = self.embed(world, "migrate")?;
         let before = embedded.world();
         self.console.waiting("migrating the same stack, to compare");
         embedded.disturb(&self.arguments.faults);
@@ -145,9 +142,9 @@ impl Rehearsed<'_> {
         ended
     }
 
-    fn embed(&self, stage: Stage, run: &str) -> Result<Embedded<'_>, Ended> {
+    fn embed(&self, world: World, run: &str) -> Result<Embedded<'_>, Ended> {
         let era = self.arguments.era.into();
-        let rehearsal = embedded::start(stage.world, era, self.folder)?;
+        let rehearsal = embedded::start(world, era, self.folder)?;
         let snapshots = self.folder.join("state").join(run);
         Ok(Embedded::new(
             rehearsal,

@@ -151,6 +151,10 @@ fn a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruning()
 fn a_service_without_a_container_is_not_verified() {
     let bench = Bench::of(Era::Sync);
     bench.stack("web", TEXT, Some(&format!("TOKEN={MARKED}\n")));
+    bench.rehearsal.world(|world| {
+        world.add_image("x:1");
+        world.add_image("y:1");
+    });
     let says_so = FaultKind::Status(200, "{\"Id\": 7, \"Status\": 1}".to_owned());
     bench.rehearsal.faults().once(Call::Create, says_so);
     adopt(&bench, &[]).code(1).says(&[

@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::{
     bench::{Bench, Run},
     combinations::roll_back,
+    ends::run_after_kill,
     stage::{Scene, records, set, stack, world},
 };
 
@@ -208,7 +209,7 @@ fn wrong(late: Late, ends: &[((Way, Era, Scene), Value)]) -> Vec<String> {
     if !arguments.contains(&"--timeout") {
         arguments.push(TIMEOUT);
     }
-    let run = bench.run(&arguments);
+    let run = run_after_kill(&bench, &arguments);
     let mut wrong = Vec::new();
     if run.code != 0 {
         wrong.push("it fails".to_owned());

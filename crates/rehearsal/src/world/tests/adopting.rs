@@ -217,3 +217,21 @@ fn events_tell_when_a_container_did_not_run() {
         ]
     );
 }
+
+#[test]
+fn n06_a_container_that_cannot_be_connected_keeps_its_temporary_name() {
+    let plain = service("    networks:\n      first: {}\n      second: {}\n")
+        + "networks:\n  first: {}\n  second: {}\n";
+    let mut world = running(&plain);
+    world.era = Era::Async;
+    let old = world.container("app-a-1").unwrap().clone();
+    // The network has no configured subnet.
+    let text = plain.replacen("second: {}", "second: {ipv4_address: 172.30.0.9}", 1);
+    let [before, after] = adopted(&mut world, &text);
+    assert_eq!(after.len(), 2);
+    assert!(after.contains(&before[0]), "the old container runs");
+    let stray = format!("{}_app-a-1", old.short_id());
+    assert_eq!(world.container(&stray).unwrap().state, "created");
+    let status = world.records.values().next().unwrap().status;
+    assert_eq!(status, Status::Error);
+}
