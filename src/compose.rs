@@ -1,7 +1,7 @@
-//! The Compose program of this host: `<tool> compose`, otherwise `docker-compose`.
+//! The Compose program of a host: whether it accepts a text, and which config hash each service gets.
 //!
-//! It only reads: it answers whether it accepts a text, and which config hash each service gets. It never connects to
-//! an engine or fetches a file.
+//! On this host it is `<tool> compose`, otherwise `docker-compose`. It only reads, and never connects to an engine or
+//! fetches a file.
 //!
 //! Invariants: an error hides the values of [`Mask`]. No program sees the settings of `stacklift` (B13).
 
@@ -12,6 +12,7 @@ use std::{
     collections::BTreeMap,
     env,
     ffi::OsString,
+    fmt,
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
@@ -52,15 +53,38 @@ const VALID: Input = Input::Sent {
     env: "",
 };
 
+/// What a Compose program answers.
+pub trait Program: fmt::Debug + Send + Sync {
+    /// The program and its version: `docker compose 2.26.1`.
+    fn name(&self) -> String;
+
+    /// Its version.
+    fn version(&self) -> &Version;
+
+    /// Whether the program accepts the input. An error means that this is unknown.
+    fn check(&self, input: &Input, mask: &Mask) -> Result<Checked>;
+
+    /// The config hash of each service that the input starts, by its name: the one that `up` writes into the label.
+    ///
+    /// `containers` are the IDs of containers by service: `up` hashes the ID of a container whose namespace a service shares
+    /// (N05).
+    fn hashes(
+        &self,
+        input: &Input,
+        containers: &BTreeMap<String, String>,
+        mask: &Mask,
+    ) -> Result<BTreeMap<String, String>>;
+}
+
 /// The place of a Compose program, which is looked for when it is needed first.
 #[derive(Debug)]
 pub struct Host {
     tool: String,
     trace: Trace,
-    found: OnceLock<Option<Compose>>,
+    found: OnceLock<Option<Box<dyn Program>>>,
 }
 
-/// A Compose program that prints its version.
+/// A Compose program of this host that prints its version.
 #[derive(Debug)]
 pub struct Compose {
     /// The program with its first arguments: `docker compose`.
@@ -126,10 +150,22 @@ impl Host {
         }
     }
 
+    /// A host with this program.
+    pub fn with(program: impl Program + 'static) -> Self {
+        Self {
+            tool: String::new(),
+            trace: Trace::off(),
+            found: OnceLock::from(Some(Box::new(program) as Box<dyn Program>)),
+        }
+    }
+
     /// Its Compose program. The first call looks for it: up to two programs run.
-    pub fn compose(&self) -> Option<&Compose> {
-        let find = || Compose::find(&self.tool, &self.trace);
-        self.found.get_or_init(find).as_ref()
+    pub fn compose(&self) -> Option<&dyn Program> {
+        let find = || {
+            let found = Compose::find(&self.tool, &self.trace)?;
+            Some(Box::new(found) as Box<dyn Program>)
+        };
+        self.found.get_or_init(find).as_deref()
     }
 }
 
@@ -163,84 +199,6 @@ impl Compose {
                 trace: trace.clone(),
             })
         })
-    }
-
-    /// The program and its version: `docker compose 2.26.1`.
-    pub fn name(&self) -> String {
-        format!("{} {}", self.command.join(" "), self.version)
-    }
-
-    /// Its version.
-    pub fn version(&self) -> &Version {
-        &self.version
-    }
-
-    /// Whether the program accepts the input. An error means that this is unknown.
-    pub fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
-        let (output, folder) = self.config(input, &["--quiet"])?;
-        if output.status.success() {
-            return Ok(Checked::Accepted);
-        }
-        let message = answer::message(&output, folder.as_deref(), mask);
-        let Some(code) = output.status.code() else {
-            bail!(
-                "`{} config` failed ({})",
-                self.command.join(" "),
-                output.status
-            );
-        };
-        // A wrapper, a plugin or a provider can fail for a reason of its own.
-        let (control, _) = self.config(&VALID, &["--quiet"])?;
-        if !control.status.success() {
-            bail!(
-                "`{} config` rejects every file ({}): {message}",
-                self.command.join(" "),
-                output.status
-            );
-        }
-        Ok(Checked::Rejected(Rejection {
-            doubt: answer::doubt(code, &message, &self.version),
-            by: self.name(),
-            message,
-        }))
-    }
-
-    /// The config hash of each service that the input starts, by its name: the one that `up` writes into the label.
-    ///
-    /// Before 5.5, `config --hash` leaves out env files and variables without a value, which `up` resolves. So the
-    /// hashes are those of the resolved text. It is printed as JSON: as YAML, a text that starts with a line feed loses it.
-    ///
-    /// `containers` are the IDs of containers by service: `up` hashes the ID of a container whose namespace a service shares
-    /// (N05).
-    pub fn hashes(
-        &self,
-        input: &Input,
-        containers: &BTreeMap<String, String>,
-        mask: &Mask,
-    ) -> Result<BTreeMap<String, String>> {
-        let resolved = self.printed(self.config(input, &["--format", "json"])?, mask)?;
-        let resolved = Input::Sent {
-            project: input.project(),
-            text: &answer::with_containers(String::from_utf8(resolved)?, containers),
-            // Only the services that the input starts are left.
-            env: "COMPOSE_PROFILES=*\n",
-        };
-        let hashes = self.config(&resolved, &["--hash", "*"])?;
-        let text = self.printed(hashes, mask)?;
-        let text = String::from_utf8_lossy(&text);
-        let lines = text.lines().filter(|line| !line.trim().is_empty());
-        let hashes = lines.map(|line| {
-            let mut words = line.split_whitespace();
-            match (words.next(), words.next(), words.next()) {
-                (Some(service), Some(hash), None) => Ok((service.to_owned(), hash.to_owned())),
-                _ => Err(anyhow!(
-                    "unexpected output of `{} config --hash`: {}",
-                    self.command.join(" "),
-                    excerpt(&mask.hide(line))
-                )),
-            }
-        });
-        hashes.collect()
     }
 
     /// What `config` printed, if it succeeded.
@@ -322,6 +280,74 @@ impl Compose {
             }
             RunError::Failed(error) => anyhow!(error).context(format!("cannot run {name}")),
         })
+    }
+}
+
+impl Program for Compose {
+    fn name(&self) -> String {
+        format!("{} {}", self.command.join(" "), self.version)
+    }
+
+    fn version(&self) -> &Version {
+        &self.version
+    }
+
+    fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
+        let (output, folder) = self.config(input, &["--quiet"])?;
+        if output.status.success() {
+            return Ok(Checked::Accepted);
+        }
+        let message = answer::message(&output, folder.as_deref(), mask);
+        let Some(code) = output.status.code() else {
+            bail!(
+                "`{} config` failed ({})",
+                self.command.join(" "),
+                output.status
+            );
+        };
+        // A wrapper, a plugin or a provider can fail for a reason of its own.
+        let (control, _) = self.config(&VALID, &["--quiet"])?;
+        if !control.status.success() {
+            bail!(
+                "`{} config` rejects every file ({}): {message}",
+                self.command.join(" "),
+                output.status
+            );
+        }
+        Ok(Checked::Rejected(Rejection::new(self, code, message)))
+    }
+
+    /// Before 5.5, `config --hash` leaves out env files and variables without a value, which `up` resolves. So the
+    /// hashes are those of the resolved text. It is printed as JSON: as YAML, a text that starts with a line feed loses it.
+    fn hashes(
+        &self,
+        input: &Input,
+        containers: &BTreeMap<String, String>,
+        mask: &Mask,
+    ) -> Result<BTreeMap<String, String>> {
+        let resolved = self.printed(self.config(input, &["--format", "json"])?, mask)?;
+        let resolved = Input::Sent {
+            project: input.project(),
+            text: &answer::with_containers(String::from_utf8(resolved)?, containers),
+            // Only the services that the input starts are left.
+            env: "COMPOSE_PROFILES=*\n",
+        };
+        let hashes = self.config(&resolved, &["--hash", "*"])?;
+        let text = self.printed(hashes, mask)?;
+        let text = String::from_utf8_lossy(&text);
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let hashes = lines.map(|line| {
+            let mut words = line.split_whitespace();
+            match (words.next(), words.next(), words.next()) {
+                (Some(service), Some(hash), None) => Ok((service.to_owned(), hash.to_owned())),
+                _ => Err(anyhow!(
+                    "unexpected output of `{} config --hash`: {}",
+                    self.command.join(" "),
+                    excerpt(&mask.hide(line))
+                )),
+            }
+        });
+        hashes.collect()
     }
 }
 

@@ -107,8 +107,8 @@ impl Portainer {
         let action = format!("update Portainer stack {}", record.id);
         let update = wire::Update(contents);
         let response = self.0.client.put(&path_of(record), &update, &action)?;
-        match response.status {
-            200..=299 => Ok(()),
+        match wire::created(&response.body) {
+            Some(updated) if updated.id == record.id => Ok(()),
             _ => Err(self.0.client.refused(&action, response)),
         }
     }

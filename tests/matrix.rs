@@ -1,5 +1,7 @@
 //! Faults: what a run leaves and says, whatever goes wrong with whatever call; a file a kind of disturbance.
 
+#[path = "matrix/adopt.rs"]
+mod adopt;
 #[path = "integration/bench.rs"]
 #[allow(
     dead_code,

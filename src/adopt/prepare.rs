@@ -6,7 +6,7 @@ use anyhow::Result;
 use composefile::document::Document;
 
 use crate::{
-    compose::{Compose, Input},
+    compose::{Input, Program},
     failure::Failure,
     observe::{Before, Depth, Situation, mask},
     plan::{self, Adoption, AdoptionFacts, Blocker, ComposeVersion, Hashes, Keep, Removal, Sent},
@@ -207,7 +207,7 @@ fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
 
 /// Asks the Compose program of this host for config hashes.
 struct Hasher<'a> {
-    compose: &'a Compose,
+    compose: &'a dyn Program,
     stack: &'a Stack,
     /// See [`containers`].
     containers: BTreeMap<String, String>,

@@ -261,6 +261,13 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
             ));
         }
     }
+    for planned in &plan.services {
+        let service = planned.service.as_str();
+        let is_known = compared.iter().any(|one| one.label(&label) == service);
+        if !is_known && !matches!(planned.fate, Fate::LeftBehind(_)) {
+            found.wrong.push(format!("{service} has no container"));
+        }
+    }
     found
 }
 

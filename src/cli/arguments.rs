@@ -12,7 +12,7 @@ pub(super) use adopting::{AdoptArguments, OnFailureArgument};
 pub(super) use listing::ListArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
-pub(super) use rehearsing::RehearseArguments;
+pub(super) use rehearsing::{RehearseArguments, RehearsedWay};
 
 use super::options::{self, Setting};
 use crate::{
@@ -36,7 +36,7 @@ Run 'stacklift --help' for examples, environment variables, settings files and e
 
 const EXAMPLES: &str = "\
 Examples:
-  stacklift rehearse                Try a migration against an embedded Portainer
+  stacklift rehearse --as adopt     Try an adoption against an embedded Portainer
   stacklift list                    Show every stack of this host
   stacklift plan books-db           Show what each way into Portainer would do
   stacklift adopt books-db          Move the running stack into Portainer
@@ -153,9 +153,9 @@ pub(super) enum Command {
     /// Restores the containers and the Portainer stack that existed before a migration. Containers that
     /// still match the snapshot keep running. Volumes are never removed.
     Restore(RestoreArguments),
-    /// Try a migration against an embedded Portainer and container engine
+    /// Try an adoption or a migration against an embedded Portainer and container engine
     ///
-    /// Runs the same code as a migration, but does not connect to a real Portainer or engine. Works on
+    /// Runs the same code as the commands, but does not connect to a real Portainer or engine. Works on
     /// copies of the stack's Compose file and env files in a temporary directory. Ignores settings
     /// files and all variables except `STACKLIFT_STACKS_ROOT`.
     Rehearse(RehearseArguments),

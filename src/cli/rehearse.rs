@@ -1,58 +1,44 @@
-//! `stacklift rehearse [STACK]`: a migration against the embedded Portainer and engine.
+//! `stacklift rehearse [STACK]`: a migration or an adoption against the embedded Portainer and engine.
 //!
 //! Connects to nothing outside this process and its Compose program, and writes only to a temporary directory: copies of Compose
 //! files and env files, never data. A signal removes the directory.
 
-use std::{
-    collections::BTreeMap,
-    ffi::OsStr,
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-    process,
-    str::FromStr,
-    sync::Arc,
-    thread,
-    time::Duration,
+mod comparison;
+mod embedded;
+mod program;
+mod serve;
+mod stage;
+
+use std::{ffi::OsStr, fs, path::Path, process, sync::Arc, thread, time::Duration};
+
+use anyhow::{Context, Result};
+use rehearsal::World;
+
+use self::{
+    comparison::Outcome,
+    embedded::Embedded,
+    stage::{Stage, folder, of_examples, of_user},
 };
-
-use anyhow::{Context, Result, anyhow};
-use tempfile::TempDir;
-
 use super::{
     Ended,
-    arguments::{Common, RehearseArguments},
+    arguments::{Common, RehearseArguments, RehearsedWay},
     console::Console,
     diff, events,
     interrupt::INTERRUPTED,
-    migrate as migrate_command, peers,
+    report::{self, MigrateWay, Report, Way, Ways},
     settings::Settings,
 };
 use crate::{
     compose,
-    engine::{self, Engine},
     failure::Failure,
-    migrate::{self, Migration},
-    portainer::{self, BaseUrl, Portainer},
-    rewrite::faithful::env_files_needed,
-    run::{Consent, Event, Peers, RestoreCommand, Setup, Stopped},
-    stack::{EXAMPLES, Location, Shell, Source, Stack, StackName, stack_dir},
+    plan::Keep,
+    run::{Event, Stopped},
+    stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
     text::counted,
 };
-use composefile::{document::Document, path, services};
-use rehearsal::{Options, Rehearsal, World, seed};
 
 /// The default example. It shows each kind of loss.
 const DEFAULT: &str = "books-db";
-
-/// The home directory of the user who starts stacks in a [`World`].
-const HOME: &str = "/home/operator";
-
-/// The world of a rehearsal, and where its stacks are on disk.
-struct Stage {
-    world: World,
-    location: Location,
-}
 
 pub(super) fn run(
     arguments: &RehearseArguments,
@@ -75,33 +61,151 @@ pub(super) fn run(
         }
         of_examples(&settings.location, folder.path())?
     };
-    let options = Options {
-        era: arguments.era.into(),
-        folder: Some(folder.path().to_owned()),
-        ..Options::default()
-    };
-    let rehearsal = Rehearsal::start(stage.world, &options)?;
-    for rule in &arguments.faults {
-        rehearsal.faults().add(rule.clone());
-    }
     if arguments.serve {
-        serve(&rehearsal, &stage.location.root, &name, console)?;
+        let Stage { world, location } = stage;
+        let rehearsal = embedded::start(world, arguments.era.into(), folder.path())?;
+        embedded::disturb(&rehearsal, &arguments.faults);
+        serve::serve(&rehearsal, &location.root, &name, console)?;
         return Ok(());
     }
     let stack = Stack::find(name, &stage.location)?;
-    let snapshots = folder.path().join("state");
-    let ended = migrate_on(
-        &rehearsal,
-        &stack,
-        &settings,
-        arguments.force,
-        &snapshots,
+    let rehearsed = Rehearsed {
+        arguments,
+        settings: &settings,
+        stack: &stack,
+        folder: folder.path(),
+        verbose: common.verbose,
         console,
-    );
-    if common.verbose {
-        show_requests(&rehearsal, console);
+    };
+    match arguments.way {
+        RehearsedWay::Migrate => rehearsed.migrate(stage.world),
+        RehearsedWay::Adopt => rehearsed.adopt(stage.world),
     }
-    ended
+}
+
+/// What a rehearsal runs on.
+struct Rehearsed<'a> {
+    arguments: &'a RehearseArguments,
+    settings: &'a Settings,
+    stack: &'a Stack,
+    folder: &'a Path,
+    verbose: bool,
+    console: &'a Arc<Console>,
+}
+
+impl Rehearsed<'_> {
+    fn migrate(&self, world: World) -> Result<(), Ended> {
+        let embedded = self.embed(world, "migrate")?;
+        self.console
+            .heading("Migration with an embedded Portainer and engine");
+        self.show("migration", &embedded, |listener| {
+            embedded.migrate(self.arguments.force, listener)
+        })
+    }
+
+    /// Plans both ways and adopts. Then migrates the same stack in an equal world, to compare.
+    fn adopt(&self, world: World) -> Result<(), Ended> {
+        let embedded = self.embed(world.clone(), "adopt")?;
+        self.console
+            .heading("Plan with an embedded Portainer and engine");
+        let ways = Ways {
+            adopt: Some(Keep::default()),
+            migrate: Some(MigrateWay {
+                grace: None,
+                force: self.arguments.force,
+            }),
+        };
+        self.console.waiting("inspecting what exists");
+        let plan = Report::new(&embedded.situation(), self.settings, ways);
+        self.console.done();
+        let plan = plan.map_err(Stopped::untouched)?;
+        report::show(&plan, self.console);
+        self.console.heading("Adoption");
+        let before = embedded.world();
+        let ended = self.show("adoption", &embedded, |listener| embedded.adopt(listener));
+        let adopted = Outcome::new(&before, &embedded.world(), self.stack, ended.is_ok());
+        let embedded = self.embed(world, "migrate")?;
+        let before = embedded.world();
+        self.console.waiting("migrating the same stack, to compare");
+        embedded.disturb(&self.arguments.faults);
+        let migrated = embedded.migrate(self.arguments.force, &mut |_| ());
+        self.console.done();
+        let migrated = Outcome::new(&before, &embedded.world(), self.stack, migrated.is_ok());
+        self.console.heading("Comparison");
+        comparison::show(
+            &[
+                ("adopt", adopted, plan.losses_of(Way::Adopt).count()),
+                ("migrate", migrated, plan.losses_of(Way::Migrate).count()),
+            ],
+            self.console,
+        );
+        ended
+    }
+
+    fn embed(&self, world: World, run: &str) -> Result<Embedded<'_>, Ended> {
+        let era = self.arguments.era.into();
+        let rehearsal = embedded::start(world, era, self.folder)?;
+        let snapshots = self.folder.join("state").join(run);
+        Ok(Embedded::new(
+            rehearsal,
+            self.stack,
+            self.settings,
+            snapshots,
+            self.console,
+        )?)
+    }
+
+    /// Runs, and shows what changed and how it ended.
+    fn show(
+        &self,
+        what: &str,
+        embedded: &Embedded,
+        run: impl FnOnce(&mut dyn FnMut(Event)) -> Result<(), Stopped>,
+    ) -> Result<(), Ended> {
+        let console = self.console;
+        embedded.disturb(&self.arguments.faults);
+        let before = embedded.world().summary().to_string();
+        let mut warnings = 0;
+        let ended = run(&mut |event| {
+            warnings += usize::from(matches!(event, Event::Warning(_)));
+            events::show(console, &event);
+        });
+        console.done();
+        console.heading("Changes");
+        match diff::lines(&before, &embedded.world().summary().to_string()) {
+            changes if changes.is_empty() => console.line("none"),
+            changes => console.line(&changes),
+        }
+        console.heading("Verdict");
+        console.line(&verdict(what, self.stack, ended.is_ok(), warnings));
+        if self.verbose {
+            console.heading("API requests");
+            for request in embedded.requests() {
+                console.line(&request.to_string());
+            }
+        }
+        // Its snapshot is deleted with the rehearsal.
+        ended.map_err(|stopped| {
+            Ended::Stopped(Stopped {
+                state: stopped.state.without_snapshot(),
+                ..stopped
+            })
+        })
+    }
+}
+
+fn verdict(what: &str, stack: &Stack, succeeded: bool, warnings: usize) -> String {
+    let name = stack.name();
+    match (succeeded, warnings) {
+        (false, _) => format!(
+            "the rehearsed {what} of {name} failed; its snapshots are deleted with the rehearsal"
+        ),
+        (true, 0) => format!("the rehearsed {what} of {name} succeeded"),
+        (true, warnings) => format!(
+            "the rehearsed {what} of {name} succeeded, with {} above",
+            counted(warnings, "warning")
+        ),
+    }
 }
 
 /// Whether the stack is one of the user's: a flag says where it is, or `STACKLIFT_STACKS_ROOT` names a directory that
@@ -146,304 +250,4 @@ fn unknown_example(name: &StackName) -> anyhow::Error {
             EXAMPLES.join(", ")
         ))
         .into()
-}
-
-/// The example stacks, started without Portainer.
-fn of_examples(at: &Location, folder: &Path) -> Result<Stage> {
-    let root = folder.join("stacks");
-    seed::write(&root).context("failed to write the example stacks")?;
-    let world = World::with_examples(&key()?, path_text(&root)?)
-        .map_err(|reason| anyhow!("failed to start the example stacks: {reason}"))?;
-    let location = Location { root, ..at.clone() };
-    Ok(Stage { world, location })
-}
-
-/// A copy of the user's stack, started without Portainer.
-fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<Stage> {
-    let stack = Stack::find(name.clone(), at)?;
-    let source = stack.read()?;
-    let root = mirrored(folder, stack.dir().parent().unwrap_or(Path::new("/")));
-    let copy = root.join(name.as_str());
-    let file = stack.file().to_owned();
-    let mut files = other_files(&stack, &source)?;
-    files.insert(stack.compose_path(), source.compose);
-    if let Some(env) = source.env {
-        files.insert(stack.dir().join(".env"), env);
-    }
-    let mut world = World::new(&key()?);
-    world.add_portainer();
-    world.tool.clone_from(&at.tool);
-    for (path, text) in &files {
-        let to = match path.strip_prefix(stack.dir()) {
-            Ok(inside) => copy.join(inside),
-            Err(_) => mirrored(folder, path),
-        };
-        write_copy(&to, text)?;
-        // A text can also name the file by its absolute path, or by `~`.
-        let home = std::env::home_dir();
-        let below_home =
-            home.and_then(|home| Some(Path::new(HOME).join(path.strip_prefix(home).ok()?)));
-        for path in [Some(&to), Some(path), below_home.as_ref()]
-            .into_iter()
-            .flatten()
-        {
-            let folder = path_text(path.parent().unwrap_or(Path::new("/")))?;
-            let name = path.file_name().and_then(OsStr::to_str);
-            world.add_stack(folder, [(name.unwrap_or_default(), text.as_str())]);
-        }
-    }
-    let copy_text = path_text(&copy)?;
-    let copied_file = format!("{copy_text}/{file}");
-    let cannot_start = |reason: String| {
-        Failure::new(format!("cannot rehearse the stack {name}: it does not start"))
-            .source(reason)
-            .hint("check it with `docker compose config`; the rehearsal knows only the stack's Compose files and env files")
-    };
-    let needed = world
-        .add_external(name.as_str(), copy_text, &copied_file)
-        .map_err(cannot_start)?;
-    for path in needed.iter().map(Path::new) {
-        let original = original(path, folder, (&copy, stack.dir()));
-        stand_in(&mut world, path, &original)?;
-    }
-    world
-        .start_file_by_hand(name.as_str(), copy_text, &copied_file)
-        .map_err(cannot_start)?;
-    let location = Location {
-        root,
-        dir: None,
-        ..at.clone()
-    };
-    Ok(Stage { world, location })
-}
-
-/// The path of this host that a path of the world stands for. `copy` is the stack's directory in the world and on this
-/// host.
-fn original(path: &Path, folder: &Path, copy: (&Path, &Path)) -> PathBuf {
-    if let Ok(inside) = path.strip_prefix(copy.0) {
-        return copy.1.join(inside);
-    }
-    if let Ok(mirrored) = path.strip_prefix(folder.join("stacks")) {
-        return Path::new("/").join(mirrored);
-    }
-    match (path.strip_prefix(HOME), std::env::home_dir()) {
-        (Ok(inside), Some(home)) => home.join(inside),
-        _ => path.to_owned(),
-    }
-}
-
-/// Adds an empty file or directory to the world if `original` exists, and to the copies if `path` is among them. The
-/// engine refuses a mount whose source is missing (M13). The contents are data, which is never copied.
-fn stand_in(world: &mut World, path: &Path, original: &Path) -> Result<()> {
-    let Ok(metadata) = fs::metadata(original) else {
-        return Ok(());
-    };
-    let is_copy = path != original && !path.starts_with(HOME);
-    if metadata.is_dir() {
-        world.add_stack(path_text(path)?, []);
-        if is_copy {
-            fs::create_dir_all(path)
-                .with_context(|| format!("failed to create {}", path.display()))?;
-        }
-        return Ok(());
-    }
-    // An env file that is also mounted is there already, with its text.
-    if is_copy && !path.exists() {
-        write_copy(path, "")?;
-    }
-    world.add_stack(path_text(path.parent().unwrap_or(Path::new("/")))?, []);
-    world.add_empty_file(path_text(path)?);
-    Ok(())
-}
-
-/// The files that Compose reads besides the Compose file and `.env`, by their absolute paths: env files, label files,
-/// override files, and files of `extends` and `include`.
-fn other_files(stack: &Stack, source: &Source) -> Result<BTreeMap<PathBuf, String>> {
-    let mut paths = Vec::new();
-    let shell = Shell::of(stack, None, |context| {
-        paths = env_files_needed(&source.compose, source.env.as_deref(), context);
-        Vec::new()
-    });
-    paths.extend_from_slice(shell.context().overrides);
-    if let Ok(document) = Document::parse(&source.compose) {
-        let services = services::services(&document);
-        let extended = services.iter().filter_map(services::Service::extends_file);
-        let named = extended.chain(services::includes(&document));
-        paths.extend(named.map(|named| named.path.to_owned()));
-    }
-    let mut files = BTreeMap::new();
-    for path in paths {
-        if let Some(text) = stack.read_env(&path)? {
-            let path = path_text(&stack.dir().join(path))?.to_owned();
-            files.insert(PathBuf::from(path::clean(&path)), text);
-        }
-    }
-    Ok(files)
-}
-
-/// The absolute `path` below `folder`, so that `..` in it leads to the copies of the same files.
-fn mirrored(folder: &Path, path: &Path) -> PathBuf {
-    let mirror = folder.join("stacks");
-    mirror.join(path.strip_prefix("/").unwrap_or(path))
-}
-
-fn write_copy(path: &Path, text: &str) -> Result<()> {
-    let what = || format!("failed to write {}", path.display());
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).with_context(what)?;
-    }
-    fs::write(path, text).with_context(what)
-}
-
-fn migrate_on(
-    rehearsal: &Rehearsal,
-    stack: &Stack,
-    settings: &Settings,
-    force: bool,
-    snapshots: &Path,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
-    let key = rehearsal.key().into();
-    console.hide(&key);
-    let base_url = BaseUrl::from_str(&rehearsal.base_url()).map_err(|reason| anyhow!(reason))?;
-    let trace = console.trace();
-    let manager = Portainer::new(portainer::Options {
-        base_url: base_url.clone(),
-        key,
-        tls: portainer::Tls::Off,
-        timeout: settings.timeout,
-        trace: trace.clone(),
-    })?;
-    let client = engine::ClientConfig {
-        docker_host: Some(format!("unix://{}", rehearsal.socket().display())),
-        ..engine::ClientConfig::default()
-    };
-    let tool = &settings.location.tool;
-    let engine = engine::Options::new(tool, engine::Choice::Api, client, trace);
-    let engine = Engine::open(engine.within(settings.timeout));
-    let peers = Peers::new(manager, engine);
-    let setup = Setup::new(
-        peers::place(snapshots.to_owned(), settings, stack.name())?,
-        base_url.clone(),
-        settings.timeout,
-        RestoreCommand::default(),
-    )?;
-    let compose = compose::Host::new(tool, console.trace());
-    let migration = Migration {
-        stack,
-        peers: &peers,
-        base_url: &base_url,
-        endpoint: settings.endpoint,
-        today: chrono::Local::now().date_naive(),
-        on_refusal: migrate_command::on_refusal(force),
-        consent: Consent::Given,
-        grace: None,
-        setup: &setup,
-        tool,
-        compose: &compose,
-    };
-    console.heading("Migration with an embedded Portainer and engine");
-    let before = summary(rehearsal);
-    let mut warnings = 0;
-    let ended = migrate::run(&migration, &mut |event| {
-        warnings += usize::from(matches!(event, Event::Warning(_)));
-        events::show(console, &event);
-    });
-    console.done();
-    console.heading("Changes");
-    match diff::lines(&before, &summary(rehearsal)) {
-        changes if changes.is_empty() => console.line("none"),
-        changes => console.line(&changes),
-    }
-    console.heading("Verdict");
-    console.line(&verdict(stack, ended.is_ok(), warnings));
-    // Its snapshot is deleted with the rehearsal.
-    ended.map_err(|stopped| {
-        Ended::Stopped(Stopped {
-            state: stopped.state.without_snapshot(),
-            ..stopped
-        })
-    })
-}
-
-fn verdict(stack: &Stack, succeeded: bool, warnings: usize) -> String {
-    let name = stack.name();
-    match (succeeded, warnings) {
-        (false, _) => format!("the rehearsed migration of {name} failed"),
-        (true, 0) => format!("the rehearsed migration of {name} succeeded"),
-        (true, warnings) => format!(
-            "the rehearsed migration of {name} succeeded, with {} above",
-            counted(warnings, "warning")
-        ),
-    }
-}
-
-fn summary(rehearsal: &Rehearsal) -> String {
-    rehearsal.world(|world| world.summary().to_string())
-}
-
-fn show_requests(rehearsal: &Rehearsal, console: &Console) {
-    console.heading("API requests");
-    for request in rehearsal.requests() {
-        console.line(&request.to_string());
-    }
-}
-
-/// Keeps Portainer and the engine running until the process is interrupted.
-fn serve(rehearsal: &Rehearsal, root: &Path, name: &StackName, console: &Console) -> Result<()> {
-    let certificate = root.join("certificate.pem");
-    fs::write(&certificate, rehearsal.certificate_pem())
-        .with_context(|| format!("failed to write {}", certificate.display()))?;
-    for (name, value) in [
-        ("STACKMGR_API_KEY", rehearsal.key().to_owned()),
-        ("STACKLIFT_BASE_URL", rehearsal.base_url()),
-        ("STACKLIFT_STACKS_ROOT", path_text(root)?.to_owned()),
-        ("STACKLIFT_TLS", path_text(&certificate)?.to_owned()),
-        (
-            "STACKLIFT_STATE_DIR",
-            path_text(&root.join("state"))?.to_owned(),
-        ),
-        (
-            "DOCKER_HOST",
-            format!("unix://{}", rehearsal.socket().display()),
-        ),
-    ] {
-        console.line(&format!("export {name}={value}"));
-    }
-    console.line(&format!(
-        "# Running until Ctrl-C. Paste these lines into another shell, then run: stacklift {name}"
-    ));
-    // The handler of the signal ends the process.
-    loop {
-        thread::park();
-    }
-}
-
-fn folder() -> Result<TempDir> {
-    let folder = tempfile::Builder::new()
-        .prefix("stacklift-")
-        .permissions(fs::Permissions::from_mode(0o700))
-        .tempdir()
-        .context("failed to create a temporary directory for the rehearsal")?;
-    Ok(folder)
-}
-
-/// A random API key for this rehearsal.
-fn key() -> Result<String> {
-    let folder = folder()?;
-    let random = folder
-        .path()
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy();
-    Ok(format!("ptr_{random}"))
-}
-
-fn path_text(path: &Path) -> Result<&str> {
-    path.to_str().with_context(|| {
-        format!(
-            "the path of the directory {} is not valid UTF-8",
-            path.display()
-        )
-    })
 }

@@ -27,12 +27,12 @@ mod text;
 
 pub(super) use format::{
     BlockerReport, ContainersReport, FateKind, PortainerReport, PortainerStack, Report,
-    RequestReport, ServiceReport,
+    RequestReport, ServiceReport, Way,
 };
 pub(super) use text::show;
 
 use format::{
-    EngineReport, FateReport, Interruption, LossReport, Recommended, RequestKind, StackReport, Way,
+    EngineReport, FateReport, Interruption, LossReport, Recommended, RequestKind, StackReport,
     WayReport,
 };
 
@@ -164,7 +164,7 @@ impl Report {
         !self.losses_known || self.losses_of(way).next().is_some()
     }
 
-    fn losses_of(&self, way: Way) -> impl Iterator<Item = &LossReport> {
+    pub(super) fn losses_of(&self, way: Way) -> impl Iterator<Item = &LossReport> {
         self.losses.iter().filter(move |loss| loss.way == way)
     }
 

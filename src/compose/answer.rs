@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt, path::Path};
 
 use serde_json::Value;
 
+use super::Program;
 use crate::{
     process::Output,
     text::{Mask, excerpt},
@@ -65,6 +66,17 @@ pub struct Version {
     text: String,
 }
 
+impl Rejection {
+    /// What a program with this exit status and message says about a text.
+    pub fn new(by: &dyn Program, code: i32, message: String) -> Self {
+        Self {
+            doubt: doubt(code, &message, by.version()),
+            by: by.name(),
+            message,
+        }
+    }
+}
+
 impl Version {
     const fn new(major: u64, minor: u64) -> Self {
         Self {
@@ -74,7 +86,7 @@ impl Version {
     }
 
     /// The version on the first line: `v2.26.1`. `None` if the line is something else.
-    pub(super) fn parse(output: &str) -> Option<Self> {
+    pub fn parse(output: &str) -> Option<Self> {
         let line = output.trim().lines().next()?.trim();
         let text = line.strip_prefix('v').unwrap_or(line);
         let is_part = |c: char| c.is_ascii_alphanumeric() || ".-+~_".contains(c);

@@ -218,7 +218,12 @@ impl Deciding<'_> {
             return Fate::Recreated("the rewrite changes its configuration".to_owned());
         }
         let Some(started_by) = started_by else {
-            return Fate::Unknown("its container does not say which Compose started it".to_owned());
+            return Fate::Unknown(match label("version") {
+                Some(version) => format!(
+                    "its container says that Compose {version} started it, whose hashes are not known"
+                ),
+                None => "its container does not say which Compose started it".to_owned(),
+            });
         };
         match agreement(started_by, hashes.version, &features) {
             Agreement::Same => Fate::Recreated(

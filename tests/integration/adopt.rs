@@ -178,6 +178,40 @@ fn m16_an_update_keeps_the_access_rights_and_lists_no_loss() {
 }
 
 #[test]
+fn a_service_without_a_container_is_not_verified() {
+    let bench = Bench::of(Era::Sync);
+    bench.stack("web", TEXT, Some(&format!("TOKEN={MARKED}\n")));
+    bench.rehearsal.world(|world| {
+        world.add_image("x:1");
+        world.add_image("y:1");
+    });
+    let says_so = FaultKind::Status(200, "{\"Id\": 7, \"Status\": 1}".to_owned());
+    bench.rehearsal.faults().once(Call::Create, says_so);
+    adopt(&bench, &[]).code(1).says(&[
+        "the stack does not run as before",
+        "a has no container",
+        "b has no container",
+        "state: Portainer does not list the stack",
+    ]);
+}
+
+#[test]
+fn an_update_that_only_a_proxy_answered_is_not_verified() {
+    for era in ERAS {
+        let bench = started(era);
+        adopt(&bench, &[]).code(0);
+        bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}\n")));
+        let page = FaultKind::Status(200, "<html>Log in</html>".to_owned());
+        bench.rehearsal.faults().once(Call::Update, page);
+        adopt(&bench, &[]).code(1).says(&[
+            "the outcome of adopting web is unknown",
+            "state: the update of Portainer stack 1 was in progress",
+        ]);
+        adopt(&bench, &[]).code(0).says(&["recreated web-b-1"]);
+    }
+}
+
+#[test]
 fn the_same_text_is_sent_again_if_a_service_does_not_run() {
     let bench = started(Era::Sync);
     adopt(&bench, &[]).code(0);

@@ -40,6 +40,86 @@ fn each_example_rehearses_in_both_eras() {
 }
 
 #[test]
+fn each_example_rehearses_its_adoption_in_both_eras() {
+    for example in seed::examples() {
+        for era in ["sync", "async"] {
+            let name = example.name;
+            let run = Run::of(&mut bare(&[
+                "rehearse", "--as", "adopt", name, "--era", era,
+            ]))
+            .code(0)
+            .says(&[
+                &format!("\nRecommended: stacklift adopt {name}\n"),
+                &format!("\n    adopt {name} from "),
+                " verified ",
+                &format!("\nChanges\n  {name}\n-   not in Portainer\n"),
+                "+   Portainer stack 2 in environment 1, active\n",
+                &format!("\nVerdict\nthe rehearsed adoption of {name} succeeded\n"),
+            ]);
+            // The embedded Compose knows each hash; only what another version does to dependents is unknown.
+            let unknown = run.out.matches("  ?  ").count();
+            let expected = usize::from((name, era) == ("mongo", "sync"));
+            assert_eq!(unknown, expected, "{run:#?}");
+        }
+    }
+}
+
+/// The rows of the comparison, without the way: from `not touched` to the result.
+fn compared(run: &Run) -> [Vec<String>; 2] {
+    ["adopt", "migrate"].map(|way| {
+        let (_, table) = run.out.split_once("\nComparison\n").expect("a comparison");
+        let row = table.lines().find(|line| line.trim().starts_with(way));
+        let cells = row.expect(way).split("  ").map(str::trim);
+        let cells = cells.filter(|cell| !cell.is_empty()).skip(1);
+        cells.map(str::to_owned).collect()
+    })
+}
+
+#[test]
+fn an_adoption_is_compared_with_a_migration_of_the_same_stack() {
+    for era in ["sync", "async"] {
+        let run = Run::of(&mut bare(&["rehearse", "--as", "adopt", "--era", era]))
+            .code(0)
+            .says(&[
+                "  =  db           unchanged, keeps running",
+                "  ~  calibre-web  recreated once: the anonymous volume at /cache gets a name",
+                "nothing is lost",
+                "recreated books-db-calibre-web-1: did not run for ",
+                "verified 2 containers, 1 not touched",
+            ]);
+        let [adopted, migrated] = compared(&run);
+        assert_eq!(adopted[..4], ["1", "0", "1", "0"], "{run:#?}");
+        assert_eq!(adopted[5..], ["0", "succeeded"], "{run:#?}");
+        assert_eq!(migrated[..4], ["0", "0", "2", "0"], "{run:#?}");
+        assert_eq!(migrated[5..], ["5", "succeeded"], "{run:#?}");
+    }
+}
+
+#[test]
+fn a_rehearsed_adoption_that_fails_is_restored() {
+    let fault = "create=late-failure:0.1";
+    for era in ["sync", "async"] {
+        let args = ["rehearse", "--as", "adopt", "--era", era, "--fault", fault];
+        let run = Run::of(&mut bare(&args)).code(1).says(&[
+            "the adoption failed, and containers changed",
+            "verified 2 containers match the snapshot",
+            "the rehearsed adoption of books-db failed; its snapshots are deleted",
+            "the containers that ran before were restored",
+            "state: Portainer ",
+        ]);
+        let [adopted, migrated] = compared(&run);
+        let kept = if era == "sync" { "0" } else { "1" };
+        assert_eq!((adopted[0].as_str(), adopted[3].as_str()), (kept, "0"));
+        assert_ne!(adopted[4], "does not run");
+        assert_eq!(migrated[4], "does not run");
+        assert_eq!(
+            (adopted[6].as_str(), migrated[6].as_str()),
+            ("failed", "failed")
+        );
+    }
+}
+
+#[test]
 fn without_a_stack_it_shows_each_kind_of_loss() {
     Run::of(&mut bare(&["rehearse"])).code(0).says(&[
         "the stack will lose:",
@@ -64,7 +144,7 @@ fn faults_make_calls_fail() {
         "the stack's containers are unknown: what they will lose",
         "Portainer POST /api/stacks/create/standalone/string?endpointId=1 → no response",
         "the stack exists as Portainer stack 2",
-        "the rehearsed migration of minio failed\n",
+        "the rehearsed migration of minio failed; its snapshots are deleted with the rehearsal\n",
     ])
     // The snapshot is deleted with the rehearsal.
     .hides("stacklift restore");
@@ -200,6 +280,20 @@ fn a_stack_of_the_user_is_copied_and_rehearsed() {
         .code(0)
         .says(&["created stack mine", "TOKEN", "MODE"])
         .hides("s3cr3t-very-long-value");
+    Run::of(&mut bare(&[
+        "rehearse",
+        "--as=adopt",
+        "mine",
+        "--stacks-root",
+        &root,
+    ]))
+    .code(0)
+    .says(&[
+        "  =  a  unchanged",
+        "verified 1 container, 1 not touched",
+        "\n  mine\n-   not in Portainer\n+   Portainer stack 1 in environment 1, active\n\nVerdict",
+    ])
+    .hides("s3cr3t-very-long-value");
     // Its directory is not written to, and nothing outside the process is called.
     assert!(bench.backups("mine").is_empty());
     assert!(bench.rehearsal.requests().is_empty());
@@ -276,6 +370,17 @@ fn served_it_answers_the_program_and_curl() {
             .envs(exports.clone())
             .env("HOME", "/nonexistent"),
     );
+    // The Compose program of the host computes other hashes, and does not take those of the world for its own.
+    let bench = Bench::new();
+    let compose = bench.script(
+        "docker-compose",
+        "case \"$*\" in version*) echo 2.26.1;; *--hash*) printf 'db 1\\ncalibre-web 2\\n';; *) echo '{}';; esac\n",
+    );
+    let plan = Run::of(
+        bare(&["plan", "books-db", "--engine", "api"])
+            .envs(exports.clone())
+            .env("PATH", bench.path(&[&compose])),
+    );
     let stacks = Command::new("curl")
         // curl rejects a certificate whose issuer is empty, such as Portainer's own (M18).
         .args(["--silent", "--insecure", "-H"])
@@ -287,6 +392,10 @@ fn served_it_answers_the_program_and_curl() {
         .status();
     let ended = child.wait().expect("it ends");
     run.code(0).says(&["created stack imgproxy"]);
+    plan.code(0).says(&[
+        "  ?  db           unknown: its container says that Compose rehearsal-2.26.1",
+        "  ~  calibre-web  recreated once: the anonymous volume at /cache gets a name",
+    ]);
     assert!(interrupt.expect("kill").success());
     assert!(ended.success(), "{ended:?}");
     let stacks = String::from_utf8(stacks.expect("curl").stdout).expect("text");

@@ -146,7 +146,7 @@ const TELLING: [&str; 8] = [
     "500",
 ];
 
-fn every_kind() -> Vec<FaultKind> {
+pub fn every_kind() -> Vec<FaultKind> {
     let page = |status| FaultKind::Status(status, PAGE.to_owned());
     // `late.rs` tests the late ones.
     let is_late =
@@ -162,7 +162,7 @@ fn every_kind() -> Vec<FaultKind> {
 }
 
 /// A kind by its name; a status has an error body of Portainer.
-fn refusal_or_break(name: &str) -> FaultKind {
+pub fn refusal_or_break(name: &str) -> FaultKind {
     match name.parse().expect("a kind") {
         FaultKind::Status(status, _) => {
             let body = "{\"message\":\"no\",\"details\":\"the rehearsal refuses\"}";
@@ -254,7 +254,8 @@ fn restored(bench: &Bench, arguments: &[String], before: &Value) -> Vec<String> 
 
 /// The arguments of the restore that a run names.
 pub fn roll_back(run: &Run) -> Option<Vec<String>> {
-    let (_, rest) = run.err.split_once("to roll back, run: stacklift ")?;
-    let line = rest.lines().next()?;
-    Some(line.split_whitespace().map(str::to_owned).collect())
+    let (_, rest) = run.err.split_once("to roll back, run: ")?;
+    // Settings of the environment come first.
+    let (_, arguments) = rest.lines().next()?.split_once("stacklift ")?;
+    Some(arguments.split_whitespace().map(str::to_owned).collect())
 }

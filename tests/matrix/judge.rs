@@ -35,7 +35,8 @@ fn is_of_others(container: &Container) -> bool {
     project.is_none_or(|project| project != "web")
 }
 
-fn others(before: &World, after: &World) -> Vec<String> {
+/// What changed of everything that is not the stack.
+pub fn others(before: &World, after: &World) -> Vec<String> {
     let mut wrong = Vec::new();
     let containers = |world: &World| -> Vec<Container> {
         let all = world.containers.values();

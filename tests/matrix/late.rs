@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::{
     bench::{Bench, Run},
     combinations::roll_back,
+    ends::run_after_kill,
     stage::{Scene, records, set, stack, world},
 };
 
@@ -28,6 +29,7 @@ const TIMEOUT: &str = "--timeout=10s";
 
 #[derive(Debug, Clone, Copy)]
 struct Late {
+    way: Way,
     era: Era,
     scene: Scene,
     call: Call,
@@ -46,6 +48,23 @@ enum Sign {
     Nothing,
 }
 
+/// The command that sent the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Migrate,
+    Adopt,
+}
+
+impl Way {
+    fn arguments(self) -> Vec<String> {
+        let arguments = match self {
+            Self::Migrate => vec!["web"],
+            Self::Adopt => vec!["adopt", "web", "--wait=2s"],
+        };
+        arguments.into_iter().map(str::to_owned).collect()
+    }
+}
+
 /// How the run that sent the request ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -56,7 +75,7 @@ enum End {
 /// What comes next, while the request is in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
-    Migrate,
+    Again,
     Restore,
 }
 
@@ -86,9 +105,11 @@ impl Late {
 fn cases() -> Vec<Late> {
     let mut all = Vec::new();
     let sent = [
-        (Call::Create, Scene::ByHand),
-        (Call::Create, Scene::Recorded),
-        (Call::Delete, Scene::Recorded),
+        (Way::Migrate, Call::Create, Scene::ByHand),
+        (Way::Migrate, Call::Create, Scene::Recorded),
+        (Way::Migrate, Call::Delete, Scene::Recorded),
+        (Way::Adopt, Call::Create, Scene::ByHand),
+        (Way::Adopt, Call::Update, Scene::Recorded),
     ];
     // The library of newer versions is no process.
     let seen = [
@@ -96,12 +117,17 @@ fn cases() -> Vec<Late> {
         (Era::Sync, Sign::Nothing),
         (Era::Async, Sign::Nothing),
     ];
-    for (call, scene) in sent {
+    for (way, call, scene) in sent {
         for (era, sign) in seen {
             for succeeds in [true, false] {
                 for end in [End::Killed, End::Interrupted] {
-                    for then in [Then::Migrate, Then::Restore] {
+                    for then in [Then::Again, Then::Restore] {
+                        // How an adoption ends makes no difference to the next run.
+                        if (way, end) == (Way::Adopt, End::Interrupted) {
+                            continue;
+                        }
                         all.push(Late {
+                            way,
                             era,
                             scene,
                             call,
@@ -121,8 +147,11 @@ fn cases() -> Vec<Late> {
 /// Runs it until Portainer works on the late request, and ends it there.
 fn left_in_flight(bench: &Bench, late: Late) -> Run {
     bench.rehearsal.faults().once(late.call, late.kind());
+    let arguments = late.way.arguments();
+    let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    arguments.push(TIMEOUT);
     let mut child = bench
-        .command(&["web", TIMEOUT])
+        .command(&arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -156,7 +185,7 @@ fn end(child: &mut Child, end: End) {
 }
 
 /// What a run says must hold at its end, and after everything late has ended.
-fn wrong(late: Late, ends: &[((Era, Scene), Value)]) -> Vec<String> {
+fn wrong(late: Late, ends: &[((Way, Era, Scene), Value)]) -> Vec<String> {
     let bench = late.bench();
     let before = stack(&world(&bench));
     let left = left_in_flight(&bench, late);
@@ -164,10 +193,10 @@ fn wrong(late: Late, ends: &[((Era, Scene), Value)]) -> Vec<String> {
         return vec!["the request ended too early".to_owned()];
     }
     let (arguments, wanted) = match late.then {
-        Then::Migrate => {
-            let key = (late.era, late.scene);
+        Then::Again => {
+            let key = (late.way, late.era, late.scene);
             let end = ends.iter().find(|(of, _)| *of == key).expect("an end");
-            (vec!["web".to_owned()], &end.1)
+            (late.way.arguments(), &end.1)
         }
         // A killed run prints no hint.
         Then::Restore => {
@@ -176,8 +205,11 @@ fn wrong(late: Late, ends: &[((Era, Scene), Value)]) -> Vec<String> {
         }
     };
     let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    arguments.push(TIMEOUT);
-    let run = bench.run(&arguments);
+    // A command that a run names has its settings.
+    if !arguments.contains(&"--timeout") {
+        arguments.push(TIMEOUT);
+    }
+    let run = run_after_kill(&bench, &arguments);
     let mut wrong = Vec::new();
     if run.code != 0 {
         wrong.push("it fails".to_owned());
@@ -211,13 +243,16 @@ fn wrong(late: Late, ends: &[((Era, Scene), Value)]) -> Vec<String> {
 
 #[test]
 fn b11_a_request_that_outlives_its_run_is_awaited_by_the_next() {
-    let ends: Vec<((Era, Scene), Value)> = [Era::Sync, Era::Async]
-        .into_iter()
-        .flat_map(|era| [(era, Scene::ByHand), (era, Scene::Recorded)])
-        .map(|(era, scene)| {
+    let ways = [Way::Migrate, Way::Adopt].into_iter();
+    let eras = ways.flat_map(|way| [(way, Era::Sync), (way, Era::Async)]);
+    let keys = eras.flat_map(|(way, era)| [(way, era, Scene::ByHand), (way, era, Scene::Recorded)]);
+    let ends: Vec<((Way, Era, Scene), Value)> = keys
+        .map(|(way, era, scene)| {
             let bench = set(era, scene);
-            bench.run(&["web"]).code(0);
-            ((era, scene), stack(&world(&bench)))
+            let arguments = way.arguments();
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            bench.run(&arguments).code(0);
+            ((way, era, scene), stack(&world(&bench)))
         })
         .collect();
     let cases = cases();

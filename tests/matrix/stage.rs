@@ -33,15 +33,20 @@ pub enum Scene {
 
 /// The stack `web`, and others that no run of it may touch.
 pub fn set(era: Era, scene: Scene) -> Bench {
+    set_text(era, scene, TEXT)
+}
+
+/// The same, with another Compose text.
+pub fn set_text(era: Era, scene: Scene, text: &str) -> Bench {
     let bench = Bench::of(era);
     let env = format!("TOKEN={MARKED}\n");
     bench.started("web2", PLAIN, None);
     match scene {
         Scene::ByHand => {
-            bench.started("web", TEXT, Some(&env));
+            bench.started("web", text, Some(&env));
         }
         Scene::Recorded => {
-            bench.stack("web", TEXT, Some(&env));
+            bench.stack("web", text, Some(&env));
         }
     }
     bench.rehearsal.world(|world| {
@@ -53,7 +58,7 @@ pub fn set(era: Era, scene: Scene) -> Bench {
                 value: MARKED.to_owned(),
             }];
             let id = world
-                .create(1, "web", TEXT.to_owned(), Some(variables), "admin")
+                .create(1, "web", text.to_owned(), Some(variables), "admin")
                 .expect("a record");
             world.finish_deployment(id);
         }

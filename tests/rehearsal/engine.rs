@@ -181,6 +181,59 @@ fn a_container_starts_pauses_and_stops() {
 }
 
 #[test]
+fn events_tell_what_happened_to_containers() {
+    let mut world = World::new("ptr_test");
+    world.add_image("busybox:1.36");
+    let (_rehearsal, mut client) = start(world);
+    let body = json!({ "Image": "busybox:1.36", "Labels": { "of": "web" } });
+    for (path, body) in [
+        ("/containers/create?name=web", &body),
+        ("/containers/web/start", &Value::Null),
+        ("/containers/web/restart?t=0", &Value::Null),
+    ] {
+        assert!(post(&mut client, path, body) < 300, "{path}");
+    }
+    let removed = send(
+        &mut client,
+        "DELETE",
+        "/containers/web?force=1",
+        &Value::Null,
+    );
+    assert_eq!(removed.status, 204);
+    let mut events = |query: &str| {
+        let path = format!("/events?{query}");
+        let response = send(&mut client, "GET", &path, &Value::Null);
+        assert_eq!(response.status, 200, "{path}");
+        let text = response.text().to_owned();
+        let events = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        events.collect::<Vec<Value>>()
+    };
+    let actions = |events: &[Value]| {
+        let actions = events
+            .iter()
+            .map(|event| event["Action"].as_str().unwrap().to_owned());
+        actions.collect::<Vec<_>>()
+    };
+    let all = events("since=1");
+    assert_eq!(
+        actions(&all),
+        ["create", "start", "die", "start", "die", "destroy"]
+    );
+    let first = &all[0];
+    assert_eq!(first["Actor"]["Attributes"]["of"], "web");
+    assert_eq!(first["Actor"]["Attributes"]["name"], "web");
+    let nanoseconds = first["timeNano"].as_i64().unwrap();
+    assert_eq!(first["time"], nanoseconds / 1_000_000_000);
+    // {"event":["die"],"label":["of=web"]}
+    let dies = events(
+        "since=1.5&filters=%7B%22event%22%3A%5B%22die%22%5D%2C%22label%22%3A%5B%22of%3Dweb%22%5D%7D",
+    );
+    assert_eq!(actions(&dies), ["die", "die"]);
+    assert!(events("since=1&filters=%7B%22label%22%3A%5B%22of%3Dx%22%5D%7D").is_empty());
+    assert!(events("since=1&until=2").is_empty());
+}
+
+#[test]
 fn volumes_are_created_listed_and_removed() {
     let (_rehearsal, mut client) = everything(LocalCompose::V2_26);
     let wanted =

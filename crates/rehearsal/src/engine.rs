@@ -2,6 +2,7 @@
 
 mod archive;
 mod containers;
+mod events;
 mod filters;
 mod images;
 mod input;
@@ -24,6 +25,7 @@ pub(super) fn call(incoming: &Incoming) -> Call {
         (_, ["_ping"]) => Call::EnginePing,
         (_, ["version"]) => Call::EngineVersion,
         (_, ["info"]) => Call::EngineInfo,
+        ("GET", ["events"]) => Call::EngineEvents,
         ("GET", ["containers", "json"]) => Call::EngineList,
         ("GET", ["containers", _, "json"]) => Call::EngineInspect,
         ("GET", ["containers", _, "changes"]) => Call::EngineChanges,
@@ -126,6 +128,7 @@ fn route(
         ("GET" | "HEAD", ["_ping"]) => Ok(Response::new(200, "text/plain; charset=utf-8", "OK")),
         ("GET", ["version"]) => Ok(Response::ok(&shapes::version(world))),
         ("GET", ["info"]) => Ok(Response::ok(&shapes::info(world, engine))),
+        ("GET", ["events"]) => events::list(world, engine, incoming),
         (_, ["containers", rest @ ..]) => containers::route(world, engine, rest, incoming),
         (_, ["networks", rest @ ..]) => networks::route(world, engine, rest, incoming),
         (_, ["volumes", rest @ ..]) => volumes::route(world, engine, rest, incoming),

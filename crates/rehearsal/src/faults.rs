@@ -42,6 +42,8 @@ pub enum Call {
     EngineVersion,
     /// Engine: `/info`.
     EngineInfo,
+    /// Engine: `/events`.
+    EngineEvents,
     /// Engine: `/containers/json`.
     EngineList,
     /// Engine: `/containers/<id>/json`.
@@ -98,7 +100,7 @@ pub enum Call {
 
 impl Call {
     /// Every call, with its name in `--fault CALL=KIND`.
-    pub const NAMES: [(Self, &'static str); 42] = [
+    pub const NAMES: [(Self, &'static str); 43] = [
         (Self::Status, "status"),
         (Self::Endpoints, "endpoints"),
         (Self::List, "list"),
@@ -115,6 +117,7 @@ impl Call {
         (Self::EnginePing, "engine-ping"),
         (Self::EngineVersion, "engine-version"),
         (Self::EngineInfo, "engine-info"),
+        (Self::EngineEvents, "engine-events"),
         (Self::EngineList, "engine-list"),
         (Self::EngineInspect, "engine-inspect"),
         (Self::EngineRemove, "engine-remove"),

@@ -37,7 +37,8 @@ pub use self::{
     faults::{Call, FaultKind, Faults, Rule},
     request::{Peer, Request},
     world::{
-        Change, Container, Era, Health, LocalCompose, Record, Status, Update, Variable, World,
+        Action, Change, Container, Era, Event, Health, LocalCompose, Record, Status, Update,
+        Variable, World,
     },
 };
 

@@ -9,11 +9,12 @@
 //! |---|---|
 //! | setup | `seed` (outside of `world`), `setup`, `clock`, `summary` |
 //! | Portainer | `stacks`, `requests` |
-//! | Compose | `by_hand`, `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `mounts`, `ports`, `context`, `values` |
+//! | Compose | `asked`, `by_hand`, `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `mounts`, `ports`, `context`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
-//! | state | `state`, `container`, `entities`, `in_flight`, `record`, `errors` |
+//! | state | `state`, `container`, `events`, `entities`, `in_flight`, `record`, `errors` |
 #![deny(clippy::disallowed_methods)]
 
+mod asked;
 mod body;
 mod by_hand;
 mod clock;
@@ -25,6 +26,7 @@ mod create;
 mod deployment;
 mod entities;
 mod errors;
+mod events;
 mod files;
 mod images;
 mod in_flight;
@@ -55,6 +57,7 @@ pub(crate) use self::{
 };
 pub use self::{
     container::{Change, Container},
+    events::{Action, Event},
     record::{Record, Status, Update, Variable},
     state::{Era, Health, LocalCompose, World},
 };

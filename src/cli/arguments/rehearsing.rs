@@ -11,7 +11,10 @@ pub(in crate::cli) struct RehearseArguments {
     /// [default: books-db]
     #[arg(value_name = "STACK")]
     pub stack: Option<OsString>,
-    /// Do not migrate; keep Portainer and the engine running until Ctrl-C, and print how to connect
+    /// What to rehearse
+    #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Migrate, conflicts_with = "serve")]
+    pub way: RehearsedWay,
+    /// Do not run anything; keep Portainer and the engine running until Ctrl-C, and print how to connect
     #[arg(long)]
     pub serve: bool,
     /// API version of the embedded Portainer
@@ -23,6 +26,15 @@ pub(in crate::cli) struct RehearseArguments {
     /// Simulate failures of an API call; can be repeated
     #[arg(long = "fault", value_name = "CALL=KIND[*TIMES]")]
     pub faults: Vec<Rule>,
+}
+
+/// `--as`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum RehearsedWay {
+    /// A migration
+    Migrate,
+    /// The plan and an adoption; then a migration of the same stack, to compare
+    Adopt,
 }
 
 /// `--era`.

@@ -3,11 +3,7 @@
 use serde_json::json;
 
 use super::{
-    context::Shared,
-    deployment::{Compose, Deployment},
-    entities::Network,
-    mounts::Source,
-    state::{LocalCompose, World},
+    context::Shared, deployment::Deployment, entities::Network, mounts::Source, state::World,
 };
 
 impl World {
@@ -85,17 +81,20 @@ impl World {
         self.changed_by(&deployment)
     }
 
-    fn compose_file(&self, folder: &str) -> Result<String, String> {
+    pub(super) fn compose_file(&self, folder: &str) -> Result<String, String> {
+        let of_tool = |extension| format!("{}-compose.{extension}", self.tool);
         let names = [
-            format!("{}-compose.yml", self.tool),
             "compose.yaml".to_owned(),
+            "compose.yml".to_owned(),
+            of_tool("yml"),
+            of_tool("yaml"),
         ];
         let mut files = names.iter().map(|name| format!("{folder}/{name}"));
         let file = files.find(|path| self.read_host(path).is_some());
         file.ok_or_else(|| format!("no configuration file in {folder}"))
     }
 
-    fn deployment_by_hand(
+    pub(super) fn deployment_by_hand(
         &self,
         project: &str,
         folder: &str,
@@ -115,10 +114,7 @@ impl World {
             folder: folder.to_owned(),
             file: file.to_owned(),
             home: "/home/operator".to_owned(),
-            compose: match self.local_compose {
-                LocalCompose::V2_26 => Compose::V2_26,
-                LocalCompose::V5_6 => Compose::V5_6,
-            },
+            compose: self.local_compose.into(),
             by_hand: true,
         })
     }

@@ -1,5 +1,7 @@
 //! The clock.
 
+use std::time::Duration;
+
 use super::state::World;
 
 impl World {
@@ -29,6 +31,9 @@ impl World {
                 .for_each(|note| shift(&mut note.time));
             record.shift_due(by * 1000);
         }
+        for event in &mut self.events {
+            event.at += by * 1000;
+        }
         for request in &mut self.in_flight {
             request.until = request.until.saturating_add(by * 1000);
         }
@@ -41,6 +46,12 @@ impl World {
         self.networks
             .iter_mut()
             .for_each(|network| shift(&mut network.created));
+    }
+
+    /// Lets time pass.
+    pub fn pass(&mut self, time: Duration) {
+        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        self.advance(self.now.saturating_add(millis));
     }
 
     /// Sets the clock, which never goes backward, and finishes the requests and deployments that are due.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{
     container::{Attachment, Container, Port},
     errors::EngineError,
+    events::{Action, Event},
     settings::{self, Given, pairs, text, texts},
     state::{Health, World},
     volumes::is_name,
@@ -96,6 +97,7 @@ impl World {
             host_config,
             changes: Vec::new(),
         };
+        self.happened(Action::Create, &container);
         self.containers.insert(id.clone(), container);
         Ok(id)
     }
@@ -135,9 +137,11 @@ impl World {
             Some(Health::Never) => None,
             None => Some(0),
         };
+        self.happened(Action::Start, &container);
         let code = self.exits.get(&service).copied();
         if let Some(code) = code {
             container.exit(code, self.seconds());
+            self.happened(Action::Die, &container);
         }
         self.containers.insert(id.to_owned(), container);
         Ok(Effect::Changed)
@@ -152,6 +156,10 @@ impl World {
         volumes: AnonymousVolumes,
     ) -> Option<Container> {
         let container = self.containers.remove(id)?;
+        if container.is_running() {
+            self.happened(Action::Die, &container);
+        }
+        self.happened(Action::Destroy, &container);
         if volumes == AnonymousVolumes::Remove {
             for mount in container.mounts.iter().filter(|mount| mount.own) {
                 let name = mount.name.as_deref().unwrap_or_default();
@@ -171,7 +179,13 @@ impl World {
             return Ok(Effect::Unchanged);
         }
         container.exit(code, now);
+        let container = container.clone();
+        self.happened(Action::Die, &container);
         Ok(Effect::Changed)
+    }
+
+    fn happened(&mut self, action: Action, container: &Container) {
+        self.events.push(Event::new(action, container, self.now));
     }
 
     /// Pauses or unpauses a container.

@@ -1,6 +1,6 @@
 //! `compose up`: creates, recreates and removes the containers of a project until they match its file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
@@ -18,6 +18,50 @@ use super::{
     values::{many, pairs, text},
 };
 
+/// The exit code of a container that Compose stopped.
+const STOPPED: i64 = 143;
+
+/// What happened to the containers of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Replaced {
+    /// There was none.
+    Created,
+    Recreated,
+}
+
+fn note(replaced: &mut BTreeMap<String, Replaced>, service: &Service, had_one: bool) {
+    let what = if had_one {
+        Replaced::Recreated
+    } else {
+        Replaced::Created
+    };
+    replaced.insert(service.name.clone(), what);
+}
+
+/// What happens to a container because of a service that it depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Follow {
+    Restart,
+    Recreate,
+}
+
+impl Run<'_> {
+    /// What happens because of the services that were replaced so far, which are started first (N05).
+    fn follows(&self, replaced: &BTreeMap<String, Replaced>) -> Option<Follow> {
+        let dependencies = self.service.depends_on.iter();
+        let follow = dependencies.filter_map(|(name, dependency)| {
+            let is_recreated = *replaced.get(name)? == Replaced::Recreated;
+            let all_follow = self.deployment.compose == Compose::V2_26;
+            if dependency.shares || (is_recreated && all_follow) {
+                Some(Follow::Recreate)
+            } else {
+                (is_recreated && dependency.restart).then_some(Follow::Restart)
+            }
+        });
+        follow.max()
+    }
+}
+
 impl World {
     /// Runs `compose up -d`. A failure leaves everything created so far in place (N06).
     pub(super) fn up(&mut self, deployment: &Deployment) -> Result<(), String> {
@@ -31,7 +75,7 @@ impl World {
         let project = self.resolve(deployment)?;
         self.pull(deployment, &project)?;
         self.create_shared(deployment, &project)?;
-        let mut recreated = BTreeSet::new();
+        let mut replaced = BTreeMap::new();
         let mut wanted = Vec::new();
         for service in &project.services {
             for number in 1..=service.replicas {
@@ -41,7 +85,7 @@ impl World {
                     service,
                     number,
                 };
-                wanted.push(self.converge(&run, &mut recreated)?);
+                wanted.push(self.converge(&run, &mut replaced)?);
             }
             self.scale_down(deployment, service);
         }
@@ -58,8 +102,10 @@ impl World {
         for service in &project.services {
             let image = &service.image;
             if service.builds {
-                // Compose builds only a missing image. The context must exist where Compose runs (M11).
-                if !deployment.by_hand && self.image(image).is_none() {
+                // The programs build only a missing image, the library at each deployment (N13). The context must
+                // exist where Compose runs (M11).
+                let builds = deployment.compose == Compose::Library || self.image(image).is_none();
+                if builds && !deployment.by_hand {
                     return Err(format!(
                         "unable to prepare context: path {:?} not found",
                         deployment.folder
@@ -137,10 +183,7 @@ impl World {
     fn shared_labels(&self, deployment: &Deployment, of: &Shared) -> BTreeMap<String, String> {
         let mut labels = of.labels.clone();
         labels.insert(self.label("project"), deployment.project.clone());
-        labels.insert(
-            self.label("version"),
-            deployment.compose.version().to_owned(),
-        );
+        labels.insert(self.label("version"), self.version_label(deployment));
         labels
     }
 
@@ -148,23 +191,28 @@ impl World {
     fn converge(
         &mut self,
         run: &Run<'_>,
-        recreated: &mut BTreeSet<String>,
+        replaced: &mut BTreeMap<String, Replaced>,
     ) -> Result<String, String> {
         let hash = run.deployment.compose.hash(run.service);
         let old = self.existing(run.deployment, &run.service.name, run.number);
-        if let Some(old) = &old {
-            if self.is_kept(run, &hash, old, recreated) {
-                return Ok(old.id.clone());
+        if let Some(old) = &old
+            && self.is_kept(run, &hash, old, replaced)
+        {
+            if run.follows(replaced) == Some(Follow::Restart) {
+                // The second half of `up` starts it.
+                self.stop_container(&old.id, STOPPED)
+                    .map_err(|error| error.message)?;
             }
-            recreated.insert(run.service.name.clone());
+            return Ok(old.id.clone());
         }
+        note(replaced, run.service, old.is_some());
         self.create_for_service(run, hash, old.as_ref())
     }
 
     /// The services that [`Self::up`] would create or recreate.
     pub(super) fn changed_by(&self, deployment: &Deployment) -> Result<Vec<String>, String> {
         let project = self.resolve(deployment)?;
-        let mut recreated = BTreeSet::new();
+        let mut replaced = BTreeMap::new();
         let mut changed = Vec::new();
         for service in &project.services {
             let hash = deployment.compose.hash(service);
@@ -178,13 +226,11 @@ impl World {
                 let old = self.existing(deployment, &service.name, number);
                 let kept = old
                     .as_ref()
-                    .is_some_and(|old| self.is_kept(&run, &hash, old, &recreated));
+                    .is_some_and(|old| self.is_kept(&run, &hash, old, &replaced));
                 if kept {
                     continue;
                 }
-                if old.is_some() {
-                    recreated.insert(service.name.clone());
-                }
+                note(&mut replaced, service, old.is_some());
                 if changed.last() != Some(&service.name) {
                     changed.push(service.name.clone());
                 }
@@ -198,12 +244,9 @@ impl World {
         run: &Run<'_>,
         hash: &str,
         old: &Container,
-        recreated: &BTreeSet<String>,
+        replaced: &BTreeMap<String, Replaced>,
     ) -> bool {
-        let mut depends_on = run.service.depends_on.iter();
-        let follows =
-            depends_on.any(|(name, dependency)| dependency.restart && recreated.contains(name));
-        !follows && self.matches(run, hash, old)
+        run.follows(replaced) != Some(Follow::Recreate) && self.matches(run, hash, old)
     }
 
     /// Whether the container matches the service, so that Compose keeps it (M05, N05).
@@ -217,7 +260,7 @@ impl World {
         let label = |name: &str| old.labels.get(&self.label(name)).map(String::as_str);
         let image = self.image_of(service);
         let newer = deployment.compose != Compose::V2_26;
-        if label("config-hash") != Some(hash) || (newer && service.builds) {
+        if label("config-hash") != Some(hash) {
             return false;
         }
         if label("image").is_some_and(|label| label != image) {
@@ -259,9 +302,13 @@ impl World {
         }
     }
 
-    /// Starts a container that is not running (N08).
+    /// Starts a container that is not running (N08). Fails if it is paused (M05).
     fn start(&mut self, id: &str) -> Result<(), String> {
-        if self.containers.get(id).is_some_and(Container::is_running) {
+        if self
+            .containers
+            .get(id)
+            .is_some_and(|one| one.state == "running")
+        {
             return Ok(());
         }
         if let Some(unhealthy) = self.unhealthy_dependency(id) {

@@ -185,7 +185,7 @@ impl World {
             ("project.config_files", deployment.file.clone()),
             ("project.working_dir", deployment.folder.clone()),
             ("service", service.name.clone()),
-            ("version", deployment.compose.version().to_owned()),
+            ("version", self.version_label(deployment)),
         ];
         let mut labels = service.labels.clone();
         labels.extend(

@@ -11,7 +11,7 @@ use super::{
     record::Variable,
     resolve::Project,
     service::Service,
-    state::{Era, World},
+    state::{Era, LocalCompose, World},
 };
 
 /// The version of Compose. Versions differ in how they hash a service and when they recreate a container (N04, N05).
@@ -70,6 +70,15 @@ impl Deployment {
     }
 }
 
+impl From<LocalCompose> for Compose {
+    fn from(local: LocalCompose) -> Self {
+        match local {
+            LocalCompose::V2_26 => Self::V2_26,
+            LocalCompose::V5_6 => Self::V5_6,
+        }
+    }
+}
+
 impl Compose {
     pub fn version(self) -> &'static str {
         match self {
@@ -100,6 +109,16 @@ impl Compose {
 }
 
 impl World {
+    /// The value of the label `version`.
+    pub(super) fn version_label(&self, deployment: &Deployment) -> String {
+        let version = deployment.compose.version();
+        if self.labels_say_rehearsal {
+            format!("rehearsal-{version}")
+        } else {
+            version.to_owned()
+        }
+    }
+
     pub(super) fn resolve(&self, deployment: &Deployment) -> Result<Project, String> {
         let given = match &deployment.env_text {
             Some(text) => variables(text, &deployment.env_path, &BTreeMap::new())?,

@@ -49,7 +49,10 @@ pub(super) struct NetworkOptions {
 /// A dependency, written in `depends_on` or implied by another key.
 pub(super) struct Dependency {
     pub condition: String,
+    /// Whether the dependent is restarted with it; `links` implies it (N05).
     pub restart: bool,
+    /// Whether the dependent uses a namespace or the volumes of its container.
+    pub shares: bool,
     pub required: bool,
 }
 
@@ -191,7 +194,8 @@ impl Service {
             .iter()
             .map(|port| json!(port))
             .collect::<Vec<_>>();
-        config.insert("image".to_owned(), json!(self.image));
+        // The name of an image that is only built is not part of the hash (N13).
+        config.insert("image".to_owned(), json!(value.get("image")));
         config.insert("environment".to_owned(), json!(self.env));
         config.insert("mounts".to_owned(), json!(mounts));
         config.insert("ports".to_owned(), json!(ports));
@@ -290,6 +294,7 @@ fn dependencies(value: &Value) -> BTreeMap<String, Dependency> {
     let plain = || Dependency {
         condition: "service_started".to_owned(),
         restart: false,
+        shares: false,
         required: true,
     };
     for key in ["network_mode", "pid", "ipc"] {
@@ -299,6 +304,7 @@ fn dependencies(value: &Value) -> BTreeMap<String, Dependency> {
                 of.to_owned(),
                 Dependency {
                     restart: true,
+                    shares: true,
                     ..plain()
                 },
             );
@@ -307,14 +313,20 @@ fn dependencies(value: &Value) -> BTreeMap<String, Dependency> {
     for item in many(value.get("links")).into_iter().filter_map(text) {
         found.insert(
             item.split(':').next().unwrap_or_default().to_owned(),
-            plain(),
+            Dependency {
+                restart: true,
+                ..plain()
+            },
         );
     }
     for item in many(value.get("volumes_from")).into_iter().filter_map(text) {
         if !item.starts_with("container:") {
             found.insert(
                 item.split(':').next().unwrap_or_default().to_owned(),
-                plain(),
+                Dependency {
+                    shares: true,
+                    ..plain()
+                },
             );
         }
     }
@@ -323,11 +335,13 @@ fn dependencies(value: &Value) -> BTreeMap<String, Dependency> {
             for (name, options) in map {
                 let flag = |key: &str| options.get(key).and_then(Value::as_bool);
                 let condition = options.get("condition").and_then(text);
+                let implied = found.get(name);
                 found.insert(
                     name.clone(),
                     Dependency {
                         condition: condition.unwrap_or_else(|| "service_started".to_owned()),
                         restart: flag("restart").unwrap_or(false),
+                        shares: implied.is_some_and(|implied| implied.shares),
                         required: flag("required").unwrap_or(true),
                     },
                 );
@@ -335,7 +349,7 @@ fn dependencies(value: &Value) -> BTreeMap<String, Dependency> {
         }
         other => {
             for name in many(other).into_iter().filter_map(text) {
-                found.insert(name, plain());
+                found.entry(name).or_insert_with(plain);
             }
         }
     }

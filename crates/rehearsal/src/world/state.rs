@@ -8,6 +8,7 @@ use super::{
     container::Container,
     entities::{ApiKey, Endpoint, Engine, HostPath, Image, Network, Role, Volume, fingerprint},
     errors::EngineError,
+    events::Event,
     in_flight::InFlight,
     record::Record,
 };
@@ -80,6 +81,9 @@ pub struct World {
     pub volume_folder: String,
     /// The version of the Compose program that starts stacks by hand.
     pub local_compose: LocalCompose,
+    /// Whether the label `version` of new containers is one that no Compose program has, such as `rehearsal-2.26.1`: a
+    /// program then does not take the hashes of the world for its own.
+    pub(super) labels_say_rehearsal: bool,
     /// How many `GET /api/stacks/<id>` see a deployment in progress, in [`Era::Async`].
     pub deploy_polls: u32,
     /// Milliseconds until a deployment finishes without being polled; `None` is never.
@@ -90,6 +94,8 @@ pub struct World {
     pub(super) deploying: BTreeSet<u64>,
     /// The requests that Portainer is working on, in the order of their arrival.
     pub(super) in_flight: Vec<InFlight>,
+    /// What happened to containers, the oldest first.
+    pub events: Vec<Event>,
     pub(super) next: Counters,
 }
 

@@ -1,5 +1,6 @@
 //! The rules of the world, by the fact that each of them models.
 
+mod adopting;
 mod engine;
 mod late;
 mod networks;

@@ -1,0 +1,54 @@
+//! What happens to containers, as the engine reports it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::container::Container;
+
+/// What happened to a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// It was created.
+    Create,
+    /// It started.
+    Start,
+    /// It ended.
+    Die,
+    /// It was removed.
+    Destroy,
+}
+
+/// Something that happened to a container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Event {
+    /// What happened.
+    pub action: Action,
+    /// The ID of the container.
+    pub id: String,
+    /// The ID of its engine.
+    pub engine: String,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+    /// Its name.
+    pub name: String,
+    /// Its image.
+    pub image: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Event {
+    pub(super) fn new(action: Action, container: &Container, now: i64) -> Self {
+        Self {
+            action,
+            id: container.id.clone(),
+            engine: container.engine.clone(),
+            at: now,
+            name: container.name.clone(),
+            image: container.image.clone(),
+            labels: container.labels.clone(),
+        }
+    }
+}

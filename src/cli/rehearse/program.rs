@@ -1,0 +1,84 @@
+//! The Compose program of an embedded host.
+//!
+//! Its hashes are those of the labels of that world. Whether it accepts a text, the program of this host says, if there is
+//! one: it knows more than the world.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use anyhow::{Context as _, Result, anyhow};
+use rehearsal::Rehearsal;
+
+use crate::{
+    compose::{Checked, Host, Input, Program, Rejection, Version},
+    text::{Mask, excerpt},
+};
+
+/// The exit status of Compose for a text that it rejects.
+const REJECTED: i32 = 15;
+
+/// The Compose of an embedded host.
+#[derive(Debug)]
+pub(super) struct Embedded {
+    rehearsal: Arc<Rehearsal>,
+    version: Version,
+    host: Host,
+}
+
+impl Embedded {
+    pub(super) fn new(rehearsal: Arc<Rehearsal>, host: Host) -> Result<Self> {
+        let version = rehearsal.world(|world| world.compose_version());
+        Ok(Self {
+            version: Version::parse(version).context("the embedded Compose has no version")?,
+            rehearsal,
+            host,
+        })
+    }
+
+    /// The hashes, or the message that Compose prints.
+    fn ask(&self, input: &Input) -> Result<BTreeMap<String, String>, String> {
+        self.rehearsal.world(|world| match *input {
+            Input::Sent { project, text, env } => world.hashes_of_text(project, text, env),
+            Input::OnDisk {
+                project,
+                dir,
+                files,
+            } => {
+                let folder = dir.to_str().ok_or("the path is not valid UTF-8")?;
+                world.hashes_on_disk(project, folder, files.first().copied())
+            }
+        })
+    }
+}
+
+impl Program for Embedded {
+    fn name(&self) -> String {
+        format!("the embedded Compose {}", self.version)
+    }
+
+    fn version(&self) -> &Version {
+        &self.version
+    }
+
+    fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
+        if let Some(program) = self.host.compose() {
+            return program.check(input, mask);
+        }
+        Ok(match self.ask(input) {
+            Ok(_) => Checked::Accepted,
+            Err(message) => {
+                let message = excerpt(&mask.hide(&message));
+                Checked::Rejected(Rejection::new(self, REJECTED, message))
+            }
+        })
+    }
+
+    fn hashes(
+        &self,
+        input: &Input,
+        _containers: &BTreeMap<String, String>,
+        mask: &Mask,
+    ) -> Result<BTreeMap<String, String>> {
+        let failed = |message: String| anyhow!("{} failed: {}", self.name(), mask.hide(&message));
+        self.ask(input).map_err(failed)
+    }
+}

@@ -1,0 +1,211 @@
+//! The world of a rehearsal: the example stacks, or a copy of one of the user's.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, anyhow};
+use composefile::{document::Document, path, services};
+use rehearsal::{World, seed};
+use tempfile::TempDir;
+
+use crate::{
+    failure::Failure,
+    rewrite::faithful::env_files_needed,
+    stack::{Location, Shell, Source, Stack, StackName},
+};
+
+/// The home directory of the user who starts stacks in a [`World`].
+const HOME: &str = "/home/operator";
+
+/// How long the containers of the user's stack have been running.
+const AGE: Duration = Duration::from_mins(24 * 60 + 30);
+
+/// The world of a rehearsal, and where its stacks are on disk.
+pub(super) struct Stage {
+    pub(super) world: World,
+    pub(super) location: Location,
+}
+
+/// The example stacks, started without Portainer.
+pub(super) fn of_examples(at: &Location, folder: &Path) -> Result<Stage> {
+    let root = folder.join("stacks");
+    seed::write(&root).context("failed to write the example stacks")?;
+    let world = World::with_examples(&key()?, path_text(&root)?)
+        .map_err(|reason| anyhow!("failed to start the example stacks: {reason}"))?;
+    let location = Location { root, ..at.clone() };
+    Ok(Stage { world, location })
+}
+
+/// A copy of the user's stack, started without Portainer.
+pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<Stage> {
+    let stack = Stack::find(name.clone(), at)?;
+    let source = stack.read()?;
+    let root = mirrored(folder, stack.dir().parent().unwrap_or(Path::new("/")));
+    let copy = root.join(name.as_str());
+    let file = stack.file().to_owned();
+    let mut files = other_files(&stack, &source)?;
+    files.insert(stack.compose_path(), source.compose);
+    if let Some(env) = source.env {
+        files.insert(stack.dir().join(".env"), env);
+    }
+    let mut world = World::new(&key()?);
+    world.add_portainer();
+    world.tool.clone_from(&at.tool);
+    for (path, text) in &files {
+        let to = match path.strip_prefix(stack.dir()) {
+            Ok(inside) => copy.join(inside),
+            Err(_) => mirrored(folder, path),
+        };
+        write_copy(&to, text)?;
+        // A text can also name the file by its absolute path, or by `~`.
+        let home = std::env::home_dir();
+        let below_home =
+            home.and_then(|home| Some(Path::new(HOME).join(path.strip_prefix(home).ok()?)));
+        for path in [Some(&to), Some(path), below_home.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            let folder = path_text(path.parent().unwrap_or(Path::new("/")))?;
+            let name = path.file_name().and_then(OsStr::to_str);
+            world.add_stack(folder, [(name.unwrap_or_default(), text.as_str())]);
+        }
+    }
+    let copy_text = path_text(&copy)?;
+    let copied_file = format!("{copy_text}/{file}");
+    let cannot_start = |reason: String| {
+        Failure::new(format!("cannot rehearse the stack {name}: it does not start"))
+            .source(reason)
+            .hint("check it with `docker compose config`; the rehearsal knows only the stack's Compose files and env files")
+    };
+    let needed = world
+        .add_external(name.as_str(), copy_text, &copied_file)
+        .map_err(cannot_start)?;
+    for path in needed.iter().map(Path::new) {
+        let original = original(path, folder, (&copy, stack.dir()));
+        stand_in(&mut world, path, &original)?;
+    }
+    world
+        .start_file_by_hand(name.as_str(), copy_text, &copied_file)
+        .map_err(cannot_start)?;
+    // Containers that a run does not touch then look the same before and after.
+    world.pass(AGE);
+    let location = Location {
+        root,
+        dir: None,
+        ..at.clone()
+    };
+    Ok(Stage { world, location })
+}
+
+/// The path of this host that a path of the world stands for. `copy` is the stack's directory in the world and on this
+/// host.
+fn original(path: &Path, folder: &Path, copy: (&Path, &Path)) -> PathBuf {
+    if let Ok(inside) = path.strip_prefix(copy.0) {
+        return copy.1.join(inside);
+    }
+    if let Ok(mirrored) = path.strip_prefix(folder.join("stacks")) {
+        return Path::new("/").join(mirrored);
+    }
+    match (path.strip_prefix(HOME), std::env::home_dir()) {
+        (Ok(inside), Some(home)) => home.join(inside),
+        _ => path.to_owned(),
+    }
+}
+
+/// Adds an empty file or directory to the world if `original` exists, and to the copies if `path` is among them. The
+/// engine refuses a mount whose source is missing (M13). The contents are data, which is never copied.
+fn stand_in(world: &mut World, path: &Path, original: &Path) -> Result<()> {
+    let Ok(metadata) = fs::metadata(original) else {
+        return Ok(());
+    };
+    let is_copy = path != original && !path.starts_with(HOME);
+    if metadata.is_dir() {
+        world.add_stack(path_text(path)?, []);
+        if is_copy {
+            fs::create_dir_all(path)
+                .with_context(|| format!("failed to create {}", path.display()))?;
+        }
+        return Ok(());
+    }
+    // An env file that is also mounted is there already, with its text.
+    if is_copy && !path.exists() {
+        write_copy(path, "")?;
+    }
+    world.add_stack(path_text(path.parent().unwrap_or(Path::new("/")))?, []);
+    world.add_empty_file(path_text(path)?);
+    Ok(())
+}
+
+/// The files that Compose reads besides the Compose file and `.env`, by their absolute paths: env files, label files,
+/// override files, and files of `extends` and `include`.
+fn other_files(stack: &Stack, source: &Source) -> Result<BTreeMap<PathBuf, String>> {
+    let mut paths = Vec::new();
+    let shell = Shell::of(stack, None, |context| {
+        paths = env_files_needed(&source.compose, source.env.as_deref(), context);
+        Vec::new()
+    });
+    paths.extend_from_slice(shell.context().overrides);
+    if let Ok(document) = Document::parse(&source.compose) {
+        let services = services::services(&document);
+        let extended = services.iter().filter_map(services::Service::extends_file);
+        let named = extended.chain(services::includes(&document));
+        paths.extend(named.map(|named| named.path.to_owned()));
+    }
+    let mut files = BTreeMap::new();
+    for path in paths {
+        if let Some(text) = stack.read_env(&path)? {
+            let path = path_text(&stack.dir().join(path))?.to_owned();
+            files.insert(PathBuf::from(path::clean(&path)), text);
+        }
+    }
+    Ok(files)
+}
+
+/// The absolute `path` below `folder`, so that `..` in it leads to the copies of the same files.
+fn mirrored(folder: &Path, path: &Path) -> PathBuf {
+    let mirror = folder.join("stacks");
+    mirror.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn write_copy(path: &Path, text: &str) -> Result<()> {
+    let what = || format!("failed to write {}", path.display());
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).with_context(what)?;
+    }
+    fs::write(path, text).with_context(what)
+}
+
+pub(super) fn folder() -> Result<TempDir> {
+    let folder = tempfile::Builder::new()
+        .prefix("stacklift-")
+        .permissions(fs::Permissions::from_mode(0o700))
+        .tempdir()
+        .context("failed to create a temporary directory for the rehearsal")?;
+    Ok(folder)
+}
+
+/// A random API key for this rehearsal.
+fn key() -> Result<String> {
+    let folder = folder()?;
+    let random = folder
+        .path()
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    Ok(format!("ptr_{random}"))
+}
+
+pub(super) fn path_text(path: &Path) -> Result<&str> {
+    path.to_str().with_context(|| {
+        format!(
+            "the path of the directory {} is not valid UTF-8",
+            path.display()
+        )
+    })
+}
