@@ -226,6 +226,7 @@ fn exchange(
     let ending = match fault {
         Some(FaultKind::LateSuccess(delay)) => late(delay, false),
         Some(FaultKind::LateFailure(delay)) => late(delay, true),
+        Some(FaultKind::FailureBehind(..)) => late(Duration::ZERO, true),
         _ => Ending::default(),
     };
     let Some(response) = respond(shared, peer, call, &incoming, ending) else {
@@ -282,7 +283,9 @@ fn exchange(
             incoming,
             &log,
         ),
-        Some(FaultKind::Body(status, body)) => finish(stream, typed(status, body), incoming, &log),
+        Some(FaultKind::Body(status, body) | FaultKind::FailureBehind(status, body)) => {
+            finish(stream, typed(status, body), incoming, &log)
+        }
         _ => finish(stream, response, incoming, &log),
     }
 }
