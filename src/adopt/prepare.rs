@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::OnceLock, thread};
 
 use anyhow::Result;
-use composefile::{document::Document, reader::DEFAULT_FILES};
+use composefile::document::Document;
 
 use crate::{
     compose::{Compose, Input},
@@ -209,11 +209,7 @@ impl Hasher<'_> {
             project: self.stack.name().as_str(),
             dir: self.stack.dir(),
             // Compose finds these files, and their overrides, by itself.
-            files: if DEFAULT_FILES.contains(&self.stack.file()) {
-                &[]
-            } else {
-                &file
-            },
+            files: if self.stack.is_found() { &[] } else { &file },
         })
     }
 

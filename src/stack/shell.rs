@@ -2,7 +2,7 @@
 
 use std::env;
 
-use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
+use composefile::reader::{Context, EnvFiles};
 
 use super::Stack;
 
@@ -33,7 +33,7 @@ impl Shell {
     ///
     /// `needed` names the env files to read: those that a rewrite needs in this context.
     pub fn of(stack: &Stack, needed: impl FnOnce(&Context) -> Vec<String>) -> Self {
-        let is_found = DEFAULT_FILES.contains(&stack.file());
+        let is_found = stack.is_found();
         let overrides = OVERRIDES
             .into_iter()
             .filter(|name| is_found && stack.dir().join(name).is_file())
