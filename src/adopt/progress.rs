@@ -23,6 +23,8 @@ pub(super) enum Progress {
     Deploying(String),
     /// Portainer says that the Portainer stack with this ID is deployed.
     Deployed(String),
+    /// The same, and every container was compared with the one of before.
+    Verified(String),
     /// The deployment failed, and no container was changed.
     Unchanged(RecordSeen),
     /// The deployment failed, or the stack does not run as before: what happened to the containers.
@@ -87,6 +89,10 @@ impl fmt::Display for Progress {
             Self::Deployed(id) => write!(
                 f,
                 "the stack exists as Portainer stack {id} and is deployed; its containers were not verified"
+            ),
+            Self::Verified(id) => write!(
+                f,
+                "the stack exists as Portainer stack {id} and is deployed; its containers run as before"
             ),
             Self::Unchanged(record) => write!(f, "{}; no container was changed", clause(record)),
             Self::Changed(record, changes) => {

@@ -13,6 +13,7 @@ use super::{
     Prepared, Procedure,
     away::away,
     compared::{Change, Compared, compare},
+    progress::Progress,
     report::{ContainerReport, Outcome, ServiceReport},
 };
 use crate::{
@@ -71,7 +72,7 @@ impl Procedure<'_, '_> {
         // The engine remembers few events, and health checks are events too.
         let events = self.events();
         let now = self.wait_until_steady()?;
-        let compared = compare(&self.before, &now);
+        let compared = compare(&self.before, &now, self.a.tool);
         let findings = findings(prepared, &compared, self.a.tool);
         let services = services(prepared, &compared, &events, self.a.tool);
         let kept = compared
@@ -112,15 +113,18 @@ impl Procedure<'_, '_> {
     }
 
     /// The failure of a plan that was wrong, although everything runs as before.
-    pub(super) fn wrong_plan(&self) -> Result<()> {
+    pub(super) fn wrong_plan(&mut self) -> Result<()> {
         if self.report.outcome != Outcome::PlanWasWrong {
             return Ok(());
+        }
+        if let Some(id) = &self.report.portainer_stack {
+            self.mark(&Progress::Verified(id.clone()));
         }
         let lines = self.report.problems.iter().map(|one| format!("  - {one}"));
         let lines: Vec<String> = lines.collect();
         Err(Failure::new("the stack is in Portainer and runs as before, but the plan was wrong")
             .details(lines.join("\n"))
-            .hint("nothing needs to be done; please report this as an error of stacklift, with the versions of Portainer, Compose and the engine")
+            .hint("nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and the engine")
             .into())
     }
 
@@ -147,7 +151,7 @@ impl Procedure<'_, '_> {
         let mut waiting = Vec::new();
         loop {
             let now = self.look()?;
-            let compared = compare(&self.before, &now);
+            let compared = compare(&self.before, &now, self.a.tool);
             let unfinished: Vec<String> = compared
                 .iter()
                 .filter(|one| (one.has_to_run() && !one.runs()) || one.lacks_health())

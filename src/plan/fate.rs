@@ -274,10 +274,18 @@ fn lacks(container: Inspected, service: &SentService) -> Option<String> {
     missing.map(|name| format!("network {name}"))
 }
 
-/// Whether it shares a namespace or volumes with another service.
+/// Whether it shares a namespace or volumes with another service, or the volumes of a container of another project.
 fn shares(service: &SentService) -> bool {
     let mut dependencies = dependencies(service).into_iter();
+    let mut sources = service.nodes("volumes_from").flat_map(Node::items);
     dependencies.any(|dependency| dependency.shares)
+        || sources.any(|source| {
+            service
+                .stack
+                .read(source)
+                .known()
+                .is_none_or(|source| source.starts_with("container:"))
+        })
 }
 
 /// The features of a service on which Compose versions disagree (N05).
