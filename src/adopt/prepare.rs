@@ -30,6 +30,8 @@ pub struct Prepared {
     pub before: Before,
     /// What an adoption would do.
     pub plan: Adoption,
+    /// Whether the rewrite has more than the files give: what only the containers have.
+    pub has_what_runs: bool,
     /// The config hashes, or why they are unknown.
     hashes: Result<Hashes, String>,
     tool: String,
@@ -106,6 +108,7 @@ impl Prepared {
             (plan, runs, hashes)
         };
         let (plan, (runs, blockers), hashes) = plan_of(&first, &Runs::default());
+        let has_what_runs = !runs.is_empty();
         let (rewrite, mut plan, hashes) = if runs.is_empty() {
             (first, plan, hashes)
         } else {
@@ -124,6 +127,7 @@ impl Prepared {
             rewrite,
             before,
             plan,
+            has_what_runs,
             hashes,
             tool: situation.tool.to_owned(),
         })

@@ -32,6 +32,7 @@ use format::{
     PortainerReport, PortainerStack, Recommended, RequestKind, RequestReport, ServiceReport,
     StackReport, Way, WayReport,
 };
+use migration::file_flag;
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -106,7 +107,7 @@ impl Report {
             version: VERSION,
             stack: StackReport::new(situation, before),
             portainer: PortainerReport::new(situation, before),
-            adopt: adoption.map(|prepared| adopted(prepared, name, &command)),
+            adopt: adoption.map(|prepared| adopted(prepared, (situation, settings), &command)),
             migrate: ways.migrate.zip(migration).map(|(way, prepared)| {
                 migration::migrated(prepared, way, (situation, settings), &command)
             }),
@@ -235,8 +236,15 @@ fn services_of(before: &Before, tool: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn adopted(prepared: Result<adopt::Prepared>, name: &str, command: &RestoreCommand) -> WayReport {
-    let diff_command = command.with(&["render", name, "--as", "adopt", "--diff"]);
+fn adopted(
+    prepared: Result<adopt::Prepared>,
+    (situation, settings): (&Situation, &Settings),
+    command: &RestoreCommand,
+) -> WayReport {
+    let name = situation.stack.name().as_str();
+    let mut words = vec!["render", name, "--as", "adopt", "--diff"];
+    words.extend(file_flag(situation, settings));
+    let diff_command = command.with(&words);
     let prepared = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return WayReport::impossible(&error, diff_command),
@@ -250,6 +258,10 @@ fn adopted(prepared: Result<adopt::Prepared>, name: &str, command: &RestoreComma
     let rewrite = prepared.rewrite.as_ref().ok();
     let mut warnings = prepared.before.warnings;
     warnings.extend(prepared.plan.warnings);
+    // `render` has no engine to ask.
+    if prepared.has_what_runs {
+        warnings.push("the diff reads only the files: it lacks the anonymous volumes and the variables of the containers, which adopt writes into the text".to_owned());
+    }
     WayReport {
         request: RequestReport {
             kind,

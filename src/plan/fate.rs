@@ -308,11 +308,26 @@ fn features(service: &SentService) -> Vec<Feature> {
         let text = item.as_str().unwrap_or_default();
         text.contains(':') && text.starts_with(['/', '.', '~', '$'])
     });
+    let has_network_order = service
+        .nodes("networks")
+        .flat_map(Node::entries)
+        .any(|entry| {
+            let has = |keys: &[&str]| keys.iter().any(|key| entry.value.get(key).is_some());
+            let has_address = has(&[
+                "ipv4_address",
+                "ipv6_address",
+                "link_local_ips",
+                "mac_address",
+            ]);
+            (has(&["priority"]) && (has_address || has(&["aliases", "driver_opts"])))
+                || (has(&["driver_opts"]) && has_address)
+        });
     [
         (depends, Feature::DependsOn),
         (is_set("profiles"), Feature::Profiles),
         (has_mode, Feature::FileMode),
         (has_short_bind, Feature::ShortBind),
+        (has_network_order, Feature::NetworkOrder),
     ]
     .into_iter()
     .filter_map(|(has, feature)| has.then_some(feature))

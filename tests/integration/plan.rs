@@ -164,6 +164,11 @@ fn a_service_that_is_recreated_and_one_that_depends_on_it() {
         "message": "these variables of .env will no longer be set: TOKEN",
     });
     assert!(losses.contains(&of_token), "{losses:#?}");
+    let warnings = report["adopt"]["warnings"].to_string();
+    assert!(
+        warnings.contains("the diff reads only the files"),
+        "{warnings}"
+    );
     assert_eq!(report["recommended"]["way"], "adopt");
     with_hashes(&bench, &["plan", "web"], &hashes)
         .code(0)
@@ -188,6 +193,35 @@ fn n05_a_newer_portainer_recreates_what_depends_on_another_service() {
     // The volume of the one that stays is not lost.
     let adopt = run.out.split("migrate ").next().expect("a part");
     assert!(adopt.contains("nothing is lost"), "{adopt}");
+}
+
+#[test]
+fn m06_an_image_that_portainer_pulls_is_warned_of() {
+    let bench = Bench::new();
+    let text = "services:\n  a:\n    image: x:1\n    pull_policy: POLICY\n";
+    for (policy, count) in [("always", 1), ("missing", 0)] {
+        bench.started("web", &text.replace("POLICY", policy), None);
+        let run = bench.run(&["plan", "web", "--output", "json"]).code(0);
+        let report = json_of(&run);
+        let warnings = report["adopt"]["warnings"].as_array().expect("a list");
+        let pulled = warnings.iter().filter_map(Value::as_str);
+        let pulled = pulled.filter(|one| one.contains("makes Portainer pull the image"));
+        assert_eq!(pulled.count(), count, "{warnings:#?}");
+    }
+}
+
+#[test]
+fn n05_the_hash_of_a_service_with_the_volumes_of_a_foreign_container_is_unknown() {
+    let bench = Bench::new();
+    let text = "services:\n  a:\n    image: x:1\n    volumes_from: ['container:old']\n";
+    bench.started("web", text, None);
+    let mut hashes = labeled(&bench);
+    for hash in hashes.values_mut() {
+        hash.push('0');
+    }
+    with_hashes(&bench, &["plan", "web", "--output", "json"], &hashes)
+        .code(0)
+        .says(&["its configuration hash depends on another container"]);
 }
 
 #[test]
@@ -341,8 +375,10 @@ fn a_compose_file_of_another_name_is_named_for_the_migration() {
     fs::rename(dir.join("docker-compose.yml"), dir.join("compose.yaml")).expect("renamed");
     let run = bench.run(&["plan", "web", "--output", "json"]).code(0);
     let report = json_of(&run);
-    let diff = report["migrate"]["diff_command"].as_str().expect("a text");
-    assert!(diff.contains("--file compose.yaml"), "{diff}");
+    for way in ["adopt", "migrate"] {
+        let diff = report[way]["diff_command"].as_str().expect("a text");
+        assert!(diff.contains("--file compose.yaml"), "{diff}");
+    }
     assert_eq!(report["stack"]["file"], "compose.yaml");
 }
 
