@@ -213,6 +213,8 @@ fn m06_an_image_that_portainer_pulls_is_warned_of() {
 #[test]
 fn n05_the_hash_of_a_service_with_the_volumes_of_a_foreign_container_is_unknown() {
     let bench = Bench::new();
+    let old = "services:\n  a:\n    image: x:1\n    container_name: old\n";
+    bench.started("other", old, None);
     let text = "services:\n  a:\n    image: x:1\n    volumes_from: ['container:old']\n";
     bench.started("web", text, None);
     let mut hashes = labeled(&bench);
