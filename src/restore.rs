@@ -45,8 +45,8 @@ pub struct Restore<'a> {
     pub name: &'a StackName,
     /// The stack's directory. It need not exist.
     pub dir: &'a Path,
-    /// The Compose file's name in the directory.
-    pub file: &'a str,
+    /// The Compose file's name in the directory; `None` for the name in the snapshot.
+    pub file: Option<&'a str>,
     pub base_url: &'a BaseUrl,
     pub peers: &'a Peers,
     pub setup: &'a Setup,
@@ -206,15 +206,18 @@ impl<'s> Procedure<'s, '_, '_> {
         let record = snapshot.record.known().and_then(Option::as_ref);
         self.run
             .hide(env, record.map_or(&[][..], |record| &record.env));
-        let stack = Stack::at(
-            self.restore.name.clone(),
-            self.restore.dir,
-            self.restore.file,
-        );
+        let stack = self.stack();
         // If it cannot be read, its values are unknown here, and the snapshot that the restore takes says so.
         if let Ok(env) = stack.read_env(".env") {
             self.run.hide(env.as_deref(), &[]);
         }
+    }
+
+    /// The stack on disk, whose files may be gone.
+    fn stack(&self) -> Stack {
+        let restore = self.restore;
+        let file = restore.file.unwrap_or(&self.snapshot().compose.name);
+        Stack::at(restore.name.clone(), restore.dir, file)
     }
 
     /// Waits for the requests whose end is unknown (B11).

@@ -82,10 +82,7 @@ impl Stack {
     /// Reads neither.
     pub fn find_like_compose(name: StackName, at: &Location) -> Result<Self> {
         let dir = stack_dir(&name, at)?;
-        let found = DEFAULT_FILES
-            .into_iter()
-            .find(|file| dir.join(file).is_file());
-        let file = at.file.clone().or(found.map(str::to_owned));
+        let file = at.file.clone().or(found(&dir).map(str::to_owned));
         Self::find(name, &Location { file, ..at.clone() })
     }
 
@@ -131,6 +128,11 @@ impl Stack {
     /// The Compose file's name in the directory.
     pub fn file(&self) -> &str {
         &self.file
+    }
+
+    /// Whether Compose finds this file by itself. It merges override files only into that one.
+    pub fn is_found(&self) -> bool {
+        found(&self.dir) == Some(self.file.as_str())
     }
 
     /// The Compose file, absolute.
@@ -201,6 +203,12 @@ pub fn stack_dir(name: &StackName, at: &Location) -> Result<PathBuf> {
         .with_context(|| format!("failed to resolve the directory {}", dir.display()))?;
     require_utf8(&dir)?;
     Ok(dir)
+}
+
+/// The name of the Compose file that Compose finds in a directory by itself.
+fn found(dir: &Path) -> Option<&'static str> {
+    let mut files = DEFAULT_FILES.into_iter();
+    files.find(|file| dir.join(file).is_file())
 }
 
 /// Locks a stack's directory against a second run: `flock`, which leaves no file behind.

@@ -127,8 +127,10 @@ impl fmt::Display for Compared<'_> {
     }
 }
 
-/// Compares all containers of a stack: those of before in their order, then the others.
-pub(super) fn compare<'a>(before: &'a [Value], now: &'a [Value]) -> Vec<Compared<'a>> {
+/// Compares all containers of a stack: those of before in their order, then the others. Compose gives the successor of
+/// a container another name if that was renamed, or if the `container_name` of its service changed: it is then found by its
+/// service and its number.
+pub(super) fn compare<'a>(before: &'a [Value], now: &'a [Value], tool: &str) -> Vec<Compared<'a>> {
     let now: Vec<Inspected> = now.iter().map(Inspected).collect();
     let existed = |one: &Inspected| before.iter().any(|old| Inspected(old).id() == one.id());
     let mut compared: Vec<Compared> = before
@@ -140,7 +142,16 @@ pub(super) fn compare<'a>(before: &'a [Value], now: &'a [Value]) -> Vec<Compared
                 now.iter()
                     .find(|one| one.name() == old.name() && !existed(one))
             };
-            let found = same.or_else(named).copied();
+            let numbered = || {
+                let place = place_of(old, tool)?;
+                now.iter().find(|one| {
+                    place_of(**one, tool) == Some(place)
+                        && !existed(one)
+                        && !is_temporary(one.name())
+                        && before.iter().all(|old| Inspected(old).name() != one.name())
+                })
+            };
+            let found = same.or_else(named).or_else(numbered).copied();
             Compared {
                 change: found.map_or(Change::Missing, |found| change(old, found)),
                 before: Some(old),
@@ -167,6 +178,13 @@ pub(super) fn compare<'a>(before: &'a [Value], now: &'a [Value]) -> Vec<Compared
         .collect();
     compared.extend(others);
     compared
+}
+
+/// The service of a container and its number, unless `compose run` started it.
+fn place_of<'a>(container: Inspected<'a>, tool: &str) -> Option<(&'a str, &'a str)> {
+    let label = |name| container.compose_label(tool, name);
+    let place = label("service").zip(label("container-number"));
+    place.filter(|_| !container.is_one_off(tool))
 }
 
 /// What happened to a container that exists.
@@ -247,7 +265,7 @@ mod tests {
             container("8", "ran-again", false, "u"),
             container("9", "new", true, "u"),
         ];
-        let found: Vec<(String, Change)> = compare(&before, &now)
+        let found: Vec<(String, Change)> = compare(&before, &now, "docker")
             .iter()
             .map(|one| (one.name().to_owned(), one.change))
             .collect();
@@ -278,6 +296,37 @@ mod tests {
     }
 
     #[test]
+    fn a_successor_with_another_name_is_found_by_its_service_and_number() {
+        let labeled = |id, name, number: &str| {
+            let mut one = container(id, name, true, id);
+            one["Config"]["Labels"] = json!({
+                "com.docker.compose.service": "a",
+                "com.docker.compose.container-number": number,
+            });
+            one
+        };
+        let before = [labeled("1", "renamed", "1"), labeled("2", "web-a-2", "2")];
+        let now = [
+            labeled("10", "web-a-1", "1"),
+            labeled("20", "0123456789ab_web-a-2", "2"),
+        ];
+        let found = |now: &[Value]| -> Vec<(String, Change)> {
+            let all = compare(&before, now, "docker");
+            all.iter()
+                .map(|one| (one.name().to_owned(), one.change))
+                .collect()
+        };
+        assert_eq!(
+            found(&now),
+            [
+                ("web-a-1".to_owned(), Change::Recreated),
+                ("web-a-2".to_owned(), Change::Missing),
+                ("0123456789ab_web-a-2".to_owned(), Change::Stray),
+            ]
+        );
+    }
+
+    #[test]
     fn n06_the_temporary_name_of_a_new_container() {
         assert!(is_temporary("0123456789ab_web-a-1"));
         for name in ["web-a-1", "0123456789ab", "0123456789ag_web", "012345_web"] {
@@ -298,14 +347,14 @@ mod tests {
             container("1", "job", false, "t"),
             container("2", "a", true, "t"),
         ];
-        let all = compare(&before, &now);
+        let all = compare(&before, &now, "docker");
         assert!(!all[0].has_to_run());
         assert!(all[1].has_to_run() && all[1].runs() && !all[1].lacks_health());
         let mut failed = container("1", "job", false, "u");
         failed["State"]["ExitCode"] = json!(2);
         assert!(!all[0].failed_again());
-        assert!(compare(&before, &[failed])[0].failed_again());
-        let unhealthy = compare(&before_healthy, &now);
+        assert!(compare(&before, &[failed], "docker")[0].failed_again());
+        let unhealthy = compare(&before_healthy, &now, "docker");
         assert!(unhealthy[0].lacks_health());
     }
 }

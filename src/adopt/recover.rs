@@ -53,7 +53,7 @@ impl Procedure<'_, '_> {
             }
         };
         let before = self.before.clone();
-        self.recover_from(cause, seen, &compare(&before, &now))
+        self.recover_from(cause, seen, &compare(&before, &now, self.a.tool))
     }
 
     fn recover_from(&mut self, cause: &Error, seen: RecordSeen, compared: &[Compared]) -> Error {
@@ -125,7 +125,7 @@ impl Procedure<'_, '_> {
             &Restore {
                 name: stack.name(),
                 dir: stack.dir(),
-                file: stack.file(),
+                file: Some(stack.file()),
                 base_url: self.a.base_url,
                 peers: self.a.peers,
                 setup: self.a.setup,
@@ -193,7 +193,7 @@ impl Procedure<'_, '_> {
         let name = self.a.stack.name();
         let progress = match self.look() {
             Ok(now) => {
-                let mut changes = changes(&compare(&self.before, &now));
+                let mut changes = changes(&compare(&self.before, &now, self.a.tool));
                 if changes.is_empty() {
                     changes.push("the containers of before exist and run".to_owned());
                 }

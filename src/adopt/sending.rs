@@ -149,17 +149,22 @@ impl<'a> Procedure<'a, '_> {
                         self.mark(&Progress::Deployed(id.clone()));
                         return Ok(Sent::Deployed);
                     }
+                    // It keeps the text of before.
+                    Deployment::Active if self.is_removed() => return Ok(Sent::Failed(lost)),
                     _ => {}
                 }
             }
-            RecordSeen::Absent if *request == Request::Create => {
-                if !self.before.is_empty() && self.look().is_ok_and(|now| now.is_empty()) {
-                    return Ok(Sent::Failed(lost));
-                }
+            RecordSeen::Absent if *request == Request::Create && self.is_removed() => {
+                return Ok(Sent::Failed(lost));
             }
             RecordSeen::Absent | RecordSeen::Unknown => {}
         }
         Err(self.unknown(&lost.context(format!("the outcome is unknown: {seen}"))))
+    }
+
+    /// Whether every container was removed.
+    fn is_removed(&self) -> bool {
+        !self.before.is_empty() && self.look().is_ok_and(|now| now.is_empty())
     }
 
     /// Whether a record has the text and the variables that were sent.

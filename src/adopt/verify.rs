@@ -72,7 +72,7 @@ impl Procedure<'_, '_> {
         // The engine remembers few events, and health checks are events too.
         let events = self.events();
         let now = self.wait_until_steady()?;
-        let compared = compare(&self.before, &now);
+        let compared = compare(&self.before, &now, self.a.tool);
         let findings = findings(prepared, &compared, self.a.tool);
         let services = services(prepared, &compared, &events, self.a.tool);
         let kept = compared
@@ -123,7 +123,7 @@ impl Procedure<'_, '_> {
         let lines: Vec<String> = lines.collect();
         Err(Failure::new("the stack is in Portainer and runs as before, but the plan was wrong")
             .details(lines.join("\n"))
-            .hint("nothing needs to be done; please report this as an error of stacklift, with the versions of Portainer, Compose and the engine")
+            .hint("nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and the engine")
             .into())
     }
 
@@ -150,7 +150,7 @@ impl Procedure<'_, '_> {
         let mut waiting = Vec::new();
         loop {
             let now = self.look()?;
-            let compared = compare(&self.before, &now);
+            let compared = compare(&self.before, &now, self.a.tool);
             let unfinished: Vec<String> = compared
                 .iter()
                 .filter(|one| (one.has_to_run() && !one.runs()) || one.lacks_health())

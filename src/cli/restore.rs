@@ -43,16 +43,13 @@ pub(super) fn run(
     };
     console.hide(&key);
     let dir = stack_dir(&name, &settings.location)?;
-    let location = &settings.location;
-    let file = location.file.clone();
-    let file = file.unwrap_or_else(|| format!("{}-compose.yml", location.tool));
     let interrupt = Interrupt::watch(console);
     let peers = peers::open(&settings, key, console)?;
     let setup = peers::setup(&settings, &name)?;
     let restore = Restore {
         name: &name,
         dir: &dir,
-        file: &file,
+        file: settings.location.file.as_deref(),
         base_url: &settings.base_url,
         peers: &peers,
         setup: &setup,

@@ -234,6 +234,17 @@ impl Adoption {
         );
         self.warnings.extend(missing.doubts);
         self.warnings.extend(rejected::doubts(facts, stack));
+        // M06
+        let pulled = stack.active().into_iter().filter(|service| {
+            let policy = service.given(&["pull_policy"]).known();
+            policy.is_some_and(|policy| !NOT_PULLED.contains(&policy.as_str()))
+        });
+        self.warnings.extend(pulled.map(|service| {
+            format!(
+                "service {}: its `pull_policy` makes Portainer pull the image; if that fails, Portainer up to 2.40 removes every container of the stack",
+                printable(service.name)
+            )
+        }));
     }
 
     /// The losses of containers that are replaced or may be. Others lose nothing.
@@ -293,6 +304,9 @@ impl Adoption {
         }
     }
 }
+
+/// The values of `pull_policy` with which an image that is present is not pulled (N10).
+const NOT_PULLED: [&str; 4] = ["missing", "if_not_present", "never", "build"];
 
 /// The names of the external volumes of the text.
 fn external_volumes(stack: &SentStack) -> BTreeSet<String> {

@@ -151,8 +151,13 @@ impl<'f> Blocking<'_, 'f> {
         for (project, containers) in projects {
             self.add(
                 format!(
-                    "{} of {dir} belong to project {project}, not to {name}",
-                    counted(containers.len(), "container")
+                    "{} of {dir} {} to project {project}, not to {name}",
+                    counted(containers.len(), "container"),
+                    if containers.len() == 1 {
+                        "belongs"
+                    } else {
+                        "belong"
+                    },
                 ),
                 format!("adopt them under that name: {}", command(project, dir)),
                 containers,

@@ -280,10 +280,18 @@ fn lacks(container: Inspected, service: &SentService) -> Option<String> {
     missing.map(|name| format!("network {name}"))
 }
 
-/// Whether it shares a namespace or volumes with another service.
+/// Whether it shares a namespace or volumes with another service, or the volumes of a container of another project.
 fn shares(service: &SentService) -> bool {
     let mut dependencies = dependencies(service).into_iter();
+    let mut sources = service.nodes("volumes_from").flat_map(Node::items);
     dependencies.any(|dependency| dependency.shares)
+        || sources.any(|source| {
+            service
+                .stack
+                .read(source)
+                .known()
+                .is_none_or(|source| source.starts_with("container:"))
+        })
 }
 
 /// The features of a service on which Compose versions disagree (N05).
@@ -306,11 +314,26 @@ fn features(service: &SentService) -> Vec<Feature> {
         let text = item.as_str().unwrap_or_default();
         text.contains(':') && text.starts_with(['/', '.', '~', '$'])
     });
+    let has_network_order = service
+        .nodes("networks")
+        .flat_map(Node::entries)
+        .any(|entry| {
+            let has = |keys: &[&str]| keys.iter().any(|key| entry.value.get(key).is_some());
+            let has_address = has(&[
+                "ipv4_address",
+                "ipv6_address",
+                "link_local_ips",
+                "mac_address",
+            ]);
+            (has(&["priority"]) && (has_address || has(&["aliases", "driver_opts"])))
+                || (has(&["driver_opts"]) && has_address)
+        });
     [
         (depends, Feature::DependsOn),
         (is_set("profiles"), Feature::Profiles),
         (has_mode, Feature::FileMode),
         (has_short_bind, Feature::ShortBind),
+        (has_network_order, Feature::NetworkOrder),
     ]
     .into_iter()
     .filter_map(|(has, feature)| has.then_some(feature))

@@ -97,6 +97,8 @@ pub enum ContainerLoss {
     },
     /// Files in its own layer: the first ones, and the number of all.
     Files { shown: Vec<String>, total: usize },
+    /// The name that its successor has instead.
+    Name(String),
     /// Variables that its successor will not have.
     Variables(Vec<String>),
     /// Variables with another value in its successor.
@@ -286,6 +288,7 @@ impl fmt::Display for ContainerLoss {
                 f,
                 "it will be recreated from image {after} instead of {now}"
             ),
+            Self::Name(name) => write!(f, "its name will be {name}"),
             Self::Mount { target, now, after } => show_mount(f, target, now, after.as_ref()),
             Self::Access {
                 target,
@@ -380,7 +383,11 @@ impl ContainerLoss {
             Self::AnonymousVolume { target, volume, .. } => format!(
                 "if it is recreated, a newer Portainer (2.45) replaces the anonymous volume at {target} by an empty one; its data stays in volume {volume}"
             ),
-            Self::Files { .. } | Self::Network(_) | Self::Aliases { .. } | Self::Limits(_) => {
+            Self::Files { .. }
+            | Self::Name(_)
+            | Self::Network(_)
+            | Self::Aliases { .. }
+            | Self::Limits(_) => {
                 format!("if it is recreated: {self}")
             }
             Self::OtherDirectory(_)

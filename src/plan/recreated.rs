@@ -20,6 +20,7 @@ pub(super) fn losses(
 ) -> (Vec<ContainerLoss>, Vec<String>) {
     let mut losses = Vec::new();
     losses.extend(will_start(container));
+    losses.extend(other_name(facts, container, service));
     losses.extend(other_image(facts, container, service, told));
     let mut unknown = Vec::new();
     if !service.is_partial() {
@@ -30,7 +31,7 @@ pub(super) fn losses(
     }
     let told_variables = told.variables(service.name);
     losses.extend(variables(facts, container, service, &told_variables));
-    losses.extend(networks(container, service));
+    losses.extend(networks(facts, container, service));
     let limits = limits::changed(container, service);
     if !limits.is_empty() {
         losses.push(ContainerLoss::Limits(limits));
@@ -51,6 +52,28 @@ fn will_start(container: Inspected) -> Option<ContainerLoss> {
     };
     let state = state.to_owned();
     Some(ContainerLoss::WillStart { state })
+}
+
+/// Its successor does not keep a name that it was given by hand, by an old version of Compose, or by a `container_name` that
+/// changed.
+fn other_name(facts: &Facts, container: Inspected, service: &SentService) -> Option<ContainerLoss> {
+    let name = name_after(facts, container, service)?;
+    (name != container.name()).then_some(ContainerLoss::Name(name))
+}
+
+/// The name of its successor, if it is known.
+fn name_after(facts: &Facts, container: Inspected, service: &SentService) -> Option<String> {
+    match service.given(&["container_name"]) {
+        Given::Is(name) => Some(name),
+        Given::No => {
+            let number = container.compose_label(facts.tool, "container-number")?;
+            Some(format!(
+                "{}-{}-{number}",
+                service.stack.project, service.name
+            ))
+        }
+        Given::Unknown => None,
+    }
 }
 
 /// The name of its image now refers to another image or to none, or the text names another image.
@@ -178,14 +201,16 @@ fn env(list: Option<&Value>) -> impl Iterator<Item = (&str, &str)> {
     list.filter_map(|item| item.as_str()?.split_once('='))
 }
 
-fn networks(container: Inspected, service: &SentService) -> Vec<ContainerLoss> {
+fn networks(facts: &Facts, container: Inspected, service: &SentService) -> Vec<ContainerLoss> {
     let Some(given) = service.networks() else {
         return Vec::new();
     };
     // Engines before 25 list a hostname that was set among the aliases.
+    let after = name_after(facts, container, service);
     let own = [service.name, container.name()]
         .into_iter()
         .chain(container.hostname())
+        .chain(after.as_deref())
         .collect::<Vec<_>>();
     let mut losses = Vec::new();
     for (network, endpoint) in container.networks() {

@@ -135,6 +135,8 @@ pub(super) enum Feature {
     FileMode,
     /// A bind mount in the short syntax.
     ShortBind,
+    /// Settings of a network whose order in the hash changed: `priority` with another one, or `driver_opts` with an address.
+    NetworkOrder,
 }
 
 impl Feature {
@@ -146,6 +148,7 @@ impl Feature {
             Self::Profiles => "`profiles`",
             Self::FileMode => "the mode of secrets and configs",
             Self::ShortBind => "bind mounts in the short syntax",
+            Self::NetworkOrder => "the settings of its networks",
         }
     }
 }
@@ -159,7 +162,7 @@ struct Change {
     differs: bool,
 }
 
-const CHANGES: [Change; 6] = [
+const CHANGES: [Change; 7] = [
     Change {
         feature: Feature::Any,
         after: ComposeVersion(2, 23, 3),
@@ -187,6 +190,12 @@ const CHANGES: [Change; 6] = [
     Change {
         feature: Feature::ShortBind,
         after: ComposeVersion(2, 40, 3),
+        by: ComposeVersion(5, 6, 1),
+        differs: true,
+    },
+    Change {
+        feature: Feature::NetworkOrder,
+        after: ComposeVersion(2, 26, 1),
         by: ComposeVersion(5, 6, 1),
         differs: true,
     },
@@ -276,6 +285,7 @@ mod tests {
             Feature::FileMode,
             Feature::ShortBind,
         ];
+        let order = [Feature::NetworkOrder];
         for (one, other, features, expected) in [
             ("2.26.1", "2.26.1", &all[..], Same),
             ("2.26.1", "2.29.2", &all[..1], Same),
@@ -285,6 +295,9 @@ mod tests {
             ("2.29.2", "2.40.3", &all[2..3], Unknown),
             ("5.6.1", "2.40.3", &all[3..], Different(Feature::ShortBind)),
             ("5.6.1", "2.40.3", &[][..], Same),
+            ("2.26.1", "5.6.1", &[][..], Same),
+            ("2.26.1", "5.6.1", &order, Different(Feature::NetworkOrder)),
+            ("2.29.2", "5.6.1", &order, Unknown),
             ("2.20.2", "2.26.1", &[][..], Unknown),
             ("5.7.0", "2.26.1", &[][..], Unknown),
         ] {

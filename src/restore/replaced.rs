@@ -15,7 +15,7 @@ use crate::{
     model::Record,
     run::{State, Subject},
     snapshot::{Inspected, Known, Snapshot},
-    stack::{Source, Stack},
+    stack::Source,
 };
 
 impl Procedure<'_, '_, '_> {
@@ -65,7 +65,7 @@ impl Procedure<'_, '_, '_> {
 
     fn read_replaced(&mut self, record: Option<&Record>) -> Result<Snapshot> {
         let restore = self.restore;
-        let stack = Stack::at(restore.name.clone(), restore.dir, restore.file);
+        let stack = self.stack();
         let source = stack.read().unwrap_or_else(|error| {
             self.run
                 .warn(format!("the new snapshot has no Compose file: {error:#}"));

@@ -63,7 +63,7 @@ impl StackName {
             return Ok(());
         }
         Err(Failure::new(format!(
-            "refusing to migrate {self}: it is part of the management plane, and recreating it would cut off access to Portainer"
+            "refusing to move {self}: it is part of the management plane, and recreating it would cut off access to Portainer"
         ))
         .hint("manage this stack by hand")
         .into())

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
+use composefile::reader::{Context, EnvFiles};
 
 use super::Stack;
 
@@ -39,11 +39,7 @@ impl Shell {
         project: Option<&str>,
         needed: impl FnOnce(&Context) -> Vec<String>,
     ) -> Self {
-        // Compose merges override files only into a file that it finds by itself.
-        let found = DEFAULT_FILES
-            .into_iter()
-            .find(|file| stack.dir().join(file).is_file());
-        let is_found = found == Some(stack.file());
+        let is_found = stack.is_found();
         let overrides = OVERRIDES
             .into_iter()
             .filter(|name| is_found && stack.dir().join(name).is_file())

@@ -1,7 +1,7 @@
 //! `stacklift adopt`, over the embedded Portainer and engine.
 
 use std::{
-    thread,
+    fs, thread,
     time::{Duration, Instant},
 };
 
@@ -269,6 +269,18 @@ fn a_failure_that_changed_nothing_says_so() {
 }
 
 #[test]
+fn a_restore_finds_the_compose_file_by_its_name_in_the_snapshot() {
+    for era in ERAS {
+        let bench = edited(era);
+        let dir = bench.dir("web");
+        fs::rename(dir.join("docker-compose.yml"), dir.join("compose.yaml")).expect("renamed");
+        adopt(&bench, &[]).code(0);
+        let run = bench.run(&["restore", "web"]).code(0);
+        run.says(&["verified"]).hides("no Compose file");
+    }
+}
+
+#[test]
 fn m06_containers_that_a_failed_create_removed_are_restored() {
     let bench = started(Era::Sync);
     let before = containers(&bench);
@@ -354,6 +366,23 @@ fn an_unknown_outcome_restores_nothing() {
         assert_eq!(bench.containers("web").len(), left.len());
         assert_eq!(bench.calls(Call::Create).len(), 1);
     }
+}
+
+/// The Portainer stack keeps its text and stays active (M06).
+#[test]
+fn m06_an_update_without_an_answer_that_removed_every_container_is_restored() {
+    let bench = started(Era::Sync);
+    adopt(&bench, &[]).code(0);
+    bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}\n")));
+    let before = containers(&bench);
+    let behind = FaultKind::FailureBehind(504, b"<html>".to_vec());
+    bench.rehearsal.faults().once(Call::Update, behind);
+    let run = adopt(&bench, &["--timeout", "4s"]).code(1);
+    assert_eq!(containers(&bench), before, "{run:#?}");
+    run.says(&[
+        "failed to adopt web; the containers that ran before were restored",
+        "state: Portainer stack 1 exists (active); the containers match the snapshot of before",
+    ]);
 }
 
 #[test]

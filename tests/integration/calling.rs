@@ -109,11 +109,14 @@ fn c05_the_management_plane_is_refused() {
     for name in ["traefik", "portainer", "Traefik", "PORTAINER", "Port.ainer"] {
         bench.started(name, PLAIN, None);
         let before = bench.rehearsal.world(|world| world.containers.clone());
-        for args in [vec![name], vec!["migrate", name], vec![name, "--force"]] {
-            bench
-                .run(&args)
-                .code(1)
-                .says(&["refusing to migrate", name]);
+        for args in [
+            vec![name],
+            vec!["migrate", name],
+            vec![name, "--force"],
+            vec!["adopt", name],
+            vec!["plan", name],
+        ] {
+            bench.run(&args).code(1).says(&["refusing to move", name]);
         }
         assert!(bench.rehearsal.world(|world| world.containers == before));
         assert!(bench.backups(name).is_empty());
@@ -126,7 +129,7 @@ fn c05_the_management_plane_is_refused() {
         .env("STACKLIFT_ENDPOINT", "not a number");
     Run::of(&mut command)
         .code(1)
-        .says(&["refusing to migrate traefik"]);
+        .says(&["refusing to move traefik"]);
     assert!(bench.rehearsal.requests().is_empty());
 }
 

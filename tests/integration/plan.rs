@@ -217,6 +217,37 @@ fn n05_a_newer_portainer_recreates_what_depends_on_another_service() {
 }
 
 #[test]
+fn m06_an_image_that_portainer_pulls_is_warned_of() {
+    let bench = Bench::new();
+    let text = "services:\n  a:\n    image: x:1\n    pull_policy: POLICY\n";
+    for (policy, count) in [("always", 1), ("missing", 0)] {
+        bench.started("web", &text.replace("POLICY", policy), None);
+        let run = bench.run(&["plan", "web", "--output", "json"]).code(0);
+        let report = json_of(&run);
+        let warnings = report["adopt"]["warnings"].as_array().expect("a list");
+        let pulled = warnings.iter().filter_map(Value::as_str);
+        let pulled = pulled.filter(|one| one.contains("makes Portainer pull the image"));
+        assert_eq!(pulled.count(), count, "{warnings:#?}");
+    }
+}
+
+#[test]
+fn n05_the_hash_of_a_service_with_the_volumes_of_a_foreign_container_is_unknown() {
+    let bench = Bench::new();
+    let old = "services:\n  a:\n    image: x:1\n    container_name: old\n";
+    bench.started("other", old, None);
+    let text = "services:\n  a:\n    image: x:1\n    volumes_from: ['container:old']\n";
+    bench.started("web", text, None);
+    let mut hashes = labeled(&bench);
+    for hash in hashes.values_mut() {
+        hash.push('0');
+    }
+    with_hashes(&bench, &["plan", "web", "--output", "json"], &hashes)
+        .code(0)
+        .says(&["its configuration hash depends on another container"]);
+}
+
+#[test]
 fn what_cannot_be_known_is_unknown() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);

@@ -218,6 +218,18 @@ fn an_override_file_is_refused_where_compose_would_read_it() {
     bench
         .run(&["render", "web", "--as", "adopt", "--file", "one.yml"])
         .code(0);
+    // Compose finds compose.yaml, so it reads this file only if it is named, and then without an override.
+    fs::write(dir.join("compose.yaml"), PLAIN).expect("write");
+    bench
+        .run(&[
+            "render",
+            "web",
+            "--as",
+            "adopt",
+            "--file",
+            "docker-compose.yml",
+        ])
+        .code(0);
 }
 
 #[test]

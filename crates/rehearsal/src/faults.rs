@@ -186,6 +186,8 @@ pub enum FaultKind {
     Status(u16, String),
     /// Responds with this status and body.
     Body(u16, Vec<u8>),
+    /// Fails, but the response is that of a proxy, with this status and body.
+    FailureBehind(u16, Vec<u8>),
     /// Responds with a body of invalid bytes.
     Garbage,
     /// Responds with an empty body.

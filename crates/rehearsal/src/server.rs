@@ -223,11 +223,7 @@ fn exchange(
         }
         _ => {}
     }
-    let ending = match fault {
-        Some(FaultKind::LateSuccess(delay)) => late(delay, false),
-        Some(FaultKind::LateFailure(delay)) => late(delay, true),
-        _ => Ending::default(),
-    };
+    let ending = ending(fault.as_ref());
     let Some(response) = respond(shared, peer, call, &incoming, ending) else {
         return Ok(Next::Abort);
     };
@@ -282,7 +278,9 @@ fn exchange(
             incoming,
             &log,
         ),
-        Some(FaultKind::Body(status, body)) => finish(stream, typed(status, body), incoming, &log),
+        Some(FaultKind::Body(status, body) | FaultKind::FailureBehind(status, body)) => {
+            finish(stream, typed(status, body), incoming, &log)
+        }
         _ => finish(stream, response, incoming, &log),
     }
 }
@@ -323,6 +321,15 @@ fn typed(status: u16, body: Vec<u8>) -> Response {
         _ => "text/plain; charset=utf-8",
     };
     Response::new(status, content_type, body)
+}
+
+fn ending(fault: Option<&FaultKind>) -> Ending {
+    match fault {
+        Some(FaultKind::LateSuccess(delay)) => late(*delay, false),
+        Some(FaultKind::LateFailure(delay)) => late(*delay, true),
+        Some(FaultKind::FailureBehind(..)) => late(Duration::ZERO, true),
+        _ => Ending::default(),
+    }
 }
 
 fn late(delay: Duration, fails: bool) -> Ending {

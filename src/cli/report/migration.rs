@@ -178,7 +178,7 @@ pub(super) fn command(
     command.with(&words)
 }
 
-/// A migration finds only the Compose file with the name of the contract (C07).
+/// A migration and the literal `render` find only the Compose file with the name of the contract (C07).
 fn file_flag<'a>(situation: &'a Situation, settings: &Settings) -> Vec<&'a str> {
     let file = situation.stack.file();
     if settings.location.file.is_some() || file == format!("{}-compose.yml", situation.tool) {

@@ -252,6 +252,32 @@ networks:
 }
 
 #[test]
+fn b01_a_container_with_another_name_than_its_successor() {
+    let told = |compose: &str, name: &str| {
+        let mut losses = lost(compose, "/Name", json!(name));
+        losses.retain(|loss| loss.contains("name will be"));
+        losses
+    };
+    let named = format!("{PLAIN}    container_name: front\n");
+    for (compose, name) in [(PLAIN, "/web-web-1"), (&named, "/front")] {
+        assert_eq!(told(compose, name), [""; 0]);
+    }
+    assert_eq!(
+        told(PLAIN, "/web_web_1"),
+        ["web_web_1: its name will be web-web-1"]
+    );
+    assert_eq!(
+        lost(PLAIN, "/Name", json!("/web_web_1")).len(),
+        1,
+        "the alias stays"
+    );
+    assert_eq!(
+        told(&named, "/web-web-1"),
+        ["web-web-1: its name will be front"]
+    );
+}
+
+#[test]
 fn b01_a_hostname_is_no_lost_alias() {
     let mut world = world(&format!("{PLAIN}    hostname: front\n"));
     set(&mut world, 0, "/Config/Hostname", json!("front"));

@@ -26,6 +26,7 @@ by_each_portainer! {
     kept_anonymous
     job
     record
+    renamed
     thirty
 }
 
@@ -254,6 +255,20 @@ fn kept_anonymous(case: Case) {
     let after = scenario.containers();
     assert_eq!(scenario.created_volumes(), volumes);
     assert_eq!(after.len(), 2);
+}
+
+/// Compose 1 named containers with underscores, and `docker rename` gives any name. A successor gets the name of today.
+fn renamed(case: Case) {
+    let scenario = Scenario::new(case, ANONYMOUS, &[]);
+    let name = scenario.host.project.as_str();
+    let names = ["db", "web"].map(|service| format!("{name}-{service}-1"));
+    docker(&["rename", &names[0], &format!("{name}_db_1")]);
+    let before = scenario.state();
+    let run = scenario.run(&["adopt", name]).code(0);
+    run.says(&[&format!("its name will be {}", names[0]), "verified"]);
+    let after = scenario.state();
+    assert_eq!(before.data, after.data);
+    assert_eq!(after.containers.into_keys().collect::<Vec<_>>(), names);
 }
 
 fn secrets(case: Case) {

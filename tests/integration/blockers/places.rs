@@ -37,7 +37,7 @@ fn containers_of_the_directory_that_belong_to_another_project() {
         &bench,
         &["web"],
         &[format!(
-            "1 container of {folder} belong to project shop, not to web\nshop-a-1\nhint: adopt them under that name: stacklift adopt shop --dir {folder}"
+            "1 container of {folder} belongs to project shop, not to web\nshop-a-1\nhint: adopt them under that name: stacklift adopt shop --dir {folder}"
         )],
     );
     adopts(&bench, "shop", &["shop", "--dir", &folder]);
