@@ -120,7 +120,7 @@ stopped    stopped       0/0      no Compose file
 both       both          1/1      blocked: Portainer stack 2 has services that the Compose file lacks
 gone       orphaned      1/1      no Compose file
 own        orphaned      1/1      no Compose file; the stack runs Portainer: container own-a-1 runs portainer/portainer-ce:2.23.0
-portainer  by hand       1/1      blocked: refusing to migrate portainer: it is part of the management plane, and recreating it would cut off access to Portainer
+portainer  by hand       1/1      blocked: refusing to move portainer: it is part of the management plane, and recreating it would cut off access to Portainer
 same       in Portainer  1/1      nothing to do
 theirs     in Portainer  1/1      no Compose file
 web        by hand       1/1      ready
@@ -171,7 +171,7 @@ fn names_and_directories() {
 -x            stopped  0/0      blocked: "-x" is not a stack name: it starts with a hyphen
 Idle          stopped  0/0      blocked: the stack cannot have the name Idle in Portainer: the name of its project would be "idle"
 a\u{1b}[31mb  stopped  0/0      blocked: "a\u{1b}[31mb" is not a stack name: it contains a control character
-current       stopped  0/0      blocked: 1 container of /stacks/current belong to project web, not to current
+current       stopped  0/0      blocked: 1 container of /stacks/current belongs to project web, not to current
 latin         stopped  0/0      blocked: the Compose file /stacks/latin/compose.yaml is not UTF-8 at byte 2: it cannot be sent as JSON
 advbig        by hand  1/1      ready (--dir /stacks/AdvBig)
 project       by hand  1/1      ready (--dir /other/compose)
