@@ -20,7 +20,7 @@ impl Error for NoSharedVersion {}
 impl NoSharedVersion {
     /// Whether `error` has this cause.
     pub fn caused(error: &anyhow::Error) -> bool {
-        error.chain().any(|cause| cause.is::<Self>())
+        error.chain().any(<dyn Error>::is::<Self>)
     }
 
     /// The failure with this cause. `both` names the client and the engine.
