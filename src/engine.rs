@@ -10,6 +10,7 @@ mod api;
 mod choice;
 mod command;
 mod objects;
+mod supported;
 mod wire;
 
 use std::{
@@ -31,6 +32,7 @@ pub use self::{
     api::{ContainerEvent, Restoring, in_parallel},
     choice::Choice,
     objects::Archive,
+    supported::NoSharedVersion,
 };
 use crate::{
     failure::Failure,
@@ -38,6 +40,9 @@ use crate::{
     text::{counted, without_credentials},
     trace::Trace,
 };
+
+/// The container command, unless another is named.
+pub const DEFAULT_TOOL: &str = "docker";
 
 /// How long the engine may take to kill a container. It reports `removing` only after that.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -281,6 +286,17 @@ impl Reader {
     pub fn events(&self, project: &str, since: SystemTime) -> Result<Vec<ContainerEvent>> {
         let events = self.api().and_then(|api| api.events(project, since));
         events.context("failed to read the events of the engine")
+    }
+
+    /// Fails if the engine is Podman. An engine that does not answer is not known to be Podman.
+    pub fn refuse_podman(&self) -> Result<()> {
+        let tool = &self.adapter.tool;
+        let client = match &self.client {
+            Client::Api(api) if api.is_podman() => api.name(),
+            Client::Command(command) if command.is_podman() => format!("the engine of `{tool}`"),
+            _ => return Ok(()),
+        };
+        Err(supported::podman(&client))
     }
 
     /// Fails unless the engine is reached by the Engine API, which is needed to change containers.

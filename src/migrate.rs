@@ -172,6 +172,7 @@ impl<'a> Procedure<'a, '_> {
         let mut before = self
             .situation()
             .observe(records, rewrite.sent(), &mask, Depth::IfNeeded);
+        self.run.engine.refuse_podman()?;
         for warning in &before.warnings {
             self.run.warn(warning);
         }

@@ -17,10 +17,10 @@ use serde_json::Value;
 
 use crate::{
     compose::{self, Checked, Rejection},
-    engine,
+    engine::{self, DEFAULT_TOOL, NoSharedVersion},
     failure::Failure,
     model::{Changes, Container, Record, Variable},
-    plan::{self, Environment, Facts, PathKind, RecordFacts, Removal, Sent},
+    plan::{self, Environment, Facts, PathKind, RecordFacts, Refusal, Removal, Sent},
     portainer::{self, BaseUrl, Contents, EngineOf, Standing},
     rewrite::{
         env::{secrets, stack_env},
@@ -79,6 +79,8 @@ pub struct Before {
     pub contents: Option<(Contents, Standing)>,
     /// The containers that will be removed; `None` if they could not be listed, which is tolerated (C52).
     pub containers: Option<Vec<Container>>,
+    /// The refusal that follows if the containers can only be listed after an upgrade (B06).
+    pub unlistable: Option<Refusal>,
     /// The same containers, and those of the project that Portainer will use if it renames the stack (B10).
     pub all: Option<Vec<Container>>,
     /// All other containers of the engine.
@@ -149,6 +151,7 @@ impl Situation<'_> {
             namesakes: Vec::new(),
             contents: None,
             containers: None,
+            unlistable: None,
             all: None,
             others: None,
             environment: Environment::SameEngine,
@@ -159,14 +162,14 @@ impl Situation<'_> {
         self.record(records, &mut before);
         let name = self.stack.name();
         let project = name.portainer_name();
-        before.containers = self.list(name.as_str(), &mut before.warnings);
+        before.containers = self.list(name.as_str(), &mut before);
         before.all.clone_from(&before.containers);
         if project != name.as_str()
             && let Some(own) = before.all.take()
         {
             // A migration does not remove them, but the create may replace them, and a failed create removes them (M05,
             // M06).
-            let more = self.list(&project, &mut before.warnings);
+            let more = self.list(&project, &mut before);
             before.all = more.map(|more| [own, more].concat());
         }
         if let Some(all) = &before.all {
@@ -211,13 +214,30 @@ impl Situation<'_> {
         before.namesakes = here.chain(elsewhere).collect();
     }
 
-    /// A failure is tolerated (C52), and said with what it means.
-    fn list(&self, project: &str, warnings: &mut Vec<String>) -> Option<Vec<Container>> {
+    /// A failure is tolerated (C52), and said with what it means. It is not if no API version is shared.
+    fn list(&self, project: &str, before: &mut Before) -> Option<Vec<Container>> {
         if let Some(host) = self.host {
             return host.project(project, self.tool);
         }
+        let warnings = &mut before.warnings;
         match self.engine.list(project) {
-            Ok(containers) => Some(containers),
+            Ok(containers) => {
+                if containers.is_empty() && self.tool != DEFAULT_TOOL {
+                    warnings.push(format!(
+                        "no container has the label {label}={project}, which --tool {tool} looks for; containers with the label com.{DEFAULT_TOOL}.compose.project are found without --tool",
+                        label = format_args!("com.{}.compose.project", self.tool),
+                        tool = self.tool,
+                    ));
+                }
+                Some(containers)
+            }
+            Err(error) if NoSharedVersion::caused(&error) => {
+                before.unlistable = Some(Refusal::NoSharedVersion {
+                    problem: format!("{error:#}"),
+                    hint: Failure::hint_of(&error).unwrap_or_default().to_owned(),
+                });
+                None
+            }
             Err(error) => {
                 warnings.push(format!(
                     "{}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back",
@@ -272,6 +292,7 @@ impl Situation<'_> {
             sent,
             context: &shell.context(),
             listed: before.all.as_deref(),
+            unlistable: before.unlistable.as_ref(),
             containers: details.containers.as_deref(),
             others: before.others.as_deref(),
             images: &details.images,
@@ -340,7 +361,11 @@ impl Situation<'_> {
         // A panic in a thread is a bug: continue it here.
         let (details, failures) = details.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let checked = checked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let failures = failures.iter().map(with_hint);
+        // The refusal says it once.
+        let failures = failures
+            .iter()
+            .filter(|error| !NoSharedVersion::caused(error));
+        let failures = failures.map(with_hint);
         before.warnings.extend(failures);
         match contents.transpose() {
             Ok(contents) => before.contents = contents,

@@ -122,6 +122,7 @@ impl Plan {
                 self.refusals.push(Refusal::OtherEngine { endpoint });
             }
         }
+        self.refusals.extend(facts.unlistable.cloned());
         if self.destroys {
             self.refuse_a_failing_create(facts, text, stack, is_damaged);
         }

@@ -141,6 +141,7 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
 
 /// Restores the stack as a part of a run that holds the locks.
 pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
+    run.engine.refuse_podman()?;
     let saved = run.store().choose(restore.snapshot)?;
     run.restores(&saved);
     Procedure {

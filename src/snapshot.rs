@@ -21,7 +21,7 @@ mod store;
 mod whole;
 
 pub use folder::check_state_dir;
-pub use inspected::{Inspected, is_empty};
+pub use inspected::{Inspected, is_empty, is_unset};
 pub use layer::Layer;
 pub use lock::ProjectLock;
 pub use requests::{Request, RequestKind, Unanswered};

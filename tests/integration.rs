@@ -22,6 +22,8 @@ mod compose;
 mod confirming;
 #[path = "integration/disk.rs"]
 mod disk;
+#[path = "integration/engines.rs"]
+mod engines;
 #[path = "integration/environment.rs"]
 mod environment;
 #[path = "integration/hostile.rs"]

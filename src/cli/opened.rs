@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     compose,
-    engine::{self, Engine},
+    engine::{self, Engine, NoSharedVersion},
     observe::Situation,
     portainer::{self, Portainer},
     run::{Peers, Setup, Stopped},
@@ -25,7 +25,7 @@ pub(super) struct Opened {
 
 impl Opened {
     /// Finds the stack's files: those that its containers were started from, otherwise as Compose does. Asks the engine
-    /// for those containers; if it does not answer, the plan says so.
+    /// for those containers; if it does not answer, the plan says so. Fails if the engine cannot be used at all.
     pub(super) fn new(
         name: &OsStr,
         common: &Common,
@@ -40,7 +40,13 @@ impl Opened {
         peers::warn_about_tls(&settings, console);
         let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
         let (_, engine) = peers.readers();
-        let containers = engine.list(name.as_str()).unwrap_or_default();
+        let containers = match engine.list(name.as_str()) {
+            Err(error) if NoSharedVersion::caused(&error) => {
+                return Err(Stopped::untouched(error).into());
+            }
+            listed => listed.unwrap_or_default(),
+        };
+        engine.refuse_podman().map_err(Stopped::untouched)?;
         let stack = Stack::find_started(name, &settings.location, &containers)
             .map_err(Stopped::untouched)?;
         Ok(Self {

@@ -13,6 +13,7 @@ use super::{
     settings::{KeySource, Settings},
 };
 use crate::{
+    observe::with_hint,
     restore::{self, OnMissing, Restore, Scope},
     run::Event,
     snapshot::{Known, Store},
@@ -34,6 +35,9 @@ pub(super) fn run(
     let setup = peers::setup(&settings, &name)?;
     if arguments.list {
         let engine = peers::engine(&settings, console);
+        if let Err(error) = engine.refuse_podman() {
+            console.warning(&with_hint(&error));
+        }
         return Ok(list(setup.store(&engine), console)?);
     }
     let key = match key {

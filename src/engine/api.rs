@@ -1,7 +1,8 @@
 //! The Engine API on a unix socket.
 //!
 //! Supports engines from 20.10 (API 1.41) on, including engines that reject versions below 1.44: requests use the
-//! engine's newest version or [`NEWEST`], whichever is lower.
+//! engine's newest version or [`NEWEST`], whichever is lower. An engine that supports no version from [`OLDEST`] to
+//! [`NEWEST`] is an error of its own.
 
 mod events;
 mod exchange;
@@ -28,9 +29,14 @@ use ureq::{Agent, http::Method};
 use self::socket::{NoResolver, UnixConnector};
 pub use self::{events::ContainerEvent, restoring::Restoring};
 use super::{
-    Options, Remaining, left_until, project_label, removal_result, stop_result, wait_until,
+    Options, Remaining, left_until, project_label, removal_result, stop_result,
+    supported::{NoSharedVersion, refuses_version},
+    wait_until,
 };
 use crate::{backoff::Backoff, failure::Failure, model::Container, text::excerpt, trace::Trace};
+
+/// The oldest API version that this client supports: Docker Engine 20.10.
+const OLDEST: Version = Version(1, 41);
 
 /// The newest API version that this client supports.
 const NEWEST: Version = Version(1, 51);
@@ -58,6 +64,7 @@ pub(super) struct Api {
     change_timeout: Duration,
     trace: Trace,
     version: OnceLock<Version>,
+    is_podman: OnceLock<bool>,
 }
 
 impl Api {
@@ -86,6 +93,7 @@ impl Api {
             change_timeout: options.change_timeout,
             trace: options.trace,
             version: OnceLock::new(),
+            is_podman: OnceLock::new(),
         }
     }
 
@@ -278,7 +286,49 @@ impl Api {
                 _ => self.refused(&response),
             });
         };
-        Ok(*self.version.get_or_init(|| newest.min(NEWEST)))
+        self.is_podman.get_or_init(|| response.is_podman);
+        let version = newest.min(NEWEST);
+        if newest < OLDEST {
+            return Err(self.no_shared_version(
+                &format!("the newest of the engine is {newest}"),
+                "upgrade the engine to Docker Engine 20.10 or later, or use `--engine command`",
+            ));
+        }
+        // An engine that supports nothing newer supports `version`, its newest.
+        if newest > NEWEST
+            && let Some(oldest) = self.oldest()?
+            && oldest > NEWEST
+        {
+            return Err(self.no_shared_version(
+                &format!("the oldest of the engine is {oldest}"),
+                "upgrade stacklift, or use `--engine command`",
+            ));
+        }
+        Ok(*self.version.get_or_init(|| version))
+    }
+
+    /// The oldest API version that the engine supports, if it says.
+    fn oldest(&self) -> Result<Option<Version>> {
+        let response = self.send(&Method::GET, "/version", &[], self.read_timeout)?;
+        let version: Option<wire::Version> = serde_json::from_slice(&response.body).ok();
+        Ok(version.and_then(|version| Version::parse(&version.oldest)))
+    }
+
+    /// Whether the engine says that it is Podman.
+    pub(super) fn is_podman(&self) -> bool {
+        // Its version is refused with the first request, and need not be a version of Docker's.
+        let _ = self.version();
+        self.is_podman.get().copied().unwrap_or_default()
+    }
+
+    /// The engine, in an error.
+    pub(super) fn name(&self) -> String {
+        format!("the engine on {}", self.socket.display())
+    }
+
+    fn no_shared_version(&self, theirs: &str, hint: &str) -> anyhow::Error {
+        let why = format!("stacklift supports {OLDEST} to {NEWEST}, and {theirs}");
+        NoSharedVersion::failure(&format!("stacklift and {}", self.name()), why, hint)
     }
 
     fn unreachable(&self, error: ureq::Error, limit: Duration) -> anyhow::Error {
@@ -324,11 +374,14 @@ impl Api {
                 &format!("status {} and an HTML page", response.status),
             );
         }
-        anyhow!(
-            "the engine returned {}: {}",
-            response.status,
-            response.message()
-        )
+        let message = response.message();
+        if response.status == 400 && refuses_version(&message) {
+            return self.no_shared_version(
+                &format!("the engine returned 400: {message}"),
+                "use a version of stacklift that supports this engine, or `--engine command`",
+            );
+        }
+        anyhow!("the engine returned {}: {message}", response.status)
     }
 
     fn unexpected(&self, response: &ApiResponse, what: &str) -> anyhow::Error {
@@ -347,6 +400,8 @@ struct ApiResponse {
     request: String,
     status: u16,
     api_version: Option<String>,
+    /// Whether the header exists that only Podman sends.
+    is_podman: bool,
     body: Vec<u8>,
 }
 

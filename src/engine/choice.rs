@@ -116,7 +116,7 @@ pub(super) enum DockerHost {
 const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 
 /// The only command whose rules are supported.
-const DOCKER: &str = "docker";
+const DOCKER: &str = super::DEFAULT_TOOL;
 
 /// Decides without reading anything.
 pub(super) fn decide(tool: &str, choice: Choice, program: &Program, host: &DockerHost) -> Adapter {

@@ -17,8 +17,11 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::{
-    ClientConfig, MAX_OUTPUT, Options, Remaining, left_until, objects::ObjectKind, project_label,
-    removal_result, stop_result, wait_until,
+    ClientConfig, MAX_OUTPUT, Options, Remaining, left_until,
+    objects::ObjectKind,
+    project_label, removal_result, stop_result,
+    supported::{NoSharedVersion, is_podman},
+    wait_until,
 };
 use crate::{
     backoff::Backoff,
@@ -255,6 +258,12 @@ impl Command {
         Ok(id)
     }
 
+    /// Whether the command, or the engine that it reaches, says that it is Podman.
+    pub(super) fn is_podman(&self) -> bool {
+        let output = self.run(&["version"], self.read_timeout);
+        output.is_ok_and(|output| is_podman(&String::from_utf8_lossy(&output.stdout)))
+    }
+
     /// The IDs that the command prints, one per line. An error names the first two of `arguments`.
     fn ids(&self, arguments: &[&str]) -> Result<Vec<String>> {
         let output = self.read(arguments)?;
@@ -278,6 +287,9 @@ impl Command {
         let output = self.run(arguments, self.read_timeout)?;
         if !output.status.success() {
             let stderr = excerpt(&String::from_utf8_lossy(&output.stderr));
+            if let Some(failure) = NoSharedVersion::of_command(&self.tool, &stderr) {
+                return Err(failure);
+            }
             let verb = arguments.first().copied().unwrap_or_default();
             bail!(
                 "`{} {verb}` failed ({}): {stderr}",

@@ -33,6 +33,7 @@ impl Prepared {
         let rewrite = Rewrite::literal(&source, stack.dir_text());
         let mask = mask(&source, rewrite.sent().env);
         let before = situation.observe(records, rewrite.sent(), &mask, Depth::Everything);
+        situation.engine.refuse_podman()?;
         let document = Document::parse(&source.compose);
         let plan = situation.with_facts(
             &source,

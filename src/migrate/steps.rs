@@ -3,10 +3,11 @@
 use anyhow::Result;
 
 use super::{
-    Procedure,
+    OnRefusal, Procedure,
     progress::{Progress, Step},
 };
 use crate::{
+    engine::NoSharedVersion,
     failure::Failure,
     model::{Container, Record},
     observe::{Before, with_hint},
@@ -81,16 +82,22 @@ impl Procedure<'_, '_> {
         projects
     }
 
-    /// Lists the containers. A failure is tolerated, with a warning (C52).
-    pub(super) fn list(&mut self) -> Option<Vec<Container>> {
+    /// Lists the containers. A failure is tolerated, with a warning (C52), unless no API version is shared: that answer
+    /// never counts as no containers without --force.
+    pub(super) fn list(&mut self) -> Result<Option<Vec<Container>>> {
         match self.run.engine.list(self.m.stack.name().as_str()) {
-            Ok(containers) => Some(containers),
+            Ok(containers) => Ok(Some(containers)),
+            Err(error)
+                if NoSharedVersion::caused(&error) && self.m.on_refusal == OnRefusal::Stop =>
+            {
+                Err(error)
+            }
             Err(error) => {
                 self.run.warn(format!(
                     "{}; continuing, but the stack's containers are unknown: any that remain are not removed",
                     with_hint(&error)
                 ));
-                None
+                Ok(None)
             }
         }
     }
@@ -251,7 +258,7 @@ impl Procedure<'_, '_> {
     /// C52. Removes the containers that were listed before; after a delete, those that a new listing finds.
     pub(super) fn remove_containers(&mut self, before: Before) -> Result<()> {
         let containers = if before.record.is_some() {
-            self.list()
+            self.list()?
         } else {
             before.containers
         };

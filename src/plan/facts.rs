@@ -8,6 +8,7 @@ use composefile::{
 };
 use serde_json::Value;
 
+use super::Refusal;
 use crate::{
     compose::Rejection,
     model::{Changes, Container, Record, Variable},
@@ -37,6 +38,8 @@ pub struct Facts<'a> {
     /// The stack's containers, under its name and under its name in Portainer (B10); `None` if they could not be
     /// listed (C52).
     pub listed: Option<&'a [Container]>,
+    /// The refusal that follows if they could not be listed because no API version is shared (B06).
+    pub unlistable: Option<&'a Refusal>,
     /// The inspect objects of the same containers; `None` if they could not be inspected.
     pub containers: Option<&'a [Value]>,
     /// All other containers of the engine, running or not; `None` if they could not be listed.

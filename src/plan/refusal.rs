@@ -21,6 +21,8 @@ pub enum Refusal {
         /// The evidence: its image, or the published port.
         because: String,
     },
+    /// The containers cannot be listed, because no API version is shared (B06): who shares none, and what to do.
+    NoSharedVersion { problem: String, hint: String },
     /// Portainer has no such environment (B06).
     NoEnvironment { endpoint: i64 },
     /// The API key may not use the environment (B06): the status, 401 or 403.
@@ -53,6 +55,9 @@ impl fmt::Display for Refusal {
                 f,
                 "the stack runs Portainer itself: container {container} {because}"
             ),
+            Self::NoSharedVersion { problem, .. } => {
+                f.write_str(problem)
+            }
             Self::NoEnvironment { endpoint } => {
                 write!(f, "Portainer has no environment {endpoint}")
             }
@@ -103,6 +108,7 @@ impl Refusal {
             Self::UnreadableEnv { problem } => Some(problem.clone()),
             Self::OtherEngine { .. }
             | Self::RunsPortainer { .. }
+            | Self::NoSharedVersion { .. }
             | Self::NoEnvironment { .. }
             | Self::ForbiddenEnvironment { .. } => None,
         }
@@ -118,6 +124,7 @@ impl Refusal {
             Self::RunsPortainer { .. } => {
                 "manage this stack by hand: removing it would cut off Portainer; --force overrides this check"
             }
+            Self::NoSharedVersion { hint, .. } => hint,
             Self::NoEnvironment { .. } => "pass the ID of this host's environment with --endpoint",
             Self::ForbiddenEnvironment { .. } => {
                 "use an administrator's API key, or give the user of this key access to the environment in Portainer"

@@ -142,6 +142,7 @@ impl World {
             },
             context: &context,
             listed: Some(&listed),
+            unlistable: None,
             containers: Some(&self.containers),
             others: Some(&self.others),
             images: &self.images,

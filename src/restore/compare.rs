@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::snapshot::{Inspected, is_empty};
+use crate::snapshot::{Inspected, is_empty, is_unset};
 
 /// Settings that [`Inspected::differences`] compares by their effect: mounts, variables, labels, ports, the image, and
 /// what is shared with others. A recreated container may write them differently.
@@ -28,6 +28,9 @@ impl<'a> Inspected<'a> {
         let mut found = self.effects_that_differ(now);
         if self.present("/Config/Labels") != now.present("/Config/Labels") {
             found.push("the labels".to_owned());
+        }
+        if self.id() != now.id() && self.mac_addresses_differ(now) {
+            found.push("the MAC addresses".to_owned());
         }
         for section in ["Config", "HostConfig"] {
             found.extend(self.settings_that_differ(now, section));
@@ -97,30 +100,48 @@ impl<'a> Inspected<'a> {
             .collect()
     }
 
+    /// Whether another container has another address than one that may be chosen. A stopped one shows none.
+    fn mac_addresses_differ(self, now: Self) -> bool {
+        self.further_mac_addresses().iter().any(|(name, mac)| {
+            let mut networks = now.networks();
+            let endpoint = networks.find(|(network, _)| network == name);
+            let there = endpoint.and_then(|(_, endpoint)| endpoint.get("MacAddress")?.as_str());
+            there.is_some_and(|there| !there.is_empty() && !there.eq_ignore_ascii_case(mac))
+        })
+    }
+
     fn mount_set(self) -> BTreeSet<(&'a str, &'a str, &'a str, bool)> {
         let text = |mount: &'a Value, key: &str| mount[key].as_str().unwrap_or_default();
         self.mounts()
             .map(|mount| {
                 let kind = text(mount, "Type");
-                let source = if kind == "volume" { "Name" } else { "Source" };
-                (
-                    text(mount, "Destination"),
-                    kind,
-                    text(mount, source),
-                    mount["RW"] != false,
-                )
+                let target = text(mount, "Destination");
+                let source = match kind {
+                    "volume" => text(mount, "Name"),
+                    // Mounted from a directory of its own for each container.
+                    "image" => self.mounted_image(target),
+                    _ => text(mount, "Source"),
+                };
+                (target, kind, source, mount["RW"] != false)
             })
             .collect()
     }
 
-    fn network_set(self) -> BTreeMap<&'a str, (BTreeSet<&'a str>, String)> {
+    /// The image that is mounted at `target`, as it was named.
+    fn mounted_image(self, target: &str) -> &'a str {
+        let mounts = self.at("/HostConfig/Mounts").and_then(Value::as_array);
+        let mut mounts = mounts.into_iter().flatten();
+        let mount = mounts.find(|mount| mount["Target"] == target);
+        mount
+            .and_then(|mount| mount["Source"].as_str())
+            .unwrap_or_default()
+    }
+
+    fn network_set(self) -> BTreeMap<&'a str, (BTreeSet<&'a str>, Map<String, Value>)> {
         self.networks()
             .map(|(name, endpoint)| {
-                let address = endpoint
-                    .get("IPAMConfig")
-                    .filter(|config| !is_empty(config));
-                let address = address.map_or_else(String::new, Value::to_string);
-                (name.as_str(), (self.aliases(endpoint), address))
+                let settings = Inspected::endpoint_settings(endpoint);
+                (name.as_str(), (self.aliases(endpoint), settings))
             })
             .collect()
     }
@@ -137,39 +158,75 @@ impl<'a> Inspected<'a> {
     }
 }
 
-/// How a network differs from a saved one: its driver, options and addresses.
-pub(super) fn network_differences(saved: &Value, now: &Value) -> Vec<&'static str> {
-    let present = |network: &Value, pointer: &str| {
-        let value = network.pointer(pointer).filter(|value| !is_unset(value));
-        value.cloned()
+/// What the engine assigns to a network or shows of its use. All other keys are settings, so one that a later engine adds
+/// is restored and compared.
+const NETWORK_STATE: [&str; 6] = ["Containers", "Created", "Id", "Peers", "Services", "Status"];
+
+/// The settings of a network, as creating it takes them.
+pub(super) fn network_settings(network: &Value) -> Map<String, Value> {
+    let fields = network.as_object().into_iter().flatten();
+    let settings = fields.filter(|(key, _)| !NETWORK_STATE.contains(&key.as_str()));
+    settings
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+/// How a network differs from a saved one in any setting.
+pub(super) fn network_differences(saved: &Value, now: &Value) -> Vec<String> {
+    let comparable = |network: &Value| {
+        let mut settings = network_settings(network);
+        if let Some(Value::Object(ipam)) = settings.remove("IPAM") {
+            let rest = ipam.into_iter().filter(|(key, _)| key != "Config");
+            settings.extend(rest.map(|(key, value)| (format!("IPAM.{key}"), value)));
+        }
+        // Before engine 28, every network had IPv4.
+        if settings.get("EnableIPv4") == Some(&Value::Bool(true)) {
+            settings.remove("EnableIPv4");
+        } else if let Some(value) = settings.get_mut("EnableIPv4") {
+            *value = "off".into();
+        }
+        settings.retain(|_, value| !is_unset(value));
+        settings
     };
-    let mut differences: Vec<&str> = [
-        ("the driver", "/Driver"),
-        ("the options", "/Options"),
-        ("internal", "/Internal"),
-        ("attachable", "/Attachable"),
-        ("IPv6", "/EnableIPv6"),
-        ("the address driver", "/IPAM/Driver"),
-        ("the address options", "/IPAM/Options"),
-    ]
-    .into_iter()
-    .filter(|(_, pointer)| present(saved, pointer) != present(now, pointer))
-    .map(|(what, _)| what)
-    .collect();
+    let (one, other) = (comparable(saved), comparable(now));
+    let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    let differing = keys
+        .into_iter()
+        .filter(|key| one.get(*key) != other.get(*key));
+    let mut differences: Vec<String> = differing.map(|key| setting_name(key)).collect();
     let (wanted, found) = (pools(saved), pools(now));
     let same = wanted.len() == found.len()
         && wanted.iter().all(|(subnet, pool)| {
             found.get(subnet).is_some_and(|other| {
-                let same = |key: &str| pool.get(key) == other.get(key);
-                // Engines show the gateway that they chose at different times.
-                let gateways = (pool.get("Gateway"), other.get("Gateway"));
-                same("IPRange") && !matches!(gateways, (Some(one), Some(other)) if one != other)
+                let mut keys = pool.keys().chain(other.keys());
+                keys.all(|key| match (pool.get(key), other.get(key)) {
+                    // Engines show the gateway that they chose at different times.
+                    (Some(one), Some(other)) => one == other,
+                    _ => *key == "Gateway",
+                })
             })
         });
     if !same {
-        differences.push("the subnets");
+        differences.push("the subnets".to_owned());
     }
     differences
+}
+
+/// The setting of a network with this key, in words if there are any.
+fn setting_name(key: &str) -> String {
+    let name = match key {
+        "Driver" => "the driver",
+        "Options" => "the options",
+        "Internal" => "internal",
+        "Attachable" => "attachable",
+        "EnableIPv4" => "IPv4",
+        "EnableIPv6" => "IPv6",
+        "Labels" => "the labels",
+        "IPAM.Driver" => "the address driver",
+        "IPAM.Options" => "the address options",
+        key => key,
+    };
+    name.to_owned()
 }
 
 /// The settings of each subnet that are set.
@@ -202,11 +259,93 @@ pub(super) fn volume_differences(saved: &Value, now: &Value) -> Vec<&'static str
     .collect()
 }
 
-/// Whether a setting has its default: engines differ in how they write one that is not set.
-fn is_unset(value: &Value) -> bool {
-    match value {
-        Value::Bool(on) => !on,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        _ => is_empty(value),
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn b18_networks_are_compared_as_a_whole() {
+        let saved = json!({
+            "Id": "a", "Name": "web_default", "Driver": "bridge", "EnableIPv6": false,
+            "IPAM": {"Driver": "default", "Options": null, "Config": [{"Subnet": "10.1.0.0/24"}]},
+        });
+        let with = |key: &str, value: Value| {
+            let mut now = saved.clone();
+            now[key] = value;
+            now
+        };
+        for now in [
+            with("Id", json!("b")),
+            with("EnableIPv4", json!(true)),
+            with("Labels", json!({})),
+            with("Status", json!({"IPAM": {}})),
+            with(
+                "IPAM",
+                json!({"Driver": "default", "Config": [{"Subnet": "10.1.0.0/24", "Gateway": "10.1.0.1"}]}),
+            ),
+        ] {
+            assert_eq!(network_differences(&saved, &now), Vec::<String>::new());
+        }
+        for (now, what) in [
+            (with("EnableIPv4", json!(false)), "IPv4"),
+            (with("EnableIPv6", json!(true)), "IPv6"),
+            (with("Labels", json!({"a": "b"})), "the labels"),
+            (with("NewSetting", json!(1)), "NewSetting"),
+            (
+                with(
+                    "IPAM",
+                    json!({"Driver": "default", "Config": [{"Subnet": "10.1.0.0/24", "AuxiliaryAddresses": {"a": "10.1.0.9"}}]}),
+                ),
+                "the subnets",
+            ),
+        ] {
+            assert_eq!(network_differences(&saved, &now), [what]);
+        }
+    }
+
+    #[test]
+    fn b18_a_chosen_mac_address_and_an_unknown_setting_of_an_endpoint_are_compared() {
+        let container = |id: &str, mac: &str, extra: Value| {
+            let mut endpoint =
+                json!({"MacAddress": mac, "IPAddress": "172.18.0.2", "GwPriority": 0});
+            for (key, value) in extra.as_object().unwrap() {
+                endpoint[key] = value.clone();
+            }
+            json!({
+                "Id": id, "HostConfig": {"NetworkMode": "first"},
+                "NetworkSettings": {"Networks": {"first": {}, "second": endpoint}},
+            })
+        };
+        let chosen = container("a", "02:00:5e:00:00:22", json!({}));
+        let generated = container("b", "02:42:ac:12:00:02", json!({}));
+        let differences = |one: &Value, other: &Value| Inspected(one).differences(Inspected(other));
+        assert_eq!(differences(&chosen, &generated), ["the MAC addresses"]);
+        // The one of the same IPv4 address follows from it.
+        assert_eq!(differences(&generated, &chosen), Vec::<String>::new());
+        // The same container: a later engine generates another one at each start.
+        let restarted = container("a", "02:00:5e:00:00:33", json!({}));
+        assert_eq!(differences(&chosen, &restarted), Vec::<String>::new());
+        for extra in [json!({"GwPriority": 5}), json!({"NewSetting": "x"})] {
+            let other = container("a", "02:00:5e:00:00:22", extra);
+            assert_eq!(differences(&chosen, &other), ["the networks"]);
+        }
+    }
+
+    #[test]
+    fn b18_an_image_that_is_mounted_is_compared_by_its_name() {
+        let container = |image: &str, directory: &str| {
+            json!({
+                "HostConfig": {"Mounts": [{"Type": "image", "Source": image, "Target": "/tools"}]},
+                "Mounts": [{"Type": "image", "Source": directory, "Destination": "/tools"}],
+            })
+        };
+        let saved = container("tools:1", "/var/lib/docker/overlay2/a/diff");
+        let same = container("tools:1", "/var/lib/docker/overlay2/b/diff");
+        let other = container("tools:2", "/var/lib/docker/overlay2/b/diff");
+        let differences = |now| Inspected(&saved).differences(Inspected(now));
+        assert_eq!(differences(&same), Vec::<String>::new());
+        assert_eq!(differences(&other), ["the mounts"]);
     }
 }

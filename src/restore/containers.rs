@@ -384,7 +384,10 @@ fn create(all: &Engine, engine: &Restoring, container: Inspected, ids: &NewIds) 
                 container.image_id()
             );
         };
-        let recipe = container.recipe(&image, ids);
+        let mut recipe = container.recipe(&image, ids);
+        if engine.creates_with_networks()? {
+            recipe = recipe.at_once();
+        }
         let new = engine.create_container(container.name(), None, &recipe.body)?;
         id = Some(new.clone());
         for (network, endpoint) in &recipe.connect {

@@ -12,23 +12,11 @@ use serde_json::{Value, json};
 
 use super::{
     Procedure,
-    compare::network_differences,
+    compare::{network_differences, network_settings},
     plan::{is_stranger, projects, saved},
     text,
 };
 use crate::{backoff::Backoff, engine::Restoring, snapshot::Inspected};
-
-/// The fields of an inspected network that creating it takes.
-const NETWORK_FIELDS: [&str; 8] = [
-    "Name",
-    "Driver",
-    "IPAM",
-    "Internal",
-    "Attachable",
-    "EnableIPv6",
-    "Options",
-    "Labels",
-];
 
 impl Procedure<'_, '_, '_> {
     /// The saved networks; none if they are unknown.
@@ -117,8 +105,8 @@ impl Procedure<'_, '_, '_> {
             self.touch();
             self.run.step("create", format!("network {name}"));
             let mut body = json!({ "CheckDuplicate": true });
-            for key in NETWORK_FIELDS {
-                body[key] = network[key].clone();
+            for (key, value) in network_settings(network) {
+                body[key] = value;
             }
             let created = self.create_network(engine, name, body);
             self.tolerate(created)?;

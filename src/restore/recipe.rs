@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::snapshot::{Inspected, is_empty};
+use crate::snapshot::Inspected;
 
 /// The new IDs of recreated containers, by the old ones.
 pub(super) type NewIds = BTreeMap<String, String>;
@@ -19,6 +19,19 @@ pub(super) struct Recipe {
     pub body: Value,
     /// The networks to connect before the start: name and endpoint settings.
     pub connect: Vec<(String, Value)>,
+}
+
+impl Recipe {
+    /// The same, with every network in the body of the create: for API 1.44 and later. Connecting a network afterwards
+    /// loses its MAC address and its priority as a gateway.
+    #[must_use]
+    pub(super) fn at_once(mut self) -> Self {
+        let endpoints = &mut self.body["NetworkingConfig"]["EndpointsConfig"];
+        if let Some(endpoints) = endpoints.as_object_mut().filter(|first| !first.is_empty()) {
+            endpoints.extend(self.connect.drain(..));
+        }
+        self
+    }
 }
 
 impl<'a> Inspected<'a> {
@@ -115,7 +128,7 @@ impl<'a> Inspected<'a> {
     fn endpoints(self, mode: &str) -> (Value, Vec<(String, Value)>) {
         let mut endpoints: Vec<(String, Value)> = self
             .networks()
-            .map(|(name, endpoint)| (name.clone(), self.endpoint(endpoint)))
+            .map(|(name, endpoint)| (name.clone(), self.endpoint(name, endpoint)))
             .collect();
         if mode.starts_with("container:") || mode == "host" || mode == "none" {
             return (json!({}), Vec::new());
@@ -131,14 +144,14 @@ impl<'a> Inspected<'a> {
         (first, endpoints)
     }
 
-    fn endpoint(self, endpoint: &'a Value) -> Value {
-        let mut settings = json!({ "Aliases": self.aliases(endpoint) });
-        for key in ["IPAMConfig", "Links", "DriverOpts"] {
-            if let Some(value) = endpoint.get(key).filter(|value| !is_empty(value)) {
-                settings[key] = value.clone();
-            }
+    /// Keeps a MAC address that may be a chosen one: a generated one that stays does no harm.
+    fn endpoint(self, name: &str, endpoint: &'a Value) -> Value {
+        let mut settings = Inspected::endpoint_settings(endpoint);
+        settings.insert("Aliases".to_owned(), json!(self.aliases(endpoint)));
+        if let Some(mac) = self.further_mac_addresses().get(name) {
+            settings.insert("MacAddress".to_owned(), json!(mac));
         }
-        settings
+        Value::Object(settings)
     }
 }
 

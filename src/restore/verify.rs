@@ -49,6 +49,7 @@ impl Procedure<'_, '_, '_> {
                 unchecked.push(part.to_owned());
             }
         }
+        unchecked.extend(self.hidden_mac_addresses());
         self.check_record(record, &mut wrong, &mut unchecked)
             .context(failed)?;
         if !unchecked.is_empty() {
@@ -150,6 +151,26 @@ impl Procedure<'_, '_, '_> {
             }
         }
         wrong
+    }
+
+    /// The MAC addresses that the engine did not show, if the Compose file chooses any.
+    fn hidden_mac_addresses(&self) -> Vec<String> {
+        let snapshot = self.snapshot();
+        if !snapshot.compose.text.contains("mac_address") {
+            return Vec::new();
+        }
+        let containers = saved(snapshot).into_iter();
+        let hidden = containers.filter_map(|container| {
+            let networks = container.hidden_mac_addresses();
+            (!networks.is_empty()).then(|| {
+                format!(
+                    "the MAC address of {} on {}: it had stopped, and a chosen address may be lost",
+                    container.name(),
+                    networks.join(", ")
+                )
+            })
+        });
+        hidden.collect()
     }
 
     fn wrong_networks(&self) -> Result<Vec<String>> {

@@ -3,14 +3,32 @@
 //! Invariant: pure; reads inspect JSON.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::model::compose_label;
 
 /// Where the engine mounts its init program.
 const INIT: &str = "/sbin/docker-init";
+
+/// What the engine assigns to the endpoint of a container, and what is read in a way of its own.
+const ASSIGNED: [&str; 11] = [
+    "Aliases",
+    "DNSNames",
+    "EndpointID",
+    "Gateway",
+    "GlobalIPv6Address",
+    "GlobalIPv6PrefixLen",
+    "IPAddress",
+    "IPPrefixLen",
+    "IPv6Gateway",
+    "MacAddress",
+    "NetworkID",
+];
 
 /// The inspect object of a container.
 #[derive(Clone, Copy)]
@@ -245,6 +263,44 @@ impl<'a> Inspected<'a> {
         networks.into_iter().flatten()
     }
 
+    /// The settings of an endpoint that a user can choose: all but what the engine assigns, the aliases and the MAC
+    /// address. A key that a later engine adds is among them.
+    pub fn endpoint_settings(endpoint: &Value) -> Map<String, Value> {
+        let fields = endpoint.as_object().into_iter().flatten();
+        let chosen =
+            fields.filter(|(key, value)| !ASSIGNED.contains(&key.as_str()) && !is_unset(value));
+        chosen
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    }
+
+    /// The MAC addresses of its further networks that may be chosen ones. The engine shows that of the first network as
+    /// `Config.MacAddress`. Up to 27, one that is generated follows from the IPv4 address; later ones are random and look
+    /// like chosen ones. A container that has stopped shows none.
+    pub fn further_mac_addresses(self) -> BTreeMap<&'a str, &'a str> {
+        let mode = self.text("/HostConfig/NetworkMode");
+        let first = if mode == "default" { "bridge" } else { mode };
+        let further = self.networks().filter(|(name, _)| *name != first);
+        let known = further.filter_map(|(name, endpoint)| {
+            let mac = endpoint.get("MacAddress")?.as_str()?;
+            let address = endpoint.get("IPAddress").and_then(Value::as_str);
+            (!mac.is_empty() && !follows_from(mac, address)).then_some((name.as_str(), mac))
+        });
+        known.collect()
+    }
+
+    /// Its further networks in which the engine does not show whether it has a chosen MAC address, because it has stopped.
+    pub fn hidden_mac_addresses(self) -> Vec<&'a str> {
+        let mode = self.text("/HostConfig/NetworkMode");
+        let text = |endpoint: &'a Value, key: &str| endpoint[key].as_str().unwrap_or_default();
+        let hidden = self.networks().filter(|(name, endpoint)| {
+            *name != mode
+                && !text(endpoint, "NetworkID").is_empty()
+                && text(endpoint, "MacAddress").is_empty()
+        });
+        hidden.map(|(name, _)| name.as_str()).collect()
+    }
+
     /// The aliases in one network, without the short ID that old engines add.
     pub fn aliases(self, endpoint: &'a Value) -> BTreeSet<&'a str> {
         let short = self.short_id();
@@ -270,6 +326,24 @@ impl<'a> Inspected<'a> {
     fn short_id(self) -> &'a str {
         let id = self.id();
         id.get(..12).unwrap_or(id)
+    }
+}
+
+/// Whether a generated MAC address of this IPv4 address is `mac`.
+fn follows_from(mac: &str, address: Option<&str>) -> bool {
+    let address = address.and_then(|address| address.parse::<Ipv4Addr>().ok());
+    address.is_some_and(|address| {
+        let [a, b, c, d] = address.octets();
+        mac.eq_ignore_ascii_case(&format!("02:42:{a:02x}:{b:02x}:{c:02x}:{d:02x}"))
+    })
+}
+
+/// Whether a setting has its default: engines differ in how they write one that is not set.
+pub fn is_unset(value: &Value) -> bool {
+    match value {
+        Value::Bool(on) => !on,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        _ => is_empty(value),
     }
 }
 

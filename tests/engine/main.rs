@@ -19,6 +19,7 @@ mod kills;
 mod losses;
 mod lost;
 mod many;
+mod newer;
 mod portainer;
 mod sameness;
 mod saved;

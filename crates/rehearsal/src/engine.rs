@@ -78,6 +78,9 @@ pub(super) fn respond(world: &mut World, incoming: &Incoming) -> Response {
         ("Ostype", "linux".to_owned()),
         ("Server", format!("Docker/{} (linux)", world.engine.version)),
     ]);
+    let libpod = world.engine.libpod.clone();
+    let libpod = libpod.map(|version| ("Libpod-Api-Version", version));
+    response.headers.extend(libpod);
     response
 }
 

@@ -100,6 +100,7 @@ impl Api {
         let api_version = header
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned);
+        let is_podman = response.headers().contains_key("Libpod-Api-Version");
         let body = response
             .body_mut()
             .with_config()
@@ -109,6 +110,7 @@ impl Api {
             request: format!("{method} {path}"),
             status: response.status().as_u16(),
             api_version,
+            is_podman,
             body: body.map_err(|error| self.unreachable(error, limit))?,
         })
     }

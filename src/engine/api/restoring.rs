@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use ureq::http::Method;
 
-use super::{Api, ApiResponse, objects::path_of, percent_encoded, wire};
+use super::{Api, ApiResponse, Version, objects::path_of, percent_encoded, wire};
 use crate::{
     engine::objects::{ObjectKind, check_name, name_of},
     text::printable,
@@ -68,11 +68,16 @@ impl<'a> Restoring<'a> {
         created.with_context(|| failed("create", ObjectKind::Container, name))
     }
 
+    /// Whether a create accepts more than one network.
+    pub fn creates_with_networks(&self) -> Result<bool> {
+        Ok(self.0.version()? >= Version(1, 44))
+    }
+
     /// Connects `container`, running or not, to `network`. `endpoint` holds its settings there: `Aliases`, `IPAMConfig`,
     /// `Links`, `DriverOpts`.
     ///
     /// If the container is connected already, the engine rejects the request for a running container and replaces the
-    /// settings of any other. `MacAddress` is documented from 1.44 on, but takes effect only from 1.54 on. A container with
+    /// settings of any other. `MacAddress` is documented from 1.44 on, but takes effect only from 1.54 on; `GwPriority` is lost on 28. A container with
     /// the network mode `none`, `host` or `container:…` cannot be connected to another network.
     pub fn connect(&self, network: &str, container: &str, endpoint: &Value) -> Result<()> {
         let body = json!({ "Container": container, "EndpointConfig": endpoint });

@@ -161,21 +161,22 @@ const FILTER: &str = "filters=%7B%22label%22%3A%5B%22com.docker.compose.project%
 
 #[test]
 fn requests_use_the_lower_version() {
-    for (newest, used) in [
-        ("1.41", "1.41"),
-        ("1.51", "1.51"),
-        ("1.52", "1.51"),
-        ("2.0", "1.51"),
+    for (newest, oldest, used) in [
+        ("1.41", None, "1.41"),
+        ("1.51", None, "1.51"),
+        ("1.52", Some(r#"{"MinAPIVersion":"1.44"}"#), "1.51"),
+        ("2.0", Some(r#"{"MinAPIVersion":"1.51"}"#), "1.51"),
+        ("2.0", Some("{}"), "1.51"),
     ] {
-        let fake = Fake::speaking(newest, |_| json(200, "[]"));
+        let fake = Fake::speaking(newest, move |request| match request {
+            "GET /version" => json(200, oldest.unwrap()),
+            _ => json(200, "[]"),
+        });
         fake.engine().list("web").unwrap();
-        assert_eq!(
-            fake.requests(),
-            [
-                "GET /_ping".to_owned(),
-                format!("GET /v{used}/containers/json?all=1&{FILTER}")
-            ]
-        );
+        let mut expected = vec!["GET /_ping".to_owned()];
+        expected.extend(oldest.map(|_| "GET /version".to_owned()));
+        expected.push(format!("GET /v{used}/containers/json?all=1&{FILTER}"));
+        assert_eq!(fake.requests(), expected);
     }
 }
 

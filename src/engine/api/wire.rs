@@ -96,6 +96,13 @@ pub(super) struct Created {
     pub(super) id: String,
 }
 
+/// The response to `GET /version`.
+#[derive(Deserialize)]
+pub(super) struct Version {
+    #[serde(rename = "MinAPIVersion")]
+    pub(super) oldest: String,
+}
+
 /// The body of an error response.
 #[derive(Deserialize)]
 pub(super) struct Message {

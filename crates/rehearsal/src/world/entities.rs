@@ -28,6 +28,8 @@ pub struct Engine {
     pub api: String,
     /// The oldest supported API version.
     pub min_api: String,
+    /// The version of Podman, if it is Podman's Docker-compatible API.
+    pub libpod: Option<String>,
 }
 
 impl Default for Engine {
@@ -37,6 +39,7 @@ impl Default for Engine {
             version: "20.10.24".to_owned(),
             api: "1.41".to_owned(),
             min_api: "1.12".to_owned(),
+            libpod: None,
         }
     }
 }

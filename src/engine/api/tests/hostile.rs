@@ -20,6 +20,7 @@ fn response(status: u16, body: &[u8]) -> ApiResponse {
         request: "GET /".to_owned(),
         status,
         api_version: None,
+        is_podman: false,
         body: body.to_vec(),
     }
 }

@@ -1,0 +1,117 @@
+//! Engines that cannot be used: no API version is shared with them, or they are not Docker Engine.
+
+use std::{error::Error, fmt};
+
+use crate::{failure::Failure, text::excerpt};
+
+/// The engine and its client share no API version. Unlike other failures of a listing, this one lasts, so it never
+/// counts as "no containers" (C52, B06).
+#[derive(Debug)]
+pub struct NoSharedVersion(String);
+
+impl fmt::Display for NoSharedVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for NoSharedVersion {}
+
+impl NoSharedVersion {
+    /// Whether `error` has this cause.
+    pub fn caused(error: &anyhow::Error) -> bool {
+        error.chain().any(<dyn Error>::is::<Self>)
+    }
+
+    /// The failure with this cause. `both` names the client and the engine.
+    pub(super) fn failure(both: &str, why: String, hint: impl Into<String>) -> anyhow::Error {
+        Failure::new(format!("no API version is shared by {both}"))
+            .source(Self(why))
+            .hint(hint)
+            .into()
+    }
+
+    /// The failure of the container command `tool`, if that is what it printed.
+    pub(super) fn of_command(tool: &str, stderr: &str) -> Option<anyhow::Error> {
+        let (old, new) = match Side::that_is_old(stderr)? {
+            Side::Client => (format!("`{tool}`"), "its engine"),
+            Side::Engine => ("the engine".to_owned(), "this command"),
+        };
+        let hint = format!(
+            "upgrade {old} to a version that {new} supports, or use `--engine api`; if DOCKER_API_VERSION is set, unset it"
+        );
+        Some(Self::failure(
+            &format!("`{tool}` and its engine"),
+            excerpt(stderr),
+            hint,
+        ))
+    }
+}
+
+/// The two that have to share a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Client,
+    Engine,
+}
+
+impl Side {
+    /// The side that is too old, in the words of Docker Engine and of Docker's clients.
+    fn that_is_old(message: &str) -> Option<Self> {
+        let has = |words: &str| message.contains(words);
+        if has("client version") && has("is too old") {
+            Some(Self::Client)
+        } else if (has("client version") && has("is too new"))
+            || has("is not supported by this client")
+        {
+            Some(Self::Engine)
+        } else {
+            None
+        }
+    }
+}
+
+/// Whether `message` of the engine refuses the client's API version.
+pub(super) fn refuses_version(message: &str) -> bool {
+    Side::that_is_old(message).is_some()
+}
+
+/// The name of Podman in what a container command prints about its version, or about the engine that it reaches.
+const PODMAN: &str = "Podman Engine";
+
+/// Whether a container command, or the engine that it reaches, is Podman.
+pub(super) fn is_podman(version: &str) -> bool {
+    version.contains(PODMAN)
+}
+
+/// The refusal of Podman, which `client` reaches.
+pub(super) fn podman(client: &str) -> anyhow::Error {
+    Failure::new(format!("{client} is Podman, which is not supported"))
+        .details(
+            "Podman reports another engine ID in each response: stacklift cannot tell whether Portainer uses the same engine\n\
+             Podman rejects settings that it reports itself: stacklift cannot recreate its containers after a failure\n\
+             Podman refuses to remove containers that others depend on: a migration would stop halfway",
+        )
+        .hint("use Docker Engine; if Docker Engine runs on this host as well, set DOCKER_HOST to its socket and pass --tool docker")
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b06_the_messages_of_docker_about_versions_are_recognized() {
+        let client = "Error response from daemon: client version 1.41 is too old. Minimum supported API version is 1.44, please upgrade your client to a newer version";
+        assert_eq!(Side::that_is_old(client), Some(Side::Client));
+        for engine in [
+            "Error response from daemon: client version 1.52 is too new. Maximum supported API version is 1.41",
+            "API version 1.41 is not supported by this client: the minimum supported API version is 1.44",
+        ] {
+            assert_eq!(Side::that_is_old(engine), Some(Side::Engine));
+        }
+        for other in ["Cannot connect to the Docker daemon", "the file is too old"] {
+            assert_eq!(Side::that_is_old(other), None);
+        }
+    }
+}

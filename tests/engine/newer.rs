@@ -1,0 +1,118 @@
+//! Settings that newer engines have: chosen MAC addresses of each network, and what needs an engine of its own
+//! (`_on_26`, `_on_28`).
+
+use rehearsal::{Call, FaultKind};
+use serde_json::{Value, json};
+
+use super::{
+    bench::{RECORD, Stack},
+    sameness::{CHOSEN_MAC, assert_same, assert_same_networks},
+};
+use crate::host::docker;
+
+/// Starts a stack, removes and restores it, and compares every key. A second restore and a second `up` change nothing.
+/// Returns the containers and the networks.
+fn survives(text: &str) -> (Value, Vec<Value>) {
+    let stack = Stack::new();
+    stack.write(&text.replace("$MAC", CHOSEN_MAC));
+    stack.up();
+    let (before, networks) = (stack.containers(), stack.networks());
+    // The run stops right after the snapshot: the embedded Portainer does not know every setting.
+    let name = stack.host.project.as_str();
+    stack
+        .rehearsal
+        .world(|world| world.add_record(name, 1, RECORD));
+    let faults = stack.rehearsal.faults();
+    faults.once(Call::Delete, FaultKind::CloseBefore);
+    stack.run(&[name]).code(1).says(&["stacklift restore"]);
+    for id in stack.ids() {
+        docker(&["rm", "-f", &id]);
+    }
+    stack.remove_networks();
+    stack.restore();
+    assert_same(&before, &stack.containers());
+    assert_same_networks(&networks, &stack.networks());
+    let ids = stack.ids();
+    stack.restore().hides("recreate ");
+    let output = stack.up();
+    assert!(!output.contains("Recreate"), "{output}");
+    assert_eq!(stack.ids(), ids);
+    let one = stack.containers()[&stack.name("a")].clone();
+    (one, networks)
+}
+
+#[test]
+#[ignore = "needs Docker Engine 26: run scripts/test --engine 26"]
+fn b18_a_chosen_mac_address_of_a_further_network_is_kept_on_26() {
+    survives(
+        "services:
+  a:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    networks:
+      first: {ipv4_address: $SUBNET.10, mac_address: '$MAC00:00:11'}
+      second: {ipv4_address: 10.213.7.10, mac_address: '$MAC00:00:22'}
+networks:
+  first: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
+  second: {ipam: {config: [{subnet: 10.213.7.0/24}]}}
+",
+    );
+}
+
+#[test]
+#[ignore = "needs Docker Engine 28: run scripts/test --engine 28"]
+fn b18_the_priority_of_a_gateway_is_kept_on_28() {
+    let (container, _) = survives(
+        "services:
+  a:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    networks:
+      first: {}
+      second: {gw_priority: 5, mac_address: '$MAC00:00:22'}
+networks:
+  first: {}
+  second: {}
+",
+    );
+    let networks = container["NetworkSettings"]["Networks"].as_object();
+    let priorities = networks.unwrap().values().map(|one| &one["GwPriority"]);
+    assert!(priorities.into_iter().any(|one| *one == json!(5)));
+}
+
+#[test]
+#[ignore = "needs Docker Engine 28: run scripts/test --engine 28"]
+fn b18_a_network_without_ipv4_is_kept_on_28() {
+    let (_, networks) = survives(
+        "services:
+  a:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+networks:
+  default:
+    enable_ipv4: false
+    enable_ipv6: true
+    ipam: {config: [{subnet: 'fd00:213:7::/64'}]}
+",
+    );
+    assert_eq!(networks[0]["EnableIPv4"], false);
+}
+
+#[test]
+#[ignore = "needs Docker Engine 28: run scripts/test --engine 28"]
+fn b18_a_mounted_image_is_kept_on_28() {
+    let (container, _) = survives(
+        "services:
+  a:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    volumes:
+      - {type: image, source: $IMAGE, target: /tools}
+",
+    );
+    assert_eq!(container["Mounts"][0]["Type"], "image");
+}
