@@ -139,9 +139,12 @@ impl Scenario {
             })
             .collect();
         arguments.extend(mounts.iter().flat_map(|mount| ["--mount", mount]));
-        let script = "/bin/busybox find /data -type f -exec /bin/busybox md5sum {} +";
+        let script = "/bin/busybox find /data -type f -exec /bin/busybox md5sum {} +; echo END";
         arguments.extend([IMAGE, "/bin/sh", "-c", script]);
-        let listed = docker(&arguments);
+        // `docker run` can lose the output of a short command.
+        let listed = (0..5)
+            .find_map(|_| Some(docker(&arguments).strip_suffix("END")?.to_owned()))
+            .expect("the files of the sources");
         let names: Vec<&str> = sources.keys().copied().collect();
         listed
             .lines()
