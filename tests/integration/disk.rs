@@ -125,7 +125,7 @@ fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
 fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
     let sizes = (2..14).map(|pages| format!("size={}k", pages * 4));
     let inodes = (2..10).map(|inodes| format!("size=1m,nr_inodes={inodes}"));
-    let mut ends = [0, 0];
+    let (mut ends, mut named) = ([0, 0], 0);
     for limit in sizes.chain(inodes) {
         let bench = Bench::new();
         bench.started("web", PLAIN, None);
@@ -139,13 +139,19 @@ fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
             continue;
         }
         ends[1] += 1;
-        drop(
-            run.code(1)
-                .says(&["failed to write", "this run changed nothing"]),
-        );
+        let run = run
+            .code(1)
+            .says(&["failed to write", "this run changed nothing"]);
+        let taken = run.out.lines().find_map(|line| line.strip_suffix(" taken"));
+        if let Some(taken) = taken {
+            named += 1;
+            let state = format!("the {} was taken", taken.trim());
+            drop(run.says(&[&state]).hides("failed to write a snapshot"));
+        }
         untouched(&bench, &before);
     }
     assert!(ends.iter().all(|&count| count > 0), "{ends:?}");
+    assert!(named > 0, "no disk was full just after the snapshot");
 }
 
 #[test]
