@@ -263,3 +263,28 @@ fn the_second_of_two_runs_says_so() {
     // The lock went with it.
     bench.run(&["web"]).code(0);
 }
+
+#[test]
+fn one_of_several_runs_that_start_at_once_wins() {
+    for args in [
+        &["web"][..],
+        &["adopt", "web"],
+        &["restore", "web"],
+        &["restore", "web", "--dir", "/nowhere"],
+    ] {
+        for round in 0..3 {
+            let bench = Bench::new();
+            bench.started("web", PLAIN, None);
+            if args[0] == "restore" {
+                bench.run(&["web"]).code(0);
+            }
+            let runs: Vec<Run> = thread::scope(|scope| {
+                let runs: Vec<_> = (0..6).map(|_| scope.spawn(|| bench.run(args))).collect();
+                let runs = runs.into_iter().map(|run| run.join().expect("a run"));
+                runs.collect()
+            });
+            let won = runs.iter().filter(|run| run.code == 0).count();
+            assert!(won > 0, "round {round} of {args:?}: {runs:#?}");
+        }
+    }
+}
