@@ -131,7 +131,7 @@ fn a_kept_container_whose_networks_changed_during_the_run_is_not_verified() {
     for era in ERAS {
         let bench = started(era);
         let before = bench.containers("web");
-        let late = FaultKind::LateSuccess(Duration::from_millis(500));
+        let late = FaultKind::LateSuccess(Duration::from_secs(2));
         bench.rehearsal.faults().once(Call::Create, late);
         let run = thread::scope(|scope| {
             let run = scope.spawn(|| adopt(&bench, &["--output", "json"]));
