@@ -221,12 +221,12 @@ impl Compose {
                 let folder =
                     folder::Folder::new().context("failed to create a temporary folder")?;
                 let mut options = vec!["-p", project];
-                folder.write("docker-compose.yml", text)?;
+                folder.write(folder::COMPOSE_FILE, text)?;
                 if !env.is_empty() {
-                    folder.write("stack.env", env)?;
-                    options.extend(["--env-file", "stack.env"]);
+                    folder.write(folder::ENV_FILE, env)?;
+                    options.extend(["--env-file", folder::ENV_FILE]);
                 }
-                options.extend(["-f", "docker-compose.yml"]);
+                options.extend(["-f", folder::COMPOSE_FILE]);
                 let output = self.run(&options, arguments, |process| {
                     process.env_clear().envs(container_environment());
                     process.current_dir(folder.path());

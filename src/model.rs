@@ -67,6 +67,16 @@ impl Container {
 /// Where Portainer keeps its stacks, in its container (M07).
 pub const PORTAINER_FOLDERS: &str = "/data/compose/";
 
+/// Whether a directory may be one that a Portainer outside a container keeps for a stack: `…/compose/<Id>`, or that of a
+/// version below it (M07).
+pub fn may_be_portainers(dir: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut parts = dir.trim_end_matches('/').rsplit('/').peekable();
+    let is_version = |part: &&str| part.strip_prefix('v').is_some_and(is_number);
+    parts.next_if(is_version);
+    parts.next().is_some_and(is_number) && parts.next() == Some("compose")
+}
+
 /// The name of a label of the tool's Compose: `com.<tool>.compose.<name>`.
 pub fn compose_label(tool: &str, name: &str) -> String {
     format!("com.{tool}.compose.{name}")
@@ -294,5 +304,28 @@ mod tests {
         assert_eq!(portainer_name("ÄÖ"), "");
         // The Kelvin sign lower-cases to an ASCII k in Go and in Rust.
         assert_eq!(portainer_name("\u{212a}"), "k");
+    }
+
+    #[test]
+    fn m07_folders_that_may_be_portainers() {
+        for dir in [
+            "/data/compose/7",
+            "/opt/portainer/compose/56",
+            "/opt/portainer/compose/56/",
+            "/opt/portainer/compose/56/v2",
+        ] {
+            assert!(may_be_portainers(dir), "{dir}");
+        }
+        for dir in [
+            "/srv/compose",
+            "/srv/compose/web",
+            "/srv/compose/7/web",
+            "/srv/7",
+            "/srv/mycompose/7",
+            "/srv/compose/v2",
+            "",
+        ] {
+            assert!(!may_be_portainers(dir), "{dir}");
+        }
     }
 }

@@ -186,7 +186,13 @@ impl Situation<'_> {
                 text: sent.text,
                 env: &env,
             };
-            self.read_details(&mut before, images.into_iter().collect(), (&input, mask));
+            // An engine that does not answer is asked once more, and then nothing else.
+            let answers = before.all.is_some()
+                || before.unlistable.is_some()
+                || self.host.is_some()
+                || self.engine.id().is_ok();
+            let asked = answers.then_some(self.engine);
+            self.read_details(&mut before, asked, images, (&input, mask));
         }
         if depth == Depth::Everything {
             let version = match (self.host, self.portainer) {
@@ -321,26 +327,30 @@ impl Situation<'_> {
         })
     }
 
-    /// Reads from Portainer and from the engine, and asks Compose, side by side.
+    /// Reads from Portainer and from the engine, if it answers, and asks Compose, side by side.
     fn read_details(
         &self,
         before: &mut Before,
-        images: BTreeSet<String>,
+        engine: Option<&engine::Reader>,
+        images: impl IntoIterator<Item = String>,
         (input, mask): (&compose::Input, &Mask),
     ) {
         let &Self {
             portainer,
-            engine,
             endpoint,
             compose,
             host,
             ..
         } = self;
+        let images: BTreeSet<String> = images.into_iter().collect();
         let all = before.all.as_deref().unwrap_or_default();
         let asks_role = before.record.is_none() && !all.is_empty() && host.is_none();
         let record = before.record.as_ref();
         let (details, checked, (contents, environment, role)) = thread::scope(|scope| {
-            let details = scope.spawn(move || Reader::new(engine, host).read(all, images));
+            let details = scope.spawn(move || match engine {
+                Some(engine) => Reader::new(engine, host).read(all, images),
+                None => Default::default(),
+            });
             let checked = scope.spawn(move || Some(compose.compose()?.check(input, mask)));
             let asked = portainer.map(|portainer| {
                 let contents = record.map(|record| portainer.read(&record.id));
@@ -395,17 +405,18 @@ pub fn with_hint(error: &anyhow::Error) -> String {
     }
 }
 
-/// Compares the engine of the environment with the engine of this host (B03, M17).
+/// Compares the engine of the environment with the engine of this host, if that answers (B03, M17).
 fn environment(
     portainer: &portainer::Reader,
-    engine: &engine::Reader,
+    engine: Option<&engine::Reader>,
     endpoint: i64,
 ) -> Environment {
     match portainer.engine_of(endpoint) {
-        Ok(EngineOf::Engine(theirs)) => match engine.id() {
-            Ok(ours) if ours == theirs => Environment::SameEngine,
-            Ok(_) => Environment::OtherEngine,
-            Err(error) => Environment::Unknown(format!("{error:#}")),
+        Ok(EngineOf::Engine(theirs)) => match engine.map(engine::Reader::id) {
+            Some(Ok(ours)) if ours == theirs => Environment::SameEngine,
+            Some(Ok(_)) => Environment::OtherEngine,
+            Some(Err(error)) => Environment::Unknown(format!("{error:#}")),
+            None => Environment::Unknown("the engine of this host does not answer".to_owned()),
         },
         Ok(EngineOf::Unnamed) => {
             Environment::Unknown("Portainer's response contains no engine ID".to_owned())

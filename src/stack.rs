@@ -8,7 +8,10 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::{failure::Failure, model::Container};
+use crate::{
+    failure::Failure,
+    model::{Container, may_be_portainers},
+};
 use composefile::reader::DEFAULT_FILES;
 
 mod backup;
@@ -95,6 +98,11 @@ impl Stack {
         let found = Self::find_like_compose(name, &Location { file, ..at.clone() });
         found.map_err(
             |error| match started::other_dir(containers, &at.tool, &dir) {
+                Some(other) if may_be_portainers(other) => Failure::new(format!("{error:#}"))
+                    .hint(format!(
+                        "the project's containers were started in {other}: if that is Portainer's folder, use the API key of an administrator, who sees every Portainer stack; otherwise, pass --dir {other}"
+                    ))
+                    .into(),
                 Some(other) => Failure::new(format!("{error:#}"))
                     .hint(format!(
                         "the project's containers were started in {other}: pass --dir {other}"

@@ -57,6 +57,19 @@ impl<'a> Compared<'a> {
         label.unwrap_or_default()
     }
 
+    /// What differs from before in the image, the mounts, the networks, the ports and the variables, by name.
+    pub(super) fn differences(self) -> Vec<String> {
+        match (self.before, self.now) {
+            (Some(before), Some(now)) => before.effects_that_differ(now),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it is the same container since the same start, with the same configuration.
+    pub(super) fn is_as_before(self) -> bool {
+        self.change == Change::Kept && self.differences().is_empty()
+    }
+
     /// Whether it ran before and has to run now. A finished job has not.
     pub(super) fn has_to_run(self) -> bool {
         match self.before {
@@ -106,7 +119,10 @@ impl fmt::Display for Compared<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         f.write_str(match self.change {
-            Change::Kept => " was not touched",
+            Change::Kept => match self.differences().join(", ") {
+                none if none.is_empty() => " was not touched",
+                differences => return write!(f, " differs from before: {differences}"),
+            },
             Change::Started => " was started",
             Change::Restarted => " was restarted",
             Change::Ended => " does not run any more",

@@ -78,6 +78,18 @@ impl Procedure<'_, '_> {
             );
             return because(&message, cause, None);
         };
+        if compared.iter().all(|one| one.change == Change::Kept) {
+            // A restore would recreate them, which interrupts more than what changed.
+            let message = format!(
+                "failed to adopt {name}; each of its containers is the one of before, so nothing was restored"
+            );
+            let command = self.run.restore_command(name, &snapshot);
+            let hint = format!(
+                "something else changed the containers named above: undo that, for example with `{tool} network connect` or `disconnect`, or recreate them with: {command}",
+                tool = self.a.tool
+            );
+            return because(&message, cause, Some(hint));
+        }
         if self.a.on_failure == OnFailure::Leave {
             let message = format!(
                 "failed to adopt {name}; nothing was restored, because of --on-failure leave"
@@ -244,11 +256,11 @@ impl Procedure<'_, '_> {
     }
 }
 
-/// What happened to each container that was touched.
+/// What happened to each container that is not as before.
 fn changes(compared: &[Compared]) -> Vec<String> {
     compared
         .iter()
-        .filter(|one| one.change != Change::Kept)
+        .filter(|one| !one.is_as_before())
         .map(ToString::to_string)
         .collect()
 }

@@ -187,7 +187,8 @@ impl Procedure<'_, '_> {
     fn say_what_happened(&mut self, services: &[ServiceReport]) {
         for container in services.iter().flat_map(|service| &service.containers) {
             let verb = match container.change {
-                Change::Kept => continue,
+                Change::Kept if container.differences.is_empty() => continue,
+                Change::Kept => "kept",
                 Change::Recreated => "recreated",
                 Change::Restarted => "restarted",
                 Change::Started => "started",
@@ -278,11 +279,11 @@ fn is_replica(losses: &[Loss], of: &str) -> bool {
         .any(|loss| matches!(loss, Loss::Replicas { service, .. } if service == of))
 }
 
-/// What differs in a recreated container and was not to be expected. Differences are expected where the plan lists a
-/// loss of that container, and where its configuration was not that of the files before.
+/// What differs in a container and was not to be expected. In a recreated one, differences are expected where the plan
+/// lists a loss of that container, and where its configuration was not that of the files before.
 fn unexpected(prepared: &Prepared, one: &Compared, service: &str) -> Vec<String> {
     let (Change::Recreated, Some(before), Some(now)) = (one.change, one.before, one.now) else {
-        return Vec::new();
+        return one.differences();
     };
     let name = before.name();
     let loses =
@@ -290,7 +291,7 @@ fn unexpected(prepared: &Prepared, one: &Compared, service: &str) -> Vec<String>
     if prepared.plan.losses.iter().any(loses) || !prepared.is_up_to_date(before, service) {
         return Vec::new();
     }
-    let mut differences = before.effects_that_differ(now);
+    let mut differences = one.differences();
     // The same name may refer to another image by now, or the image was built.
     differences.retain(|what| what != "the image" || before.image_name() != now.image_name());
     differences
@@ -322,10 +323,7 @@ fn services(
             name: one.name().to_owned(),
             change: one.change,
             id: one.now.map(|now| now.id().to_owned()),
-            differences: match (one.change, one.before, one.now) {
-                (Change::Recreated, Some(before), Some(now)) => before.effects_that_differ(now),
-                _ => Vec::new(),
-            },
+            differences: one.differences(),
             away: away(one, events).map(|away| away.as_secs_f64()),
         };
         match services.iter_mut().find(|known| known.service == service) {

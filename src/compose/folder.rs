@@ -1,16 +1,33 @@
-//! Temporary folders, which only this user may read and which an interrupt removes.
+//! Temporary folders, which only this user may read and which an interrupt removes. A killed process leaves its folder;
+//! the next one that creates a folder removes it.
 
 use std::{
-    fs::{self, OpenOptions},
+    env,
+    fs::{self, File, OpenOptions},
     io::{self, Write as _},
     mem,
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, Once, PoisonError},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
+
+const PREFIX: &str = "stacklift-";
+
+/// The length of the random end of a name.
+const RANDOM: usize = 6;
+
+/// The Compose file that is sent.
+pub(super) const COMPOSE_FILE: &str = "docker-compose.yml";
+
+/// Its variables.
+pub(super) const ENV_FILE: &str = "stack.env";
+
+/// A folder that is younger may not be locked yet. Older versions did not lock theirs, and had one for 10 seconds.
+const YOUNG: Duration = Duration::from_mins(1);
 
 /// The folders that exist now.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -30,22 +47,32 @@ pub fn remove_all() {
 }
 
 /// A folder that is removed when it is dropped.
-pub(super) struct Folder(TempDir);
+pub(super) struct Folder {
+    dir: TempDir,
+    /// Locked while this process lives.
+    _lock: File,
+}
 
 impl Folder {
     pub(super) fn new() -> io::Result<Self> {
+        static ABANDONED: Once = Once::new();
+        ABANDONED.call_once(|| remove_abandoned(&env::temp_dir()));
         // Held until it is in the list, so that an interrupt does not miss it.
         let mut folders = folders();
-        let folder = tempfile::Builder::new()
-            .prefix("stacklift-")
+        let dir = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .rand_bytes(RANDOM)
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir()?;
-        folders.push(folder.path().to_owned());
-        Ok(Self(folder))
+        let lock = File::open(dir.path())?;
+        // Where a file system has no locks, nothing is removed either.
+        lock.try_lock().ok();
+        folders.push(dir.path().to_owned());
+        Ok(Self { dir, _lock: lock })
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.0.path()
+        self.dir.path()
     }
 
     /// Creates a file that only this user may read.
@@ -67,5 +94,118 @@ impl Drop for Folder {
         let mut folders = folders();
         fs::remove_dir_all(self.path()).ok();
         folders.retain(|folder| folder != self.path());
+    }
+}
+
+/// Removes the folders in `temporary` that processes of this user left when they were killed. What cannot be removed
+/// stays: this run does not need it.
+fn remove_abandoned(temporary: &Path) {
+    let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let is_ours = random.is_some_and(|random| {
+            random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        });
+        if is_ours {
+            remove_if_abandoned(&entry.path()).ok();
+        }
+    }
+}
+
+/// Removes a folder of this user that no process has locked, and that contains nothing but the files of a [`Folder`].
+fn remove_if_abandoned(path: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(path)?;
+    let is_private = found.is_dir()
+        && found.uid() == rustix::process::geteuid().as_raw()
+        && found.mode() & 0o777 == 0o700;
+    let is_young = found.modified()?.elapsed().map_or(true, |age| age < YOUNG);
+    if !is_private || is_young {
+        return Ok(());
+    }
+    // Held until the folder is gone.
+    let lock = File::open(path)?;
+    lock.try_lock()?;
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !entry.file_type()?.is_file() || (name != COMPOSE_FILE && name != ENV_FILE) {
+            return Ok(());
+        }
+        files.push(entry.path());
+    }
+    files.iter().try_for_each(fs::remove_file)?;
+    fs::remove_dir(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn only_folders_that_killed_processes_left_are_removed() {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let folder = |name: &str, file: &str, mode: u32, age: u64| {
+            let path = temporary.path().join(name);
+            fs::create_dir(&path).expect("a folder");
+            fs::write(path.join(file), "TOKEN=x").expect("a file");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
+            let folder = File::open(&path).expect("a folder");
+            let time = SystemTime::now() - Duration::from_secs(age);
+            folder.set_modified(time).expect("a time");
+            folder
+        };
+        folder("stacklift-killed", ENV_FILE, 0o700, 120);
+        folder("stacklift-Kille2", COMPOSE_FILE, 0o700, 120);
+        let lives = folder("stacklift-livess", ENV_FILE, 0o700, 120);
+        lives.try_lock().expect("a lock");
+        folder("stacklift-younge", ENV_FILE, 0o700, 0);
+        folder("stacklift-public", ENV_FILE, 0o755, 120);
+        folder("stacklift-others", "photo.jpg", 0o700, 120);
+        folder("stacklift-test.abc123", ENV_FILE, 0o700, 120);
+        folder("another-abc123", ENV_FILE, 0o700, 120);
+        let target = temporary.path().join("another-abc123");
+        std::os::unix::fs::symlink(target, temporary.path().join("stacklift-linked"))
+            .expect("a link");
+        remove_abandoned(temporary.path());
+        let mut left: Vec<String> = fs::read_dir(temporary.path())
+            .expect("a directory")
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .into_string()
+                    .expect("UTF-8")
+            })
+            .collect();
+        left.sort();
+        let expected = [
+            "another-abc123",
+            "stacklift-linked",
+            "stacklift-livess",
+            "stacklift-others",
+            "stacklift-public",
+            "stacklift-test.abc123",
+            "stacklift-younge",
+        ];
+        assert_eq!(left, expected);
+        assert!(temporary.path().join("another-abc123/stack.env").exists());
+        // Its process has ended.
+        drop(lives);
+        remove_abandoned(temporary.path());
+        assert!(!temporary.path().join("stacklift-livess").exists());
+    }
+
+    #[test]
+    fn a_folder_is_locked_while_it_exists() {
+        let folder = Folder::new().expect("a folder");
+        let other = File::open(folder.path()).expect("it");
+        assert!(matches!(
+            other.try_lock(),
+            Err(fs::TryLockError::WouldBlock)
+        ));
     }
 }

@@ -60,7 +60,7 @@ impl Host {
                 // A Portainer that does not respond is asked only once.
                 let others = records.is_ok().then(|| {
                     (
-                        environment(portainer, engine, endpoint),
+                        environment(portainer, Some(engine), endpoint),
                         portainer.version(),
                         portainer.is_administrator(),
                     )

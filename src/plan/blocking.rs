@@ -13,7 +13,9 @@ use super::{
     sent::{SentStack, with_sent},
 };
 use crate::{
-    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Record, StackKind},
+    model::{
+        Carried, Container, Deployment, PORTAINER_FOLDERS, Record, StackKind, may_be_portainers,
+    },
     rewrite::faithful::Reason,
     snapshot::Inspected,
     text::{counted, printable, shell_word},
@@ -179,9 +181,18 @@ impl<'f> Blocking<'_, 'f> {
         }
         let Facts { name, dir: own, .. } = *self.facts;
         for (dir, containers) in dirs {
+            let is_missing = (self.facts.lookup)(dir) == PathKind::Missing;
+            let may_be_portainers = may_be_portainers(dir);
             let hint = if dir.starts_with(PORTAINER_FOLDERS) {
                 "Portainer started them: use the API key of an administrator, who sees every Portainer stack".to_owned()
-            } else if (self.facts.lookup)(dir) == PathKind::Missing {
+            } else if may_be_portainers && is_missing {
+                "Portainer may have started them in a folder of its own: use the API key of an administrator, who sees every Portainer stack".to_owned()
+            } else if may_be_portainers {
+                format!(
+                    "if Portainer started them, use the API key of an administrator, who sees every Portainer stack; otherwise, adopt them from there: {}",
+                    command(name, dir)
+                )
+            } else if is_missing {
                 format!(
                     "that directory is gone: recreate the containers from this one with `{} compose -p {name} up -d --force-recreate`",
                     self.facts.tool

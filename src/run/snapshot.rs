@@ -87,6 +87,8 @@ impl Run<'_> {
             let snapshot = self.read_unseen(of, seen);
             check(&snapshot)?;
             let (id, is_whole) = self.save_snapshot(snapshot)?;
+            // The run may stop before its procedure sets another state: a full disk cannot take the mark.
+            self.set_state(self.state.clone().and_snapshot(&id));
             if is_whole {
                 self.snapshot = Some(id);
             }

@@ -42,6 +42,14 @@ impl State {
         self
     }
 
+    /// The same state, after a snapshot was taken.
+    #[must_use]
+    pub(super) fn and_snapshot(mut self, id: &str) -> Self {
+        // Writing to a string does not fail.
+        let _ = write!(self.sentence, "; the snapshot {id} was taken");
+        self
+    }
+
     /// The same state, for a run whose snapshot and journal do not outlive it.
     #[must_use]
     pub fn without_snapshot(mut self) -> Self {

@@ -7,6 +7,8 @@ use std::{
     io::{self, ErrorKind},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::PathBuf,
+    thread,
+    time::Duration,
 };
 
 use anyhow::Result;
@@ -14,8 +16,12 @@ use anyhow::Result;
 use super::{Place, folder};
 use crate::failure::Failure;
 
-/// How often the lock is tried if the run that held it removes its file at the same moment.
+/// How often the lock is tried if the run that held it removes its file, or the directories that it created, at the same
+/// moment.
 const ATTEMPTS: usize = 100;
+
+/// The pause before each further attempt.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The proof that no other run works on the project. Dropping it unlocks the project and removes the file. A killed run
 /// leaves the file, unlocked.
@@ -34,7 +40,7 @@ impl Place {
         let missing = |dir: &&std::path::Path| !dir.exists();
         let created = self.state.ancestors().take_while(missing);
         let created: Vec<PathBuf> = created.map(PathBuf::from).collect();
-        for _ in 0..ATTEMPTS {
+        for attempt in 1..=ATTEMPTS {
             match self.try_lock(&path) {
                 Ok(Some(file)) => {
                     return Ok(ProjectLock {
@@ -43,8 +49,15 @@ impl Place {
                         created,
                     });
                 }
-                Ok(None) => {}
+                Ok(None) => thread::sleep(PAUSE),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(self.is_busy()),
+                // Another run removed a directory while this one created it, or it is not a directory.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+                        && attempt < ATTEMPTS =>
+                {
+                    thread::sleep(PAUSE);
+                }
                 Err(error) => {
                     return Err(Failure::new(format!("failed to lock {}", path.display()))
                         .source(error)
@@ -99,8 +112,6 @@ impl Drop for ProjectLock {
 
 #[cfg(test)]
 mod tests {
-    use std::{thread, time::Duration};
-
     use super::*;
 
     fn place(state: PathBuf, name: &str, dir: &str) -> Place {
@@ -153,5 +164,25 @@ mod tests {
                 });
             }
         });
+    }
+
+    /// A run that ends removes the directories that it created, while others create them.
+    #[test]
+    fn of_runs_that_start_at_once_one_has_the_lock_and_the_others_say_so() {
+        for _ in 0..200 {
+            let home = tempfile::tempdir().expect("a directory");
+            let state = home.path().join("a/b/c");
+            let locked: Vec<Result<()>> = thread::scope(|scope| {
+                let lock = || place(state.clone(), "web", "/one").lock().map(drop);
+                let runs: Vec<_> = (0..4).map(|_| scope.spawn(lock)).collect();
+                let runs = runs.into_iter().map(|run| run.join().expect("a run"));
+                runs.collect()
+            });
+            assert!(locked.iter().any(Result::is_ok), "{locked:?}");
+            for error in locked.into_iter().filter_map(Result::err) {
+                let busy = "another run of stacklift is working on the stack web";
+                assert_eq!(format!("{error:#}"), busy);
+            }
+        }
     }
 }

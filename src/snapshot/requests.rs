@@ -64,7 +64,7 @@ impl Store {
                     now += chrono::TimeDelta::milliseconds(1);
                 }
                 Err(_) if self.use_reserve() => {}
-                Err(error) => return Err(self.failed_to_write(error).into()),
+                Err(error) => return Err(self.failed_to_write("a request", error).into()),
             }
         }
     }

@@ -153,7 +153,7 @@ impl Store {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     now += TimeDelta::milliseconds(1);
                 }
-                Err(error) => return Err(self.failed_to_write(error).into()),
+                Err(error) => return Err(self.failed_to_write("a snapshot", error).into()),
             }
         }
     }
@@ -210,7 +210,8 @@ impl Store {
         for (name, contents) in [(RESERVE, RESERVED.as_slice()), (UNFINISHED, b"")] {
             match folder::write_new(self.own(), name, contents) {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                    return Err(self.failed_to_write(error).into());
+                    let what = "the mark of an unfinished run";
+                    return Err(self.failed_to_write(what, error).into());
                 }
                 _ => {}
             }
@@ -307,9 +308,9 @@ impl Store {
         &self.dirs
     }
 
-    pub(super) fn failed_to_write(&self, error: io::Error) -> Failure {
+    pub(super) fn failed_to_write(&self, what: &str, error: io::Error) -> Failure {
         Failure::new(format!(
-            "failed to write a snapshot to {}",
+            "failed to write {what} to {}",
             self.own().display()
         ))
         .source(error)

@@ -127,6 +127,45 @@ fn containers_that_are_the_same_are_not_touched() {
 }
 
 #[test]
+fn a_kept_container_whose_networks_changed_during_the_run_is_not_verified() {
+    for era in ERAS {
+        let bench = started(era);
+        let before = bench.containers("web");
+        let late = FaultKind::LateSuccess(Duration::from_secs(2));
+        bench.rehearsal.faults().once(Call::Create, late);
+        let run = thread::scope(|scope| {
+            let run = scope.spawn(|| adopt(&bench, &["--output", "json"]));
+            while bench.calls(Call::Create).is_empty() {
+                thread::sleep(Duration::from_millis(5));
+            }
+            // As `docker network connect` does.
+            bench.rehearsal.world(|world| {
+                let container = world.containers.get_mut(&before[0]).expect("a container");
+                let attachment = container.networks.values().next().cloned();
+                let attachment = attachment.expect("a network");
+                container.networks.insert("other".to_owned(), attachment);
+            });
+            run.join().expect("a run")
+        });
+        let run = run.code(1);
+        let report = report(&run);
+        assert_eq!(report["outcome"], "changed", "{report}");
+        let container = &report["services"][0]["containers"][0];
+        assert_eq!(container["change"], "kept");
+        assert_eq!(container["differences"][0], "the networks");
+        let run = run.says(&[
+            "each of its containers is the one of before, so nothing was restored",
+            "  - web-a-1 differs from before: the networks",
+            "; web-a-1 differs from before: the networks",
+            "docker network connect",
+            "restore web --to",
+        ]);
+        run.hides("verified");
+        assert_eq!(bench.containers("web"), before);
+    }
+}
+
+#[test]
 fn a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruning() {
     for era in ERAS {
         let bench = started(era);

@@ -125,7 +125,7 @@ fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
 fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
     let sizes = (2..14).map(|pages| format!("size={}k", pages * 4));
     let inodes = (2..10).map(|inodes| format!("size=1m,nr_inodes={inodes}"));
-    let mut ends = [0, 0];
+    let (mut ends, mut named) = ([0, 0], 0);
     for limit in sizes.chain(inodes) {
         let bench = Bench::new();
         bench.started("web", PLAIN, None);
@@ -139,13 +139,19 @@ fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
             continue;
         }
         ends[1] += 1;
-        drop(
-            run.code(1)
-                .says(&["failed to write", "this run changed nothing"]),
-        );
+        let run = run
+            .code(1)
+            .says(&["failed to write", "this run changed nothing"]);
+        let taken = run.out.lines().find_map(|line| line.strip_suffix(" taken"));
+        if let Some(taken) = taken {
+            named += 1;
+            let state = format!("the {} was taken", taken.trim());
+            drop(run.says(&[&state]).hides("failed to write a snapshot"));
+        }
         untouched(&bench, &before);
     }
     assert!(ends.iter().all(|&count| count > 0), "{ends:?}");
+    assert!(named > 0, "no disk was full just after the snapshot");
 }
 
 #[test]
@@ -256,4 +262,29 @@ fn the_second_of_two_runs_says_so() {
     first.wait().expect("it ends");
     // The lock went with it.
     bench.run(&["web"]).code(0);
+}
+
+#[test]
+fn one_of_several_runs_that_start_at_once_wins() {
+    for args in [
+        &["web"][..],
+        &["adopt", "web"],
+        &["restore", "web"],
+        &["restore", "web", "--dir", "/nowhere"],
+    ] {
+        for round in 0..3 {
+            let bench = Bench::new();
+            bench.started("web", PLAIN, None);
+            if args[0] == "restore" {
+                bench.run(&["web"]).code(0);
+            }
+            let runs: Vec<Run> = thread::scope(|scope| {
+                let runs: Vec<_> = (0..6).map(|_| scope.spawn(|| bench.run(args))).collect();
+                let runs = runs.into_iter().map(|run| run.join().expect("a run"));
+                runs.collect()
+            });
+            let won = runs.iter().filter(|run| run.code == 0).count();
+            assert!(won > 0, "round {round} of {args:?}: {runs:#?}");
+        }
+    }
 }

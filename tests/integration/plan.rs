@@ -619,3 +619,21 @@ fn a_report_that_does_not_conform_is_detected() {
         assert!(check(&schema, &schema, &wrong).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn an_engine_that_cannot_be_reached_is_told_once() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    for args in [
+        &["plan", "web"][..],
+        &["adopt", "web"],
+        &["web", "--dry-run"],
+    ] {
+        let mut command = bench.command(args);
+        command.env("DOCKER_HOST", "unix:///nowhere/engine.sock");
+        let run = Run::of(&mut command);
+        let all = format!("{}{}", run.out, run.err);
+        let told = all.matches("cannot reach the engine").count();
+        assert_eq!(told, 1, "{args:?} {all}");
+    }
+}

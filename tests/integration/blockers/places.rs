@@ -125,6 +125,38 @@ fn containers_that_were_started_in_another_directory() {
 }
 
 #[test]
+fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
+    let bench = Bench::new();
+    let (here, there) = (dir(&bench, "web"), dir(&bench, "opt/compose/56"));
+    bench.stack("web", PLAIN, None);
+    bench.stack("opt/compose/56", PLAIN, None);
+    bench
+        .rehearsal
+        .world(|world| world.start_by_hand("web", &there))
+        .expect("a stack that starts");
+    let refused = |hint: &str| {
+        let expected = format!(
+            "containers of project web were started in {there}, not in {here}\nweb-a-1\nhint: {hint}"
+        );
+        refuses(&bench, &["web"], &[expected]);
+    };
+    refused(&format!(
+        "if Portainer started them, use the API key of an administrator, who sees every Portainer stack; otherwise, adopt them from there: stacklift adopt web --dir {there}"
+    ));
+    let moved = dir(&bench, "moved");
+    fs::rename(&here, &moved).expect("moved");
+    adopt(&bench, &["web"]).code(1).says(&[
+        "if that is Portainer's folder, use the API key of an administrator",
+        &format!("otherwise, pass --dir {there}"),
+    ]);
+    fs::rename(&moved, &here).expect("moved back");
+    fs::remove_dir_all(&there).expect("removed");
+    refused(
+        "Portainer may have started them in a folder of its own: use the API key of an administrator, who sees every Portainer stack",
+    );
+}
+
+#[test]
 fn a_directory_that_is_a_link_is_the_same_one() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
