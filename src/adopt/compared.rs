@@ -42,7 +42,7 @@ pub(super) struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    /// The inspect object that exists: the one of now, otherwise the one of before.
+    /// The inspect object that exists: the current one, otherwise the previous one.
     fn any(self) -> Option<Inspected<'a>> {
         self.now.or(self.before)
     }
@@ -127,7 +127,7 @@ impl fmt::Display for Compared<'_> {
     }
 }
 
-/// Compares all containers of a stack: those of before in their order, then the others. Compose gives the successor of
+/// Compares all containers of a stack: the original ones in their order, then the others. Compose gives the successor of
 /// a container another name if that was renamed, or if the `container_name` of its service changed: it is then found by its
 /// service and its number.
 pub(super) fn compare<'a>(before: &'a [Value], now: &'a [Value], tool: &str) -> Vec<Compared<'a>> {

@@ -293,8 +293,8 @@ fn m06_containers_that_a_failed_create_removed_are_restored() {
     let run = run.says(&[
         "failed to adopt web; the containers that ran before were restored",
         "web-a-1 does not exist any more",
-        "Portainer did not deploy it",
-        "state: Portainer does not list the stack; the containers match the snapshot of before",
+        "the request failed: status",
+        "state: Portainer does not list the stack; the containers match the snapshot of this run",
     ]);
     assert!(!run.err.contains("to roll back"), "{run:#?}");
     adopt(&bench, &[]).code(0).says(&["verified"]);
@@ -381,7 +381,7 @@ fn m06_an_update_without_an_answer_that_removed_every_container_is_restored() {
     assert_eq!(containers(&bench), before, "{run:#?}");
     run.says(&[
         "failed to adopt web; the containers that ran before were restored",
-        "state: Portainer stack 1 exists (active); the containers match the snapshot of before",
+        "state: Portainer stack 1 exists (active); the containers match the snapshot of this run",
     ]);
 }
 
@@ -423,7 +423,7 @@ fn n06_what_a_failed_deployment_left_is_restored_and_the_portainer_stack_stays()
     let run = adopt(&bench, &[]).code(1).says(&[
         "web-b-1 was recreated (created)",
         "the containers that ran before were restored",
-        "state: Portainer stack 1 exists, but its deployment failed; the containers match the snapshot of before",
+        "state: Portainer stack 1 exists, but its deployment failed; the containers match the snapshot of this run",
         "Portainer stack 1 stays in error, and its next update recreates every container",
         "stacklift restore web --to ",
     ]);

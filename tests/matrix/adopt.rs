@@ -326,7 +326,7 @@ fn failure(before: &World, after: &World, run: &Run) -> Vec<String> {
         return wrong;
     };
     wrong.extend(claims(state, before, after));
-    let is_restored = state.contains("match the snapshot of before");
+    let is_restored = state.contains("match the snapshot of this run");
     let named = roll_back(run).is_some();
     if is_changed(before, after) && !is_restored && !named {
         wrong.push("a container was changed, and no rollback is named".to_owned());
@@ -359,7 +359,7 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     let restored = containers(before) == containers(after) && all_data(before) == all_data(after);
     claim("this run changed nothing", unchanged && same_records);
     claim("no container was changed", unchanged);
-    claim("the containers match the snapshot of before", restored);
+    claim("the containers match the snapshot of this run", restored);
     claim(
         "Portainer does not list the stack",
         records(after).is_empty(),
@@ -394,7 +394,7 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
             claim(&format!("{name} was recreated ({end}"), !runs);
         }
     }
-    claim("the containers of before exist and run", unchanged);
+    claim("the original containers exist and run", unchanged);
     if !known {
         wrong.push(format!("{state:?} claims nothing that is known here"));
     }
