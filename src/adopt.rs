@@ -195,7 +195,7 @@ impl<'a> Procedure<'a, '_> {
         Err(Failure::new(
             "the stack's files, its containers or its Portainer stack changed before you answered",
         )
-        .hint("run the command again: it shows what it would do now")
+        .hint("run the command again: it plans with the current state")
         .into())
     }
 
@@ -246,7 +246,7 @@ impl<'a> Procedure<'a, '_> {
         self.report.outcome = Outcome::NothingToDo;
         self.run.step(
             "nothing",
-            format!("to do: Portainer stack {id} has this text and these variables, and its services run"),
+            format!("to do: Portainer stack {id} already has this text and these variables, and its services run"),
         );
     }
 

@@ -27,7 +27,7 @@ pub enum Change {
     Recreated,
     /// There was no container with its name.
     New,
-    /// It does not exist any more.
+    /// It no longer exists.
     Missing,
     /// A new container under the temporary name that Compose gives it until the old one is removed (N06).
     Stray,
@@ -109,10 +109,10 @@ impl fmt::Display for Compared<'_> {
             Change::Kept => " was not touched",
             Change::Started => " was started",
             Change::Restarted => " was restarted",
-            Change::Ended => " does not run any more",
+            Change::Ended => " no longer runs",
             Change::Recreated => " was recreated",
             Change::New => " is new",
-            Change::Missing => " does not exist any more",
+            Change::Missing => " no longer exists",
             Change::Stray => " is a new container under a temporary name",
         })?;
         match self.now {

@@ -115,7 +115,7 @@ impl fmt::Display for Progress {
 /// active (M06).
 fn clause(record: &RecordSeen) -> String {
     match record {
-        RecordSeen::Unknown => "Portainer cannot be asked whether it has the stack".to_owned(),
+        RecordSeen::Unknown => "could not check whether Portainer has the stack".to_owned(),
         RecordSeen::Absent => "Portainer does not list the stack".to_owned(),
         RecordSeen::Exists(id, Deployment::Failed(_)) => {
             format!("Portainer stack {id} exists, but its deployment failed")

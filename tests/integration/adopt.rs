@@ -292,7 +292,7 @@ fn m06_containers_that_a_failed_create_removed_are_restored() {
     assert_eq!(report["outcome"], "restored", "{report}");
     let run = run.says(&[
         "failed to adopt web; the containers that ran before were restored",
-        "web-a-1 does not exist any more",
+        "web-a-1 no longer exists",
         "the request failed: status",
         "state: Portainer does not list the stack; the containers match the snapshot of this run",
     ]);
@@ -308,7 +308,7 @@ fn m06_on_failure_leave_names_the_rollback() {
     bench.rehearsal.faults().once(Call::Create, late);
     let run = adopt(&bench, &["--on-failure", "leave"]).code(1).says(&[
         "nothing was restored, because of --on-failure leave",
-        "web-a-1 does not exist any more",
+        "web-a-1 no longer exists",
     ]);
     assert!(bench.containers("web").is_empty());
     let (_, command) = run

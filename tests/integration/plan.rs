@@ -412,7 +412,7 @@ fn a_stack_that_portainer_has_needs_nothing() {
     let run = with_hashes(&bench, &["plan", "web", "--exit-code"], &labeled(&bench)).code(0);
     let run = run.says(&[
         "There is nothing to do.",
-        "has this text and these variables",
+        "already has this text and these variables",
     ]);
     assert!(!run.out.contains("Recommended"), "{}", run.out);
     // Without hashes, it is unknown what a deployment would do. None is asked for.

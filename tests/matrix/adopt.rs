@@ -368,7 +368,7 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     claim("may still be deploying", true);
     claim("could not be listed", true);
     claim("being restored", true);
-    claim("Portainer cannot be asked", true);
+    claim("could not check whether Portainer has the stack", true);
     let status = match records(after).as_slice() {
         [record] => Some((record.id, record.status)),
         _ => None,
@@ -385,11 +385,11 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     for name in ["web-a-1", "web-b-1"] {
         let (old, now) = (before.container(name), after.container(name));
         let is_other = old.map(|one| &one.id) != now.map(|one| &one.id);
-        claim(&format!("{name} does not exist any more"), now.is_none());
+        claim(&format!("{name} no longer exists"), now.is_none());
         claim(&format!("{name} was recreated"), now.is_some() && is_other);
         claim(&format!("{name} was restarted"), !is_other && old != now);
         let runs = now.is_some_and(Container::is_running);
-        claim(&format!("{name} does not run any more"), !is_other && !runs);
+        claim(&format!("{name} no longer runs"), !is_other && !runs);
         for end in ["created", "exited, code"] {
             claim(&format!("{name} was recreated ({end}"), !runs);
         }

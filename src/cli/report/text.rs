@@ -283,7 +283,7 @@ fn about(way: Way, of: &WayReport, stack: &StackReport) -> String {
     let has_containers = containers.is_none_or(|containers| containers.all > 0);
     match (way, of.request.kind, has_containers) {
         (_, RequestKind::Nothing, _) => {
-            format!("Portainer stack {id} has this text and these variables")
+            format!("Portainer stack {id} already has this text and these variables")
         }
         (_, RequestKind::Update, _) => format!("Portainer updates Portainer stack {id}"),
         (_, RequestKind::Replace, _) => {
