@@ -159,7 +159,7 @@ impl<'a> Procedure<'a, '_> {
             }
             RecordSeen::Absent | RecordSeen::Unknown => {}
         }
-        Err(self.unknown(&lost.context(format!("{seen}"))))
+        Err(self.unknown(&lost.context(seen.to_string())))
     }
 
     /// Whether every container was removed.
