@@ -1,6 +1,6 @@
 //! The adoption: moves a running stack into Portainer. Containers whose configuration is the same are not touched (M05).
 //!
-//! The request is sent once. Then every container is compared with the one of before. If the deployment fails, or the
+//! The request is sent once. Then every container is compared with its state before the run. If the deployment fails, or the
 //! stack does not run as before, the containers that changed are restored from the snapshot.
 
 use std::time::{Duration, SystemTime};
@@ -195,7 +195,7 @@ impl<'a> Procedure<'a, '_> {
         Err(Failure::new(
             "the stack's files, its containers or its Portainer stack changed before you answered",
         )
-        .hint("run the command again: it shows what it would do now")
+        .hint("run the command again: it plans with the current state")
         .into())
     }
 
@@ -216,7 +216,7 @@ impl<'a> Procedure<'a, '_> {
             return Err(
                 Failure::new(format!("cannot adopt the stack {}", self.a.stack.name()))
                     .details(lines.join("\n"))
-                    .hint("fix all of them, then run the command again")
+                    .hint("fix the problems above, then run the command again")
                     .into(),
             );
         }
@@ -246,7 +246,7 @@ impl<'a> Procedure<'a, '_> {
         self.report.outcome = Outcome::NothingToDo;
         self.run.step(
             "nothing",
-            format!("to do: Portainer stack {id} has this text and these variables, and its services run"),
+            format!("to do: Portainer stack {id} already has this text and these variables, and its services run"),
         );
     }
 

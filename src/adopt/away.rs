@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::compared::{Change, Compared};
 use crate::{engine::ContainerEvent, snapshot::Inspected};
 
-/// How long a container of before did not run, from the end of the old one to the start of the one that runs now. `None`
+/// How long an original container did not run, from the end of the old one to the start of the one that runs now. `None`
 /// if that is unknown, or if it did not run before.
 pub(super) fn away(one: &Compared, events: &[ContainerEvent]) -> Option<Duration> {
     match one.change {

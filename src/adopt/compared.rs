@@ -27,7 +27,7 @@ pub enum Change {
     Recreated,
     /// There was no container with its name.
     New,
-    /// It does not exist any more.
+    /// It no longer exists.
     Missing,
     /// A new container under the temporary name that Compose gives it until the old one is removed (N06).
     Stray,
@@ -42,7 +42,7 @@ pub(super) struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    /// The inspect object that exists: the one of now, otherwise the one of before.
+    /// The inspect object that exists: the current one, otherwise the previous one.
     fn any(self) -> Option<Inspected<'a>> {
         self.now.or(self.before)
     }
@@ -125,10 +125,10 @@ impl fmt::Display for Compared<'_> {
             },
             Change::Started => " was started",
             Change::Restarted => " was restarted",
-            Change::Ended => " does not run any more",
+            Change::Ended => " no longer runs",
             Change::Recreated => " was recreated",
             Change::New => " is new",
-            Change::Missing => " does not exist any more",
+            Change::Missing => " no longer exists",
             Change::Stray => " is a new container under a temporary name",
         })?;
         match self.now {
@@ -143,7 +143,7 @@ impl fmt::Display for Compared<'_> {
     }
 }
 
-/// Compares all containers of a stack: those of before in their order, then the others. Compose gives the successor of
+/// Compares all containers of a stack: the original ones in their order, then the others. Compose gives the successor of
 /// a container another name if that was renamed, or if the `container_name` of its service changed: it is then found by its
 /// service and its number.
 pub(super) fn compare<'a>(before: &'a [Value], now: &'a [Value], tool: &str) -> Vec<Compared<'a>> {

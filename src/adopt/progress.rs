@@ -31,7 +31,7 @@ pub(super) enum Progress {
     Changed(RecordSeen, Vec<String>),
     /// The deployment failed, and the engine does not list the containers.
     Unlisted(RecordSeen),
-    /// The containers of before are being restored.
+    /// The original containers are being restored.
     Restoring,
     /// The containers match the snapshot again.
     Restored(RecordSeen),
@@ -105,7 +105,7 @@ impl fmt::Display for Progress {
                 "the containers that ran before are being restored; the stack may be partly restored",
             ),
             Self::Restored(record) => {
-                write!(f, "{}; the containers match the snapshot of before", clause(record))
+                write!(f, "{}; the containers match the snapshot of this run", clause(record))
             }
         }
     }
@@ -115,7 +115,7 @@ impl fmt::Display for Progress {
 /// active (M06).
 fn clause(record: &RecordSeen) -> String {
     match record {
-        RecordSeen::Unknown => "Portainer cannot be asked whether it has the stack".to_owned(),
+        RecordSeen::Unknown => "could not check whether Portainer has the stack".to_owned(),
         RecordSeen::Absent => "Portainer does not list the stack".to_owned(),
         RecordSeen::Exists(id, Deployment::Failed(_)) => {
             format!("Portainer stack {id} exists, but its deployment failed")
@@ -146,7 +146,7 @@ mod tests {
             ),
             (
                 Progress::Restored(RecordSeen::Absent),
-                "Portainer does not list the stack; the containers match the snapshot of before",
+                "Portainer does not list the stack; the containers match the snapshot of this run",
             ),
         ] {
             assert_eq!(progress.state("web", Some("20")).to_string(), expected);

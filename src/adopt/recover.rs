@@ -33,7 +33,7 @@ impl Procedure<'_, '_> {
             .into()
     }
 
-    /// Looks what a failed deployment left, and restores the containers of before if any changed. Returns the error of
+    /// Checks what a failed deployment left, and restores the original containers if any changed. Returns the error of
     /// the run.
     pub(super) fn recover(&mut self, cause: &Error) -> Error {
         let name = self.a.stack.name();
@@ -207,7 +207,7 @@ impl Procedure<'_, '_> {
             Ok(now) => {
                 let mut changes = changes(&compare(&self.before, &now, self.a.tool));
                 if changes.is_empty() {
-                    changes.push("the containers of before exist and run".to_owned());
+                    changes.push("the original containers exist and run".to_owned());
                 }
                 Progress::Changed(seen, changes)
             }

@@ -57,7 +57,7 @@ pub enum Outcome {
     PlanWasWrong,
     /// It failed, and no container was changed.
     Unchanged,
-    /// It failed, and the containers of before were restored.
+    /// It failed, and the original containers were restored.
     Restored,
     /// It failed, and containers were changed and are not restored.
     Changed,

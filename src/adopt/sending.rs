@@ -87,7 +87,7 @@ impl<'a> Procedure<'a, '_> {
             }
             Err(portainer::Error::Refused { response, .. }) => {
                 let status = response.status_line();
-                let failure = Failure::new(format!("Portainer did not deploy it: {status}"))
+                let failure = Failure::new(format!("the request failed: {status}"))
                     .details(String::from_utf8_lossy(&response.body))
                     .hint(response.hint_after_create());
                 if response.is_final() {
@@ -149,7 +149,7 @@ impl<'a> Procedure<'a, '_> {
                         self.mark(&Progress::Deployed(id.clone()));
                         return Ok(Sent::Deployed);
                     }
-                    // It keeps the text of before.
+                    // It still has its previous text.
                     Deployment::Active if self.is_removed() => return Ok(Sent::Failed(lost)),
                     _ => {}
                 }
@@ -159,7 +159,7 @@ impl<'a> Procedure<'a, '_> {
             }
             RecordSeen::Absent | RecordSeen::Unknown => {}
         }
-        Err(self.unknown(&lost.context(format!("the outcome is unknown: {seen}"))))
+        Err(self.unknown(&lost.context(seen.to_string())))
     }
 
     /// Whether every container was removed.

@@ -128,13 +128,13 @@ pub(super) enum Command {
     /// Move a running stack into Portainer without removing it
     ///
     /// Sends a rewrite of the Compose file that keeps its meaning. Containers whose configuration does not
-    /// change keep running; the others are recreated with their data. If the deployment fails, what ran
-    /// before is restored from a snapshot.
+    /// change keep running; the others are recreated. Lists what the stack will lose, and takes a snapshot, before
+    /// it changes anything. If the deployment fails, stacklift restores the containers from the snapshot.
     Adopt(AdoptArguments),
     /// Show what adopting or migrating a stack would do
     ///
-    /// Says what happens to each service, what will be lost, and which command is recommended. Only reads: it changes
-    /// nothing, takes no lock, and writes no file that stays.
+    /// Shows what would happen to each service, what would be lost, and which command is recommended. Only reads:
+    /// takes no lock, and leaves no file behind.
     Plan(PlanArguments),
     /// List every stack of this host, and which can be adopted
     ///
@@ -146,11 +146,12 @@ pub(super) enum Command {
     /// Show the request that would create the stack in Portainer
     ///
     /// Prints the JSON body of the request, with the values of .env masked. Reads the stack's files and,
-    /// with --as adopt, its containers. Portainer is only asked with --keep-anonymous, if an API key is set.
+    /// with --as adopt, its containers. Contacts Portainer only with
+    /// --keep-anonymous, and only if an API key is set.
     Render(RenderArguments),
     /// Roll back a stack to a snapshot
     ///
-    /// Restores the containers and the Portainer stack that existed before a migration. Containers that
+    /// Restores the containers and the Portainer stack that existed before a run. Containers that
     /// still match the snapshot keep running. Volumes are never removed.
     Restore(RestoreArguments),
     /// Try an adoption or a migration against an embedded Portainer and container engine

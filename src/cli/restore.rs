@@ -80,7 +80,7 @@ pub(super) fn run(
 fn list(store: &Store, console: &Console) -> Result<()> {
     for unanswered in store.unanswered()? {
         console.warning(&format!(
-            "Portainer has not answered {}: it may still be working on the stack",
+            "the outcome of {}, is unknown: Portainer may still be working on the stack",
             unanswered.request
         ));
     }

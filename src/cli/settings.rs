@@ -399,7 +399,7 @@ impl KeySource {
 
 fn key_required() -> Failure {
     Failure::new("STACKMGR_API_KEY is required: set it to a Portainer API key").hint(
-        "create a key in Portainer (My account > Access tokens), then run: export STACKMGR_API_KEY=…; or set STACKMGR_API_KEY_FILE to a file that contains the key",
+        "create a key in Portainer under My account > Access tokens, then run: export STACKMGR_API_KEY=…; or set STACKMGR_API_KEY_FILE to a file that contains the key",
     )
 }
 

@@ -132,5 +132,5 @@ fn refused(refusals: &[Refusal], stack: &str) -> Failure {
         refusals.len()
     ))
     .details(reasons.join("\n"))
-    .hint("fix all of them, or pass --force to migrate anyway")
+    .hint("fix the problems above, or pass --force to migrate anyway")
 }

@@ -218,8 +218,8 @@ impl Adoption {
         let is_known = facts.listed.is_some() && facts.containers.is_some();
         if !is_known || facts.others.is_none() {
             self.blockers.push(Blocker::new(
-                "cannot inspect the containers of the engine",
-                "run stacklift as a user who can use the container engine",
+                "cannot read the containers of the engine",
+                "check that the engine is running, and run stacklift as a user who can access it",
             ));
         }
     }

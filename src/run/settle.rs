@@ -99,7 +99,7 @@ impl Run<'_> {
         self.report_state();
         for entry in &entries {
             self.warn(format!(
-                "Portainer has not answered {}: waiting until it has finished",
+                "the outcome of {}, is unknown: waiting until Portainer has finished",
                 entry.request
             ));
         }

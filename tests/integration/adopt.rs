@@ -331,9 +331,9 @@ fn m06_containers_that_a_failed_create_removed_are_restored() {
     assert_eq!(report["outcome"], "restored", "{report}");
     let run = run.says(&[
         "failed to adopt web; the containers that ran before were restored",
-        "web-a-1 does not exist any more",
-        "Portainer did not deploy it",
-        "state: Portainer does not list the stack; the containers match the snapshot of before",
+        "web-a-1 no longer exists",
+        "the request failed: status",
+        "state: Portainer does not list the stack; the containers match the snapshot of this run",
     ]);
     assert!(!run.err.contains("to roll back"), "{run:#?}");
     adopt(&bench, &[]).code(0).says(&["verified"]);
@@ -347,7 +347,7 @@ fn m06_on_failure_leave_names_the_rollback() {
     bench.rehearsal.faults().once(Call::Create, late);
     let run = adopt(&bench, &["--on-failure", "leave"]).code(1).says(&[
         "nothing was restored, because of --on-failure leave",
-        "web-a-1 does not exist any more",
+        "web-a-1 no longer exists",
     ]);
     assert!(bench.containers("web").is_empty());
     let (_, command) = run
@@ -420,7 +420,7 @@ fn m06_an_update_without_an_answer_that_removed_every_container_is_restored() {
     assert_eq!(containers(&bench), before, "{run:#?}");
     run.says(&[
         "failed to adopt web; the containers that ran before were restored",
-        "state: Portainer stack 1 exists (active); the containers match the snapshot of before",
+        "state: Portainer stack 1 exists (active); the containers match the snapshot of this run",
     ]);
 }
 
@@ -462,7 +462,7 @@ fn n06_what_a_failed_deployment_left_is_restored_and_the_portainer_stack_stays()
     let run = adopt(&bench, &[]).code(1).says(&[
         "web-b-1 was recreated (created)",
         "the containers that ran before were restored",
-        "state: Portainer stack 1 exists, but its deployment failed; the containers match the snapshot of before",
+        "state: Portainer stack 1 exists, but its deployment failed; the containers match the snapshot of this run",
         "Portainer stack 1 stays in error, and its next update recreates every container",
         "stacklift restore web --to ",
     ]);

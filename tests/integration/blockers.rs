@@ -26,7 +26,7 @@ fn refuses(bench: &Bench, args: &[&str], blockers: &[String]) {
     let run = adopt(bench, args).code(1);
     assert_eq!(listed(&run), blockers, "{run:#?}");
     run.says(&[
-        "fix all of them, then run the command again",
+        "fix the problems above, then run the command again",
         "this run changed nothing",
     ]);
     assert!(bench.nothing_was_changed());
@@ -54,7 +54,7 @@ fn listed(run: &Run) -> Vec<String> {
         let words = line.trim_start();
         if line.contains("cannot adopt the stack") {
             is_list = true;
-        } else if words.starts_with("hint: fix all of them") || words.starts_with("state:") {
+        } else if words.starts_with("hint: fix the problems above") || words.starts_with("state:") {
             is_list = false;
         } else if let Some(first) = words.strip_prefix("- ").filter(|_| is_list) {
             found.push(first.to_owned());

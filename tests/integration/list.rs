@@ -48,8 +48,7 @@ networks:
 
 pub const SCHEMA: &str = include_str!("../../docs/schemas/list-v1.json");
 
-const NOTE: &str =
-    "configurations were not compared, hints are not shown: stacklift plan <STACK>\n";
+const NOTE: &str = "to compare configurations and show hints, run: stacklift plan <STACK>\n";
 
 /// The output, with the stacks root replaced.
 fn shown(bench: &Bench, run: &Run) -> String {

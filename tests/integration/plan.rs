@@ -108,7 +108,7 @@ Portainer 2.23.0 at https://portainer, environment 1 is this engine
 
 adopt   Portainer adopts the running stack
   =  a  unchanged, keeps running
-  the file does not change; nothing is lost
+  the file does not change; no losses found
   interruption: none
 
 migrate removes the stack, then Portainer creates it from the literal rewrite
@@ -213,7 +213,7 @@ fn n05_a_newer_portainer_recreates_what_depends_on_another_service() {
     ]);
     // The volume of the one that stays is not lost.
     let adopt = run.out.split("migrate ").next().expect("a part");
-    assert!(adopt.contains("nothing is lost"), "{adopt}");
+    assert!(adopt.contains("no losses found"), "{adopt}");
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn containers_that_cannot_be_read_are_unknown() {
         "what the containers lose is unknown",
         "No command is recommended",
     ]);
-    let plan = plan.hides("nothing is lost").hides("interruption");
+    let plan = plan.hides("no losses found").hides("interruption");
     assert!(!plan.out.contains("has no container"), "{}", plan.out);
     run(&["migrate", "web", "--dry-run", "--exit-code"]).code(3);
 }
@@ -412,7 +412,7 @@ fn a_stack_that_portainer_has_needs_nothing() {
     let run = with_hashes(&bench, &["plan", "web", "--exit-code"], &labeled(&bench)).code(0);
     let run = run.says(&[
         "There is nothing to do.",
-        "has this text and these variables",
+        "already has this text and these variables",
     ]);
     assert!(!run.out.contains("Recommended"), "{}", run.out);
     // Without hashes, it is unknown what a deployment would do. None is asked for.
@@ -451,7 +451,7 @@ fn b11_a_request_without_an_answer_is_told() {
     bench
         .run(&["plan", "web"])
         .code(0)
-        .says(&["Portainer has not answered the create of the stack web, sent"]);
+        .says(&["the outcome of the create of the stack web, sent"]);
     drop(locked);
     bench.run(&["adopt", "web", "--wait", "2s"]).code(0);
     assert_eq!(unanswered(), none);

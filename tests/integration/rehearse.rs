@@ -83,7 +83,7 @@ fn an_adoption_is_compared_with_a_migration_of_the_same_stack() {
             .says(&[
                 "  =  db           unchanged, keeps running",
                 "  ~  calibre-web  recreated once: the anonymous volume at /cache gets a name",
-                "nothing is lost",
+                "no losses found",
                 "recreated books-db-calibre-web-1: did not run for ",
                 "verified 2 containers, 1 not touched",
             ]);

@@ -84,7 +84,7 @@ fn b11_a_killed_run_leaves_its_request_and_the_next_one_waits_for_its_end() {
         let snapshot = id_of(&files(&bench, ".json")[0]);
         assert_eq!(journal["snapshot"], snapshot.as_str());
         bench.run(&["web"]).code(0).says(&[
-            "Portainer has not answered the create of the stack web",
+            "the outcome of the create of the stack web",
             match era {
                 Era::Sync => "waited until the stack had not changed for 1 s",
                 Era::Async => "waited until ",
@@ -106,7 +106,7 @@ fn b11_a_create_that_ends_later_is_waited_for_before_anything_is_verified() {
     let mut child = spawn(&bench, &["restore", "web"]);
     let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut line = String::new();
-    while !line.contains("has not answered the create") {
+    while !line.contains("the outcome of the create") {
         line.clear();
         assert!(stderr.read_line(&mut line).expect("text") > 0, "no warning");
     }
@@ -500,7 +500,7 @@ fn b11_a_restore_without_a_snapshot_names_the_unanswered_request() {
     let run = bench.run(&["restore", "web", "--list"]).code(1);
     drop(run.says(&[
         "no snapshot of the stack web",
-        "warning: Portainer has not answered the create of the stack web, sent 2",
+        "warning: the outcome of the create of the stack web, sent 2",
     ]));
 }
 

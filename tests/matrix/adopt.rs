@@ -326,7 +326,7 @@ fn failure(before: &World, after: &World, run: &Run) -> Vec<String> {
         return wrong;
     };
     wrong.extend(claims(state, before, after));
-    let is_restored = state.contains("match the snapshot of before");
+    let is_restored = state.contains("match the snapshot of this run");
     let named = roll_back(run).is_some();
     if is_changed(before, after) && !is_restored && !named {
         wrong.push("a container was changed, and no rollback is named".to_owned());
@@ -359,7 +359,7 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     let restored = containers(before) == containers(after) && all_data(before) == all_data(after);
     claim("this run changed nothing", unchanged && same_records);
     claim("no container was changed", unchanged);
-    claim("the containers match the snapshot of before", restored);
+    claim("the containers match the snapshot of this run", restored);
     claim(
         "Portainer does not list the stack",
         records(after).is_empty(),
@@ -368,7 +368,7 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     claim("may still be deploying", true);
     claim("could not be listed", true);
     claim("being restored", true);
-    claim("Portainer cannot be asked", true);
+    claim("could not check whether Portainer has the stack", true);
     let status = match records(after).as_slice() {
         [record] => Some((record.id, record.status)),
         _ => None,
@@ -385,16 +385,16 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     for name in ["web-a-1", "web-b-1"] {
         let (old, now) = (before.container(name), after.container(name));
         let is_other = old.map(|one| &one.id) != now.map(|one| &one.id);
-        claim(&format!("{name} does not exist any more"), now.is_none());
+        claim(&format!("{name} no longer exists"), now.is_none());
         claim(&format!("{name} was recreated"), now.is_some() && is_other);
         claim(&format!("{name} was restarted"), !is_other && old != now);
         let runs = now.is_some_and(Container::is_running);
-        claim(&format!("{name} does not run any more"), !is_other && !runs);
+        claim(&format!("{name} no longer runs"), !is_other && !runs);
         for end in ["created", "exited, code"] {
             claim(&format!("{name} was recreated ({end}"), !runs);
         }
     }
-    claim("the containers of before exist and run", unchanged);
+    claim("the original containers exist and run", unchanged);
     if !known {
         wrong.push(format!("{state:?} claims nothing that is known here"));
     }

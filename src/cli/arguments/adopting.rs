@@ -20,10 +20,10 @@ pub(in crate::cli) struct AdoptArguments {
     pub yes: bool,
     #[command(flatten)]
     pub keep: KeepArguments,
-    /// Pull the images that are not on this host, by the container command
+    /// Pull missing images with the container command
     ///
-    /// Happens before anything else, and only if nothing else prevents the adoption. Images that the
-    /// Compose file builds are not pulled.
+    /// Pulls before anything is changed, and only if nothing else prevents the adoption. Images that
+    /// the Compose file builds are not pulled.
     #[arg(long)]
     pub pull: bool,
     /// How long to wait until the containers run and are healthy again
@@ -34,7 +34,7 @@ pub(in crate::cli) struct AdoptArguments {
     pub on_failure: OnFailureArgument,
     /// Show what would be done, without doing it
     ///
-    /// The same as `stacklift plan`, for this way alone.
+    /// Like `stacklift plan`, but only for this command.
     #[arg(long)]
     pub dry_run: bool,
     /// How to print the result, or the plan with --dry-run
@@ -54,17 +54,17 @@ pub(in crate::cli) enum OnFailureArgument {
     Leave,
 }
 
-/// What to write into the Compose text because it runs.
+/// What to write into the Compose file because of the running containers.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WrittenArguments {
-    /// Leave anonymous volumes without a name where the container stays
+    /// Do not name the anonymous volumes of containers that keep running
     ///
-    /// By default, the Compose text names every anonymous volume, so that its data stays with the service.
-    /// This recreates the container once. With this flag, a container that is certain to stay is not
-    /// recreated; its anonymous volumes may be lost when it is recreated later.
+    /// By default, the rewritten Compose file names every anonymous volume, so that its data stays with
+    /// the service. This recreates the container once. With this flag, a container that is certain to
+    /// keep running is not recreated, but its anonymous volumes may be lost when it is recreated later.
     #[arg(long)]
     pub keep_anonymous: bool,
-    /// Write variables that only the running containers have into the Compose text
+    /// Add variables that only the running containers have to the rewritten Compose file
     ///
     /// Without this flag, stacklift refuses to adopt a stack if a running container has a variable that
     /// the files on disk do not give it, for example because it was started from another shell.
@@ -72,19 +72,19 @@ pub(in crate::cli) struct WrittenArguments {
     pub keep_variables: bool,
 }
 
-/// What to do because of what runs.
+/// What to do with running and finished containers.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct KeepArguments {
     #[command(flatten)]
     pub written: WrittenArguments,
-    /// Leave running containers as they are that the Compose text does not start
+    /// Keep running containers that Portainer would not start
     ///
     /// Without this flag, stacklift refuses to adopt a stack if containers of its project run whose
     /// services are not in the Compose file, have no active profile, or were started by `compose run`.
     /// Portainer removes them when the stack is deleted or stopped.
     #[arg(long)]
     pub leave_orphans: bool,
-    /// Let containers that have finished run again
+    /// Allow finished containers to run again
     ///
     /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
     /// with containers that have exited and are not restarted by the engine, such as one-shot jobs.

@@ -11,7 +11,7 @@ use super::adopting::KeepArguments;
 pub(in crate::cli) struct DryRun {
     /// Show what would be done, without doing it
     ///
-    /// The same as `stacklift plan`, for this way alone.
+    /// Like `stacklift plan`, but only for this command.
     #[arg(long = "dry-run")]
     pub wanted: bool,
     /// Format of the plan
@@ -40,7 +40,7 @@ pub(in crate::cli) struct Reporting {
     /// Exit with 3 if something would be lost, and with 1 if every way is blocked
     ///
     /// Exits with 0 if the recommended way loses nothing, or if there is nothing to do. Without this flag, the exit
-    /// code is 0 if the plan could be made.
+    /// code is 0 whenever the plan is printed.
     #[arg(long)]
     pub exit_code: bool,
 }

@@ -63,10 +63,13 @@ fn note(list: &List) -> Option<String> {
         stacks.any(|stack| stack.adopt.readiness == readiness)
     };
     let open = is(Readiness::Ready) || is(Readiness::NothingToDo);
-    let open = open.then_some("configurations were not compared");
-    let blocked = is(Readiness::Blocked).then_some("hints are not shown");
-    let notes: Vec<&str> = open.into_iter().chain(blocked).collect();
-    (!notes.is_empty()).then(|| format!("{}: stacklift plan <STACK>", notes.join(", ")))
+    let note = match (open, is(Readiness::Blocked)) {
+        (true, true) => "to compare configurations and show hints",
+        (true, false) => "to compare configurations",
+        (false, true) => "to show hints",
+        (false, false) => return None,
+    };
+    Some(format!("{note}, run: stacklift plan <STACK>"))
 }
 
 /// The width of the terminal; `None` if the output is not one.

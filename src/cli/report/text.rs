@@ -39,7 +39,7 @@ pub(in crate::cli) fn show(report: &Report, console: &Console) {
         None if report.has_nothing_to_do() => out.wrapped(0, "There is nothing to do."),
         None => out.wrapped(
             0,
-            "No command is recommended: follow the hints above, then run this again.",
+            "No command is recommended: follow the hints above, then run the command again.",
         ),
     }
     let mut warnings: Vec<&String> = Vec::new();
@@ -89,7 +89,7 @@ impl Out<'_> {
             self.wrapped(
                 0,
                 &format!(
-                    "Portainer has not answered {request}: each command first waits until it has finished, which may change what is shown here"
+                    "the outcome of {request}, is unknown: each command first waits until Portainer has finished, and this plan may then be out of date"
                 ),
             );
         }
@@ -122,7 +122,7 @@ impl Out<'_> {
         let losses: Vec<&LossReport> = report.losses_of(way).collect();
         let lost = match losses.len() {
             _ if !report.losses_known => "what the containers lose is unknown".to_owned(),
-            0 => "nothing is lost".to_owned(),
+            0 => "no losses found".to_owned(),
             1 => "1 loss".to_owned(),
             count => format!("{count} losses"),
         };
@@ -283,7 +283,7 @@ fn about(way: Way, of: &WayReport, stack: &StackReport) -> String {
     let has_containers = containers.is_none_or(|containers| containers.all > 0);
     match (way, of.request.kind, has_containers) {
         (_, RequestKind::Nothing, _) => {
-            format!("Portainer stack {id} has this text and these variables")
+            format!("Portainer stack {id} already has this text and these variables")
         }
         (_, RequestKind::Update, _) => format!("Portainer updates Portainer stack {id}"),
         (_, RequestKind::Replace, _) => {

@@ -344,7 +344,7 @@ fn a_response_is_lost(case: Case) {
     before
         .adopt(&[])
         .code(0)
-        .says(&["Portainer has not answered the create"]);
+        .says(&["the outcome of the create"]);
     before.assert_new();
 }
 
@@ -356,7 +356,7 @@ fn a_response_of_a_failure_is_lost(case: Case) {
     before
         .adopt(&[])
         .code(1)
-        .says(&["Portainer has not answered the create"]);
+        .says(&["the outcome of the create"]);
     if before.happened()["db"] != Happened::Untouched {
         before.restore();
     }
