@@ -23,6 +23,7 @@ mod report;
 mod restore;
 mod schema;
 mod settings;
+mod style;
 
 use arguments::{Arguments, Command, Common, MigrateArguments, RestoreArguments};
 use console::Console;

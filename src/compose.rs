@@ -81,8 +81,11 @@ pub trait Program: fmt::Debug + Send + Sync {
 pub struct Host {
     tool: String,
     trace: Trace,
-    found: OnceLock<Option<Box<dyn Program>>>,
+    found: OnceLock<Found>,
 }
+
+/// The program, or why there is none.
+type Found = Result<Box<dyn Program>, &'static str>;
 
 /// A Compose program of this host that prints its version.
 #[derive(Debug)]
@@ -134,38 +137,32 @@ impl Host {
 
     /// A host whose Compose program, if it has one, is not run.
     pub fn not_asked() -> Self {
-        Self {
-            tool: String::new(),
-            trace: Trace::off(),
-            found: OnceLock::from(None),
-        }
-    }
-
-    /// Why [`Host::compose`] finds none.
-    pub fn why_none(&self) -> &'static str {
-        if self.tool.is_empty() {
-            "the configurations were not compared"
-        } else {
-            "this host has no Compose program to compare the configurations"
-        }
+        Self::known(Err("the configurations were not compared"))
     }
 
     /// A host with this program.
     pub fn with(program: impl Program + 'static) -> Self {
+        Self::known(Ok(Box::new(program)))
+    }
+
+    fn known(found: Found) -> Self {
         Self {
             tool: String::new(),
             trace: Trace::off(),
-            found: OnceLock::from(Some(Box::new(program) as Box<dyn Program>)),
+            found: OnceLock::from(found),
         }
     }
 
-    /// Its Compose program. The first call looks for it: up to two programs run.
-    pub fn compose(&self) -> Option<&dyn Program> {
-        let find = || {
-            let found = Compose::find(&self.tool, &self.trace)?;
-            Some(Box::new(found) as Box<dyn Program>)
+    /// Its Compose program, or why there is none. The first call looks for it: up to two programs run.
+    pub fn compose(&self) -> Result<&dyn Program, &'static str> {
+        let find = || -> Found {
+            let found = Compose::find(&self.tool, &self.trace);
+            let found =
+                found.ok_or("this host has no Compose program to compare the configurations")?;
+            Ok(Box::new(found))
         };
-        self.found.get_or_init(find).as_deref()
+        let found = self.found.get_or_init(find).as_deref();
+        found.map_err(|why| *why)
     }
 }
 

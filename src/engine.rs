@@ -29,7 +29,7 @@ use self::{
     command::Command,
 };
 pub use self::{
-    api::{ContainerEvent, Restoring, in_parallel},
+    api::{ContainerEvent, Restoring},
     choice::Choice,
     objects::Archive,
     supported::NoSharedVersion,
@@ -332,11 +332,6 @@ impl Reader {
         .hint("set DOCKER_HOST to the engine's socket (unix:///…), or use `--engine command`")
         .into()
     }
-}
-
-/// The label that names a container's project.
-fn project_label(tool: &str) -> String {
-    format!("com.{tool}.compose.project")
 }
 
 fn normalized(mut containers: Vec<Container>) -> Vec<Container> {

@@ -12,6 +12,7 @@ mod failure;
 mod migrate;
 mod model;
 mod observe;
+mod parallel;
 mod plan;
 mod portainer;
 mod process;

@@ -9,7 +9,6 @@ use std::{
     net::{TcpListener, UdpSocket},
     os::unix::fs::MetadataExt,
     sync::{Mutex, PoisonError},
-    thread,
 };
 
 use anyhow::Result;
@@ -19,7 +18,8 @@ use crate::{
     compose::{self, Checked, Rejection},
     engine::{self, DEFAULT_TOOL, NoSharedVersion},
     failure::Failure,
-    model::{Changes, Container, Record, Variable},
+    model::{Changes, Container, Record, Variable, compose_label},
+    parallel::side_by_side,
     plan::{self, Environment, Facts, PathKind, RecordFacts, Refusal, Removal, Sent},
     portainer::{self, BaseUrl, Contents, EngineOf, Standing},
     rewrite::{
@@ -231,7 +231,7 @@ impl Situation<'_> {
                 if containers.is_empty() && self.tool != DEFAULT_TOOL {
                     warnings.push(format!(
                         "no container has the label {label}={project}, which --tool {tool} looks for; containers with the label com.{DEFAULT_TOOL}.compose.project are found without --tool",
-                        label = format_args!("com.{}.compose.project", self.tool),
+                        label = compose_label(self.tool, "project"),
                         tool = self.tool,
                     ));
                 }
@@ -346,12 +346,12 @@ impl Situation<'_> {
         let all = before.all.as_deref().unwrap_or_default();
         let asks_role = before.record.is_none() && !all.is_empty() && host.is_none();
         let record = before.record.as_ref();
-        let (details, checked, (contents, environment, role)) = thread::scope(|scope| {
-            let details = scope.spawn(move || match engine {
-                Some(engine) => Reader::new(engine, host).read(all, images),
-                None => Default::default(),
-            });
-            let checked = scope.spawn(move || Some(compose.compose()?.check(input, mask)));
+        let read_details = || match engine {
+            Some(engine) => Reader::new(engine, host).read(all, images),
+            None => Default::default(),
+        };
+        let check = || Some(compose.compose().ok()?.check(input, mask));
+        let ask_portainer = || {
             let asked = portainer.map(|portainer| {
                 let contents = record.map(|record| portainer.read(&record.id));
                 let environment = match host {
@@ -365,12 +365,10 @@ impl Situation<'_> {
                 let reason = "Portainer was not asked".to_owned();
                 (None, Environment::Unknown(reason), None)
             };
-            let (details, checked) = (details.join(), checked.join());
-            (details, checked, asked.unwrap_or_else(not_asked))
-        });
-        // A panic in a thread is a bug: continue it here.
-        let (details, failures) = details.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let checked = checked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            asked.unwrap_or_else(not_asked)
+        };
+        let ((details, failures), (checked, (contents, environment, role))) =
+            side_by_side(read_details, || side_by_side(check, ask_portainer));
         // The refusal says it once.
         let failures = failures
             .iter()

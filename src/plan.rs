@@ -95,13 +95,12 @@ pub fn migration(facts: &Facts) -> Plan {
 
 /// The active services without a container.
 fn starts(facts: &Facts, stack: &SentStack) -> Vec<String> {
-    let label = format!("com.{}.compose.service", facts.tool);
     let (Some(_), Some(containers)) = (facts.listed, facts.containers) else {
         return Vec::new();
     };
     let has = |name: &str| {
         let mut containers = containers.iter().map(Inspected);
-        containers.any(|one| one.label(&label) == Some(name))
+        containers.any(|one| one.compose_label(facts.tool, "service") == Some(name))
     };
     let mut services = stack.active();
     services.retain(|service| service.replicas() != Some(0) && !has(service.name));

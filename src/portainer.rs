@@ -107,7 +107,7 @@ impl Portainer {
         let action = format!("update Portainer stack {}", record.id);
         let update = wire::Update(contents);
         let response = self.0.client.put(&path_of(record), &update, &action)?;
-        match wire::created(&response.body) {
+        match wire::deployed(&response.body) {
             Some(updated) if updated.id == record.id => Ok(()),
             _ => Err(self.0.client.refused(&action, response)),
         }
@@ -118,7 +118,7 @@ impl Portainer {
         let action = "create the stack";
         let path = format!("/api/stacks/create/standalone/string?endpointId={endpoint}");
         let response = self.0.client.post(&path, payload, action)?;
-        match wire::created(&response.body) {
+        match wire::deployed(&response.body) {
             Some(created) => Ok(Created {
                 deployment: self.0.hidden(created.deployment),
                 ..created

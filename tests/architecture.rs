@@ -28,7 +28,7 @@ const LEVELS: [&[&str]; 9] = [
         "snapshot",
     ],
     &["model", "process"],
-    &["text", "failure", "trace", "backoff"],
+    &["text", "failure", "trace", "backoff", "parallel"],
 ];
 
 /// The crates of the workspace that a module of `src/` may use.

@@ -51,10 +51,12 @@ impl<'a> Compared<'a> {
         self.any().map_or("", Inspected::name)
     }
 
-    /// The value of a label.
-    pub(super) fn label(self, label: &str) -> &'a str {
-        let label = self.any().and_then(|one| one.label(label));
-        label.unwrap_or_default()
+    /// The service that it belongs to.
+    pub(super) fn service(self, tool: &str) -> &'a str {
+        let service = self
+            .any()
+            .and_then(|one| one.compose_label(tool, "service"));
+        service.unwrap_or_default()
     }
 
     /// What differs from before in the image, the mounts, the networks, the ports and the variables, by name.

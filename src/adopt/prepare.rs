@@ -1,6 +1,6 @@
 //! Works out what an adoption would do. Reads only: it holds no client that can write.
 
-use std::{collections::BTreeMap, sync::OnceLock, thread};
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use anyhow::Result;
 use composefile::document::Document;
@@ -9,6 +9,7 @@ use crate::{
     compose::{Input, Program},
     failure::Failure,
     observe::{Before, Depth, Situation, mask},
+    parallel::side_by_side,
     plan::{self, Adoption, AdoptionFacts, Blocker, ComposeVersion, Hashes, Keep, Removal, Sent},
     portainer::Payload,
     rewrite::{
@@ -34,7 +35,6 @@ pub struct Prepared {
     pub plan: Adoption,
     /// The config hashes, or why they are unknown.
     hashes: Result<Hashes, String>,
-    tool: String,
 }
 
 impl Prepared {
@@ -65,11 +65,11 @@ impl Prepared {
             containers: containers(&before, situation.tool),
             mask: &mask,
         });
-        let host = host.as_ref().ok_or(situation.compose.why_none());
+        let host = host.as_ref();
         // Asked once: the files on disk do not depend on what is sent.
         let on_disk = OnceLock::new();
         let plan_of = |rewrite: &Result<Faithful, Vec<faithful::Blocker>>, runs: &Runs| {
-            let hashes = host.map_err(str::to_owned).and_then(|host| {
+            let hashes = host.map_err(|why| (*why).to_owned()).and_then(|host| {
                 if rewrite.is_err() {
                     return Err("nothing can be sent".to_owned());
                 }
@@ -125,20 +125,17 @@ impl Prepared {
         Ok(Self {
             source,
             rewrite,
+            project,
             before,
             plan,
             hashes,
-            project,
-            tool: situation.tool.to_owned(),
         })
     }
 
     /// Whether a container certainly has the configuration of the files on disk.
-    pub(super) fn is_up_to_date(&self, container: Inspected, service: &str) -> bool {
-        let label = container.compose_label(&self.tool, "config-hash");
-        let hashes = self.hashes.as_ref().ok();
-        let hash = hashes.and_then(|hashes| hashes.on_disk.get(service));
-        label.is_some() && label == hash.map(String::as_str)
+    pub(super) fn is_up_to_date(&self, container: Inspected, service: &str, tool: &str) -> bool {
+        let hashes = self.hashes.as_ref();
+        hashes.is_ok_and(|hashes| hashes.are_on_disk(container, service, tool))
     }
 
     /// Whether the plan, what will be sent, and the containers are the same as in `other`.
@@ -244,18 +241,4 @@ impl Hasher<'_> {
         let parsed = version.parse();
         parsed.map_err(|()| format!("the version of Compose on this host is unknown: {version}"))
     }
-}
-
-/// The results of two functions that wait for something.
-fn side_by_side<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
-    thread::scope(|scope| {
-        let one = scope.spawn(one);
-        let other = other();
-        // A panic in the thread is a bug: continue it here.
-        let one = one.join();
-        (
-            one.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            other,
-        )
-    })
 }

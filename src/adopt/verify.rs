@@ -230,10 +230,9 @@ fn starts(compared: &[Compared]) -> BTreeSet<(String, String)> {
 /// Everything that is not as it was, or not as the plan said.
 fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings {
     let plan = &prepared.plan;
-    let label = format!("com.{tool}.compose.service");
     let mut found = Findings::default();
     for one in compared {
-        let service = one.label(&label);
+        let service = one.service(tool);
         let fate = plan
             .services
             .iter()
@@ -248,7 +247,7 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
             _ if one.lacks_health() => found.wrong.push(format!("{name} is not healthy")),
             _ => {}
         }
-        let unexpected = unexpected(prepared, one, service);
+        let unexpected = unexpected(prepared, one, service, tool);
         if !unexpected.is_empty() {
             found.wrong.push(format!(
                 "{name} differs from before: {}",
@@ -264,7 +263,7 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
     }
     for planned in &plan.services {
         let service = planned.service.as_str();
-        let is_known = compared.iter().any(|one| one.label(&label) == service);
+        let is_known = compared.iter().any(|one| one.service(tool) == service);
         if !is_known && !matches!(planned.fate, Fate::LeftBehind(_)) {
             found.wrong.push(format!("{service} has no container"));
         }
@@ -281,14 +280,14 @@ fn is_replica(losses: &[Loss], of: &str) -> bool {
 
 /// What differs in a container and was not to be expected. In a recreated one, differences are expected where the plan
 /// lists a loss of that container, and where its configuration was not that of the files before.
-fn unexpected(prepared: &Prepared, one: &Compared, service: &str) -> Vec<String> {
+fn unexpected(prepared: &Prepared, one: &Compared, service: &str, tool: &str) -> Vec<String> {
     let (Change::Recreated, Some(before), Some(now)) = (one.change, one.before, one.now) else {
         return one.differences();
     };
     let name = before.name();
     let loses =
         |loss: &Loss| matches!(loss, Loss::Container { container, .. } if container == name);
-    if prepared.plan.losses.iter().any(loses) || !prepared.is_up_to_date(before, service) {
+    if prepared.plan.losses.iter().any(loses) || !prepared.is_up_to_date(before, service, tool) {
         return Vec::new();
     }
     let mut differences = one.differences();
@@ -304,7 +303,6 @@ fn services(
     events: &Result<Vec<ContainerEvent>, String>,
     tool: &str,
 ) -> Vec<ServiceReport> {
-    let label = format!("com.{tool}.compose.service");
     let none = Vec::new();
     let events = events.as_ref().unwrap_or(&none);
     let mut services: Vec<ServiceReport> = prepared
@@ -318,7 +316,7 @@ fn services(
         })
         .collect();
     for one in compared {
-        let service = one.label(&label);
+        let service = one.service(tool);
         let container = ContainerReport {
             name: one.name().to_owned(),
             change: one.change,

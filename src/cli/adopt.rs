@@ -9,7 +9,6 @@ use super::{
     interrupt::Interrupt,
     opened::Opened,
     plan,
-    render::plain,
     report::Ways,
 };
 use crate::{
@@ -67,9 +66,8 @@ pub(super) fn run(
     let mut listener = |event: Event| interrupt.show(&event);
     let (report, ended) = adopt::run(&adopt, &mut listener);
     if arguments.output == Output::Json {
-        let report = serde_json::to_string_pretty(&report).map_err(anyhow::Error::from)?;
         console.done();
-        console.line(&plain(&report));
+        console.json(&report)?;
     }
     Ok(ended?)
 }

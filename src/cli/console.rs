@@ -4,6 +4,7 @@
 //! escaped. A closed pipe ends the output, not the run.
 
 use std::{
+    fmt::Write as _,
     io::{IsTerminal, Write, stderr, stdin},
     sync::{
         Mutex, PoisonError,
@@ -13,14 +14,16 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use anyhow::{Context as _, Result};
 use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
 
 use crate::{
     failure::Failure,
     model::Container,
-    text::{Mask, printable},
+    text::{Mask, needs_escaping, printable},
     trace::{Exchange, Peer, Trace},
 };
 
@@ -140,6 +143,13 @@ impl Console {
     /// Prints a hint.
     pub(super) fn hint(&self, hint: &str) {
         self.err(&format!("{HINT}hint:{HINT:#} {}", printable(hint)));
+    }
+
+    /// Prints a result as JSON.
+    pub(super) fn json(&self, result: &impl Serialize) -> Result<()> {
+        let json = serde_json::to_string_pretty(result).context("failed to write JSON")?;
+        self.line(&plain(&json));
+        Ok(())
     }
 
     /// Prints a remark about the result.
@@ -294,6 +304,22 @@ fn lines(text: &str) -> String {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The same JSON with every character that could control a terminal as a `\u` escape.
+fn plain(json: &str) -> String {
+    let mut plain = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c == '\n' || !needs_escaping(c) {
+            plain.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a String does not fail.
+                let _ = write!(plain, "\\u{unit:04x}");
+            }
+        }
+    }
+    plain
 }
 
 #[cfg(test)]

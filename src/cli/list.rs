@@ -15,7 +15,6 @@ use super::{
     arguments::{ListArguments, Output},
     opened::Surroundings,
     peers,
-    render::plain,
     report::{
         BlockerReport, ContainersReport, PortainerReport, PortainerStack, RequestReport,
         ServiceReport,
@@ -24,9 +23,9 @@ use super::{
 };
 use crate::{
     adopt::Prepared,
-    compose,
-    engine::{self, in_parallel},
+    compose, engine,
     observe::{Host, Situation, with_hint},
+    parallel::in_parallel,
     plan::{Keep, Request},
     portainer,
     run::RestoreCommand,
@@ -67,10 +66,7 @@ pub(super) fn run(
     let list = list?;
     match arguments.output {
         Output::Text => text::show(&list, console),
-        Output::Json => {
-            let json = serde_json::to_string_pretty(&list).context("failed to write JSON")?;
-            console.line(&plain(&json));
-        }
+        Output::Json => console.json(&list)?,
     }
     for warning in &list.warnings {
         console.warning(warning);

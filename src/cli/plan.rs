@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
-
 use super::{
     Common, Console, Ended,
     arguments::{Output, PlanArguments, Reporting},
     opened::Opened,
-    render::plain,
     report::{self, MigrateWay, Report, Ways},
     settings::Settings,
 };
@@ -51,10 +48,7 @@ pub(super) fn report(
     let report = report.map_err(Stopped::untouched)?;
     match reporting.output {
         Output::Text => report::show(&report, console),
-        Output::Json => {
-            let json = serde_json::to_string_pretty(&report).context("failed to write JSON")?;
-            console.line(&plain(&json));
-        }
+        Output::Json => console.json(&report)?,
     }
     match report.exit_code() {
         code @ 1.. if reporting.exit_code => Err(Ended::Verdict(code)),

@@ -1,7 +1,6 @@
 //! `stacklift render <STACK>`: the body of the create request (C53), from the stack's files alone.
 
 use std::{
-    fmt::Write as _,
     io::{IsTerminal, Write, stdout},
     sync::Arc,
 };
@@ -112,25 +111,7 @@ fn print(payload: Payload, shown: Payload, reveal: bool, console: &Console) -> R
     }
     let mut json = serde_json::to_value(shown).context("failed to write JSON")?;
     mask_values(&mut json);
-    let text = serde_json::to_string_pretty(&json).context("failed to write JSON")?;
-    console.line(&plain(&text));
-    Ok(())
-}
-
-/// The same JSON with every character that could control a terminal as a `\u` escape.
-pub(super) fn plain(json: &str) -> String {
-    let mut plain = String::with_capacity(json.len());
-    for c in json.chars() {
-        if c == '\n' || !needs_escaping(c) {
-            plain.push(c);
-        } else {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing to a String does not fail.
-                let _ = write!(plain, "\\u{unit:04x}");
-            }
-        }
-    }
-    plain
+    console.json(&json)
 }
 
 fn mask_values(payload: &mut Value) {

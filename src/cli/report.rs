@@ -2,7 +2,7 @@
 //!
 //! Invariant: names, never values of variables. Nothing here can write: a [`Situation`] holds readers only.
 
-use std::{collections::BTreeMap, thread, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Result;
 
@@ -16,6 +16,7 @@ use crate::{
     migrate,
     model::{Container, PORTAINER_FOLDERS, Record},
     observe::{Before, Situation},
+    parallel::side_by_side,
     plan::{Blocker, Environment, Fate, Keep, Loss, Refusal, Removal, Request, ServicePlan},
     portainer::BaseUrl,
     run::RestoreCommand,
@@ -69,19 +70,11 @@ impl Report {
         let command = peers::command(settings, given_state_folder()?);
         let unanswered = unanswered(situation, settings)?;
         // Side by side: each waits for Portainer, the engine and Compose.
-        let (adoption, migration) = thread::scope(|scope| {
-            let migration = ways
-                .migrate
-                .map(|way| scope.spawn(move || migrate::Prepared::new(situation, way.removal())));
-            let adoption = ways.adopt.map(|keep| adopt::Prepared::new(situation, keep));
-            // A panic in the thread is a bug: continue it here.
-            let migration = migration.map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            (adoption, migration)
-        });
+        let migrate = |way: MigrateWay| migrate::Prepared::new(situation, way.removal());
+        let (migration, adoption) = side_by_side(
+            || ways.migrate.map(migrate),
+            || ways.adopt.map(|keep| adopt::Prepared::new(situation, keep)),
+        );
         let before = match (&adoption, &migration) {
             (Some(Ok(prepared)), _) => &prepared.before,
             (_, Some(Ok(prepared))) => &prepared.before,
@@ -275,10 +268,12 @@ impl LossReport {
 
 /// The service of each container, by the container's name.
 fn services_of(before: &Before, tool: &str) -> BTreeMap<String, String> {
-    let label = format!("com.{tool}.compose.service");
     let all = before.all.iter().flatten();
-    all.filter_map(|one| Some((one.name().to_owned(), one.labels.get(&label)?.clone())))
-        .collect()
+    all.filter_map(|one| {
+        let service = one.compose_label(tool, "service")?;
+        Some((one.name().to_owned(), service.to_owned()))
+    })
+    .collect()
 }
 
 fn adopted(

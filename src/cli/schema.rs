@@ -1,6 +1,6 @@
 //! `stacklift schema`: the JSON schemas of the outputs.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use super::{
     Console,
@@ -16,7 +16,5 @@ pub(super) fn run(arguments: &SchemaArguments, console: &Console) -> Result<()> 
         Described::List => schemars::schema_for!(List),
         Described::Adopt => schemars::schema_for!(adopt::Report),
     };
-    let json = serde_json::to_string_pretty(&schema).context("failed to write JSON")?;
-    console.line(&json);
-    Ok(())
+    console.json(&schema)
 }

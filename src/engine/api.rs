@@ -15,7 +15,7 @@ use std::{
     collections::BTreeMap,
     fmt, io,
     path::PathBuf,
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::OnceLock,
     thread,
     time::{Duration, Instant},
 };
@@ -29,21 +29,24 @@ use ureq::{Agent, http::Method};
 use self::socket::{NoResolver, UnixConnector};
 pub use self::{events::ContainerEvent, restoring::Restoring};
 use super::{
-    Options, Remaining, left_until, project_label, removal_result, stop_result,
+    Options, Remaining, left_until, removal_result, stop_result,
     supported::{NoSharedVersion, refuses_version},
     wait_until,
 };
-use crate::{backoff::Backoff, failure::Failure, model::Container, text::excerpt, trace::Trace};
+use crate::{
+    backoff::Backoff,
+    failure::Failure,
+    model::{Container, compose_label},
+    parallel::{MAX_CONCURRENT, in_parallel},
+    text::excerpt,
+    trace::Trace,
+};
 
 /// The oldest API version that this client supports: Docker Engine 20.10.
 const OLDEST: Version = Version(1, 41);
 
 /// The newest API version that this client supports.
 const NEWEST: Version = Version(1, 51);
-
-/// The most concurrent requests. A removal takes the engine a while: thirty of them took 1.3 s with 32 concurrent
-/// requests, 1.7 s with 16 and 2.0 s with 4.
-const MAX_CONCURRENT: usize = 32;
 
 /// The characters to encode in a path or a query: all but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -86,7 +89,7 @@ impl Api {
         Self {
             agent: Agent::with_parts(config, connector, NoResolver),
             socket,
-            label: project_label(&options.tool),
+            label: compose_label(&options.tool, "project"),
             connect_timeout: options.connect_timeout,
             read_timeout: options.read_timeout,
             removal_timeout: options.removal_timeout,
@@ -438,35 +441,6 @@ impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.0, self.1)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs `task` for each of `items`, up to [`MAX_CONCURRENT`] at the same time. Returns the results in the order of `items`.
-pub fn in_parallel<I: Sync, T: Send>(items: &[I], task: impl Fn(&I) -> T + Sync) -> Vec<T> {
-    if let [one] = items {
-        return vec![task(one)];
-    }
-    let queue = Mutex::new(items.iter().enumerate());
-    let results = Mutex::new(BTreeMap::new());
-    let worker = || {
-        loop {
-            let Some((at, item)) = lock(&queue).next() else {
-                break;
-            };
-            let result = task(item);
-            lock(&results).insert(at, result);
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..MAX_CONCURRENT.min(items.len()) {
-            scope.spawn(worker);
-        }
-    });
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.into_values().collect()
 }
 
 /// The query for objects with the label of `project`.

@@ -19,14 +19,14 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use super::{
     ClientConfig, MAX_OUTPUT, Options, Remaining, left_until,
     objects::ObjectKind,
-    project_label, removal_result, stop_result,
+    removal_result, stop_result,
     supported::{NoSharedVersion, is_podman},
     wait_until,
 };
 use crate::{
     backoff::Backoff,
     failure::Failure,
-    model::Container,
+    model::{Container, compose_label},
     process::{self, Limits, Output, RunError},
     text::{excerpt, printable},
     trace::{Exchange, Peer, Trace},
@@ -58,7 +58,7 @@ impl Command {
         Self {
             program,
             environment: difference(&ClientConfig::from_env(), options.client),
-            label: project_label(&options.tool),
+            label: compose_label(&options.tool, "project"),
             tool: options.tool,
             read_timeout: options.read_timeout,
             removal_timeout: options.removal_timeout,

@@ -17,9 +17,9 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::{Client, Reader, project_label};
+use super::{Client, Reader};
 use crate::{
-    model::{Change, ChangeKind, Changes, MOST_CHANGES},
+    model::{Change, ChangeKind, Changes, MOST_CHANGES, compose_label},
     text::printable,
 };
 
@@ -186,7 +186,7 @@ impl Reader {
         let mut found = names
             .and_then(|names| self.inspect(kind, &names))
             .with_context(|| format!("failed to list the {kind}s of {project}"))?;
-        let label = project_label(&self.adapter.tool);
+        let label = compose_label(&self.adapter.tool, "project");
         found.retain(|object| label_of(object, &label) == Some(project));
         found.sort_by(|a, b| name_of(a).cmp(name_of(b)));
         Ok(found)

@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::{Details, Host};
 use crate::{
-    engine::{self, in_parallel},
+    engine,
     model::{Changes, Container},
+    parallel::in_parallel,
     snapshot::Known,
 };
 

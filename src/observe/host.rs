@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Mutex, PoisonError},
-    thread,
 };
 
 use anyhow::Result;
@@ -13,7 +12,8 @@ use super::{environment, identity, with_hint};
 use crate::{
     engine,
     failure::Failure,
-    model::{Container, Record, compose_label},
+    model::{Container, Record},
+    parallel::side_by_side,
     plan::Environment,
     portainer::{self, HINT_FOR_UNCLEAR, Listed},
 };
@@ -47,31 +47,27 @@ impl Host {
         endpoint: i64,
     ) -> Self {
         let mut warnings = Vec::new();
-        let (of_engine, of_portainer) = thread::scope(|scope| {
-            let of_engine = scope.spawn(|| {
+        let of_engine = || {
+            (
+                engine.list_all(),
+                engine.network_names(),
+                engine.volume_names(),
+            )
+        };
+        let of_portainer = |portainer: &portainer::Reader| {
+            let records = portainer.all_records(endpoint);
+            // A Portainer that does not respond is asked only once.
+            let others = records.is_ok().then(|| {
                 (
-                    engine.list_all(),
-                    engine.network_names(),
-                    engine.volume_names(),
+                    environment(portainer, Some(engine), endpoint),
+                    portainer.version(),
+                    portainer.is_administrator(),
                 )
             });
-            let of_portainer = portainer.map(|portainer| {
-                let records = portainer.all_records(endpoint);
-                // A Portainer that does not respond is asked only once.
-                let others = records.is_ok().then(|| {
-                    (
-                        environment(portainer, Some(engine), endpoint),
-                        portainer.version(),
-                        portainer.is_administrator(),
-                    )
-                });
-                (records, others)
-            });
-            (of_engine.join(), of_portainer)
-        });
-        // A panic in the thread is a bug: continue it here.
-        let (containers, networks, volumes) =
-            of_engine.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (records, others)
+        };
+        let ((containers, networks, volumes), of_portainer) =
+            side_by_side(of_engine, || portainer.map(of_portainer));
         let (records, others) = of_portainer.unzip();
         let (environment, version, role) = others.flatten().map_or_else(
             || {
@@ -83,21 +79,25 @@ impl Host {
                 (environment, version, known(role, &mut warnings).flatten())
             },
         );
+        let containers = known(containers, &mut warnings);
+        // The other lists fail for the same reason.
+        let answers = containers.is_some();
+        let mut listed = |read: Result<_>| {
+            if answers {
+                known(read, &mut warnings)
+            } else {
+                None
+            }
+        };
+        let (networks, volumes) = (listed(networks), listed(volumes));
         Self {
             records: records.and_then(|records| known(records, &mut warnings)),
             environment,
             portainer_version: version,
             is_administrator: role,
-            // The other lists fail for the same reason.
-            networks: match &containers {
-                Ok(_) => known(networks, &mut warnings),
-                Err(_) => None,
-            },
-            volumes: match &containers {
-                Ok(_) => known(volumes, &mut warnings),
-                Err(_) => None,
-            },
-            containers: known(containers, &mut warnings),
+            networks,
+            volumes,
+            containers,
             images: Mutex::default(),
             files: Mutex::default(),
             warnings,
@@ -106,8 +106,7 @@ impl Host {
 
     /// The containers of a project; `None` if they are unknown.
     pub fn project(&self, project: &str, tool: &str) -> Option<Vec<Container>> {
-        let label = compose_label(tool, "project");
-        let is_of = |one: &&Container| one.labels.get(&label).is_some_and(|name| name == project);
+        let is_of = |one: &&Container| one.compose_label(tool, "project") == Some(project);
         let all = self.containers.as_ref()?.iter();
         Some(all.filter(is_of).cloned().collect())
     }

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use composefile::{document::Node, path::clean, services::one_or_many};
 use serde_json::Value;
 
+use crate::model::compose_label;
+
 use super::{
     Facts,
     sent::{Given, SentService},
@@ -274,10 +276,9 @@ impl Compared<'_, '_, '_, '_, '_> {
             return is_sharing(after).then_some(true);
         };
         if let Some(service) = after.strip_prefix("service:") {
-            let label = format!("com.{}.compose.service", self.facts.tool);
             let mut own = self.facts.containers?.iter().map(Inspected);
             let shared = own.find(|container| container.id() == id)?;
-            return Some(shared.label(&label)? != service);
+            return Some(shared.compose_label(self.facts.tool, "service")? != service);
         }
         if let Some(name) = after.strip_prefix("container:") {
             let all = self.facts.others.into_iter().chain(self.facts.listed);
@@ -314,7 +315,7 @@ impl Compared<'_, '_, '_, '_, '_> {
             return false;
         };
         let of_image = image.pointer("/Config/Labels");
-        let compose = format!("com.{}.compose.", self.facts.tool);
+        let compose = compose_label(self.facts.tool, "");
         let now = self
             .container
             .at("/Config/Labels")

@@ -76,8 +76,8 @@ impl Facts<'_> {
     /// Whether Portainer adopts a container of the stack (M05), because its project has the name that Portainer gives the
     /// stack (B10). C52 removes the containers of the project that has the stack's own name, and no others.
     pub(super) fn is_adopted(&self, container: Inspected) -> bool {
-        let label = format!("com.{}.compose.project", self.tool);
-        self.name != self.project && container.label(&label) == Some(self.project)
+        let project = container.compose_label(self.tool, "project");
+        self.name != self.project && project == Some(self.project)
     }
 
     /// Whether a directory is Portainer's folder of the Portainer stack: `…/compose/<Id>` (M07), where newer versions

@@ -101,6 +101,14 @@ pub struct Hashes {
     pub sent: BTreeMap<String, String>,
 }
 
+impl Hashes {
+    /// Whether a container of a service certainly has the configuration of the files on disk.
+    pub fn are_on_disk(&self, container: Inspected, service: &str, tool: &str) -> bool {
+        let labeled = container.compose_label(tool, "config-hash");
+        labeled.is_some() && labeled == self.on_disk.get(service).map(String::as_str)
+    }
+}
+
 /// What decides the fates of all containers.
 #[derive(Clone, Copy)]
 pub(super) struct Deciding<'a> {

@@ -58,11 +58,15 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 containers: containers.len(),
                 ..ServiceRuns::default()
             };
+            let is_as_on_disk = |container| {
+                let hashes = input.hashes;
+                hashes.is_ok_and(|hashes| hashes.are_on_disk(container, service.name, facts.tool))
+            };
             for &container in &containers {
                 if !(keep.anonymous && stays) {
                     found.volumes.extend(unnamed_volumes(container, &service));
                 }
-                if !stays && !is_as_on_disk(input, container, service.name) {
+                if !stays && !is_as_on_disk(container) {
                     let foreign = recreated::foreign_variables(facts, container, &service);
                     let foreign = foreign.into_iter();
                     let foreign = foreign.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -118,17 +122,6 @@ fn named_volume(service: &SentService, item: Node) -> Option<(String, String)> {
         Given::Is(name) => Some((clean(&target), name)),
         Given::Unknown | Given::No => None,
     }
-}
-
-/// Whether a container has the configuration of the files on disk.
-fn is_as_on_disk(input: &AdoptionFacts, container: Inspected, service: &str) -> bool {
-    let label = format!("com.{}.compose.config-hash", input.facts.tool);
-    let labeled = container.label(&label);
-    let on_disk = input
-        .hashes
-        .ok()
-        .and_then(|hashes| hashes.on_disk.get(service));
-    labeled.is_some() && labeled == on_disk.map(String::as_str)
 }
 
 fn other_variables(service: &str, names: &[String]) -> Blocker {

@@ -12,10 +12,10 @@ use crate::{snapshot::Inspected, text::printable};
 pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
     let objects = facts.containers.unwrap_or_default();
     let containers: Vec<Inspected> = objects.iter().map(Inspected).collect();
-    let label = format!("com.{}.compose.service", facts.tool);
     let of = |service: &str| {
         let containers = containers.iter().copied();
-        let containers = containers.filter(|one| one.label(&label) == Some(service));
+        let containers =
+            containers.filter(|one| one.compose_label(facts.tool, "service") == Some(service));
         containers.collect::<Vec<_>>()
     };
     let mut doubts = Vec::new();

@@ -256,8 +256,8 @@ pub(super) fn is_administrator(response: Unread) -> Result<Option<bool>> {
     Ok(role.map(|role| role == 1))
 }
 
-/// The response to a create, if it is JSON with a non-empty `Id` (C54).
-pub(super) fn created(body: &[u8]) -> Option<Created> {
+/// The Portainer stack in the response to a create or an update, if it is JSON with a non-empty `Id` (C54).
+pub(super) fn deployed(body: &[u8]) -> Option<Created> {
     let json: Value = serde_json::from_slice(body).ok()?;
     let id = match json.get("Id")? {
         Value::Null => return None,
@@ -471,7 +471,7 @@ mod tests {
             let _ = text(response(&bytes));
             let _ = engine_id(response(&bytes));
             let _ = is_administrator(response(&bytes));
-            let _ = created(&bytes);
+            let _ = deployed(&bytes);
         }
 
         #[test]
@@ -489,7 +489,7 @@ mod tests {
             let list = format!("[{body}]");
             let _ = records(response(list.as_bytes()), 1, &["web"]);
             let _ = status(response(body.as_bytes()));
-            let _ = created(body.as_bytes());
+            let _ = deployed(body.as_bytes());
         }
     }
 }

@@ -13,11 +13,8 @@ use super::{
     text,
 };
 use crate::{
-    engine::{Restoring, in_parallel},
-    failure::Failure,
-    model::Container,
-    snapshot::Inspected,
-    text::counted,
+    engine::Restoring, failure::Failure, model::Container, parallel::in_parallel,
+    snapshot::Inspected, text::counted,
 };
 
 /// Something that prevents the restore: it is missing, or it is in use.

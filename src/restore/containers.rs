@@ -21,7 +21,8 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
-    engine::{Engine, Restoring, in_parallel},
+    engine::{Engine, Restoring},
+    parallel::in_parallel,
     snapshot::{Inspected, Layer},
     text::counted,
 };

@@ -11,9 +11,9 @@ use super::{
     plan::{Plan, projects, saved},
 };
 use crate::{
-    engine::in_parallel,
     failure::Failure,
     model::Container,
+    parallel::in_parallel,
     snapshot::{Inspected, Known},
     text::counted,
 };

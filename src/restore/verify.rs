@@ -14,9 +14,9 @@ use super::{
     waves::Condition,
 };
 use crate::{
-    engine::in_parallel,
     failure::Failure,
     model::Deployment,
+    parallel::in_parallel,
     snapshot::{Inspected, Known},
 };
 

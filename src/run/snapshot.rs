@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::{Mark, Run};
 use crate::{
-    engine::{Engine, in_parallel},
+    engine::Engine,
     failure::Failure,
     model::{Changes, Container, Record},
+    parallel::in_parallel,
     portainer::{BaseUrl, Contents, Standing},
     snapshot::{Inspected, Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
     stack::{Source, Stack},

@@ -2,19 +2,17 @@
 
 use std::io::{IsTerminal as _, stdout};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 
 use super::format::{List, Readiness, StackEntry, State};
 use crate::{
-    cli::{Console, report::FateKind},
+    cli::{
+        Console,
+        report::FateKind,
+        style::{BAD, BOLD, CAREFUL, GOOD, PLAIN},
+    },
     text::{printable, shell_word},
 };
-
-const PLAIN: Style = Style::new();
-const BOLD: Style = Style::new().bold();
-const GOOD: Style = AnsiColor::Green.on_default();
-const CAREFUL: Style = AnsiColor::Yellow.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
 
 /// The least width of a terminal.
 const WIDTH: usize = 80;

@@ -60,7 +60,7 @@ impl Program for Embedded {
     }
 
     fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
-        if let Some(program) = self.host.compose() {
+        if let Ok(program) = self.host.compose() {
             return program.check(input, mask);
         }
         Ok(match self.ask(input) {

@@ -17,7 +17,6 @@ use crate::{
     observe::{Situation, with_hint},
     plan::Keep,
     rewrite::faithful::{Blocker, Faithful},
-    run::Peers,
     stack::{Source, Stack, StackName},
     text::counted,
 };
@@ -54,8 +53,10 @@ pub(super) fn adopted(
     };
     // Whether a container stays depends on Portainer, and nothing else that is written does.
     let asked = keep.anonymous.then(|| {
-        let peers = portainer(settings, console)?;
-        let portainer = Some(peers.readers().0);
+        let key = KeySource::from_env()?.read()?;
+        console.hide(&key);
+        let portainer = peers::portainer(settings, key, console)?;
+        let portainer = Some(portainer.reader());
         Prepared::new(&Situation { portainer, ..alone }, keep)
     });
     let prepared = match asked {
@@ -95,12 +96,6 @@ pub(super) fn adopted(
         source,
         rewrite,
     })
-}
-
-fn portainer(settings: &Settings, console: &Arc<Console>) -> Result<Peers> {
-    let key = KeySource::from_env()?.read()?;
-    console.hide(&key);
-    peers::open(settings, key, console)
 }
 
 fn blocked(stack: &Stack, text: &str, blockers: &[Blocker]) -> Failure {

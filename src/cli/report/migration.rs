@@ -74,12 +74,11 @@ fn services(
     situation: &Situation,
 ) -> Vec<ServiceReport> {
     let names = services_of(&prepared.before, situation.tool);
-    let project = format!("com.{}.compose.project", situation.tool);
     // B10
     let is_adopted = |name: &str| {
         let mut all = prepared.before.all.iter().flatten();
         all.any(|one| {
-            let of = one.labels.get(&project).map(String::as_str);
+            let of = one.compose_label(situation.tool, "project");
             one.name() == name && of != Some(situation.stack.name().as_str())
         })
     };

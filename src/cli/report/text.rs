@@ -6,13 +6,14 @@ use super::{
     EngineReport, FateKind, Interruption, LossReport, Report, RequestKind, ServiceReport,
     StackReport, Way, WayReport,
 };
-use crate::{cli::Console, text::counted};
+use crate::{
+    cli::{
+        Console,
+        style::{BAD, BOLD, CAREFUL, GOOD, PLAIN},
+    },
+    text::counted,
+};
 
-const PLAIN: Style = Style::new();
-const BOLD: Style = Style::new().bold();
-const GOOD: Style = AnsiColor::Green.on_default();
-const CAREFUL: Style = AnsiColor::Yellow.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
 const COMMAND: Style = AnsiColor::Cyan.on_default();
 
 /// The width of the output.

@@ -5,13 +5,17 @@ mod restoring;
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::net::{UnixListener, UnixStream},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tempfile::TempDir;
 
 use super::*;
 use crate::engine::{Choice, ClientConfig, Engine};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What the fake engine does with a request.
 enum Reply {
