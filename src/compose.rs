@@ -1,4 +1,5 @@
-//! The Compose program of a host: whether it accepts a text, and which config hash each service gets.
+//! The Compose program of a host: whether it accepts a text, what it reads in the files of a stack, and which config
+//! hash each service gets.
 //!
 //! On this host it is `<tool> compose`, otherwise `docker-compose`. It only reads, and never connects to an engine or
 //! fetches a file.
@@ -20,6 +21,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use serde_json::Value;
 
 pub use self::{
     answer::{Checked, Doubt, Rejection, Version},
@@ -63,6 +65,9 @@ pub trait Program: fmt::Debug + Send + Sync {
 
     /// Whether the program accepts the input. An error means that this is unknown.
     fn check(&self, input: &Input, mask: &Mask) -> Result<Checked>;
+
+    /// The configuration of all profiles. [`Values::Named`] keeps the variables.
+    fn config(&self, input: &Input, values: Values, mask: &Mask) -> Result<Value>;
 
     /// The config hash of each service that the input starts, by its name: the one that `up` writes into the label.
     ///
@@ -110,17 +115,30 @@ pub enum Input<'a> {
     },
     /// The files in a directory of this host, with the environment of this process.
     OnDisk {
-        project: &'a str,
+        /// `None`: the name that Compose finds by itself.
+        project: Option<&'a str>,
         dir: &'a Path,
-        /// The Compose files, relative to `dir`. None of them: those that Compose finds by itself.
-        files: &'a [&'a str],
+        /// The Compose files, absolute or relative to `dir`. None of them: those that Compose finds by itself.
+        files: &'a [String],
+        /// The env files, likewise. None of them: `.env`, if it exists.
+        env_files: &'a [String],
     },
 }
 
+/// What a configuration contains in the place of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    /// Its value. Each `$` is doubled.
+    Resolved,
+    /// The variable, as it is written in the files.
+    Named,
+}
+
 impl Input<'_> {
-    fn project(&self) -> &str {
-        match self {
-            Self::Sent { project, .. } | Self::OnDisk { project, .. } => project,
+    fn project(&self) -> Option<&str> {
+        match *self {
+            Self::Sent { project, .. } => Some(project),
+            Self::OnDisk { project, .. } => project,
         }
     }
 }
@@ -133,11 +151,6 @@ impl Host {
             trace,
             found: OnceLock::new(),
         }
-    }
-
-    /// A host whose Compose program, if it has one, is not run.
-    pub fn not_asked() -> Self {
-        Self::known(Err("the configurations were not compared"))
     }
 
     /// A host with this program.
@@ -212,12 +225,18 @@ impl Compose {
     }
 
     /// Runs `config` with `arguments`. Returns also the temporary folder in which it ran, which is gone.
-    fn config(&self, input: &Input, arguments: &[&str]) -> Result<(Output, Option<PathBuf>)> {
+    fn run_config(
+        &self,
+        input: &Input,
+        options: &[&str],
+        arguments: &[&str],
+    ) -> Result<(Output, Option<PathBuf>)> {
+        let mut options = options.to_vec();
+        options.extend(input.project().iter().flat_map(|project| ["-p", project]));
         match *input {
-            Input::Sent { project, text, env } => {
+            Input::Sent { text, env, .. } => {
                 let folder =
                     folder::Folder::new().context("failed to create a temporary folder")?;
-                let mut options = vec!["-p", project];
                 folder.write(folder::COMPOSE_FILE, text)?;
                 if !env.is_empty() {
                     folder.write(folder::ENV_FILE, env)?;
@@ -231,12 +250,13 @@ impl Compose {
                 Ok((output, Some(folder.path().to_owned())))
             }
             Input::OnDisk {
-                project,
                 dir,
                 files,
+                env_files,
+                ..
             } => {
-                let mut options = vec!["-p", project];
                 options.extend(files.iter().flat_map(|file| ["-f", file]));
+                options.extend(env_files.iter().flat_map(|file| ["--env-file", file]));
                 let output = self.run(&options, arguments, |process| {
                     process.current_dir(dir).env("PWD", dir);
                 })?;
@@ -290,7 +310,7 @@ impl Program for Compose {
     }
 
     fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
-        let (output, folder) = self.config(input, &["--quiet"])?;
+        let (output, folder) = self.run_config(input, &[], &["--quiet"])?;
         if output.status.success() {
             return Ok(Checked::Accepted);
         }
@@ -303,7 +323,7 @@ impl Program for Compose {
             );
         };
         // A wrapper, a plugin or a provider can fail for a reason of its own.
-        let (control, _) = self.config(&VALID, &["--quiet"])?;
+        let (control, _) = self.run_config(&VALID, &[], &["--quiet"])?;
         if !control.status.success() {
             bail!(
                 "`{} config` rejects every file ({}): {message}",
@@ -314,6 +334,18 @@ impl Program for Compose {
         Ok(Checked::Rejected(Rejection::new(self, code, message)))
     }
 
+    fn config(&self, input: &Input, values: Values, mask: &Mask) -> Result<Value> {
+        let mut arguments = vec!["--format", "json"];
+        if values == Values::Named {
+            arguments.push("--no-interpolate");
+        }
+        let output = self.run_config(input, &["--profile", "*"], &arguments)?;
+        let text = self.printed(output, mask)?;
+        let name = self.command.join(" ");
+        serde_json::from_slice(&text)
+            .with_context(|| format!("`{name} config` did not print the configuration as JSON"))
+    }
+
     /// Before 5.5, `config --hash` leaves out env files and variables without a value, which `up` resolves. So the
     /// hashes are those of the resolved text. It is printed as JSON: as YAML, a text that starts with a line feed loses it.
     fn hashes(
@@ -322,14 +354,15 @@ impl Program for Compose {
         containers: &BTreeMap<String, String>,
         mask: &Mask,
     ) -> Result<BTreeMap<String, String>> {
-        let resolved = self.printed(self.config(input, &["--format", "json"])?, mask)?;
+        let resolved = self.run_config(input, &[], &["--format", "json"])?;
+        let resolved = self.printed(resolved, mask)?;
         let resolved = Input::Sent {
-            project: input.project(),
+            project: input.project().context("no name of a project")?,
             text: &answer::with_containers(String::from_utf8(resolved)?, containers),
             // Only the services that the input starts are left.
             env: "COMPOSE_PROFILES=*\n",
         };
-        let hashes = self.config(&resolved, &["--hash", "*"])?;
+        let hashes = self.run_config(&resolved, &[], &["--hash", "*"])?;
         let text = self.printed(hashes, mask)?;
         let text = String::from_utf8_lossy(&text);
         let lines = text.lines().filter(|line| !line.trim().is_empty());

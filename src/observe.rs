@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::Result;
+use composefile::document::{Document, ParseError};
 use serde_json::Value;
 
 use crate::{
@@ -31,11 +32,12 @@ use crate::{
     stack::{Shell, Source, Stack},
     text::Mask,
 };
-use composefile::document::{Document, ParseError};
 
+mod combined;
 mod details;
 mod host;
 
+pub use combined::{Combined, Uncombined, combined};
 pub use host::Host;
 
 use details::Reader;
@@ -277,11 +279,29 @@ impl Situation<'_> {
         before: &Before,
         then: impl FnOnce(&Facts) -> T,
     ) -> T {
-        let (stack, base_url) = (self.stack, self.base_url);
         let env = source.env.as_deref();
-        let shell = Shell::of(stack, None, |context| {
+        let shell = Shell::of(self.stack, None, |context| {
             env_files_needed(&source.compose, env, context)
         });
+        let source = plan::Source {
+            compose: &source.compose,
+            document,
+            env,
+        };
+        self.with_facts_of(source, &shell, sent, removal, before, then)
+    }
+
+    /// The same for a text that is read in another shell.
+    pub fn with_facts_of<T>(
+        &self,
+        source: plan::Source,
+        shell: &Shell,
+        sent: Sent,
+        removal: Removal,
+        before: &Before,
+        then: impl FnOnce(&Facts) -> T,
+    ) -> T {
+        let (stack, base_url) = (self.stack, self.base_url);
         let details = &before.details;
         then(&Facts {
             name: stack.name().as_str(),
@@ -290,11 +310,7 @@ impl Situation<'_> {
             tool: self.tool,
             endpoint: self.endpoint,
             portainer_port: base_url.is_this_host().then(|| base_url.port()),
-            source: plan::Source {
-                compose: &source.compose,
-                document,
-                env,
-            },
+            source,
             sent,
             context: &shell.context(),
             listed: before.all.as_deref(),
@@ -350,7 +366,10 @@ impl Situation<'_> {
             Some(engine) => Reader::new(engine, host).read(all, images),
             None => Default::default(),
         };
-        let check = || Some(compose.compose().ok()?.check(input, mask));
+        let check = || {
+            let program = compose.compose().ok().filter(|_| host.is_none())?;
+            Some(program.check(input, mask))
+        };
         let ask_portainer = || {
             let asked = portainer.map(|portainer| {
                 let contents = record.map(|record| portainer.read(&record.id));

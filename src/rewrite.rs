@@ -3,6 +3,7 @@
 //! Invariant: pure, text to text.
 #![deny(clippy::disallowed_methods)]
 
+pub mod combine;
 pub mod damage;
 pub mod env;
 mod env_files;

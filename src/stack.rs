@@ -12,16 +12,19 @@ use crate::{
     failure::Failure,
     model::{Container, may_be_portainers},
 };
-use composefile::reader::DEFAULT_FILES;
+use composefile::{dotenv, reader::DEFAULT_FILES};
 
 mod backup;
 mod name;
+mod origins;
 mod shell;
 mod started;
 
 pub use backup::Backup;
 pub use name::{EXAMPLES, StackName};
+pub use origins::Origins;
 pub use shell::Shell;
+pub use started::Files;
 
 /// Common names of Compose files besides `<tool>-compose.yml`, for the hint of C07.
 const OTHER_NAMES: [&str; 4] = [
@@ -53,6 +56,7 @@ pub struct Stack {
     name: StackName,
     dir: PathBuf,
     file: String,
+    started: Option<Files>,
 }
 
 /// The files of a stack, read once.
@@ -78,24 +82,47 @@ impl Stack {
         if !is(&dir.join(&file), fs::Metadata::is_file)? {
             return Err(missing_file(&name, &dir, &file).into());
         }
-        Ok(Self { name, dir, file })
+        Ok(Self {
+            name,
+            dir,
+            file,
+            started: None,
+        })
     }
 
-    /// Finds the stack's directory, and the Compose file as Compose does: by its usual names, unless `--file` names it.
+    /// Finds the stack's directory, and the Compose file as Compose does: by its usual names or in the `COMPOSE_FILE` of
+    /// `.env`, unless `--file` names it.
     /// Reads neither.
     pub fn find_like_compose(name: StackName, at: &Location) -> Result<Self> {
         let dir = stack_dir(&name, at)?;
-        let file = at.file.clone().or(found(&dir).map(str::to_owned));
+        let found = || found(&dir).map(str::to_owned).or_else(|| listed(&dir));
+        let file = at.file.clone().or_else(found);
         Self::find(name, &Location { file, ..at.clone() })
     }
 
-    /// Finds the Compose file that the project's `containers` were started from in the stack's directory, otherwise as
-    /// [`Stack::find_like_compose`] does.
-    pub fn find_started(name: StackName, at: &Location, containers: &[Container]) -> Result<Self> {
+    /// Finds the Compose files that the project's `containers` were started from in the stack's directory, otherwise as
+    /// [`Stack::find_like_compose`] does. Containers that Portainer recreated do not name these files, so those of an
+    /// `earlier` time count if no container was started in the directory.
+    pub fn find_started(
+        name: StackName,
+        at: &Location,
+        containers: &[Container],
+        mut earlier: impl Iterator<Item = Vec<Container>>,
+    ) -> Result<Self> {
         let dir = stack_dir(&name, at)?;
-        let started = || started::file(containers, &at.tool, &dir);
-        let file = at.file.clone().or_else(started);
+        let started = match at.file {
+            Some(_) => None,
+            None if started::is_in(containers, &at.tool, &dir) => {
+                started::files(containers, &at.tool, &dir)
+            }
+            None => earlier
+                .find(|earlier| started::is_in(earlier, &at.tool, &dir))
+                .and_then(|earlier| started::files(&earlier, &at.tool, &dir)),
+        };
+        let first = started.as_ref().and_then(|files| files.compose.first());
+        let file = at.file.clone().or_else(|| first.cloned());
         let found = Self::find_like_compose(name, &Location { file, ..at.clone() });
+        let found = found.map(|stack| Self { started, ..stack });
         found.map_err(
             |error| match started::other_dir(containers, &at.tool, &dir) {
                 Some(other) if may_be_portainers(other) => Failure::new(format!("{error:#}"))
@@ -116,7 +143,12 @@ impl Stack {
     /// A stack whose directory and Compose file may be gone.
     pub fn at(name: StackName, dir: &Path, file: &str) -> Self {
         let (dir, file) = (dir.to_owned(), file.to_owned());
-        Self { name, dir, file }
+        Self {
+            name,
+            dir,
+            file,
+            started: None,
+        }
     }
 
     pub fn name(&self) -> &StackName {
@@ -136,6 +168,11 @@ impl Stack {
     /// The Compose file's name in the directory.
     pub fn file(&self) -> &str {
         &self.file
+    }
+
+    /// The files that its containers were started from, if they agree.
+    pub fn started(&self) -> Option<&Files> {
+        self.started.as_ref()
     }
 
     /// Whether Compose finds this file by itself. It merges override files only into that one.
@@ -217,6 +254,17 @@ pub fn stack_dir(name: &StackName, at: &Location) -> Result<PathBuf> {
 fn found(dir: &Path) -> Option<&'static str> {
     let mut files = DEFAULT_FILES.into_iter();
     files.find(|file| dir.join(file).is_file())
+}
+
+/// The first file that the `COMPOSE_FILE` of a directory's `.env` names, if it is in the directory.
+fn listed(dir: &Path) -> Option<String> {
+    let env = fs::read_to_string(dir.join(".env")).ok()?;
+    let variables = dotenv::parse(&env, &|_| None).ok()?;
+    let value = |wanted| variables.iter().find(|(name, _)| name == wanted);
+    let (_, files) = value("COMPOSE_FILE")?;
+    let separator = value("COMPOSE_PATH_SEPARATOR").map_or(":", |(_, separator)| separator);
+    let first = files.split(separator).next()?.trim_start_matches("./");
+    (!first.contains('/') && dir.join(first).is_file()).then(|| first.to_owned())
 }
 
 /// Locks a stack's directory against a second run: `flock`, which leaves no file behind.

@@ -6,8 +6,6 @@
 //! The tests need `STACKLIFT_TEST_COMPOSE`, a compose program, and those in `needs_corpus` also `STACKLIFT_CORPUS`, a
 //! folder with a `manifest.jsonl`. They fail without them. `scripts/test` and `scripts/oracle` set both.
 
-#[path = "oracle/compare.rs"]
-mod compare;
 #[path = "oracle/corpus.rs"]
 mod corpus;
 #[path = "oracle/judge.rs"]
@@ -16,8 +14,6 @@ mod judge;
 mod losses;
 #[path = "oracle/mutation.rs"]
 mod mutation;
-#[path = "oracle/several.rs"]
-mod several;
 #[path = "oracle/style.rs"]
 mod style;
 
@@ -42,17 +38,6 @@ use proptest::{
 #[ignore = "needs a compose program: run scripts/test"]
 fn the_cases_mean_the_same_to_portainer() {
     assert_no_difference("cases", &corpus::cases());
-}
-
-/// The command that the refusal of several files names makes one file with the same meaning.
-#[test]
-#[ignore = "needs a compose program: run scripts/test"]
-fn several_files_made_one_mean_the_same_to_portainer() {
-    let compose = compose();
-    for (name, files) in several::STACKS {
-        let made = judge::made_one(&compose, files);
-        assert_eq!(made, Ok(()), "{name}");
-    }
 }
 
 /// Cases that the losses do not follow: the bare `args` of a remote build, a reset in an extended service, a variable

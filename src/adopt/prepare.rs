@@ -8,25 +8,28 @@ use composefile::document::Document;
 use crate::{
     compose::{Input, Program},
     failure::Failure,
-    observe::{Before, Depth, Situation, mask},
+    observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
     parallel::side_by_side,
-    plan::{self, Adoption, AdoptionFacts, Blocker, ComposeVersion, Hashes, Keep, Removal, Sent},
+    plan::{self, Adoption, AdoptionFacts, ComposeVersion, Hashes, Keep, Removal, Sent},
     portainer::Payload,
     rewrite::{
         env::stack_env,
-        faithful::{self, Faithful, Runs, Weight},
+        faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs, Weight},
     },
     snapshot::Inspected,
-    stack::{Shell, Source, Stack},
+    stack::{Files, Origins, Shell, Source, Stack},
     text::{Mask, printable},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
 pub struct Prepared {
-    /// The files on disk.
+    /// The Compose file and `.env` on disk.
     pub source: Source,
+    /// The Compose files that were combined into one text, and those that each service comes from; `None` if the Compose
+    /// file alone is rewritten.
+    pub combined: Option<(Vec<String>, Origins)>,
     /// What is sent, or everything that prevents the rewrite.
-    pub rewrite: Result<Faithful, Vec<faithful::Blocker>>,
+    pub rewrite: Result<Faithful, Vec<Blocker>>,
     /// The name that Compose gives the project of the files, if they can be parsed.
     pub project: Option<String>,
     /// What exists now.
@@ -44,31 +47,26 @@ impl Prepared {
         let stack = situation.stack;
         let source = stack.read()?;
         let records = situation.records()?;
-        let (text, env) = (source.compose.as_str(), source.env.as_deref());
-        // Portainer gives the project the name of the stack. Compose may give it another one.
-        let name = Some(stack.name().as_str());
-        let shell = Shell::of(stack, name, |context| {
-            faithful::env_files_needed(text, env, context)
-        });
-        let alone = Shell::of(stack, None, |_| Vec::new());
-        let project = faithful::project_name(text, env, &alone.context());
-        if let Some(error) = shell.unreadable {
-            return Err(error);
-        }
-        let document = Document::parse(text);
-        let first = faithful::rewrite(text, env, &shell.context(), &Runs::default());
-        let mask = mask(&source, sent(&first).env);
-        let before = situation.observe(records, sent(&first), &mask, Depth::Everything);
-        let host = situation.compose.compose().map(|compose| Hasher {
+        let texts = Texts::new(situation, &source)?;
+        let document = Document::parse(texts.text(&source));
+        let mask = mask(&source, sent(&texts.first).env);
+        let before = situation.observe(records, sent(&texts.first), &mask, Depth::Everything);
+        let compose = match situation.host {
+            // Compose would run several times for each stack of the host.
+            Some(_) => Err("the configurations were not compared"),
+            None => situation.compose.compose(),
+        };
+        let host = compose.map(|compose| Hasher {
             compose,
             stack,
+            files: &texts.files,
             containers: containers(&before, situation.tool),
             mask: &mask,
         });
         let host = host.as_ref();
         // Asked once: the files on disk do not depend on what is sent.
         let on_disk = OnceLock::new();
-        let plan_of = |rewrite: &Result<Faithful, Vec<faithful::Blocker>>, runs: &Runs| {
+        let plan_of = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
             let hashes = host.map_err(|why| (*why).to_owned()).and_then(|host| {
                 if rewrite.is_err() {
                     return Err("nothing can be sent".to_owned());
@@ -84,9 +82,13 @@ impl Prepared {
                     sent: sent?,
                 })
             });
-            let (plan, runs) = situation.with_facts(
-                &source,
-                document.as_ref(),
+            let (plan, runs) = situation.with_facts_of(
+                plan::Source {
+                    compose: texts.text(&source),
+                    document: document.as_ref(),
+                    env: texts.env(&source),
+                },
+                &texts.shell,
                 sent(rewrite),
                 Removal::Stop,
                 &before,
@@ -94,13 +96,14 @@ impl Prepared {
                     let input = AdoptionFacts {
                         facts,
                         file: stack.file(),
+                        files: &texts.files.compose,
                         rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
                         runs,
                         hashes: hashes.as_ref().map_err(String::as_str),
                         portainer_version: before.portainer_version.as_deref(),
                     };
                     let mut plan = plan::adoption(&input);
-                    let blockers = plan::blocking(&input, &plan, project.as_deref(), keep);
+                    let blockers = plan::blocking(&input, &plan, texts.project.as_deref(), keep);
                     plan.blockers.extend(blockers);
                     let runs = plan::runs(&input, &plan, keep);
                     (plan, runs)
@@ -108,11 +111,11 @@ impl Prepared {
             );
             (plan, runs, hashes)
         };
-        let (plan, (runs, blockers), hashes) = plan_of(&first, &Runs::default());
+        let (plan, (runs, blockers), hashes) = plan_of(&texts.first, &Runs::default());
         let (rewrite, mut plan, hashes) = if runs.is_empty() {
-            (first, plan, hashes)
+            (texts.first.clone(), plan, hashes)
         } else {
-            let rewrite = faithful::rewrite(text, env, &shell.context(), &runs);
+            let rewrite = texts.rewrite(&source, &runs);
             let (plan, _, hashes) = plan_of(&rewrite, &runs);
             (rewrite, plan, hashes)
         };
@@ -120,12 +123,16 @@ impl Prepared {
         // A failed adoption restores containers.
         if let Err(error) = situation.engine.require_api() {
             let hint = Failure::hint_of(&error).unwrap_or_default();
-            plan.blockers.push(Blocker::new(format!("{error:#}"), hint));
+            plan.blockers
+                .push(plan::Blocker::new(format!("{error:#}"), hint));
         }
         Ok(Self {
+            combined: texts
+                .combined
+                .map(|combined| (combined.files(&texts.files), combined.origins)),
+            project: texts.project,
             source,
             rewrite,
-            project,
             before,
             plan,
             hashes,
@@ -174,8 +181,149 @@ impl Prepared {
     }
 }
 
+/// Whether the text that Compose combines may not have the problem.
+fn may_combine(blocker: &Blocker) -> bool {
+    matches!(
+        blocker.reason,
+        Reason::SeveralFiles
+            | Reason::Shared
+            | Reason::ShellVariable
+            | Reason::Unwritable
+            | Reason::NotYaml
+            | Reason::Internal
+    )
+}
+
+/// The text that is rewritten: that of the Compose file, or one that says the same as several files.
+struct Texts {
+    /// The files that Compose reads.
+    files: Files,
+    combined: Option<Combined>,
+    /// The shell in which the text is read.
+    shell: Shell,
+    /// The same, with the name of the project.
+    named: Shell,
+    /// The name that Compose gives the project, if the files can be parsed.
+    project: Option<String>,
+    /// The rewrite without what runs.
+    first: Result<Faithful, Vec<Blocker>>,
+}
+
+impl Texts {
+    fn new(situation: &Situation, source: &Source) -> Result<Self> {
+        let stack = situation.stack;
+        let (text, env) = (source.compose.as_str(), source.env.as_deref());
+        // Portainer gives the project the name of the stack. Compose may give it another one.
+        let name = Some(stack.name().as_str());
+        let shell_of = |name| {
+            Shell::of(stack, name, |context| {
+                faithful::env_files_needed(text, env, context)
+            })
+        };
+        let named = shell_of(name);
+        let first = faithful::rewrite(text, env, &named.context(), &Runs::default());
+        let found = || Files {
+            compose: faithful::compose_files(text, env, &named.context())
+                .unwrap_or_else(|| vec![stack.file().to_owned()]),
+            env: Vec::new(),
+        };
+        let files = stack.started().cloned().unwrap_or_else(found);
+        let is_other = files.compose.len() == 1 && files.compose != [stack.file()];
+        let is_alone = files.compose == [stack.file()] && files.env.is_empty();
+        let mut texts = Self {
+            shell: shell_of(None),
+            project: {
+                let alone = Shell::of(stack, None, |_| Vec::new());
+                faithful::project_name(text, env, &alone.context())
+            },
+            combined: None,
+            files,
+            named,
+            first,
+        };
+        let blockers = texts.first.as_ref().err().map_or(&[][..], Vec::as_slice);
+        if !is_other && (!is_alone || blockers.iter().any(may_combine)) {
+            texts.combine(situation, is_alone);
+        }
+        match texts.named.unreadable.take() {
+            Some(error) if texts.combined.is_none() => Err(error),
+            _ => Ok(texts),
+        }
+    }
+
+    /// Lets the Compose program of the host combine the files. If that fails, the blockers say why.
+    fn combine(&mut self, situation: &Situation, is_alone: bool) {
+        let files = [self.files.compose.as_slice(), &self.files.env]
+            .concat()
+            .join(", ");
+        let Ok(program) = situation.compose.compose() else {
+            if self.first.is_ok() {
+                let message = format!("the containers were started from several files: {files}");
+                self.first = Err(vec![Blocker::several_files(message, NO_COMPOSE)]);
+            }
+            return;
+        };
+        let combined = observe::combined(program, situation.stack, &self.files);
+        let combined = combined.and_then(|combined| {
+            let rewrite = combined.rewrite(&Runs::default());
+            Ok((rewrite.map_err(Uncombined::Blocked)?, combined))
+        });
+        let uncombined = match combined {
+            Ok((rewrite, combined)) => {
+                self.project.clone_from(&combined.project);
+                self.shell = combined.shell(None);
+                self.first = Ok(rewrite);
+                self.combined = Some(combined);
+                return;
+            }
+            Err(uncombined) => uncombined,
+        };
+        let is_several = |blocker: &Blocker| blocker.reason == Reason::SeveralFiles;
+        let blockers = self.first.as_ref().err();
+        if is_alone && !blockers.is_some_and(|blockers| blockers.iter().any(is_several)) {
+            // The Compose file alone says what is wrong, and where.
+            return;
+        }
+        self.first = Err(match uncombined {
+            Uncombined::Blocked(blockers) => blockers,
+            Uncombined::Failed(error) => vec![Blocker::several_files(
+                format!("Compose cannot combine the files {files}: {error:#}"),
+                "fix the files: `docker compose config` must accept them",
+            )],
+            Uncombined::Different(key) => vec![Blocker::several_files(
+                format!("Compose reads {key} differently in one text that combines {files}"),
+                "write one file that `docker compose config` reads like these files, then pass it with --file",
+            )],
+        });
+    }
+
+    fn text<'t>(&'t self, source: &'t Source) -> &'t str {
+        let combined = self.combined.as_ref();
+        combined.map_or(&source.compose, |combined| &combined.text)
+    }
+
+    fn env<'t>(&'t self, source: &'t Source) -> Option<&'t str> {
+        match &self.combined {
+            Some(combined) => Some(&combined.env),
+            None => source.env.as_deref(),
+        }
+    }
+
+    fn rewrite(&self, source: &Source, runs: &Runs) -> Result<Faithful, Vec<Blocker>> {
+        match &self.combined {
+            Some(combined) => combined.rewrite(runs),
+            None => faithful::rewrite(
+                &source.compose,
+                source.env.as_deref(),
+                &self.named.context(),
+                runs,
+            ),
+        }
+    }
+}
+
 /// What is sent; nothing if the rewrite is blocked.
-fn sent(rewrite: &Result<Faithful, Vec<faithful::Blocker>>) -> Sent<'_> {
+fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
     match rewrite {
         Ok(rewrite) => Sent {
             text: &rewrite.text,
@@ -206,6 +354,7 @@ fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
 struct Hasher<'a> {
     compose: &'a dyn Program,
     stack: &'a Stack,
+    files: &'a Files,
     /// See [`containers`].
     containers: BTreeMap<String, String>,
     mask: &'a Mask,
@@ -215,10 +364,11 @@ impl Hasher<'_> {
     /// The hashes of the files on disk.
     fn on_disk(&self) -> Result<BTreeMap<String, String>, String> {
         self.ask(&Input::OnDisk {
-            project: self.stack.name().as_str(),
+            project: Some(self.stack.name().as_str()),
             dir: self.stack.dir(),
-            // By itself, Compose may find another file. A stack with an override file is not rewritten.
-            files: &[self.stack.file()],
+            // By itself, Compose may find another file.
+            files: &self.files.compose,
+            env_files: &self.files.env,
         })
     }
 

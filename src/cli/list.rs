@@ -1,7 +1,7 @@
 //! `stacklift list`: every stack of the host, its state, and whether it can be adopted. Reads only.
 //!
-//! Invariant: the code that plans an adoption decides whether a stack can be adopted. The configurations are not compared,
-//! because the Compose program would run several times for each stack.
+//! Invariant: the code that plans an adoption decides whether a stack can be adopted. The Compose program only combines
+//! stacks of several files: to compare the configurations, it would run several times for each stack.
 
 use std::sync::{
     Arc,
@@ -57,7 +57,7 @@ pub(super) fn run(
         settings: &surroundings.settings,
         portainer: surroundings.portainer(),
         engine: surroundings.engine(),
-        compose: compose::Host::not_asked(),
+        compose: compose::Host::new(&surroundings.settings.location.tool, console.trace()),
         command: peers::command(&surroundings.settings, given_state_folder()?),
     };
     console.waiting("reading Portainer and the engine");
@@ -96,7 +96,7 @@ impl Listing<'_> {
         let mut warnings: Vec<String> = key_error.iter().map(|error| with_hint(error)).collect();
         warnings.append(&mut host.warnings);
         warnings.extend(unknown(&host));
-        let found = found::find(location, &host, *endpoint)?;
+        let found = found::find(self.settings, &host)?;
         let all = counted(found.len(), "stack");
         let done = AtomicUsize::new(0);
         let stacks = in_parallel(&found, |found| {

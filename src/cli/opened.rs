@@ -47,7 +47,8 @@ impl Opened {
             listed => listed.unwrap_or_default(),
         };
         engine.refuse_podman().map_err(Stopped::untouched)?;
-        let stack = Stack::find_started(name, &settings.location, &containers)
+        let earlier = peers::earlier(&settings, &name);
+        let stack = Stack::find_started(name, &settings.location, &containers, earlier)
             .map_err(Stopped::untouched)?;
         Ok(Self {
             compose: compose::Host::new(&settings.location.tool, console.trace()),

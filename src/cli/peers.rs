@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::Result;
 use secrecy::SecretString;
+use serde::Deserialize;
 
 use super::{
     console::Console,
@@ -16,6 +17,7 @@ use super::{
 };
 use crate::{
     engine::{self, Engine},
+    model::Container,
     portainer::{self, Portainer},
     run::{Peers, RestoreCommand, Setup},
     snapshot::Place,
@@ -98,6 +100,28 @@ pub(super) fn place(state: PathBuf, settings: &Settings, name: &StackName) -> Re
         dir: stack_dir(name, &settings.location)?,
         base_url: settings.base_url.to_string(),
         endpoint: settings.endpoint,
+    })
+}
+
+/// The containers of a stack before earlier runs, newest first, with their labels only. Snapshots are read one by one.
+pub(super) fn earlier(
+    settings: &Settings,
+    name: &StackName,
+) -> impl Iterator<Item = Vec<Container>> + use<> {
+    let place = state_folder().and_then(|state| place(state, settings, name));
+    let store = place.ok().map(|place| place.open(None));
+    let ids = store.as_ref().and_then(|store| store.ids().ok());
+    let saved = ids.unwrap_or_default().into_iter().rev();
+    let saved = saved.filter_map(move |id| store.as_ref()?.load(&id).ok());
+    saved.map(|saved| {
+        let containers = saved.snapshot.containers.known().into_iter().flatten();
+        containers
+            .map(|container| Container {
+                labels: Deserialize::deserialize(&container["Config"]["Labels"])
+                    .unwrap_or_default(),
+                ..Container::default()
+            })
+            .collect()
     })
 }
 

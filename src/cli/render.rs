@@ -20,7 +20,7 @@ use crate::{
     plan::Keep,
     portainer::Payload,
     rewrite::faithful::Faithful,
-    stack::{Stack, StackName},
+    stack::{Origins, Stack, StackName},
     text::{needs_escaping, printable},
 };
 
@@ -73,6 +73,7 @@ fn faithful(
         stack,
         source,
         rewrite,
+        origins,
     }: &adopt::Adopted,
     console: &Console,
 ) -> Result<()> {
@@ -85,7 +86,7 @@ fn faithful(
         print_diff(stack, &source.compose, &rewrite.shown());
     }
     if arguments.explain {
-        explain(stack, rewrite, console);
+        explain(stack, rewrite, origins.as_ref(), console);
     }
     if arguments.diff || arguments.explain {
         return Ok(());
@@ -150,12 +151,18 @@ fn harmless(text: &str) -> String {
     shown
 }
 
-fn explain(stack: &Stack, rewrite: &Faithful, console: &Console) {
+fn explain(stack: &Stack, rewrite: &Faithful, origins: Option<&Origins>, console: &Console) {
+    for (service, files) in origins.into_iter().flatten() {
+        let files = files.join(", ");
+        console.line(&printable(&format!("service {service}: {files}")));
+    }
+    // The lines of a combined text are in no file.
+    let file = origins.is_none().then(|| stack.file());
     for edit in &rewrite.edits {
+        let place = file.map(|file| format!("{file}:{}: ", edit.line));
         console.line(&format!(
-            "{}:{}: {}: {}",
-            stack.file(),
-            edit.line,
+            "{}{}: {}",
+            place.unwrap_or_default(),
             printable(&edit.what),
             edit.why
         ));
@@ -164,7 +171,7 @@ fn explain(stack: &Stack, rewrite: &Faithful, console: &Console) {
         let notice = notice.in_file(stack.file());
         console.line(&format!("note: {}", printable(&notice)));
     }
-    if rewrite.edits.is_empty() {
+    if rewrite.edits.is_empty() && origins.is_none() {
         console.line("no changes");
     }
 }

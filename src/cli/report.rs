@@ -306,7 +306,10 @@ fn adopted(
             .into_iter()
             .map(ServiceReport::of)
             .collect(),
-        changed_lines: rewrite.map(|rewrite| diff::changed(source, &rewrite.text)),
+        changed_lines: rewrite
+            .filter(|_| prepared.combined.is_none())
+            .map(|rewrite| diff::changed(source, &rewrite.text)),
+        combined_files: prepared.combined.map_or_else(Vec::new, |(files, _)| files),
         diff_command,
         blockers: prepared
             .plan
@@ -329,6 +332,7 @@ impl WayReport {
             },
             services: Vec::new(),
             changed_lines: None,
+            combined_files: Vec::new(),
             diff_command,
             blockers: vec![BlockerReport::of_error(error)],
             warnings: Vec::new(),

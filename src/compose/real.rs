@@ -76,14 +76,17 @@ fn hashes_are_equal_where_the_services_are() {
     fs::write(folder.path().join("docker-compose.yml"), text).expect("written");
     fs::write(folder.path().join(".env"), "A=1\n").expect("written");
     let mask = Mask::default();
+    let file = |name: &str| [name.to_owned()];
+    let (present, missing) = (file("docker-compose.yml"), file("missing.yml"));
     let on_disk = |files| Input::OnDisk {
-        project: "web",
+        project: Some("web"),
         dir: folder.path(),
         files,
+        env_files: &[],
     };
     let (compose, none) = (compose(), BTreeMap::new());
     let disk = compose.hashes(&on_disk(&[]), &none, &mask).expect("hashes");
-    let named = compose.hashes(&on_disk(&["docker-compose.yml"]), &none, &mask);
+    let named = compose.hashes(&on_disk(&present), &none, &mask);
     assert_eq!(disk, named.expect("hashes"));
     let rewritten = text.replace("    env_file: [.env]\n", "");
     let sent = compose
@@ -92,9 +95,5 @@ fn hashes_are_equal_where_the_services_are() {
     assert_eq!(disk.keys().collect::<Vec<_>>(), ["a", "c"]);
     assert_eq!(disk["a"], sent["a"]);
     assert_ne!(disk["c"], sent["c"]);
-    assert!(
-        compose
-            .hashes(&on_disk(&["missing.yml"]), &none, &mask)
-            .is_err()
-    );
+    assert!(compose.hashes(&on_disk(&missing), &none, &mask).is_err());
 }

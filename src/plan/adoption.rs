@@ -25,6 +25,8 @@ pub struct AdoptionFacts<'a> {
     pub facts: &'a Facts<'a>,
     /// The Compose file's name.
     pub file: &'a str,
+    /// The Compose files that are adopted, absolute or relative to the directory.
+    pub files: &'a [String],
     /// The problems of the rewrite. If there are any, nothing is sent.
     pub rewrite: &'a [faithful::Blocker],
     /// What the rewrite writes into the text because it runs.

@@ -41,7 +41,7 @@ pub fn blocking(
     // The rewrite has named the files then.
     let is_said = |one: &crate::rewrite::faithful::Blocker| one.reason == Reason::SeveralFiles;
     if !input.rewrite.iter().any(is_said) {
-        found.files(input.file);
+        found.files(input.files);
     }
     found.records();
     if input.rewrite.is_empty() && !matches!(plan.request, Request::Nothing(_)) {
@@ -208,15 +208,11 @@ impl<'f> Blocking<'_, 'f> {
         }
     }
 
-    /// Containers that were started from other Compose files than the one that was found. Files that no longer exist do not
+    /// Containers that were started from other Compose files than those that were found. Files that no longer exist do not
     /// count: they may have been renamed.
-    fn files(&mut self, file: &str) {
+    fn files(&mut self, files: &[String]) {
         let Facts { dir: own, .. } = *self.facts;
-        let overrides = self.facts.context.overrides.iter().take(1);
-        let expected: Vec<String> = std::iter::once(file)
-            .chain(overrides.map(String::as_str))
-            .map(|file| format!("{own}/{file}"))
-            .collect();
+        let expected: Vec<String> = files.iter().map(|file| absolute(own, file)).collect();
         let mut wrong: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
         for container in self.containers() {
             let Some(dir) = self.label(container, "project.working_dir") else {

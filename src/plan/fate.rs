@@ -318,9 +318,12 @@ fn features(service: &SentService) -> Vec<Feature> {
         let mut items = service.nodes(key).flat_map(Node::items);
         items.any(|item| item.get("mode").is_some())
     });
-    let has_short_bind = service.nodes("volumes").flat_map(Node::items).any(|item| {
+    let creates_path = service.nodes("volumes").flat_map(Node::items).any(|item| {
         let text = item.as_str().unwrap_or_default();
-        text.contains(':') && text.starts_with(['/', '.', '~', '$'])
+        let creates = item
+            .get("bind")
+            .and_then(|bind| bind.get("create_host_path"));
+        creates.is_some() || (text.contains(':') && text.starts_with(['/', '.', '~', '$']))
     });
     let has_network_order = service
         .nodes("networks")
@@ -340,7 +343,7 @@ fn features(service: &SentService) -> Vec<Feature> {
         (depends, Feature::DependsOn),
         (is_set("profiles"), Feature::Profiles),
         (has_mode, Feature::FileMode),
-        (has_short_bind, Feature::ShortBind),
+        (creates_path, Feature::CreatedPath),
         (has_network_order, Feature::NetworkOrder),
     ]
     .into_iter()

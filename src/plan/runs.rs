@@ -151,6 +151,7 @@ mod tests {
             let input = AdoptionFacts {
                 facts,
                 file: "docker-compose.yml",
+                files: &["docker-compose.yml".to_owned()],
                 rewrite: &[],
                 runs: &Runs::default(),
                 hashes,

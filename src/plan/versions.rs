@@ -133,8 +133,8 @@ pub(super) enum Feature {
     Profiles,
     /// A secret or config in the long syntax with a `mode`.
     FileMode,
-    /// A bind mount in the short syntax.
-    ShortBind,
+    /// A bind mount in the short syntax, which creates its directory, or one that says whether to create it.
+    CreatedPath,
     /// Settings of a network whose order in the hash changed: `priority` with another one, or `driver_opts` with an address.
     NetworkOrder,
 }
@@ -147,7 +147,7 @@ impl Feature {
             Self::DependsOn => "`depends_on`",
             Self::Profiles => "`profiles`",
             Self::FileMode => "the mode of secrets and configs",
-            Self::ShortBind => "bind mounts in the short syntax",
+            Self::CreatedPath => "bind mounts in the short syntax or with `create_host_path`",
             Self::NetworkOrder => "the settings of its networks",
         }
     }
@@ -188,7 +188,7 @@ const CHANGES: [Change; 7] = [
         differs: true,
     },
     Change {
-        feature: Feature::ShortBind,
+        feature: Feature::CreatedPath,
         after: ComposeVersion(2, 40, 3),
         by: ComposeVersion(5, 6, 1),
         differs: true,
@@ -283,7 +283,7 @@ mod tests {
             Feature::DependsOn,
             Feature::Profiles,
             Feature::FileMode,
-            Feature::ShortBind,
+            Feature::CreatedPath,
         ];
         let order = [Feature::NetworkOrder];
         for (one, other, features, expected) in [
@@ -293,7 +293,12 @@ mod tests {
             ("2.40.3", "2.26.1", &all[..1], Different(Feature::DependsOn)),
             ("2.26.1", "2.40.3", &all[1..2], Different(Feature::Profiles)),
             ("2.29.2", "2.40.3", &all[2..3], Unknown),
-            ("5.6.1", "2.40.3", &all[3..], Different(Feature::ShortBind)),
+            (
+                "5.6.1",
+                "2.40.3",
+                &all[3..],
+                Different(Feature::CreatedPath),
+            ),
             ("5.6.1", "2.40.3", &[][..], Same),
             ("2.26.1", "5.6.1", &[][..], Same),
             ("2.26.1", "5.6.1", &order, Different(Feature::NetworkOrder)),

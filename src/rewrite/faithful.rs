@@ -32,11 +32,12 @@ mod write;
 
 use std::{collections::BTreeSet, fmt, ops::Range};
 
-pub use blocker::{Blocker, Reason};
+pub use blocker::{Blocker, NO_COMPOSE, Reason};
 pub use encode::encoded;
 pub(in crate::rewrite) use reading::read_over;
 pub use runs::{Runs, ServiceRuns};
 pub(in crate::rewrite) use shell::{SET_BY_PORTAINER, names};
+pub(in crate::rewrite) use write::quoted;
 
 pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
 use composefile::{document::Document, reader::Reader};
@@ -114,6 +115,23 @@ impl Faithful {
             done = span.end;
         }
         shown + &self.text[done..]
+    }
+
+    /// Hides scalars of the text, as they are written there.
+    pub fn hide(&mut self, scalars: &BTreeSet<String>) {
+        for scalar in scalars {
+            let found = self.text.match_indices(scalar.as_str());
+            let spans: Vec<_> = found.map(|(at, _)| at..at + scalar.len()).collect();
+            for span in spans {
+                let is_hidden = |(other, _): &splice::Redaction| {
+                    other.start < span.end && span.start < other.end
+                };
+                if !self.redactions.iter().any(is_hidden) {
+                    self.redactions.push((span, format!("{:?}", write::HIDDEN)));
+                }
+            }
+        }
+        self.redactions.sort_by_key(|(span, _)| span.start);
     }
 
     /// `stack.env` as Portainer writes it: one `NAME=VALUE` per line (M07).
@@ -200,6 +218,14 @@ pub fn project_name(text: &str, env: Option<&str>, context: &Context<'_>) -> Opt
     let document = Document::parse(text).ok()?;
     let variables = input::variables(env, context).ok()?;
     Some(Reader::new(&document, env, &variables, context).project)
+}
+
+/// The Compose files that Compose reads in this context, relative to the directory: those of `COMPOSE_FILE`, or the file
+/// and its override file. `None` if the text or `env` cannot be parsed.
+pub fn compose_files(text: &str, env: Option<&str>, context: &Context<'_>) -> Option<Vec<String>> {
+    let document = Document::parse(text).ok()?;
+    let variables = input::variables(env, context).ok()?;
+    Some(Reader::new(&document, env, &variables, context).files())
 }
 
 fn in_order(mut blockers: Vec<Blocker>) -> Vec<Blocker> {

@@ -13,6 +13,13 @@ const OVERRIDES: [&str; 4] = [
     "docker-compose.override.yaml",
 ];
 
+/// Variables that name files for Compose to read.
+const NAME_FILES: [&str; 3] = [
+    "COMPOSE_FILE",
+    "COMPOSE_PATH_SEPARATOR",
+    "COMPOSE_ENV_FILES",
+];
+
 /// Looks up a variable of the shell.
 type Lookup = dyn Fn(&str) -> Option<String>;
 
@@ -20,6 +27,7 @@ type Lookup = dyn Fn(&str) -> Option<String>;
 pub struct Shell {
     dir: String,
     file: String,
+    env_file: &'static str,
     home: Option<String>,
     project: Option<String>,
     variables: Box<Lookup>,
@@ -47,6 +55,7 @@ impl Shell {
         let dir = stack.dir_text().to_owned();
         let mut shell = Self {
             file: stack.file().to_owned(),
+            env_file: ".env",
             home: env::var("HOME").ok().filter(|home| !home.is_empty()),
             overrides: overrides.collect(),
             project: project.map(str::to_owned),
@@ -69,12 +78,25 @@ impl Shell {
         shell
     }
 
+    /// The shell for a text that says all that Compose read in several files: there are no other files, and `env_file` has
+    /// the variables.
+    pub fn of_combined(stack: &Stack, project: Option<&str>, env_file: &'static str) -> Self {
+        let mut shell = Self::of(stack, project, |_| Vec::new());
+        (shell.env_file, shell.overrides) = (env_file, Vec::new());
+        let variables = shell.variables;
+        shell.variables = Box::new(move |name| {
+            let names_files = NAME_FILES.contains(&name);
+            (!names_files).then(|| variables(name)).flatten()
+        });
+        shell
+    }
+
     /// The context in which Compose reads the stack's text.
     pub fn context(&self) -> Context<'_> {
         Context {
             stack_dir: &self.dir,
             file: &self.file,
-            env_file: ".env",
+            env_file: self.env_file,
             home: self.home.as_deref(),
             shell: &*self.variables,
             project: self.project.as_deref(),

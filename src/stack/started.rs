@@ -4,21 +4,72 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::model::Container;
 
-/// The name of the one Compose file in `dir` that the containers started from there name, if they agree and it exists.
-pub(super) fn file(containers: &[Container], tool: &str, dir: &Path) -> Option<String> {
-    let here = containers.iter().filter(|one| {
+/// The files that Compose reads for a stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// The Compose files in their order, absolute or relative to the stack's directory.
+    pub compose: Vec<String>,
+    /// The files of `--env-file` likewise. None: `.env`, if it exists.
+    pub env: Vec<String>,
+}
+
+/// Whether a container was started in `dir`.
+pub(super) fn is_in(containers: &[Container], tool: &str, dir: &Path) -> bool {
+    in_dir(containers, tool, dir).next().is_some()
+}
+
+fn in_dir<'c>(
+    containers: &'c [Container],
+    tool: &str,
+    dir: &Path,
+) -> impl Iterator<Item = &'c Container> {
+    containers.iter().filter(move |one| {
         one.compose_label(tool, "project.working_dir")
             .is_some_and(|from| is_same(Path::new(from), dir))
+    })
+}
+
+/// The files that the containers started from `dir` name, if they agree and all Compose files exist. Of a file in `dir`,
+/// only the name is given; the first one is there.
+pub(super) fn files(containers: &[Container], tool: &str, dir: &Path) -> Option<Files> {
+    let label = |one: &'_ Container, name| {
+        let files = one.compose_label(tool, name)?.split(',');
+        Some(
+            files
+                .filter(|file| !file.is_empty())
+                .map(str::to_owned)
+                .collect::<Vec<_>>(),
+        )
+    };
+    let named = in_dir(containers, tool, dir).filter_map(|one| {
+        let compose = label(one, "project.config_files")?;
+        Some((
+            compose,
+            label(one, "project.environment_file").unwrap_or_default(),
+        ))
     });
-    let files: BTreeSet<&str> = here
-        .filter_map(|one| one.compose_label(tool, "project.config_files"))
-        .collect();
-    let mut files = files.into_iter();
-    // Several files are one text with a comma, which is the name of no file.
-    let file = dir.join(files.next().filter(|_| files.next().is_none())?);
-    let is_here = file.is_file() && is_same(file.parent()?, dir);
-    let name = file.file_name().filter(|_| is_here)?;
-    Some(name.to_str()?.to_owned())
+    let mut named = named.collect::<BTreeSet<_>>().into_iter();
+    let (mut compose, mut env) = named.next().filter(|_| named.next().is_none())?;
+    if !compose.iter().all(|file| dir.join(file).is_file()) {
+        return None;
+    }
+    for file in compose.iter_mut().chain(&mut env) {
+        let path = dir.join(&file);
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let Some(name) = name
+            && path.parent().is_some_and(|parent| is_same(parent, dir))
+        {
+            name.clone_into(file);
+        }
+    }
+    // The stack's own file is one of its directory.
+    compose.first().filter(|first| !first.contains('/'))?;
+    if let [one] = env.as_slice()
+        && is_same(&dir.join(one), &dir.join(".env"))
+    {
+        env.clear();
+    }
+    Some(Files { compose, env })
 }
 
 /// The one directory besides `dir` that the containers were started in, if it exists.
@@ -36,7 +87,7 @@ pub(super) fn other_dir<'c>(
     (Path::new(one).is_dir() && !is_same(Path::new(one), dir)).then_some(one)
 }
 
-/// Whether two paths are the same directory, following symbolic links.
+/// Whether two paths are the same file or directory, following symbolic links.
 fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).ok();
     one == other || real(one).is_some_and(|one| Some(one) == real(other))
@@ -74,16 +125,22 @@ mod tests {
         for (from, files, expected) in [
             (&dir, "prod.yml", Some("prod.yml")),
             (&link, absolute.as_str(), Some("prod.yml")),
-            (&dir, "prod.yml,other.yml", None),
+            (&dir, "prod.yml,gone.yml", None),
+            (
+                &dir,
+                "prod.yml,../web/prod.yml",
+                Some("prod.yml,../web/prod.yml"),
+            ),
             (&dir, "gone.yml", None),
             (&dir, "/etc/passwd", None),
             (&root.path().to_owned(), "web/prod.yml", None),
         ] {
-            let found = file(&[container(from, files)], "docker", &dir);
+            let found = super::files(&[container(from, files)], "docker", &dir);
+            let found = found.map(|found| found.compose.join(","));
             assert_eq!(found.as_deref(), expected, "{files}");
         }
         let two = [container(&dir, "prod.yml"), container(&dir, "gone.yml")];
-        assert_eq!(file(&two, "docker", &dir), None, "they disagree");
+        assert_eq!(files(&two, "docker", &dir), None, "they disagree");
         assert_eq!(other_dir(&two, "docker", &link), None);
         assert_eq!(other_dir(&two, "docker", Path::new("/x")), dir.to_str());
     }

@@ -13,7 +13,9 @@ use serde_json::Value;
 use stacklift::rewrite::faithful::{self, Context, EnvFiles};
 use tempfile::TempDir;
 
-use crate::{compare, corpus::Stack, mutation::Mutation};
+use stacklift::rewrite::combine as compare;
+
+use crate::{corpus::Stack, mutation::Mutation};
 
 const HOME: &str = "/home/somebody";
 const USER: &str = "somebody";
@@ -248,60 +250,6 @@ fn held(
     let mut held = json(&mut command)?;
     compare::without_fragments(&mut held);
     Ok(held)
-}
-
-/// A stack of several files, made one as the refusal says, and that one rewritten; the error says where it
-/// is not what the several files were.
-pub fn made_one(compose: &Path, files: &[(&str, &str)]) -> Result<(), String> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let root = folder.path().join("host");
-    let dir = root.join("web");
-    for (file, text) in files {
-        let file = dir.join(file);
-        fs::create_dir_all(file.parent().expect("a parent")).expect("create");
-        fs::write(file, text).expect("write");
-    }
-    let read = |file: &str| fs::read_to_string(dir.join(file)).ok();
-    let host = |file: &str, text| Host {
-        root: root.clone(),
-        dir: dir.clone(),
-        file: file.to_owned(),
-        text,
-        env: read(".env"),
-        shell: usual(&dir),
-    };
-    let original = original(compose, &dir, &[], &usual(&dir))?;
-    let text = read("docker-compose.yml").expect("a text");
-    let Err(refusals) = rewrite(&host("docker-compose.yml", text)) else {
-        return Err("several files are taken for one".into());
-    };
-    let hint = refusals
-        .iter()
-        .find(|refusal| refusal.reason == faithful::Reason::SeveralFiles)
-        .map(|refusal| refusal.hint.as_str())
-        .ok_or("not refused for several files")?;
-    let (_, said) = hint.split_once('(').ok_or("no command")?;
-    let said = said.trim_end_matches(')');
-    let said = said.replace("docker compose", compose.to_str().expect("UTF-8"));
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", &said]).current_dir(&dir);
-    let made = command
-        .env_clear()
-        .envs(usual(&dir))
-        .output()
-        .expect("a shell");
-    if !made.status.success() {
-        return Err(String::from_utf8_lossy(&made.stderr).into_owned());
-    }
-    let text = read("stacklift.yml").ok_or("no file was made")?;
-    let rewritten = rewrite(&host("stacklift.yml", text));
-    let rewritten = rewritten.map_err(|refusals| format!("{:?}", told(refusals)))?;
-    let env = read(".env").unwrap_or_default();
-    fs::rename(&root, folder.path().join("gone")).expect("rename");
-    let (project, sent) = (&rewritten.project, rewritten.stack_env());
-    let held = held(compose, folder.path(), project, &rewritten.text, &sent, &[])?;
-    let expected = compare::expected(original, &rewritten.project, &env);
-    compare::difference(&expected, &held).map_or(Ok(()), Err)
 }
 
 /// Kind and message of each refusal.

@@ -8,16 +8,14 @@ use std::{
 use composefile::document::{Document, Node};
 use serde_json::{Map, Value};
 use stacklift::rewrite::{
+    combine as compare,
     damage::{self, judge_document},
     env::{contract_env, stack_env},
     literal,
     loss::{FileUse, Owner, TextLoss, TextLossKind, losses},
 };
 
-use crate::{
-    compare,
-    judge::{Judge, with_context},
-};
+use crate::judge::{Judge, with_context};
 
 /// A stack's name as Portainer normalises it (M02).
 fn normalised(name: &str) -> String {

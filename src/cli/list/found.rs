@@ -11,6 +11,7 @@ use anyhow::Result;
 use composefile::reader::DEFAULT_FILES;
 
 use crate::{
+    cli::{peers, settings::Settings},
     failure::Failure,
     model::{Container, PORTAINER_FOLDERS, Record},
     observe::Host,
@@ -38,8 +39,8 @@ pub(super) enum Files {
 
 /// Every stack of the host: the example stacks first in their order (C01), then those with the fewest containers. Fails if
 /// the stacks root cannot be read.
-pub(super) fn find<'h>(at: &Location, host: &'h Host, endpoint: i64) -> Result<Vec<Found<'h>>> {
-    let mut finder = Finder::new(at, host, endpoint);
+pub(super) fn find<'h>(settings: &Settings, host: &'h Host) -> Result<Vec<Found<'h>>> {
+    let mut finder = Finder::new(settings, host);
     finder.directories()?;
     finder.projects();
     finder.records();
@@ -57,6 +58,7 @@ pub(super) fn find<'h>(at: &Location, host: &'h Host, endpoint: i64) -> Result<V
 }
 
 struct Finder<'a, 'h> {
+    settings: &'a Settings,
     at: &'a Location,
     /// The containers of each project; `None` if they are unknown.
     projects: Option<BTreeMap<&'h str, Vec<&'h Container>>>,
@@ -68,7 +70,8 @@ struct Finder<'a, 'h> {
 }
 
 impl<'a, 'h> Finder<'a, 'h> {
-    fn new(at: &'a Location, host: &'h Host, endpoint: i64) -> Self {
+    fn new(settings: &'a Settings, host: &'h Host) -> Self {
+        let (at, endpoint) = (&settings.location, settings.endpoint);
         let listed = host.records.iter().flatten();
         let records = listed.filter_map(|one| one.record.as_ref().ok());
         let mut projects: Option<BTreeMap<&str, Vec<&Container>>> =
@@ -93,6 +96,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             }
         }
         Self {
+            settings,
             at,
             projects,
             started,
@@ -234,7 +238,8 @@ impl<'a, 'h> Finder<'a, 'h> {
             dir: Some(dir.to_owned()),
             ..self.at.clone()
         };
-        match Stack::find_started(name.clone(), &at, &containers) {
+        let earlier = peers::earlier(self.settings, name);
+        match Stack::find_started(name.clone(), &at, &containers, earlier) {
             Ok(stack) => Files::Stack(stack),
             // What is in the directory is unknown.
             Err(error) if dir.is_dir() && fs::metadata(dir.join(".")).is_err() => {

@@ -5,11 +5,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use rehearsal::Rehearsal;
+use serde_json::Value;
 
 use crate::{
-    compose::{Checked, Host, Input, Program, Rejection, Version},
+    compose::{Checked, Host, Input, Program, Rejection, Values, Version},
     text::{Mask, excerpt},
 };
 
@@ -42,9 +43,11 @@ impl Embedded {
                 project,
                 dir,
                 files,
+                ..
             } => {
                 let folder = dir.to_str().ok_or("the path is not valid UTF-8")?;
-                world.hashes_on_disk(project, folder, files.first().copied())
+                let file = files.first().map(String::as_str);
+                world.hashes_on_disk(project.unwrap_or_default(), folder, file)
             }
         })
     }
@@ -70,6 +73,10 @@ impl Program for Embedded {
                 Checked::Rejected(Rejection::new(self, REJECTED, message))
             }
         })
+    }
+
+    fn config(&self, _: &Input, _: Values, _: &Mask) -> Result<Value> {
+        bail!("a rehearsal cannot combine several Compose files")
     }
 
     fn hashes(

@@ -17,7 +17,7 @@ use crate::{
     observe::{Situation, with_hint},
     plan::Keep,
     rewrite::faithful::{Blocker, Faithful},
-    stack::{Source, Stack, StackName},
+    stack::{Origins, Source, Stack, StackName},
     text::counted,
 };
 
@@ -26,6 +26,8 @@ pub(super) struct Adopted {
     pub(super) stack: Stack,
     pub(super) source: Source,
     pub(super) rewrite: Faithful,
+    /// The files that each service comes from, if several were combined.
+    pub(super) origins: Option<Origins>,
 }
 
 /// Rewrites the stack as `adopt` does, from its files and its containers. Warns if they are not enough. The error shows
@@ -39,7 +41,8 @@ pub(super) fn adopted(
     let engine = peers::engine(settings, console);
     let listed = engine.list(name.as_str());
     let containers = listed.as_deref().unwrap_or_default();
-    let stack = Stack::find_started(name, &settings.location, containers)?;
+    let earlier = peers::earlier(settings, &name);
+    let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
     let compose = compose::Host::new(&settings.location.tool, console.trace());
     let alone = Situation {
         portainer: None,
@@ -95,6 +98,7 @@ pub(super) fn adopted(
         stack,
         source,
         rewrite,
+        origins: prepared.combined.map(|(_, origins)| origins),
     })
 }
 

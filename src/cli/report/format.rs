@@ -98,8 +98,11 @@ pub(in crate::cli) struct WayReport {
     pub request: RequestReport,
     /// What happens to each service; empty if that cannot be worked out.
     pub services: Vec<ServiceReport>,
-    /// How many lines of the Compose file change; null if it cannot be rewritten.
+    /// How many lines of the Compose file change; null if it cannot be rewritten, or if several files are combined.
     pub changed_lines: Option<usize>,
+    /// The Compose files that Compose combines into one text; empty if there is only one.
+    #[serde(default)]
+    pub combined_files: Vec<String>,
     /// The command that shows the changes of the Compose file.
     pub diff_command: String,
     /// Every reason why this way is refused.

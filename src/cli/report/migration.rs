@@ -60,6 +60,7 @@ pub(super) fn migrated(
             &prepared.source.compose,
             &prepared.rewrite.text,
         )),
+        combined_files: Vec::new(),
         diff_command,
         blockers,
         warnings,

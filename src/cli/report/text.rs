@@ -128,6 +128,10 @@ impl Out<'_> {
             count => format!("{count} losses"),
         };
         let changed = match of.changed_lines {
+            None if of.combined_files.len() == 1 => "the file is resolved by Compose; ".to_owned(),
+            None if !of.combined_files.is_empty() => {
+                format!("{} files become one text; ", of.combined_files.len())
+            }
             None => String::new(),
             Some(0) => "the file does not change; ".to_owned(),
             Some(1) => "1 line of the file changes; ".to_owned(),
@@ -135,7 +139,7 @@ impl Out<'_> {
         };
         self.wrapped(2, &format!("{changed}{lost}"));
         self.losses(&losses);
-        if of.changed_lines.is_some_and(|lines| lines > 0) {
+        if of.changed_lines.is_some_and(|lines| lines > 0) || !of.combined_files.is_empty() {
             let command = (COMMAND, of.diff_command.clone());
             self.console
                 .parts(&[(PLAIN, "  diff: ".to_owned()), command]);

@@ -3,6 +3,9 @@
 
 use composefile::document::{Node, ParseError, Position};
 
+/// What to do about a stack of several files, which only Compose can combine.
+pub const NO_COMPOSE: &str = "install Docker Compose (the package docker-compose-plugin, or docker-compose-v2 on Ubuntu), which combines the files, then run the command again";
+
 /// A reason why the stack cannot be rewritten faithfully. Never holds a value of an env file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocker {
@@ -68,6 +71,11 @@ impl Blocker {
             message: message.into(),
             hint: hint.into(),
         }
+    }
+
+    /// A problem of a stack of several files.
+    pub fn several_files(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(Reason::SeveralFiles, message, hint)
     }
 
     pub(super) fn not_yaml(error: &ParseError) -> Self {

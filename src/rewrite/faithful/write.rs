@@ -100,7 +100,7 @@ fn is_surely_plain(value: &str, in_block: bool) -> bool {
 }
 
 /// A value in double quotes, on a single line.
-pub(super) fn quoted(value: &str) -> String {
+pub(in crate::rewrite) fn quoted(value: &str) -> String {
     let mut out = String::with_capacity(value.len() + 2);
     out.push('"');
     for c in value.chars() {

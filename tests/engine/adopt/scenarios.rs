@@ -21,6 +21,7 @@ by_each_portainer_and_origin! {
     secrets
     profiles
     build
+    several
 }
 by_each_portainer! {
     kept_anonymous
@@ -171,6 +172,47 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
+/// An included file with its own `.env`, an extended file, an override file, and env files.
+const SEVERAL: &str = "include: [app/compose.yaml]
+services:
+  web:
+    extends: {file: lib/base.yaml, service: base}
+    image: $IMAGE
+    environment: {WORD: '${WORD}', DOLLAR: '${DOLLAR}'}
+    volumes: [data:/data, ./conf:/conf]
+  side:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    env_file: .env
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
+";
+
+const SEVERAL_FILES: &[(&str, &str)] = &[
+    (".env", ENV),
+    (
+        "docker-compose.override.yml",
+        "services:\n  web:\n    labels: {word: '${WORD}'}\n    mem_limit: ${MEMORY:-64m}\n  app: {environment: [MORE=1]}\n",
+    ),
+    (
+        "lib/base.yaml",
+        "services:\n  base:\n    command: /bin/sleep 600\n    init: true\n    env_file: base.env\n    volumes: ['./files:/files']\n",
+    ),
+    ("lib/base.env", EXTRA),
+    ("lib/files/kept", "kept\n"),
+    ("conf/one", "1\n"),
+    (
+        "app/compose.yaml",
+        "services:\n  app:\n    image: ${NAME}\n    command: /bin/sleep 600\n    init: true\n    environment: {PASSWORD: '${PASSWORD}', WORD: '${WORD}'}\n    volumes: ['./data:/data']\n",
+    ),
+    (
+        "app/.env",
+        "NAME=stacklift-test-busybox\nPASSWORD='password-of-app'\nWORD=other\n",
+    ),
+    ("app/data/one", "1\n"),
+];
+
 const BUILD: &str = "services:
   with:
     build: .
@@ -232,6 +274,27 @@ fn variables(case: Case) {
     let adopted = scenario.adopts(&[]);
     for secret in ["MIIBVg", "password-", "quoted", "of $WORD"] {
         assert!(!adopted.run.output.contains(secret), "{secret}");
+    }
+    adopted.stays();
+}
+
+fn several(case: Case) {
+    let scenario = Scenario::new(case, SEVERAL, SEVERAL_FILES);
+    // As in `plain`.
+    let recreated: &[&str] = match case.origin {
+        Origin::Two => &[],
+        Origin::Five => &["app", "web"],
+    };
+    let adopted = scenario.adopts(recreated);
+    for secret in ["MIIBVg", "password-", "quoted", "of $WORD"] {
+        assert!(!adopted.run.output.contains(secret), "{secret}");
+    }
+    let text = scenario.rehearsal.world(|world| {
+        let record = world.records.values().next().expect("a record");
+        record.text.clone()
+    });
+    for secret in ["MIIBVg", "password-", "of $WORD"] {
+        assert!(!text.contains(secret), "{text}");
     }
     adopted.stays();
 }

@@ -1,9 +1,10 @@
-//! Compares two configurations that Compose printed.
+//! Compares two configurations that Compose printed: of the stack's files, and of what Portainer gets.
+#![deny(clippy::disallowed_methods)]
 
 use serde_json::{Map, Value};
 
-/// What the original must be in Portainer: without `build`, but with its image (M11), and without `label_file`, whose
-/// labels Compose has added already.
+/// What the configuration of a stack must be in Portainer: without `build`, but with its image (M11), and without
+/// `label_file`, whose labels Compose has added already. `env` is the text of `.env`.
 pub fn expected(mut config: Value, project: &str, env: &str) -> Value {
     let compatible = env.contains("COMPOSE_COMPATIBILITY=true");
     let separator = if compatible { '_' } else { '-' };
@@ -50,7 +51,7 @@ fn without_unused_secrets(config: &mut Value) {
     }
 }
 
-/// Fragments below `x-` keys mean nothing by themselves.
+/// Removes fragments below `x-` keys, which mean nothing by themselves.
 pub fn without_fragments(config: &mut Value) {
     if let Some(root) = config.as_object_mut() {
         root.retain(|key, _| !key.starts_with("x-"));
@@ -69,7 +70,7 @@ pub fn is_local(build: &Value) -> bool {
             || context.starts_with("github.com/"))
 }
 
-/// The first place where they part.
+/// The first difference, as a text that contains the values.
 pub fn difference(a: &Value, b: &Value) -> Option<String> {
     let (path, a, b) = differences(a, b).into_iter().next()?;
     let path = path.join(".");
@@ -80,10 +81,10 @@ pub fn difference(a: &Value, b: &Value) -> Option<String> {
     })
 }
 
-/// A place where two configurations part: the way to it, and what either says there.
+/// The keys that lead to a difference, and what either configuration has there.
 pub type Difference<'v> = (Vec<String>, Option<&'v Value>, Option<&'v Value>);
 
-/// Every place where they part.
+/// Every difference.
 pub fn differences<'v>(a: &'v Value, b: &'v Value) -> Vec<Difference<'v>> {
     let mut found = Vec::new();
     walk(Some(a), Some(b), &mut Vec::new(), &mut found);

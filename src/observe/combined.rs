@@ -1,0 +1,240 @@
+//! Reads a stack of several files as one text: the Compose program of the host combines them, and is asked again whether
+//! the result means the same. Writes nothing.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use composefile::dotenv;
+use serde_json::Value;
+
+use crate::{
+    compose::{Input, Program, Values},
+    parallel::side_by_side,
+    rewrite::{
+        combine::{self, Avoid, Resolved, STACK_ENV, differences, expected, without_fragments},
+        faithful::{self, Blocker, Faithful, Notice, Runs, Weight},
+    },
+    stack::{Files, Origins, Shell, Stack},
+    text::Mask,
+};
+
+/// How many candidates are compared.
+const ATTEMPTS: usize = 4;
+
+/// A stack of several files as one text.
+pub struct Combined {
+    /// The Compose file.
+    pub text: String,
+    /// Its variables.
+    pub env: String,
+    /// The scalars of the text that must not be shown.
+    secret: BTreeSet<String>,
+    notices: Vec<Notice>,
+    /// The files that each service comes from.
+    pub origins: Origins,
+    /// The name that Compose gives the project.
+    pub project: Option<String>,
+    stack: Stack,
+}
+
+/// Why there is no such text.
+pub enum Uncombined {
+    /// Nothing asked the Compose program, or it failed.
+    Failed(anyhow::Error),
+    /// The faithful rewrite of the text is blocked.
+    Blocked(Vec<Blocker>),
+    /// The configuration of the text is another one, first at this key.
+    Different(String),
+}
+
+impl Combined {
+    /// The Compose files that it combines.
+    pub fn files(&self, passed: &Files) -> Vec<String> {
+        let files = all_files(&passed.compose, &self.origins);
+        files.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The shell in which the text is read.
+    pub fn shell(&self, project: Option<&str>) -> Shell {
+        Shell::of_combined(&self.stack, project, STACK_ENV)
+    }
+
+    /// Rewrites the text.
+    pub fn rewrite(&self, runs: &Runs) -> Result<Faithful, Vec<Blocker>> {
+        let shell = self.shell(Some(self.stack.name().as_str()));
+        let rewritten = faithful::rewrite(&self.text, Some(&self.env), &shell.context(), runs);
+        let mut rewrite = rewritten.map_err(without_lines)?;
+        rewrite.hide(&self.secret);
+        for notice in &mut rewrite.notices {
+            notice.line = None;
+        }
+        rewrite.notices.extend_from_slice(&self.notices);
+        Ok(rewrite)
+    }
+}
+
+/// The lines are those of a text that nobody has seen.
+fn without_lines(mut blockers: Vec<Blocker>) -> Vec<Blocker> {
+    for blocker in &mut blockers {
+        blocker.position = None;
+    }
+    blockers
+}
+
+/// Combines the files of a stack.
+pub fn combined(
+    program: &dyn Program,
+    stack: &Stack,
+    files: &Files,
+) -> Result<Combined, Uncombined> {
+    let name = stack.name().as_str();
+    let on_disk = |project| Input::OnDisk {
+        project,
+        dir: stack.dir(),
+        files: &files.compose,
+        env_files: &files.env,
+    };
+    let shell = Shell::of_combined(stack, Some(name), STACK_ENV);
+    let shell = shell.context().shell;
+    let env = variables(stack, &files.env, shell)?;
+    let mask = &Mask::new(env.iter().map(|(_, value)| value.as_str()));
+    let resolve = |project| program.config(&on_disk(project), Values::Resolved, mask);
+    let (config, (model, named)) = side_by_side(
+        || resolve(Some(name)),
+        || {
+            let model = program.config(&on_disk(Some(name)), Values::Named, mask);
+            (model, resolve(None))
+        },
+    );
+    let config = config?;
+    let model = model.ok();
+    let own = stack.dir().join(match files.env.as_slice() {
+        [] => ".env",
+        [one, ..] => one,
+    });
+    let resolved = Resolved {
+        config: &config,
+        model: model.as_ref(),
+        project: name,
+        env: &env,
+        env_file: own.to_str().filter(|_| files.env.len() < 2),
+        shell,
+    };
+    let origins = files.origins(stack.dir(), &|name| {
+        let own = || env.iter().find(|(other, _)| other == name);
+        shell(name).or_else(|| Some(own()?.1.clone()))
+    });
+    let read = all_files(&files.compose, &origins);
+    let mut avoid = Avoid::default();
+    let mut different = String::new();
+    for _ in 0..ATTEMPTS {
+        let candidate = combine::combine(&resolved, &avoid);
+        let combined = Combined {
+            notices: notices(&read, &candidate.written, model.is_some()),
+            origins: origins.clone(),
+            text: candidate.text,
+            env: candidate.env,
+            secret: candidate.secret,
+            project: named
+                .as_ref()
+                .ok()
+                .and_then(|config| Some(config.get("name")?.as_str()?.to_owned())),
+            stack: stack.clone(),
+        };
+        let rewrite = combined
+            .rewrite(&Runs::default())
+            .map_err(Uncombined::Blocked)?;
+        let sent = Input::Sent {
+            project: name,
+            text: &rewrite.text,
+            env: &rewrite.stack_env(),
+        };
+        let mut sent = program.config(&sent, Values::Resolved, mask)?;
+        without_fragments(&mut sent);
+        let expected = expected(config.clone(), name, &combined.env);
+        let places = places(&expected, &sent);
+        let Some(first) = places.first() else {
+            return Ok(combined);
+        };
+        different.clone_from(first);
+        let before = avoid.clone();
+        avoid.env_files |= places.iter().any(|place| place.contains(".environment"));
+        avoid.keys.extend(places);
+        if avoid == before {
+            break;
+        }
+    }
+    Err(Uncombined::Different(different))
+}
+
+/// The differences, each by up to three keys: `services.web.ports`.
+fn places(expected: &Value, sent: &Value) -> Vec<String> {
+    let found = differences(expected, sent).into_iter();
+    found
+        .map(|(path, ..)| path[..path.len().min(3)].join("."))
+        .collect()
+}
+
+/// The variables of the env files that Compose reads for the project. A later file takes precedence.
+fn variables(
+    stack: &Stack,
+    files: &[String],
+    shell: composefile::interpolate::Lookup,
+) -> Result<Vec<(String, String)>> {
+    let own = [".env".to_owned()];
+    let files = if files.is_empty() { &own[..] } else { files };
+    let mut variables: Vec<(String, String)> = Vec::new();
+    for file in files {
+        let text = stack.read_env(file)?.unwrap_or_default();
+        let lookup = |name: &str| {
+            let earlier = || variables.iter().find(|(other, _)| other == name);
+            shell(name).or_else(|| Some(earlier()?.1.clone()))
+        };
+        let read = dotenv::parse(&text, &lookup)
+            .with_context(|| format!("cannot parse the env file {file}"))?;
+        variables.retain(|(name, _)| !read.iter().any(|(other, _)| other == name));
+        variables.extend(read.into_iter().filter(|(name, _)| !name.is_empty()));
+    }
+    Ok(variables)
+}
+
+/// All Compose files, those that are passed first.
+fn all_files<'f>(passed: &'f [String], origins: &'f Origins) -> Vec<&'f str> {
+    let all = passed.iter().chain(origins.values().flatten());
+    let mut files: Vec<&str> = Vec::new();
+    for file in all {
+        if !files.contains(&file.as_str()) {
+            files.push(file);
+        }
+    }
+    files
+}
+
+/// What is different from the files, although it means the same.
+fn notices(files: &[&str], written: &[(String, String)], names_variables: bool) -> Vec<Notice> {
+    let combines = match files {
+        [one] => format!("Portainer gets {one} as Compose resolves it"),
+        files => format!("Portainer gets one text that combines {}", files.join(", ")),
+    };
+    let mut messages = vec![format!(
+        "{combines}, without the comments; the files on disk stay as they are"
+    )];
+    if !names_variables {
+        messages.push("Compose cannot print these files with their variables: outside of `environment`, the values of .env are written into the text".to_owned());
+    }
+    messages.extend(written.iter().map(|(name, key)| {
+        format!("the value of {name} is written into the text ({key}): changing the variable in Portainer has no effect there")
+    }));
+    let notice = |message| Notice {
+        line: None,
+        message,
+        weight: Weight::Important,
+    };
+    messages.into_iter().map(notice).collect()
+}
+
+impl From<anyhow::Error> for Uncombined {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed(error)
+    }
+}

@@ -1,0 +1,503 @@
+//! One text with the meaning of several Compose files, from what a Compose program prints of them.
+//!
+//! `config` resolves everything: `extends`, `include`, override files, paths and variables. [`combine`] puts the
+//! variables back where they give the same value. Values that only an env file has become variables of the result, so
+//! that they stand in `stack.env` and not in the text. The result is a candidate: it means the same only if `config` of
+//! it prints the same.
+//!
+//! Invariant: pure.
+#![deny(clippy::disallowed_methods)]
+
+mod compare;
+mod variables;
+mod yaml;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+pub use self::compare::{
+    Difference, difference, differences, expected, is_local, without_fragments,
+};
+use self::variables::Variables;
+use super::faithful;
+use composefile::interpolate::Lookup;
+
+/// What a Compose program prints of the files of a stack, and what it reads them with.
+pub struct Resolved<'a> {
+    /// `config` of all profiles, as JSON. Compose writes each `$` of a value as `$$`.
+    pub config: &'a Value,
+    /// The same with `--no-interpolate`: the variables are not replaced. `None` if Compose cannot print it.
+    pub model: Option<&'a Value>,
+    /// The name of the project.
+    pub project: &'a str,
+    /// The variables of the env files that Compose reads for the project.
+    pub env: &'a [(String, String)],
+    /// The path of the one env file that Compose reads for the project, absolute. `None` if there are several.
+    pub env_file: Option<&'a str>,
+    /// The variables of the shell.
+    pub shell: Lookup<'a>,
+}
+
+/// What not to try, because `config` of an earlier candidate was different there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Avoid {
+    /// Do not read `stack.env` as an env file of a service.
+    pub env_files: bool,
+    /// The keys in which every value is written as Compose resolved it: `services.web.ports`.
+    pub keys: BTreeSet<String>,
+}
+
+/// A candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Combined {
+    /// The Compose file.
+    pub text: String,
+    /// `stack.env`.
+    pub env: String,
+    /// The variables whose values stand in the text, with the first key that has one.
+    pub written: Vec<(String, String)>,
+    /// The scalars of the text that hold such values, as they are written there.
+    pub secret: BTreeSet<String>,
+}
+
+/// Makes one text of what Compose printed.
+pub fn combine(resolved: &Resolved, avoid: &Avoid) -> Combined {
+    let mut combining = Combining {
+        resolved,
+        avoid,
+        variables: Variables::new(resolved),
+        written: Vec::new(),
+        secret: BTreeSet::new(),
+    };
+    let mut root = combining.root();
+    // Other variables than those of `.env` would reach the services that read it as an env file.
+    if !avoid.env_files && combining.variables.has_changed() {
+        let avoid = Avoid {
+            env_files: true,
+            ..avoid.clone()
+        };
+        return combine(resolved, &avoid);
+    }
+    tidy(&mut root, resolved.project);
+    Combined {
+        text: yaml::written(&Value::Object(root)),
+        env: combining.variables.stack_env(),
+        written: combining.written,
+        secret: combining.secret,
+    }
+}
+
+/// The name of the env file of a Portainer stack.
+pub const STACK_ENV: &str = "stack.env";
+
+struct Combining<'a, 'r> {
+    resolved: &'a Resolved<'r>,
+    avoid: &'a Avoid,
+    variables: Variables<'a>,
+    written: Vec<(String, String)>,
+    secret: BTreeSet<String>,
+}
+
+/// Where a value is: `services`, the name of the service, and the keys below it.
+type Place<'p> = &'p [&'p str];
+
+impl Combining<'_, '_> {
+    fn root(&mut self) -> Map<String, Value> {
+        let (config, model) = (self.resolved.config, self.resolved.model);
+        let mut root = Map::new();
+        for (key, value) in config.as_object().into_iter().flatten() {
+            if key == "name" || key.starts_with("x-") {
+                continue;
+            }
+            let model = model.and_then(|model| model.get(key));
+            let mut section = Map::new();
+            let Some(entries) = value.as_object() else {
+                root.insert(key.clone(), value.clone());
+                continue;
+            };
+            for (name, value) in entries {
+                let model = model.and_then(|model| model.get(name));
+                let value = match value.as_object() {
+                    Some(service) if key == "services" => self.service(name, service, model),
+                    _ => self.value(value, model, &[key, name]),
+                };
+                section.insert(name.clone(), value);
+            }
+            root.insert(key.clone(), Value::Object(section));
+        }
+        root
+    }
+
+    fn service(
+        &mut self,
+        name: &str,
+        service: &Map<String, Value>,
+        model: Option<&Value>,
+    ) -> Value {
+        let mut written = Map::new();
+        for (key, value) in service {
+            let model = model.and_then(|model| model.get(key));
+            match key.as_str() {
+                // Their values are among the labels and in the environment, which follows.
+                "label_file" | "env_file" | "environment" => {}
+                "command" | "entrypoint" if value.is_null() => {}
+                _ => {
+                    let value = self.value(value, model, &["services", name, key]);
+                    written.insert(key.clone(), value);
+                }
+            }
+        }
+        if let Some(Value::Object(environment)) = service.get("environment") {
+            let own = model.map(|model| named(model.get("environment")));
+            let reads_own = model.is_some_and(|model| self.reads_only_own(model));
+            if reads_own && !self.avoid.env_files {
+                written.insert("env_file".to_owned(), Value::from(vec![STACK_ENV]));
+            }
+            let mut values = Map::new();
+            for (variable, value) in environment {
+                let said = own.as_ref().and_then(|own| own.get(variable));
+                if said.is_none() && reads_own && !self.avoid.env_files {
+                    continue;
+                }
+                let value = self.variable(name, variable, value, said, own.is_some());
+                values.insert(variable.clone(), value);
+            }
+            if !values.is_empty() {
+                written.insert("environment".to_owned(), Value::Object(values));
+            }
+        }
+        Value::Object(written)
+    }
+
+    /// Whether the one env file of a service is that of the project.
+    fn reads_only_own(&self, model: &Value) -> bool {
+        let (Some(own), Some(Value::Array(files))) =
+            (self.resolved.env_file, model.get("env_file"))
+        else {
+            return false;
+        };
+        let path = |file: &Value| {
+            let path = file.get("path").unwrap_or(file);
+            path.as_str() == Some(own) && file.get("format").is_none()
+        };
+        matches!(files.as_slice(), [file] if path(file))
+    }
+
+    /// The value of a variable of a service. `said` is what the files say, if they name it.
+    fn variable(
+        &mut self,
+        service: &str,
+        name: &str,
+        value: &Value,
+        said: Option<&Value>,
+        is_known: bool,
+    ) -> Value {
+        let Some(plain) = plain(value) else {
+            return value.clone();
+        };
+        let is_literal = said.is_some_and(|said| !said.is_null() && names_in(said).is_empty());
+        // Without the model, anything may come from an env file.
+        if plain.is_empty() || (is_known && is_literal) {
+            return value.clone();
+        }
+        if let Some(said) = said.and_then(Value::as_str) {
+            if let Some(kept) = self.variables.expression(said, &plain) {
+                return Value::from(kept);
+            }
+            if self.variables.solve(said, &plain) {
+                return Value::from(said);
+            }
+        }
+        if let Some(moved) = self.variables.moved(service, name, &plain) {
+            return Value::from(moved);
+        }
+        let place = ["services", service, "environment", name];
+        self.give_up([name.to_owned()].into(), value, &place);
+        value.clone()
+    }
+
+    /// A value with the variables of the model, where they give the same.
+    fn value(&mut self, value: &Value, model: Option<&Value>, place: Place) -> Value {
+        let Some(model) = model else {
+            if self.resolved.model.is_none() {
+                self.hide_values(value);
+            }
+            return value.clone();
+        };
+        match (value, model) {
+            (Value::Object(map), Value::Array(items)) if names_variables(items) => {
+                self.list(map, items, place)
+            }
+            (Value::Object(map), Value::Object(_) | Value::Array(_)) => {
+                let listed;
+                let model = match model {
+                    Value::Array(_) => {
+                        listed = named(Some(model));
+                        &listed
+                    }
+                    Value::Object(model) => model,
+                    _ => return value.clone(),
+                };
+                let mut written = Map::new();
+                for (key, value) in map {
+                    let place = [place, &[key]].concat();
+                    written.insert(key.clone(), self.value(value, model.get(key), &place));
+                }
+                let is_bind = place.last() == Some(&"bind");
+                // Newer versions do not print what is the default in these versions only.
+                if let Some(creates) = model.get("create_host_path").filter(|_| is_bind) {
+                    let entry = written.entry("create_host_path");
+                    entry.or_insert_with(|| creates.clone());
+                }
+                Value::Object(written)
+            }
+            (Value::Array(items), Value::Array(models)) if items.len() == models.len() => {
+                let items = items.iter().zip(models);
+                let items = items.map(|(value, model)| self.value(value, Some(model), place));
+                Value::Array(items.collect())
+            }
+            (_, Value::String(said)) => self.scalar(value, said, place),
+            _ => {
+                self.give_up(names_in(model), value, place);
+                value.clone()
+            }
+        }
+    }
+
+    /// A mapping that the files write as a list of `NAME=VALUE` with variables in names: it stays a list.
+    fn list(&mut self, map: &Map<String, Value>, items: &[Value], place: Place) -> Value {
+        let mut left: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+        let mut written = Vec::new();
+        let mut literal = Vec::new();
+        for (key, value) in map {
+            let key = key.replace("$$", "$");
+            let item = match plain(value) {
+                Some(value) => format!("{key}={value}"),
+                None => key,
+            };
+            let variables = &self.variables;
+            let found = left
+                .iter()
+                .position(|said| variables.expression(said, &item).is_some());
+            if let Some(at) = found {
+                written.push(Value::from(left.remove(at)));
+            } else {
+                literal.push(Value::from(item.replace('$', "$$")));
+            }
+        }
+        for said in left {
+            self.give_up(names(said), &Value::Array(literal.clone()), place);
+        }
+        written.extend(literal);
+        Value::Array(written)
+    }
+
+    fn scalar(&mut self, value: &Value, said: &str, place: Place) -> Value {
+        let names = names(said);
+        if names.is_empty() {
+            return value.clone();
+        }
+        let plain = plain(value);
+        if let Some(plain) = &plain
+            && let Some(kept) = self.variables.expression(said, plain)
+        {
+            return Value::from(kept);
+        }
+        // Compose converts values: to ports, sizes, durations, the words of a command. It also makes paths absolute.
+        let is_path = plain.as_ref().is_some_and(|plain| plain.starts_with('/'));
+        let key = place[..place.len().min(3)].join(".");
+        if !is_path && !self.avoid.keys.contains(&key) && self.variables.are_known(said) {
+            return Value::from(said);
+        }
+        if plain.is_some_and(|plain| self.variables.solve(said, &plain)) {
+            return Value::from(said);
+        }
+        self.give_up(names, value, place);
+        value.clone()
+    }
+
+    /// Notes that the values of variables are written into the text.
+    fn give_up(&mut self, names: BTreeSet<String>, value: &Value, place: Place) {
+        if names.is_empty() {
+            return;
+        }
+        for name in names {
+            if !self.written.iter().any(|(other, _)| *other == name) {
+                self.written.push((name, place.join(".")));
+            }
+        }
+        scalars(value, &mut |scalar| {
+            if !scalar.is_empty() {
+                self.secret.insert(yaml::scalar(scalar));
+            }
+        });
+    }
+
+    /// Hides the scalars in which a variable of the project may be.
+    fn hide_values(&mut self, value: &Value) {
+        let env = self.resolved.env;
+        scalars(value, &mut |scalar| {
+            let plain = scalar.replace("$$", "$");
+            let mut values = env.iter().map(|(_, value)| value.as_str());
+            if values.any(|value| !value.is_empty() && plain.contains(value)) {
+                self.secret.insert(yaml::scalar(scalar));
+            }
+        });
+    }
+}
+
+/// The text of a scalar, without the escapes of `$`. `None` for a collection and for null.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.replace("$$", "$")),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The entries of a mapping, or of a list of `NAME=VALUE`.
+fn named(value: Option<&Value>) -> Map<String, Value> {
+    match value {
+        Some(Value::Object(map)) => map.clone(),
+        Some(Value::Array(items)) => {
+            let items = items.iter().filter_map(Value::as_str);
+            let entries = items.map(|item| match item.split_once('=') {
+                Some((name, value)) => (name.to_owned(), Value::from(value)),
+                None => (item.to_owned(), Value::Null),
+            });
+            entries.collect()
+        }
+        _ => Map::new(),
+    }
+}
+
+/// Whether an item of a list of `NAME=VALUE` has a variable in its name.
+fn names_variables(items: &[Value]) -> bool {
+    let mut names = items
+        .iter()
+        .filter_map(|item| item.as_str()?.split('=').next());
+    names.any(|name| name.contains('$'))
+}
+
+/// The names of the variables of a text, also of those in defaults.
+fn names(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    faithful::names(text, &mut |name, _| {
+        found.insert(name.to_owned());
+    });
+    found
+}
+
+/// The names of the variables of all texts in a value.
+fn names_in(value: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    scalars(value, &mut |text| found.extend(names(text)));
+    found
+}
+
+fn scalars(value: &Value, then: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => then(text),
+        Value::Array(items) => items.iter().for_each(|item| scalars(item, then)),
+        Value::Object(map) => map.values().for_each(|value| scalars(value, then)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Removes what Compose adds by itself, so that the text is as short as a person would write it. A name that Compose
+/// derives from the project would also be wrong after the stack gets another name.
+fn tidy(root: &mut Map<String, Value>, project: &str) {
+    for section in ["networks", "volumes", "secrets", "configs"] {
+        let entries = root.get_mut(section).and_then(Value::as_object_mut);
+        for (name, entry) in entries.into_iter().flatten() {
+            let Some(map) = entry.as_object_mut() else {
+                continue;
+            };
+            let derived = format!("{project}_{name}");
+            if map.get("name").and_then(Value::as_str) == Some(&derived) {
+                map.shift_remove("name");
+            }
+            if map.get("ipam").is_some_and(is_empty) {
+                map.shift_remove("ipam");
+            }
+            if map.is_empty() {
+                *entry = Value::Null;
+            }
+        }
+    }
+    if let Some(networks) = root.get_mut("networks").and_then(Value::as_object_mut) {
+        if networks.get("default").is_some_and(Value::is_null) {
+            networks.shift_remove("default");
+        }
+        if networks.is_empty() {
+            root.shift_remove("networks");
+        }
+    }
+    let services = root.get_mut("services").and_then(Value::as_object_mut);
+    for service in services.into_iter().flat_map(Map::values_mut) {
+        let Some(service) = service.as_object_mut() else {
+            continue;
+        };
+        let mounts = service.get_mut("volumes").and_then(Value::as_array_mut);
+        for mount in mounts
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object_mut)
+        {
+            // Of the short syntax. Newer versions do not print what only they have as the default.
+            if let Some(bind) = mount.get_mut("bind").filter(|bind| is_empty(bind)) {
+                bind["create_host_path"] = Value::from(true);
+            }
+        }
+        for key in ["secrets", "configs"] {
+            let files = service.get_mut(key).and_then(Value::as_array_mut);
+            for mode in files
+                .into_iter()
+                .flatten()
+                .filter_map(|file| file.get_mut("mode"))
+            {
+                decimal(mode);
+            }
+        }
+        let limits = service
+            .get_mut("blkio_config")
+            .and_then(Value::as_object_mut);
+        for limit in limits.into_iter().flat_map(Map::values_mut) {
+            let devices = limit.as_array_mut().into_iter().flatten();
+            devices
+                .filter_map(Value::as_object_mut)
+                .for_each(lower_case);
+        }
+        let alone = Value::from(Map::from_iter([("default".to_owned(), Value::Null)]));
+        if service.get("networks") == Some(&alone) {
+            service.shift_remove("networks");
+        }
+    }
+    if let Some(services) = root.shift_remove("services") {
+        root.shift_insert(0, "services".to_owned(), services);
+    }
+}
+
+/// Writes a mode as a number. Compose before 2.40 reads the text `"0440"`, which newer versions print, as 440.
+fn decimal(mode: &mut Value) {
+    let octal = mode.as_str().filter(|text| text.starts_with('0'));
+    if let Some(number) = octal.and_then(|text| u32::from_str_radix(text, 8).ok()) {
+        *mode = Value::from(number);
+    }
+}
+
+/// Renames keys that Compose prints as it does not read them: `Path`, `Rate` and `Weight`.
+fn lower_case(map: &mut Map<String, Value>) {
+    *map = std::mem::take(map)
+        .into_iter()
+        .map(|(key, value)| (key.to_lowercase(), value))
+        .collect();
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(Map::is_empty)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! The variables of the new text: those of the project, and those that get values of other env files.
+#![deny(clippy::disallowed_methods)]
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashMap},
+    fmt::Write as _,
+};
+
+use composefile::interpolate::{self, Occurrence, interpolate};
+
+use super::{Resolved, names_in};
+use crate::rewrite::faithful::{SET_BY_PORTAINER, encoded};
+
+/// Variables that tell Compose which files to read. There is only one now.
+const OF_FILES: [&str; 3] = [
+    "COMPOSE_FILE",
+    "COMPOSE_PATH_SEPARATOR",
+    "COMPOSE_ENV_FILES",
+];
+
+pub(super) struct Variables<'a> {
+    resolved: &'a Resolved<'a>,
+    /// The variables of the project without [`OF_FILES`].
+    own: HashMap<&'a str, &'a str>,
+    /// In the order in which they were added.
+    added: Vec<(String, String)>,
+    /// Every name in the files.
+    named: BTreeSet<String>,
+    /// The names that a kept expression needs to be unset.
+    unset: RefCell<BTreeSet<String>>,
+}
+
+impl<'a> Variables<'a> {
+    pub(super) fn new(resolved: &'a Resolved<'a>) -> Self {
+        let own = resolved.env.iter();
+        let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
+        Self {
+            resolved,
+            own: own.filter(|(name, _)| !OF_FILES.contains(name)).collect(),
+            added: Vec::new(),
+            named: resolved.model.map(names_in).unwrap_or_default(),
+            unset: RefCell::default(),
+        }
+    }
+
+    /// Whether there are other variables than those of the project.
+    pub(super) fn has_changed(&self) -> bool {
+        !self.added.is_empty() || self.own.len() != self.resolved.env.len()
+    }
+
+    /// The text of `stack.env`.
+    pub(super) fn stack_env(&self) -> String {
+        let mut text = String::new();
+        let own = self.resolved.env.iter();
+        let own = own.filter(|(name, _)| self.own.contains_key(name.as_str()));
+        for (name, value) in own.chain(&self.added) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name}={}", encoded(name, value));
+        }
+        text
+    }
+
+    fn value(&self, name: &str) -> Option<String> {
+        if name == "COMPOSE_PROJECT_NAME" {
+            return Some(self.resolved.project.to_owned());
+        }
+        let added = || self.added.iter().find(|(other, _)| other == name);
+        let own = self.own.get(name).map(|&value| value.to_owned());
+        own.or_else(|| Some(added()?.1.clone()))
+    }
+
+    /// The text with variables that gives `value`, if there is one: `said`, or `said` after a directory that Compose put
+    /// in front of it.
+    pub(super) fn expression<'s>(&self, said: &'s str, value: &str) -> Option<&'s str> {
+        let without_dir = || {
+            let at = said.find('$')?;
+            let dir = said[..at].strip_suffix('/')?;
+            dir.starts_with('/').then(|| &said[at..])
+        };
+        let candidates = [Some(said), without_dir()];
+        let mut candidates = candidates.into_iter().flatten();
+        candidates.find(|candidate| self.gives(candidate, value))
+    }
+
+    /// Gives the one variable of a text the value with which the text gives `value`. Returns whether it could: a variable
+    /// that an included `.env` sets is not one of the project.
+    pub(super) fn solve(&mut self, said: &str, value: &str) -> bool {
+        let Some(solved) = self.solved(said, value) else {
+            return false;
+        };
+        self.added.push(solved);
+        let gives = self.gives(said, value);
+        if !gives {
+            self.added.pop();
+        }
+        gives
+    }
+
+    /// Whether an expression gives a value. Notes which variables must stay unset for that.
+    fn gives(&self, expression: &str, value: &str) -> bool {
+        let asked = RefCell::new(BTreeSet::new());
+        let lookup = |name: &str| {
+            let found = self.value(name);
+            if found.is_none() {
+                asked.borrow_mut().insert(name.to_owned());
+            }
+            found
+        };
+        let gives = interpolate(expression, &lookup).is_ok_and(|given| given == value);
+        if gives {
+            self.unset.borrow_mut().append(&mut asked.borrow_mut());
+        }
+        gives
+    }
+
+    /// The one variable of an expression, and the value that makes it give `value`.
+    fn solved(&self, said: &str, value: &str) -> Option<(String, String)> {
+        let occurrences = interpolate::occurrences(said);
+        let [Occurrence { span, name, .. }] = occurrences.as_slice() else {
+            return None;
+        };
+        let literal = |text| interpolate(text, &|_| None).ok();
+        let (before, after) = (literal(&said[..span.start])?, literal(&said[span.end..])?);
+        let needed = value
+            .strip_prefix(before.as_ref())?
+            .strip_suffix(after.as_ref())?;
+        let is_free = self.is_free(name) && !self.unset.borrow().contains(*name);
+        (is_free && !needed.is_empty()).then(|| ((*name).to_owned(), needed.to_owned()))
+    }
+
+    /// A variable that gets the value of a service's variable: of the same name, otherwise with the name of the service in
+    /// front of it. `None` if no name is possible.
+    pub(super) fn moved(&mut self, service: &str, name: &str, value: &str) -> Option<String> {
+        let of_service = format!("{service}_{name}").replace(['-', '.'], "_");
+        for candidate in [name.to_owned(), of_service.to_uppercase()] {
+            if self.value(&candidate).as_deref() == Some(value) && self.is_seen(&candidate) {
+                return Some(format!("${{{candidate}}}"));
+            }
+            if is_name(&candidate) && self.is_free(&candidate) && !self.named.contains(&candidate) {
+                self.added.push((candidate.clone(), value.to_owned()));
+                return Some(format!("${{{candidate}}}"));
+            }
+        }
+        None
+    }
+
+    /// Whether every variable of a text is one of the project, or has a default, and the shell sets none of them to
+    /// another value.
+    pub(super) fn are_known(&self, said: &str) -> bool {
+        let mut occurrences = interpolate::occurrences(said).into_iter();
+        occurrences.all(|occurrence| {
+            let has_value =
+                self.own.contains_key(occurrence.name) || !occurrence.operator.is_empty();
+            has_value && self.is_seen(occurrence.name) && {
+                let word = &said[occurrence.word];
+                word.is_empty() || self.are_known(word)
+            }
+        })
+    }
+
+    /// Whether the shell does not hide the value that `stack.env` gives a variable.
+    fn is_seen(&self, name: &str) -> bool {
+        let shell = (self.resolved.shell)(name);
+        shell.is_none() || shell == self.value(name)
+    }
+
+    /// Whether a name can be given to a new variable.
+    fn is_free(&self, name: &str) -> bool {
+        self.value(name).is_none()
+            && (self.resolved.shell)(name).is_none()
+            && !SET_BY_PORTAINER.contains(&name)
+            && !name.starts_with("COMPOSE_")
+            && !name.starts_with("DOCKER_")
+    }
+}
+
+/// Whether Compose reads `${NAME}` as a variable.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
