@@ -9,7 +9,13 @@ mod program;
 mod serve;
 mod stage;
 
-use std::{ffi::OsStr, fs, path::Path, process, sync::Arc, thread, time::Duration};
+use std::{
+    ffi::OsStr,
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{self, Command},
+    sync::Arc,
+};
 
 use anyhow::{Context, Result};
 use rehearsal::World;
@@ -225,23 +231,26 @@ fn remove_on_signal(folder: &Path, code: i32, console: &Arc<Console>) -> Result<
     let (folder, console) = (folder.to_owned(), Arc::clone(console));
     ctrlc::set_handler(move || {
         console.done();
-        // The rehearsal may be writing a file at the same time.
-        for _ in 0..100 {
-            match fs::remove_dir_all(&folder) {
-                Err(_) if folder.exists() => thread::sleep(Duration::from_millis(5)),
-                _ => break,
-            }
-        }
-        if folder.exists() {
-            let folder = folder.display();
-            console.warning(&format!("could not delete the copies in {folder}"));
-        }
-        console.done();
         compose::remove_folders();
+        // A shell takes the place of this process. The thread of the rehearsal would create the directory again, or
+        // end the process with another code.
+        let failed = Command::new("/bin/sh")
+            .args(["-c", REMOVE, "stacklift"])
+            .arg(&folder)
+            .arg(code.to_string())
+            .env_clear()
+            .exec();
+        console.warning(&format!(
+            "failed to delete the copies in {}: {failed}",
+            folder.display()
+        ));
         process::exit(code);
     })
     .context("failed to handle signals")
 }
+
+/// Removes the directory `$1` and exits with `$2`.
+const REMOVE: &str = r#"trap '' INT TERM HUP; rm -rf -- "$1"; exit "$2""#;
 
 fn unknown_example(name: &StackName) -> anyhow::Error {
     Failure::new(format!("unknown example stack {name}"))

@@ -45,7 +45,7 @@ fn b06_asks_compose_about_a_text() {
         Some(Doubt::Files)
     );
     for (line, part, doubt) in [
-        ("mem_limit: $A", "invalid size: '***'", None),
+        ("mem_limit: $A", "***", None),
         ("foo: 1", "foo", Some(Doubt::UnknownKey)),
         ("ports: [{target: x}]", "invalid syntax", None),
         ("restart: [1]", "restart", Some(Doubt::Version)),

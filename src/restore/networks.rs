@@ -108,7 +108,7 @@ impl Procedure<'_, '_, '_> {
             for (key, value) in network_settings(network) {
                 body[key] = value;
             }
-            let created = self.create_network(engine, name, body);
+            let created = self.create_network(engine, network, body);
             self.tolerate(created)?;
         }
         Ok(())
@@ -116,11 +116,22 @@ impl Procedure<'_, '_, '_> {
 
     /// Creates a network. If the engine refuses its addresses because another network uses them, it gets different ones,
     /// unless a container has a fixed address in it.
-    fn create_network(&mut self, engine: &Restoring, name: &str, mut body: Value) -> Result<()> {
+    fn create_network(
+        &mut self,
+        engine: &Restoring,
+        wanted: &Value,
+        mut body: Value,
+    ) -> Result<()> {
+        let name = text(wanted, "Name");
         let Err(refused) = engine.create_network(&body) else {
             return Ok(());
         };
-        if self.network_appears(name) {
+        // If no network that is listed explains it, a busy engine may need longer than usual.
+        let is_explained = engine
+            .all_networks()
+            .is_ok_and(|all| !are_free(wanted, &all));
+        let tries = if is_explained { 9 } else { 27 };
+        if self.network_appears(name, tries) {
             return Ok(());
         }
         let is_fixed = saved(self.snapshot())
@@ -140,16 +151,16 @@ impl Procedure<'_, '_, '_> {
         Ok(())
     }
 
-    /// Whether the network exists, or appears within three seconds: the engine may still be processing a request of a
-    /// killed run.
-    fn network_appears(&self, name: &str) -> bool {
+    /// Whether the network exists, or appears within 3 (9 tries) or 10 seconds (27 tries): the engine may still be
+    /// processing a request of a killed run.
+    fn network_appears(&self, name: &str, tries: usize) -> bool {
         let name = [name.to_owned()];
         let exists = || {
             let found = self.run.engine.inspect_networks(&name);
             found.is_ok_and(|found| !found.is_empty())
         };
         let mut pauses =
-            Backoff::new(Duration::from_millis(50), Duration::from_millis(400)).take(9);
+            Backoff::new(Duration::from_millis(50), Duration::from_millis(400)).take(tries);
         exists()
             || pauses.any(|pause| {
                 thread::sleep(pause);

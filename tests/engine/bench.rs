@@ -53,6 +53,11 @@ impl Stack {
         Self::of(host, compose, None)
     }
 
+    /// The same, which `compose` starts.
+    pub fn started_by(compose: Compose) -> Self {
+        Self::of(Host::new(), compose, None)
+    }
+
     /// A stack that is not started. The embedded Portainer deploys onto the real engine.
     pub fn with_portainer() -> Self {
         Self::between(Compose::new(), Era::Sync)

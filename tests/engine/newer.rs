@@ -8,12 +8,12 @@ use super::{
     bench::{RECORD, Stack},
     sameness::{CHOSEN_MAC, assert_same, assert_same_networks},
 };
-use crate::host::docker;
+use crate::host::{Compose, docker};
 
 /// Starts a stack, removes and restores it, and compares every key. A second restore and a second `up` change nothing.
 /// Returns the containers and the networks.
-fn survives(text: &str) -> (Value, Vec<Value>) {
-    let stack = Stack::new();
+fn survives(compose: Compose, text: &str) -> (Value, Vec<Value>) {
+    let stack = Stack::started_by(compose);
     stack.write(&text.replace("$MAC", CHOSEN_MAC));
     stack.up();
     let (before, networks) = (stack.containers(), stack.networks());
@@ -45,6 +45,7 @@ fn survives(text: &str) -> (Value, Vec<Value>) {
 #[ignore = "needs Docker Engine 26: run scripts/test --engine 26"]
 fn b18_a_chosen_mac_address_of_a_further_network_is_kept_on_26() {
     survives(
+        Compose::new(),
         "services:
   a:
     image: $IMAGE
@@ -64,6 +65,7 @@ networks:
 #[ignore = "needs Docker Engine 28: run scripts/test --engine 28"]
 fn b18_the_priority_of_a_gateway_is_kept_on_28() {
     let (container, _) = survives(
+        Compose::five(),
         "services:
   a:
     image: $IMAGE
@@ -86,6 +88,7 @@ networks:
 #[ignore = "needs Docker Engine 28: run scripts/test --engine 28"]
 fn b18_a_network_without_ipv4_is_kept_on_28() {
     let (_, networks) = survives(
+        Compose::five(),
         "services:
   a:
     image: $IMAGE
@@ -105,6 +108,7 @@ networks:
 #[ignore = "needs Docker Engine 28: run scripts/test --engine 28"]
 fn b18_a_mounted_image_is_kept_on_28() {
     let (container, _) = survives(
+        Compose::five(),
         "services:
   a:
     image: $IMAGE

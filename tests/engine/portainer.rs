@@ -104,7 +104,7 @@ impl Portainer {
         let started = Instant::now();
         let is_running = || docker(&["inspect", "-f", "{{.State.Running}}", &self.container]);
         while is_running() == "true" {
-            assert!(started.elapsed() < Duration::from_mins(1));
+            assert!(started.elapsed() < Duration::from_mins(5));
             thread::sleep(Duration::from_millis(50));
         }
     }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rehearsal::{Call, Era, FaultKind, Rule, Status};
+use rehearsal::{Call, Era, FaultKind, Rule, Status, World};
 use serde_json::Value;
 
 use crate::{
@@ -131,23 +131,15 @@ fn a_kept_container_whose_networks_changed_during_the_run_is_not_verified() {
     for era in ERAS {
         let bench = started(era);
         let before = bench.containers("web");
-        let late = FaultKind::LateSuccess(Duration::from_secs(2));
-        bench.rehearsal.faults().once(Call::Create, late);
-        let run = thread::scope(|scope| {
-            let run = scope.spawn(|| adopt(&bench, &["--output", "json"]));
-            while bench.calls(Call::Create).is_empty() {
-                thread::sleep(Duration::from_millis(5));
-            }
-            // As `docker network connect` does.
-            bench.rehearsal.world(|world| {
-                let container = world.containers.get_mut(&before[0]).expect("a container");
-                let attachment = container.networks.values().next().cloned();
-                let attachment = attachment.expect("a network");
-                container.networks.insert("other".to_owned(), attachment);
-            });
-            run.join().expect("a run")
+        let id = before[0].clone();
+        // As `docker network connect` does.
+        bench.rehearsal.world_with(Call::Create, move |world| {
+            let container = world.containers.get_mut(&id).expect("a container");
+            let attachment = container.networks.values().next().cloned();
+            let attachment = attachment.expect("a network");
+            container.networks.insert("other".to_owned(), attachment);
         });
-        let run = run.code(1);
+        let run = adopt(&bench, &["--output", "json"]).code(1);
         let report = report(&run);
         assert_eq!(report["outcome"], "changed", "{report}");
         let container = &report["services"][0]["containers"][0];
@@ -603,12 +595,10 @@ services:
 ";
 
 /// Sets when the container of `a` is healthy, in milliseconds since 1970; `None` is never.
-fn set_health(bench: &Bench, healthy_at: Option<i64>) {
-    bench.rehearsal.world(|world| {
-        let mut all = world.containers.values_mut();
-        let a = all.find(|one| one.name == "web-a-1").expect("a container");
-        a.healthy_at = healthy_at;
-    });
+fn set_health(world: &mut World, healthy_at: Option<i64>) {
+    let mut all = world.containers.values_mut();
+    let a = all.find(|one| one.name == "web-a-1").expect("a container");
+    a.healthy_at = healthy_at;
 }
 
 #[test]
@@ -617,19 +607,17 @@ fn a_restore_waits_for_a_dependency_that_is_unhealthy_for_a_while() {
     bench.started("web", HEALTHY, None);
     let before = containers(&bench);
     bench.stack("web", &HEALTHY.replace("sleep 1", "sleep 5"), None);
-    let late = FaultKind::LateFailure(Duration::from_millis(500));
-    bench.rehearsal.faults().once(Call::Create, late);
+    let (faults, rehearsal) = (bench.rehearsal.faults(), &bench.rehearsal);
+    faults.once(Call::Create, FaultKind::LateFailure(Duration::ZERO));
+    rehearsal.world_with(Call::Create, |world| set_health(world, None));
     let run = thread::scope(|scope| {
         scope.spawn(|| {
-            while bench.calls(Call::Create).is_empty() {
-                thread::sleep(Duration::from_millis(10));
-            }
-            set_health(&bench, None);
             while bench.calls(Call::EngineCreate).is_empty() {
                 thread::sleep(Duration::from_millis(10));
             }
+            // The restore waits all this time, however slow it is.
             thread::sleep(Duration::from_secs(1));
-            set_health(&bench, Some(0));
+            rehearsal.world(|world| set_health(world, Some(0)));
         });
         bench.run(&["adopt", "web", "--wait", "20s"])
     });
@@ -643,20 +631,12 @@ fn a_container_that_stays_unhealthy_fails_the_adoption() {
     let bench = Bench::new();
     bench.started("web", HEALTHY, None);
     let before = bench.containers("web");
-    let run = thread::scope(|scope| {
-        scope.spawn(|| {
-            while bench.calls(Call::Create).is_empty() {
-                thread::sleep(Duration::from_millis(1));
-            }
-            set_health(&bench, None);
-        });
-        let late = FaultKind::LateSuccess(Duration::from_millis(500));
-        bench.rehearsal.faults().once(Call::Create, late);
-        let started = Instant::now();
-        let run = adopt(&bench, &["--output", "json"]).code(1);
-        assert!(started.elapsed() >= Duration::from_secs(2), "--wait");
-        run
-    });
+    bench
+        .rehearsal
+        .world_with(Call::Create, |world| set_health(world, None));
+    let started = Instant::now();
+    let run = adopt(&bench, &["--output", "json"]).code(1);
+    assert!(started.elapsed() >= Duration::from_secs(2), "--wait");
     let report = report(&run);
     assert_eq!(report["outcome"], "unchanged", "{report}");
     assert_eq!(

@@ -82,7 +82,7 @@ fn kill_at(bench: &Bench, point: &Point) -> bool {
     bench.rehearsal.faults().add(rule);
     bench.rehearsal.forget_requests();
     let mut child = command(bench).spawn().expect("the binary runs");
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_mins(5);
     loop {
         let came = bench.calls(point.call).len() > point.after;
         let ended = child.try_wait().expect("a child").is_some();

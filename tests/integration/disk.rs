@@ -188,7 +188,7 @@ fn two_runs_on_one_project_do_not_overlap_whatever_directories_they_are_given() 
     // The lock of the directory is not taken by runs that name other directories, or one that is gone.
     bench.rehearsal.faults().once(Call::List, FaultKind::Hang);
     let mut first = bench
-        .command(&["restore", "web", "--dir", "/nowhere", "--timeout", "20s"])
+        .command(&["restore", "web", "--dir", "/nowhere", "--timeout", "10m"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -237,7 +237,7 @@ fn the_second_of_two_runs_says_so() {
         .faults()
         .once(Call::Create, FaultKind::HangAfter);
     let mut first = bench
-        .command(&["web", "--timeout", "20s"])
+        .command(&["web", "--timeout", "10m"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

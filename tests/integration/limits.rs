@@ -86,12 +86,12 @@ fn portainer(respond: Respond) -> String {
     format!("http://{address}")
 }
 
-/// Runs the program with a timeout of 2 s. It must end within 12 s, although a response never does.
+/// Runs the program with a timeout of 2 s. It must end within a minute, although a response never does.
 fn limited(bench: &Bench, args: &[&str]) -> Run {
     let started = Instant::now();
     let run = bench.run(&[args, &["--timeout", "2s"]].concat());
     let elapsed = started.elapsed();
-    assert!(elapsed < Duration::from_secs(12), "{elapsed:?} {run:#?}");
+    assert!(elapsed < Duration::from_mins(1), "{elapsed:?} {run:#?}");
     run
 }
 
@@ -267,7 +267,7 @@ fn b12_an_engine_that_drips_ends_at_the_limit() {
         // The failing listing is tolerated (C52).
         let run = Run::of(&mut command);
         let elapsed = started.elapsed();
-        assert!(elapsed < Duration::from_secs(20), "{elapsed:?}");
+        assert!(elapsed < Duration::from_mins(1), "{elapsed:?}");
         drop(run.says(&["no response from the engine", "within 2s"]));
     }
 }
@@ -284,7 +284,7 @@ fn b12_a_response_to_a_create_has_a_size_limit() {
         _ => Reply::Whole("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
     });
     bench
-        .run(&["web", "--base-url", &url])
+        .run(&["web", "--base-url", &url, "--timeout", "5m"])
         .code(1)
         .says(&["no response to the create", "the response is too large"]);
 }
@@ -295,7 +295,7 @@ fn b12_the_output_of_the_container_command_has_a_size_limit() {
     bench.stack("web", PLAIN, None);
     let bin = bench.script("docker", "exec yes 0123456789ab\n");
     let path = std::env::var("PATH").expect("a PATH");
-    let mut command = bench.command(&["web", "--engine", "command"]);
+    let mut command = bench.command(&["web", "--engine", "command", "--timeout", "5m"]);
     command.env("PATH", format!("{}:{path}", bin.display()));
     drop(Run::of(&mut command).says(&["`docker ps` printed more than 256 MiB"]));
 }

@@ -449,7 +449,7 @@ fn dropping_the_rehearsal_closes_hanging_connections_and_leaves_nothing() {
     }
     let before = Instant::now();
     drop(rehearsal);
-    assert!(before.elapsed() < Duration::from_secs(5));
+    assert!(before.elapsed() < Duration::from_mins(1));
     assert_eq!(waiting.join().unwrap(), (true, true));
     assert!(!socket.parent().unwrap().exists());
     assert!(TcpStream::connect(url.strip_prefix("https://").unwrap()).is_err());

@@ -53,8 +53,17 @@ fn wait_for(rehearsal: &Rehearsal, last: &str) {
         if seen.last().is_some_and(|line| line.ends_with(last)) {
             return;
         }
-        assert!(started.elapsed() < Duration::from_secs(10), "{seen:?}");
+        assert!(started.elapsed() < Duration::from_mins(5), "{seen:?}");
     }
+}
+
+/// Ends what Portainer does, and lets it do the next thing until it is told to end that.
+fn end_phase(rehearsal: &Rehearsal) {
+    rehearsal.world(|world| {
+        world.end_work_in(Duration::ZERO);
+        world.pass(Duration::ZERO);
+        world.end_work_in(Duration::from_hours(1));
+    });
 }
 
 fn is_listed(rehearsal: &Rehearsal) -> bool {
@@ -76,10 +85,13 @@ fn m21_a_create_continues_without_its_client() {
         wait_for(&rehearsal, "docker-compose.yml --project-name web up -d");
         drop(client);
         assert!(!is_listed(&rehearsal));
-        rehearsal.skip(Duration::from_secs(1000));
+        end_phase(&rehearsal);
         if !created {
+            // Between `up` and `down`, there is no process.
+            assert_eq!(processes(&rehearsal).len(), 1);
+            end_phase(&rehearsal);
             wait_for(&rehearsal, "--project-name web down --remove-orphans");
-            rehearsal.skip(Duration::from_secs(1));
+            end_phase(&rehearsal);
         }
         assert_eq!(is_listed(&rehearsal), created);
         let containers = rehearsal.world(|world| world.project("web").len());

@@ -227,6 +227,7 @@ fn exchange(
     let Some(response) = respond(shared, peer, call, &incoming, ending) else {
         return Ok(Next::Abort);
     };
+    shared.change(call);
     match fault {
         Some(FaultKind::CloseAfter) => {
             log(incoming, None);

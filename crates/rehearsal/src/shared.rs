@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     deployer::Deployer,
-    faults::Faults,
+    faults::{Call, Faults},
     listeners::Listeners,
     request::{Peer, Request},
     world::World,
@@ -22,10 +22,15 @@ use super::{
 /// How often a thread looks whether its request has ended.
 pub(super) const TICK: Duration = Duration::from_millis(5);
 
+/// A change of the world.
+type Change = Box<dyn FnOnce(&mut World) + Send>;
+
 /// The state that all threads of a rehearsal share.
 pub(super) struct Shared {
     world: Mutex<World>,
     pub faults: Faults,
+    /// What else happens with the next request of a call.
+    changes: Mutex<Vec<(Call, Change)>>,
     pub listeners: Listeners,
     /// Performs changes on a real engine instead of the world.
     pub deployer: Option<Deployer>,
@@ -68,6 +73,7 @@ impl Shared {
         Self {
             world: Mutex::new(world),
             faults: Faults::default(),
+            changes: Mutex::default(),
             listeners,
             deployer,
             log: Mutex::default(),
@@ -85,6 +91,20 @@ impl Shared {
         let mut world = lock(&self.world);
         world.advance(self.now());
         world
+    }
+
+    /// Adds a change for the next request of `call`.
+    pub fn change_with(&self, call: Call, change: Change) {
+        lock(&self.changes).push((call, change));
+    }
+
+    /// Makes the change that belongs to this request of `call`, if there is one.
+    pub fn change(&self, call: Call) {
+        let mut changes = lock(&self.changes);
+        if let Some(at) = changes.iter().position(|(with, _)| *with == call) {
+            let (_, change) = changes.remove(at);
+            change(&mut self.world());
+        }
     }
 
     /// Moves the clock of the world forward.

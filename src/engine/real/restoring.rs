@@ -69,6 +69,8 @@ fn body_of(inspected: &Value, version: Version) -> (Value, Map<String, Value>) {
     let mut body = inspected["Config"].clone();
     body["Image"] = inspected["Image"].clone();
     body["HostConfig"] = inspected["HostConfig"].clone();
+    // Some versions of Compose mount volumes with `Binds`.
+    body["HostConfig"]["Binds"] = Value::Null;
     body["HostConfig"]["Mounts"] = inspected["Mounts"]
         .as_array()
         .unwrap()

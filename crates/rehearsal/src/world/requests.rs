@@ -1,5 +1,7 @@
 //! Requests that take their time: they go through their phases as the clock advances (M21).
 
+use std::time::Duration;
+
 use super::{
     deployment::Deployment,
     errors::PortainerError,
@@ -20,6 +22,19 @@ impl World {
     /// Whether Portainer is working on a request or a deployment.
     pub fn is_busy(&self) -> bool {
         !self.deploying.is_empty() || self.in_flight.iter().any(|one| !one.has_ended())
+    }
+
+    /// Lets the current phase of each request and deployment that Portainer is working on end after `time`.
+    pub fn end_work_in(&mut self, time: Duration) {
+        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        let end = self.now.saturating_add(millis);
+        let open = self.in_flight.iter_mut();
+        for one in open.filter(|one| !one.has_ended() && one.phase != Phase::Waiting) {
+            one.until = end;
+        }
+        for pending in self.records.values_mut().flat_map(|one| &mut one.pending) {
+            pending.due = Some(end);
+        }
     }
 
     /// The command lines of the Compose processes in Portainer's container (M21). Newer versions use a library.
