@@ -19,6 +19,7 @@ mod keys;
 mod listed;
 mod merge;
 mod mounts;
+mod moves;
 mod passes;
 mod reading;
 mod runs;
