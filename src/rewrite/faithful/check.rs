@@ -9,8 +9,8 @@ use composefile::{
 
 use super::{
     Blocker,
+    additions::{LABELS, VARIABLES},
     findings::{NewEntry, NewValue},
-    inline::{LABELS, VARIABLES},
     listed::{Listed, listed},
     mounts,
     runs::Runs,

@@ -6,7 +6,6 @@
 use std::{
     cell::OnceCell,
     collections::{BTreeMap, HashMap, HashSet},
-    rc::Rc,
 };
 
 use composefile::{
@@ -18,105 +17,12 @@ use composefile::{
 
 use super::{
     Blocker, Reason,
+    additions::{Addition, AllDropped, Dropped, KEPT, Section},
     findings::{Edit, Findings, NewEntry, NewValue, Note, Secrecy},
     sharing::is_own,
     shell::effective_text,
     uses,
 };
-
-/// A key that names files, and the key that takes their values instead.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Section {
-    /// The key that names the files.
-    pub(super) files: &'static str,
-    /// The key that takes the values.
-    pub(super) values: &'static str,
-    singular: &'static str,
-    plural: &'static str,
-    why: &'static str,
-}
-
-pub(super) const VARIABLES: Section = Section {
-    files: "env_file",
-    values: "environment",
-    singular: "variable",
-    plural: "variables",
-    why: "stack.env is the only env file that Portainer can read",
-};
-
-pub(super) const LABELS: Section = Section {
-    files: "label_file",
-    values: "labels",
-    singular: "label",
-    plural: "labels",
-    why: "Portainer cannot read label files",
-};
-
-/// The values that one service is to get.
-pub(super) struct Addition<'d> {
-    pub(super) service: Service<'d>,
-    pub(super) values: Rc<[(String, String)]>,
-    /// The key that names the service's files.
-    pub(super) files: Option<Entry<'d>>,
-    /// Whether values come from the running container.
-    pub(super) is_kept: bool,
-}
-
-const KEPT: &str = "the running container has these values, and the file does not give them";
-
-impl<'d> Addition<'d> {
-    /// The service's present `environment` or `labels`.
-    fn present(&self, section: &Section) -> Option<Node<'d>> {
-        self.service.node.get(section.values)
-    }
-
-    /// The mapping that the values go to: where the files are named, or else the service's own.
-    fn mapping(&self) -> Option<Node<'d>> {
-        let own = self.service.node.resolved();
-        let Some(entry) = self.files else {
-            return Some(own);
-        };
-        own.mappings().find(|mapping| is_own(*mapping, entry))
-    }
-
-    /// A note about `count` of its values.
-    fn note(&self, section: &Section, count: usize) -> Note {
-        let Section {
-            values,
-            singular,
-            plural,
-            why,
-            ..
-        } = *section;
-        let name = self.service.name;
-        let what = match count {
-            0 => format!("service {name} gets its own `{values}`"),
-            1 => format!("1 {singular} of service {name} is written into `{values}`"),
-            count => format!("{count} {plural} of service {name} are written into `{values}`"),
-        };
-        let why = if self.is_kept { KEPT } else { why };
-        Note::new(what, why).with(Secrecy::Secret)
-    }
-
-    /// The values as entries of a mapping.
-    fn entries(&self) -> Vec<NewEntry> {
-        let values = self.values.iter();
-        values
-            .map(|(name, value)| (name.clone(), NewValue::Text(escaped(value))))
-            .collect()
-    }
-}
-
-/// A key that names files and is not to stay.
-#[derive(Clone, Copy)]
-pub(super) struct Dropped<'d> {
-    pub(super) entry: Entry<'d>,
-    /// Whether it overrides a merged key of the same name, which would take effect without it.
-    pub(super) overrides: bool,
-}
-
-/// The dropped keys, each once.
-pub(super) type AllDropped<'d> = BTreeMap<NodeId, Dropped<'d>>;
 
 /// The mappings that get an `environment` or `labels` with the values of a service, in the order of the text.
 type Placed<'p, 'd> = BTreeMap<NodeId, (Node<'d>, &'p Addition<'d>)>;
@@ -313,13 +219,19 @@ impl<'d> Inline<'_, 'd, '_> {
         };
         let home = placed.values().find(|(mapping, _)| is_home(*mapping));
         let home = home.map(|(mapping, _)| mapping.id());
+        let mut entries = self.reader.document.nodes().flat_map(Node::own_entries);
+        let is_in_build = entries.any(|entry| {
+            let is_above = entry.value.id() == present.id() || entry.value.holds(present);
+            is_above && entry.name() == Some("build")
+        });
+        // The definition moves, possibly behind the place of an alias.
+        let moves = home.is_some() || is_in_build;
         for (mapping, addition) in placed.values() {
             if home == Some(mapping.id()) && present.anchor().is_none() {
                 self.extend(addition, present);
                 continue;
             }
-            // Without its home, the anchor may be defined after this place.
-            let merged = self.merged(*mapping, present).filter(|_| home.is_none());
+            let merged = self.merged(*mapping, present).filter(|_| !moves);
             let Some(rest) = merged.or_else(|| self.copy(present)) else {
                 self.block(addition);
                 continue;

@@ -337,6 +337,10 @@ impl Splices {
             let start = new.len();
             new.push_str(&splice.text);
             redactions.extend(splice.shown.map(|shown| (start..new.len(), shown)));
+            if !splice.text.is_empty() && text[splice.span.end..].starts_with('#') {
+                // A comment may follow a quote without a blank, but not any other text.
+                new.push(' ');
+            }
             done = splice.span.end;
             changes.push(Change {
                 line: document.line(splice.span.start),
