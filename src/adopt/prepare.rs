@@ -42,7 +42,7 @@ impl Prepared {
     /// then. Fails if the files or Portainer's list of stacks cannot be read.
     pub fn new(situation: &Situation, keep: Keep) -> Result<Self> {
         let stack = situation.stack;
-        let source = stack.read()?;
+        let source = stack.read_as_compose()?;
         let records = situation.records()?;
         let (text, env) = (source.compose.as_str(), source.env.as_deref());
         // Portainer gives the project the name of the stack. Compose may give it another one.
