@@ -63,11 +63,7 @@ fn replaced(bytes: &[u8]) -> String {
 }
 
 fn not_utf8(what: &str, path: &Path, bytes: &[u8], offset: usize, place: &str) -> Failure {
-    let line = bytes[..offset]
-        .iter()
-        .filter(|&&byte| byte == b'\n')
-        .count()
-        + 1;
+    let line = memchr::memchr_iter(b'\n', &bytes[..offset]).count() + 1;
     let shown = path.display();
     let file = shown.to_string();
     let file = shell_word(&file);
