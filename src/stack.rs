@@ -15,6 +15,7 @@ use crate::{
 use composefile::{dotenv, reader::DEFAULT_FILES};
 
 mod backup;
+mod encoding;
 mod name;
 mod origins;
 mod shell;
@@ -187,23 +188,62 @@ impl Stack {
 
     /// Reads the Compose file and `.env`. Either must be UTF-8 (C34).
     pub fn read(&self) -> Result<Source> {
-        let compose_path = self.compose_path();
-        let compose = fs::read(&compose_path).map_err(|error| {
-            Failure::new(format!(
-                "failed to read the Compose file {}",
-                compose_path.display()
-            ))
-            .source(error)
-            .hint("make it readable for the user who runs stacklift, then run the command again")
-        })?;
         Ok(Source {
-            compose: utf8("Compose file", &compose_path, compose)?,
+            compose: self.read_compose()?,
             env: self.read_env(".env")?,
         })
     }
 
+    /// Reads the Compose file and `.env` for the faithful rewrite. Where nothing uses it, `.env` need not be UTF-8: Compose
+    /// reads it then, too.
+    pub fn read_as_compose(&self) -> Result<Source> {
+        let compose = self.read_compose()?;
+        let is_used = |name: &str, env: &str| {
+            let is_referred_to = [format!("${name}"), format!("${{{name}")];
+            name.starts_with("COMPOSE_")
+                || compose.contains(name)
+                || compose.contains("_file")
+                || is_referred_to.iter().any(|written| env.contains(written))
+        };
+        let env = self.read_env_bytes(".env")?;
+        let path = self.dir.join(".env");
+        let env = env.map(|bytes| encoding::lenient(&path, bytes, is_used));
+        Ok(Source {
+            env: env.transpose()?,
+            compose,
+        })
+    }
+
+    fn read_compose(&self) -> Result<String> {
+        let path = self.compose_path();
+        let compose = fs::read(&path).map_err(|error| {
+            Failure::new(format!(
+                "failed to read the Compose file {}",
+                path.display()
+            ))
+            .source(error)
+            .hint("make it readable for the user who runs stacklift, then run the command again")
+        })?;
+        encoding::strict("Compose file", &path, compose)
+    }
+
     /// Reads an env file; `file` is relative to the stack's directory. `None` if it does not exist.
     pub fn read_env(&self, file: &str) -> Result<Option<String>> {
+        let bytes = self.read_env_bytes(file)?;
+        let path = self.dir.join(file);
+        let strict = |bytes| encoding::strict("env file", &path, bytes);
+        bytes.map(strict).transpose()
+    }
+
+    /// Reads an env file of a service. Only its comments need not be UTF-8.
+    fn read_service_env(&self, file: &str) -> Result<Option<String>> {
+        let bytes = self.read_env_bytes(file)?;
+        let path = self.dir.join(file);
+        let lenient = |bytes| encoding::lenient(&path, bytes, |_, _| true);
+        bytes.map(lenient).transpose()
+    }
+
+    fn read_env_bytes(&self, file: &str) -> Result<Option<Vec<u8>>> {
         let path = self.dir.join(file);
         let failed = |error: io::Error| {
             Failure::new(format!("failed to read the env file {}", path.display()))
@@ -229,7 +269,7 @@ impl Stack {
         File::open(&path)
             .and_then(|mut file| file.read_to_end(&mut bytes))
             .map_err(failed)?;
-        utf8("env file", &path, bytes).map(Some)
+        Ok(Some(bytes))
     }
 
     /// Locks the stack's directory: see [`lock_dir`].
@@ -327,18 +367,6 @@ fn require_utf8(dir: &Path) -> Result<()> {
         dir.display()
     ))
     .into())
-}
-
-fn utf8(what: &str, path: &Path, bytes: Vec<u8>) -> Result<String> {
-    String::from_utf8(bytes).map_err(|error| {
-        Failure::new(format!(
-            "the {what} {} is not UTF-8 at byte {}: it cannot be sent as JSON",
-            path.display(),
-            error.utf8_error().valid_up_to()
-        ))
-        .hint("convert it to UTF-8 (`iconv -f LATIN1 -t UTF-8`), then run the command again")
-        .into()
-    })
 }
 
 fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {

@@ -45,7 +45,7 @@ impl Prepared {
     /// then. Fails if the files or Portainer's list of stacks cannot be read.
     pub fn new(situation: &Situation, keep: Keep) -> Result<Self> {
         let stack = situation.stack;
-        let source = stack.read()?;
+        let source = stack.read_as_compose()?;
         let records = situation.records()?;
         let texts = Texts::new(situation, &source)?;
         let document = Document::parse(texts.text(&source));

@@ -8,6 +8,7 @@
 //! Invariant: pure; every result was parsed again and compared with the original node by node.
 #![deny(clippy::disallowed_methods)]
 
+mod additions;
 mod block;
 mod blocker;
 mod check;
@@ -19,6 +20,7 @@ mod keys;
 mod listed;
 mod merge;
 mod mounts;
+mod moves;
 mod passes;
 mod reading;
 mod runs;
@@ -43,7 +45,7 @@ pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
 use composefile::{document::Document, reader::Reader};
 
 use crate::{model::Variable, rewrite::env::stack_env};
-use inline::{LABELS, VARIABLES};
+use additions::{LABELS, VARIABLES};
 
 /// What to send to Portainer, and how it differs from the original.
 #[derive(Clone, PartialEq, Eq)]

@@ -107,6 +107,52 @@ fn adopt_hides_the_values_of_every_env_file() {
     }
 }
 
+/// The arguments of a shell command in a hint.
+fn command_in(run: &Run) -> String {
+    let (_, command) = run.err.split_once("Latin-1: `").expect("a command");
+    command.split_once('`').expect("its end").0.to_owned()
+}
+
+#[test]
+fn adopt_reads_env_files_that_are_not_utf8_where_nothing_uses_it() {
+    let bench = Bench::new();
+    rich(&bench);
+    let dir = bench.dir("web");
+    let render = ["render", "web", "--as", "adopt", "--reveal"];
+    let before = bench.run(&render).code(0).out;
+    for file in [".env", "app.env"] {
+        let text = fs::read(dir.join(file)).expect("read");
+        fs::write(dir.join(file), [b"# caf\xe9\n", &*text].concat()).expect("write");
+    }
+    assert_eq!(bench.run(&render).code(0).out, before);
+    for (file, place) in [(".env", "line 2"), ("app.env", "line 2")] {
+        let text = fs::read(dir.join(file)).expect("read");
+        fs::write(dir.join(file), b"# caf\xe9\nNAME='caf\xe9 au lait'\n").expect("write");
+        let run = bench.run(&render).code(1).hides("au lait");
+        let run = run.says(&["is not UTF-8 at byte", place, file]);
+        let convert = command_in(&run);
+        let done = Command::new("/bin/sh").args(["-c", &convert]).status();
+        assert!(done.expect("a shell").success(), "{convert}");
+        let converted = fs::read_to_string(dir.join(file)).expect("UTF-8");
+        assert_eq!(converted, "# caf\u{e9}\nNAME='caf\u{e9} au lait'\n");
+        let run = bench.run(&render).code(0);
+        assert!(run.out.contains("caf\u{e9} au lait"), "{run:?}");
+        fs::write(dir.join(file), text).expect("write");
+    }
+    // A variable that no service gets, and that the Compose file does not name.
+    bench.stack("lone", PLAIN, None);
+    let env = bench.dir("lone").join(".env");
+    fs::write(env, b"UNUSED=caf\xe9\n").expect("write");
+    let run = bench
+        .run(&["render", "lone", "--as", "adopt", "--reveal"])
+        .code(0);
+    assert!(run.out.contains("caf\u{fffd}"), "{run:?}");
+    bench
+        .run(&["render", "lone"])
+        .code(1)
+        .says(&["is not UTF-8 at byte 10 (line 1)"]);
+}
+
 #[test]
 fn a_diff_is_a_patch_of_the_text() {
     let bench = Bench::new();

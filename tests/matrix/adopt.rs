@@ -1,27 +1,17 @@
 //! Each call of an adoption × each fault × both eras; peers that die at any request; interrupts at any request.
 
-use std::{
-    fmt::Write as _,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-};
+use std::thread;
 
 use rehearsal::{Call, Container, Era, FaultKind, Rule, Status, World};
 use serde_json::{Value, json};
 
 use crate::{
     bench::{Bench, Run},
-    combinations::{every_kind, refusal_or_break, roll_back},
+    combinations::{Trial, every_kind, refusal_or_break, roll_back, try_all},
     ends::ended_at,
-    judge::others,
+    judge::{others, state},
     stage::{Scene, records, set_text, stack, world},
 };
-
-/// How many combinations are tried at once: most of them wait.
-const AT_ONCE: usize = 12;
 
 const ERAS: [Era; 2] = [Era::Sync, Era::Async];
 const SCENES: [Scene; 2] = [Scene::ByHand, Scene::Recorded];
@@ -73,16 +63,6 @@ struct Combination {
 }
 
 impl Combination {
-    fn name(&self) -> String {
-        let rules = self.rules.iter().map(|(call, kind, after)| match kind {
-            FaultKind::Status(status, _) => format!("{call} {status} after {after}"),
-            FaultKind::Body(status, _) => format!("{call} {status} after the work, after {after}"),
-            kind => format!("{call} {kind:?} after {after}"),
-        });
-        let rules = rules.collect::<Vec<_>>().join(", ");
-        format!("{:?} {:?}: {rules}", self.era, self.scene)
-    }
-
     fn disturbed(&self, bench: &Bench) -> Run {
         bench.rehearsal.forget_requests();
         for (call, kind, after) in &self.rules {
@@ -195,69 +175,52 @@ fn deaths() -> Vec<Combination> {
     all
 }
 
-/// Tries all of them, and lists what is wrong.
-fn try_all(combinations: &[Combination]) {
-    let ends: Vec<((Era, Scene), Value)> = ERAS
-        .into_iter()
-        .flat_map(|era| SCENES.map(|scene| (era, scene)))
-        .map(|(era, scene)| {
-            let bench = bench(era, scene);
-            bench.run(&ADOPT).code(0);
-            ((era, scene), with_data(&world(&bench)))
-        })
-        .collect();
-    let next = AtomicUsize::new(0);
-    let wrong = Mutex::new(String::new());
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::SeqCst);
-                    let Some(one) = combinations.get(number) else {
-                        break;
-                    };
-                    let key = (one.era, one.scene);
-                    let end = &ends.iter().find(|(of, _)| *of == key).expect("an end").1;
-                    for what in attempt(one, number, end) {
-                        let mut wrong = wrong.lock().expect("the list");
-                        writeln!(wrong, "{}: {what}", one.name()).expect("a String");
-                    }
-                }
-            });
-        }
-    });
-    let wrong = wrong.into_inner().expect("the list");
-    assert!(
-        wrong.is_empty(),
-        "of {} combinations:\n{wrong}",
-        combinations.len()
-    );
-}
+impl Trial for Combination {
+    fn start(&self) -> (Era, Scene) {
+        (self.era, self.scene)
+    }
 
-/// After an odd one, runs the restore that its run names; after an even one, adopts again.
-fn attempt(one: &Combination, number: usize, end: &Value) -> Vec<String> {
-    let bench = bench(one.era, one.scene);
-    let before = world(&bench);
-    let run = one.disturbed(&bench);
-    let mut wrong = judge(&bench, &before, &run);
-    bench.rehearsal.faults().clear();
-    bench.rehearsal.revive().expect("alive again");
-    let (arguments, wanted) = match roll_back(&run) {
-        Some(restore) if number % 2 == 1 => (restore, &with_data(&before)),
-        _ => (ADOPT.map(str::to_owned).to_vec(), end),
-    };
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let again = bench.run(&arguments);
-    let after = with_data(&world(&bench));
-    if again.code != 0 || after != *wanted {
-        wrong.push(format!(
-            "{arguments:?} does not end it: {after:#}\nwanted: {wanted:#}\n{again:#?}"
-        ));
+    fn name(&self) -> String {
+        let rules = self.rules.iter().map(|(call, kind, after)| match kind {
+            FaultKind::Status(status, _) => format!("{call} {status} after {after}"),
+            FaultKind::Body(status, _) => format!("{call} {status} after the work, after {after}"),
+            kind => format!("{call} {kind:?} after {after}"),
+        });
+        let rules = rules.collect::<Vec<_>>().join(", ");
+        format!("{:?} {:?}: {rules}", self.era, self.scene)
     }
-    if !wrong.is_empty() {
-        wrong.push(format!("{}{}", run.out, run.err));
+
+    fn undisturbed(era: Era, scene: Scene) -> Value {
+        let bench = bench(era, scene);
+        bench.run(&ADOPT).code(0);
+        with_data(&world(&bench))
     }
-    wrong
+
+    /// After an odd one, runs the restore that its run names; after an even one, adopts again.
+    fn attempt(&self, number: usize, end: &Value) -> Vec<String> {
+        let bench = bench(self.era, self.scene);
+        let before = world(&bench);
+        let run = self.disturbed(&bench);
+        let mut wrong = judge(&bench, &before, &run);
+        bench.rehearsal.faults().clear();
+        bench.rehearsal.revive().expect("alive again");
+        let (arguments, wanted) = match roll_back(&run) {
+            Some(restore) if number % 2 == 1 => (restore, &with_data(&before)),
+            _ => (ADOPT.map(str::to_owned).to_vec(), end),
+        };
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let again = bench.run(&arguments);
+        let after = with_data(&world(&bench));
+        if again.code != 0 || after != *wanted {
+            wrong.push(format!(
+                "{arguments:?} does not end it: {after:#}\nwanted: {wanted:#}\n{again:#?}"
+            ));
+        }
+        if !wrong.is_empty() {
+            wrong.push(format!("{}{}", run.out, run.err));
+        }
+        wrong
+    }
 }
 
 /// Everything that a run did or said against the rules; empty is well.
@@ -312,17 +275,7 @@ fn success(before: &World, after: &World, run: &Run) -> Vec<String> {
 
 fn failure(before: &World, after: &World, run: &Run) -> Vec<String> {
     let mut wrong = Vec::new();
-    for word in ["error: ", "hint: "] {
-        if !run.err.contains(word) {
-            wrong.push(format!("exit 1 without {word:?}"));
-        }
-    }
-    let state = run
-        .err
-        .lines()
-        .find_map(|line| line.strip_prefix("state: "));
-    let Some(state) = state else {
-        wrong.push("exit 1 without a state".to_owned());
+    let Some(state) = state(run, &mut wrong) else {
         return wrong;
     };
     wrong.extend(claims(state, before, after));

@@ -24,6 +24,20 @@ const AT_ONCE: usize = 12;
 /// Responses of a proxy in front of Portainer.
 const PAGE: &str = "<!DOCTYPE html><html><body>Bad \u{1b}[31mgateway</body></html>";
 
+/// A run that goes wrong, and the run after it.
+pub trait Trial: Sync {
+    /// The world that it starts in.
+    fn start(&self) -> (Era, Scene);
+
+    fn name(&self) -> String;
+
+    /// The stack after a run in which nothing goes wrong.
+    fn undisturbed(era: Era, scene: Scene) -> Value;
+
+    /// Everything that is wrong. `end` is the stack after a run in which nothing goes wrong.
+    fn attempt(&self, number: usize, end: &Value) -> Vec<String>;
+}
+
 struct Combination {
     era: Era,
     scene: Scene,
@@ -34,23 +48,6 @@ struct Combination {
 }
 
 impl Combination {
-    fn name(&self) -> String {
-        let Self {
-            era,
-            scene,
-            call,
-            kind,
-            times,
-        } = self;
-        let kind = match kind {
-            FaultKind::Status(status, _) => format!("{status}"),
-            FaultKind::Body(status, _) => format!("{status} after the work"),
-            kind => format!("{kind:?}"),
-        };
-        let times = if *times == 1 { " once" } else { "" };
-        format!("{era:?} {scene:?}: {call} {kind}{times}")
-    }
-
     /// The run that goes wrong; then everybody is there again and nothing goes wrong any more.
     fn disturbed(&self, bench: &Bench) -> Run {
         bench.rehearsal.forget_requests();
@@ -176,10 +173,15 @@ pub fn refusal_or_break(name: &str) -> FaultKind {
 fn after_any_fault_the_reported_state_is_true_and_a_rerun_or_a_restore_fixes_it() {
     let combinations = combinations();
     assert!(combinations.len() >= 150);
+    try_all(&combinations);
+}
+
+/// Tries all of them, and lists what is wrong.
+pub fn try_all<T: Trial>(trials: &[T]) {
     let ends: Vec<((Era, Scene), Value)> = [Era::Sync, Era::Async]
         .into_iter()
         .flat_map(|era| [(era, Scene::ByHand), (era, Scene::Recorded)])
-        .map(|(era, scene)| ((era, scene), undisturbed(era, scene)))
+        .map(|(era, scene)| ((era, scene), T::undisturbed(era, scene)))
         .collect();
     let next = AtomicUsize::new(0);
     let wrong = Mutex::new(String::new());
@@ -188,12 +190,12 @@ fn after_any_fault_the_reported_state_is_true_and_a_rerun_or_a_restore_fixes_it(
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::SeqCst);
-                    let Some(one) = combinations.get(number) else {
+                    let Some(one) = trials.get(number) else {
                         break;
                     };
-                    let key = (one.era, one.scene);
+                    let key = one.start();
                     let end = &ends.iter().find(|(of, _)| *of == key).expect("an end").1;
-                    for what in attempt(one, number, end) {
+                    for what in one.attempt(number, end) {
                         let mut wrong = wrong.lock().expect("the list");
                         writeln!(wrong, "{}: {what}", one.name()).expect("a String");
                     }
@@ -205,39 +207,62 @@ fn after_any_fault_the_reported_state_is_true_and_a_rerun_or_a_restore_fixes_it(
     assert!(
         wrong.is_empty(),
         "of {} combinations:\n{wrong}",
-        combinations.len()
+        trials.len()
     );
 }
 
-fn undisturbed(era: Era, scene: Scene) -> Value {
-    let bench = set(era, scene);
-    bench.run(&["web"]).code(0);
-    stack(&world(&bench))
-}
+impl Trial for Combination {
+    fn start(&self) -> (Era, Scene) {
+        (self.era, self.scene)
+    }
 
-/// After an odd one, runs the restore that its run names; after an even one, runs it again.
-fn attempt(one: &Combination, number: usize, end: &Value) -> Vec<String> {
-    let bench = set(one.era, one.scene);
-    let before = world(&bench);
-    let run = one.disturbed(&bench);
-    let mut wrong = judge(&bench, &before, &run);
-    Combination::repair(&bench);
-    match roll_back(&run) {
-        Some(arguments) if number % 2 == 1 => {
-            wrong.extend(restored(&bench, &arguments, &stack(&before)));
-        }
-        _ => {
-            let again = bench.run(&["web"]);
-            let after = stack(&world(&bench));
-            if again.code != 0 || after != *end {
-                wrong.push(format!("a re-run does not converge: {after:#}\n{again:#?}"));
+    fn name(&self) -> String {
+        let Self {
+            era,
+            scene,
+            call,
+            kind,
+            times,
+        } = self;
+        let kind = match kind {
+            FaultKind::Status(status, _) => format!("{status}"),
+            FaultKind::Body(status, _) => format!("{status} after the work"),
+            kind => format!("{kind:?}"),
+        };
+        let times = if *times == 1 { " once" } else { "" };
+        format!("{era:?} {scene:?}: {call} {kind}{times}")
+    }
+
+    fn undisturbed(era: Era, scene: Scene) -> Value {
+        let bench = set(era, scene);
+        bench.run(&["web"]).code(0);
+        stack(&world(&bench))
+    }
+
+    /// After an odd one, runs the restore that its run names; after an even one, runs it again.
+    fn attempt(&self, number: usize, end: &Value) -> Vec<String> {
+        let bench = set(self.era, self.scene);
+        let before = world(&bench);
+        let run = self.disturbed(&bench);
+        let mut wrong = judge(&bench, &before, &run);
+        Combination::repair(&bench);
+        match roll_back(&run) {
+            Some(arguments) if number % 2 == 1 => {
+                wrong.extend(restored(&bench, &arguments, &stack(&before)));
+            }
+            _ => {
+                let again = bench.run(&["web"]);
+                let after = stack(&world(&bench));
+                if again.code != 0 || after != *end {
+                    wrong.push(format!("a re-run does not converge: {after:#}\n{again:#?}"));
+                }
             }
         }
+        if !wrong.is_empty() {
+            wrong.push(format!("{}{}", run.out, run.err));
+        }
+        wrong
     }
-    if !wrong.is_empty() {
-        wrong.push(format!("{}{}", run.out, run.err));
-    }
-    wrong
 }
 
 fn restored(bench: &Bench, arguments: &[String], before: &Value) -> Vec<String> {

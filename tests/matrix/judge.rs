@@ -96,17 +96,7 @@ fn success(after: &World, run: &Run) -> Vec<String> {
 
 fn failure(before: &World, after: &World, run: &Run) -> Vec<String> {
     let mut wrong = Vec::new();
-    for word in ["error: ", "hint: "] {
-        if !run.err.contains(word) {
-            wrong.push(format!("exit 1 without {word:?}"));
-        }
-    }
-    let Some(state) = run
-        .err
-        .lines()
-        .find_map(|line| line.strip_prefix("state: "))
-    else {
-        wrong.push("exit 1 without a state".to_owned());
+    let Some(state) = state(run, &mut wrong) else {
         return wrong;
     };
     wrong.extend(claims(state, before, after));
@@ -125,6 +115,21 @@ fn failure(before: &World, after: &World, run: &Run) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// The state that a failed run reports. Lists what its error lacks.
+pub fn state<'r>(run: &'r Run, wrong: &mut Vec<String>) -> Option<&'r str> {
+    for word in ["error: ", "hint: "] {
+        if !run.err.contains(word) {
+            wrong.push(format!("exit 1 without {word:?}"));
+        }
+    }
+    let mut lines = run.err.lines();
+    let state = lines.find_map(|line| line.strip_prefix("state: "));
+    if state.is_none() {
+        wrong.push("exit 1 without a state".to_owned());
+    }
+    state
 }
 
 /// Whether a container or a record of before is gone.

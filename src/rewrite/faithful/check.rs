@@ -2,15 +2,15 @@
 #![deny(clippy::disallowed_methods)]
 
 use composefile::{
-    document::{Document, Entries, Node, NodeId, NodeKind, NodeMap, Position},
+    document::{Document, Entries, Node, NodeId, NodeKind, NodeMap, Position, ScalarType, Style},
     reader::Reader,
     services::services,
 };
 
 use super::{
     Blocker,
+    additions::{LABELS, VARIABLES},
     findings::{NewEntry, NewValue},
-    inline::{LABELS, VARIABLES},
     listed::{Listed, listed},
     mounts,
     runs::Runs,
@@ -63,11 +63,12 @@ fn unreadable(reader: &Reader<'_, '_>, new: &Document<'_>) -> Option<String> {
 }
 
 /// The error is the byte of the original where the texts differ unexpectedly.
-fn compare(old: &Document<'_>, new: &Document<'_>, expected: &Expected) -> Result<(), usize> {
-    let (Some(old), Some(new)) = (old.root(), new.root()) else {
+fn compare(document: &Document<'_>, new: &Document<'_>, expected: &Expected) -> Result<(), usize> {
+    let (Some(old), Some(new)) = (document.root(), new.root()) else {
         return Err(0);
     };
     let mut check = Check {
+        document,
         expected,
         ahead: vec![(old, new)],
         twins: NodeMap::default(),
@@ -87,6 +88,8 @@ fn compare(old: &Document<'_>, new: &Document<'_>, expected: &Expected) -> Resul
 }
 
 struct Check<'a> {
+    /// The original.
+    document: &'a Document<'a>,
     expected: &'a Expected,
     /// Pairs still to be compared.
     ahead: Vec<(Node<'a>, Node<'a>)>,
@@ -98,6 +101,8 @@ struct Check<'a> {
 
 impl<'a> Check<'a> {
     fn pair(&mut self, old: Node<'a>, new: Node<'a>) -> Option<()> {
+        let definition = self.expected.moved.get(&old.id());
+        let old = definition.map_or(Some(old), |&id| self.document.node(id))?;
         if old.anchor().is_some() {
             self.twins.insert(old.id(), new.id());
         }
@@ -145,12 +150,12 @@ impl<'a> Check<'a> {
 
     fn entries(&mut self, old: Node<'a>, new: Node<'a>) -> Option<()> {
         let mut written = new.own_entries();
-        take(&mut written, self.expected.front.get(&old.id()))?;
+        self.take(&mut written, self.expected.front.get(&old.id()))?;
         for entry in old.own_entries() {
             let key = entry.key.id();
-            take(&mut written, self.expected.before.get(&key))?;
+            self.take(&mut written, self.expected.before.get(&key))?;
             if let Some(entries) = self.expected.replaced.get(&key) {
-                take(&mut written, Some(entries))?;
+                self.take(&mut written, Some(entries))?;
             } else if !self.expected.removed.contains(&key) {
                 let twin = written.next()?;
                 self.ahead.push((entry.key, twin.key));
@@ -159,41 +164,51 @@ impl<'a> Check<'a> {
         }
         written.next().is_none().then_some(())
     }
-}
 
-/// Skips the expected new entries; `None` if one is missing.
-fn take(written: &mut Entries<'_>, new: Option<&Vec<NewEntry>>) -> Option<()> {
-    for (name, value) in new.into_iter().flatten() {
-        let entry = written.next()?;
-        (entry.name() == Some(name) && has_value(entry.value, value)).then_some(())?;
+    /// Skips the expected new entries; `None` if one is missing.
+    fn take(&mut self, written: &mut Entries<'a>, new: Option<&'a Vec<NewEntry>>) -> Option<()> {
+        for (name, value) in new.into_iter().flatten() {
+            let entry = written.next()?;
+            (entry.name() == Some(name) && self.has_value(entry.value, value)).then_some(())?;
+        }
+        Some(())
     }
-    Some(())
-}
 
-fn has_value(node: Node<'_>, value: &NewValue) -> bool {
-    match value {
-        NewValue::Text(text) => node.as_str() == Some(text),
-        NewValue::Null => node.is_null(),
-        NewValue::Mapping(entries) => {
-            let written: Vec<_> = node.own_entries().collect();
-            written.len() == entries.len()
-                && written.iter().zip(entries).all(|(entry, (name, value))| {
-                    entry.name() == Some(name) && has_value(entry.value, value)
-                })
+    fn has_value(&mut self, node: Node<'a>, value: &NewValue) -> bool {
+        match value {
+            NewValue::Text(text) => {
+                node.as_str() == Some(text) && node.scalar_type() == Some(ScalarType::Text)
+            }
+            NewValue::Plain(text) => {
+                node.as_str() == Some(text) && node.kind() == NodeKind::Scalar(Style::Plain)
+            }
+            NewValue::Null => node.is_null(),
+            NewValue::Mapping(entries) => {
+                let written: Vec<_> = node.own_entries().collect();
+                written.len() == entries.len()
+                    && written.iter().zip(entries).all(|(entry, (name, value))| {
+                        entry.name() == Some(name) && self.has_value(entry.value, value)
+                    })
+            }
+            NewValue::EmptyList => node.is_sequence() && node.own_items().next().is_none(),
+            NewValue::List(items) => {
+                node.is_sequence()
+                    && node
+                        .own_items()
+                        .map(Node::as_str)
+                        .eq(items.iter().map(|item| Some(item.as_str())))
+            }
+            NewValue::External(volume) => {
+                node.own_entries().count() == 2
+                    && node.get("external").and_then(Node::as_bool) == Some(true)
+                    && node.get("name").and_then(Node::as_str) == Some(volume)
+            }
+            NewValue::Alias { target, .. } => {
+                let target = self.document.node(*target);
+                self.aliases.extend(target.map(|target| (target, node)));
+                node.kind() == NodeKind::Alias && target.is_some()
+            }
+            NewValue::Item(_) => false,
         }
-        NewValue::EmptyList => node.is_sequence() && node.own_items().next().is_none(),
-        NewValue::List(items) => {
-            node.is_sequence()
-                && node
-                    .own_items()
-                    .map(Node::as_str)
-                    .eq(items.iter().map(|item| Some(item.as_str())))
-        }
-        NewValue::External(volume) => {
-            node.own_entries().count() == 2
-                && node.get("external").and_then(Node::as_bool) == Some(true)
-                && node.get("name").and_then(Node::as_str) == Some(volume)
-        }
-        NewValue::Item(_) => false,
     }
 }

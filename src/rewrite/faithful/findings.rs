@@ -1,7 +1,7 @@
 //! What a pass returns: edits, blockers and notices.
 #![deny(clippy::disallowed_methods)]
 
-use composefile::document::{Entry, Node};
+use composefile::document::{Entry, Node, NodeId};
 
 use super::{Blocker, Notice, Weight};
 
@@ -105,6 +105,8 @@ pub(super) type NewEntry = (String, NewValue);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NewValue {
     Text(String),
+    /// A number, a boolean or a date, as it is written elsewhere.
+    Plain(String),
     Null,
     Mapping(Vec<NewEntry>),
     EmptyList,
@@ -113,6 +115,11 @@ pub(super) enum NewValue {
     External(String),
     /// An item of a list. The name of the entry is not written.
     Item(String),
+    /// `*anchor`
+    Alias {
+        anchor: String,
+        target: NodeId,
+    },
 }
 
 /// What an edit does and why, for people.

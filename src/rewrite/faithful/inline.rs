@@ -4,8 +4,8 @@
 #![deny(clippy::disallowed_methods)]
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    rc::Rc,
+    cell::OnceCell,
+    collections::{BTreeMap, HashMap, HashSet},
 };
 
 use composefile::{
@@ -17,103 +17,15 @@ use composefile::{
 
 use super::{
     Blocker, Reason,
+    additions::{Addition, AllDropped, Dropped, KEPT, Section},
     findings::{Edit, Findings, NewEntry, NewValue, Note, Secrecy},
-    sharing::{Sharing, is_own},
+    sharing::is_own,
     shell::effective_text,
+    uses,
 };
 
-/// A key that names files, and the key that takes their values instead.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Section {
-    /// The key that names the files.
-    pub(super) files: &'static str,
-    /// The key that takes the values.
-    pub(super) values: &'static str,
-    singular: &'static str,
-    plural: &'static str,
-    why: &'static str,
-}
-
-pub(super) const VARIABLES: Section = Section {
-    files: "env_file",
-    values: "environment",
-    singular: "variable",
-    plural: "variables",
-    why: "stack.env is the only env file that Portainer can read",
-};
-
-pub(super) const LABELS: Section = Section {
-    files: "label_file",
-    values: "labels",
-    singular: "label",
-    plural: "labels",
-    why: "Portainer cannot read label files",
-};
-
-/// The values that one service is to get.
-pub(super) struct Addition<'d> {
-    pub(super) service: Service<'d>,
-    pub(super) values: Rc<[(String, String)]>,
-    /// The key that names the service's files.
-    pub(super) files: Option<Entry<'d>>,
-    /// Whether values come from the running container.
-    pub(super) is_kept: bool,
-}
-
-const KEPT: &str = "the running container has these values, and the file does not give them";
-
-impl<'d> Addition<'d> {
-    /// The service's present `environment` or `labels`.
-    fn present(&self, section: &Section) -> Option<Node<'d>> {
-        self.service.node.get(section.values)
-    }
-
-    /// The mapping that the values go to: where the files are named, or else the service's own.
-    fn mapping(&self) -> Option<Node<'d>> {
-        let own = self.service.node.resolved();
-        let Some(entry) = self.files else {
-            return Some(own);
-        };
-        own.mappings().find(|mapping| is_own(*mapping, entry))
-    }
-
-    /// A note about `count` of its values.
-    fn note(&self, section: &Section, count: usize) -> Note {
-        let Section {
-            values,
-            singular,
-            plural,
-            why,
-            ..
-        } = *section;
-        let name = self.service.name;
-        let what = match count {
-            1 => format!("1 {singular} of service {name} is written into `{values}`"),
-            count => format!("{count} {plural} of service {name} are written into `{values}`"),
-        };
-        let why = if self.is_kept { KEPT } else { why };
-        Note::new(what, why).with(Secrecy::Secret)
-    }
-
-    /// The values as entries of a mapping.
-    fn entries(&self) -> Vec<NewEntry> {
-        let values = self.values.iter();
-        values
-            .map(|(name, value)| (name.clone(), NewValue::Text(escaped(value))))
-            .collect()
-    }
-}
-
-/// A key that names files and is not to stay.
-#[derive(Clone, Copy)]
-pub(super) struct Dropped<'d> {
-    pub(super) entry: Entry<'d>,
-    /// Whether it overrides a merged key of the same name, which would take effect without it.
-    pub(super) overrides: bool,
-}
-
-/// The dropped keys, each once.
-pub(super) type AllDropped<'d> = BTreeMap<NodeId, Dropped<'d>>;
+/// The mappings that get an `environment` or `labels` with the values of a service, in the order of the text.
+type Placed<'p, 'd> = BTreeMap<NodeId, (Node<'d>, &'p Addition<'d>)>;
 
 /// Gives every service its values, and removes the keys that name the files.
 pub(super) fn inline<'d>(
@@ -125,7 +37,7 @@ pub(super) fn inline<'d>(
     let mut inline = Inline {
         reader,
         section,
-        sharing: Sharing::new(reader),
+        elsewhere: OnceCell::new(),
         dropped,
         replaced: NodeSet::default(),
         found: Findings::default(),
@@ -138,7 +50,8 @@ pub(super) fn inline<'d>(
 struct Inline<'r, 'd, 'a> {
     reader: &'r Reader<'d, 'a>,
     section: &'static Section,
-    sharing: Sharing<'r, 'd, 'a>,
+    /// The nodes that must not change, because an alias also uses them in other places.
+    elsewhere: OnceCell<NodeSet>,
     dropped: &'r AllDropped<'d>,
     /// The dropped keys that values took the place of.
     replaced: NodeSet,
@@ -148,31 +61,20 @@ struct Inline<'r, 'd, 'a> {
 impl<'d> Inline<'_, 'd, '_> {
     fn add(&mut self, additions: &[Addition<'d>]) {
         let mut by_present: BTreeMap<NodeId, Vec<&Addition<'d>>> = BTreeMap::new();
-        let mut without: BTreeMap<NodeId, &Addition<'d>> = BTreeMap::new();
-        // A service without the key gets the values written into any mapping that it merges.
-        let mut reached: NodeMap<Vec<&Addition<'d>>> = NodeMap::default();
+        let mut without = Vec::new();
         for addition in additions {
-            let node = addition.service.node;
-            if let Some(present) = addition.present(self.section) {
-                let group = by_present.entry(present.resolved().id());
-                group.or_default().push(addition);
-                continue;
-            }
-            for mapping in node.mappings() {
-                reached.entry(mapping.id()).or_default().push(addition);
-            }
-            if !addition.values.is_empty() {
-                let written = addition.files.map(|entry| entry.key);
-                let place = written.unwrap_or(node.resolved()).id();
-                without.entry(place).or_insert(addition);
+            match addition.present(self.section) {
+                Some(present) => {
+                    let group = by_present.entry(present.resolved().id());
+                    group.or_default().push(addition);
+                }
+                None => without.push(addition),
             }
         }
         for group in by_present.values() {
-            self.extend_present(group);
+            self.extend_present(group, additions);
         }
-        for addition in without.values() {
-            self.create(addition, &reached);
-        }
+        self.create_missing(&without);
     }
 
     fn drop(&mut self) {
@@ -198,34 +100,179 @@ impl<'d> Inline<'_, 'd, '_> {
         }
     }
 
-    /// Adds values to an `environment` or `labels` that the services of a group have in common.
-    fn extend_present(&mut self, group: &[&Addition<'d>]) {
+    /// Gives the services that read the same `environment` or `labels` their values.
+    fn extend_present(&mut self, group: &[&Addition<'d>], all: &[Addition<'d>]) {
         let first = group[0];
         let Some(present) = first.present(self.section).map(Node::resolved) else {
             return;
         };
-        if group.iter().any(|other| other.values != first.values) {
-            for addition in group.iter().filter(|one| !one.values.is_empty()) {
-                self.unshare(addition, present);
+        let is_same = group.iter().all(|other| other.values == first.values);
+        if is_same && first.values.is_empty() {
+            return;
+        }
+        if is_same && self.may_extend(present, first, all) {
+            self.extend(first, present);
+            return;
+        }
+        match self.placed(group, Placed::default()) {
+            Ok(placed) => self.separate(present, &placed),
+            Err(addition) => self.block(addition),
+        }
+    }
+
+    /// Whether a mapping or list is used only where these values are right: elsewhere, it must not change, and a mapping
+    /// that merges it must set them itself.
+    fn may_extend(&self, present: Node<'d>, addition: &Addition<'d>, all: &[Addition<'d>]) -> bool {
+        if present.anchor().is_none() {
+            return true;
+        }
+        let is_right_for = |other: &Addition<'d>| {
+            let Some(other_present) = other.present(self.section) else {
+                return true;
+            };
+            let mut before: HashSet<_> = other.values.iter().map(|(name, _)| &**name).collect();
+            for mapping in other_present.mappings() {
+                if mapping.id() == present.id() {
+                    let mut names = addition.values.iter().map(|(name, _)| &**name);
+                    return names.all(|name| before.contains(name));
+                }
+                before.extend(mapping.own_entries().filter_map(|entry| entry.name()));
             }
-            return;
-        }
-        if first.values.is_empty() {
-            return;
-        }
+            true
+        };
+        let elsewhere = || uses::elsewhere(self.reader.document);
+        !self
+            .elsewhere
+            .get_or_init(elsewhere)
+            .contains(&present.id())
+            && all.iter().all(is_right_for)
+    }
+
+    /// Adds values to an `environment` or `labels`.
+    fn extend(&mut self, addition: &Addition<'d>, present: Node<'d>) {
         let mut new = Vec::new();
-        for (name, value) in first.values.iter() {
-            if !self.replace_present(first, name, value) {
+        for (name, value) in addition.values.iter() {
+            if !self.replace_present(addition, name, value) {
                 new.push((name.clone(), written(present, name, value)));
             }
         }
         if !new.is_empty() {
             self.found.edits.push(Edit::InsertFront {
                 collection: present,
-                note: first.note(self.section, new.len()),
+                note: addition.note(self.section, new.len()),
                 new,
             });
         }
+    }
+
+    /// The services whose mappings get an `environment` or `labels` of their own, so that every service of a group reads
+    /// its own values, although some merge the mappings of others. The error is a service whose mapping another one
+    /// needs with other values.
+    fn placed<'p>(
+        &self,
+        group: &[&'p Addition<'d>],
+        mut placed: Placed<'p, 'd>,
+    ) -> Result<Placed<'p, 'd>, &'p Addition<'d>> {
+        loop {
+            let before = placed.len();
+            for &addition in group {
+                let own = addition.service.node.resolved();
+                let reads = self.read(addition.service, &placed);
+                let is_right = match reads {
+                    Some(other) => other.values == addition.values,
+                    None => addition.values.is_empty(),
+                };
+                if !is_right && placed.insert(own.id(), (own, addition)).is_some() {
+                    return Err(addition);
+                }
+            }
+            if placed.len() == before {
+                return Ok(placed);
+            }
+        }
+    }
+
+    /// Whose new `environment` or `labels` a service reads.
+    fn read<'p>(&self, service: Service<'d>, placed: &Placed<'p, 'd>) -> Option<&'p Addition<'d>> {
+        for mapping in service.node.mappings() {
+            if let Some((_, addition)) = placed.get(&mapping.id()) {
+                return Some(addition);
+            }
+            if self.own(mapping).is_some() {
+                break;
+            }
+        }
+        None
+    }
+
+    /// The `environment` or `labels` that is written in a mapping itself.
+    fn own(&self, mapping: Node<'d>) -> Option<Entry<'d>> {
+        let mut entries = mapping.own_entries();
+        entries.find(|entry| entry.name() == Some(self.section.values))
+    }
+
+    /// Gives each of these services its own values, beside the `environment` or `labels` that they read now.
+    fn separate(&mut self, present: Node<'d>, placed: &Placed<'_, 'd>) {
+        let is_home = |mapping| {
+            let own = self.own(mapping);
+            own.is_some_and(|own| own.value.id() == present.id())
+        };
+        let home = placed.values().find(|(mapping, _)| is_home(*mapping));
+        let home = home.map(|(mapping, _)| mapping.id());
+        let mut entries = self.reader.document.nodes().flat_map(Node::own_entries);
+        let is_in_build = entries.any(|entry| {
+            let is_above = entry.value.id() == present.id() || entry.value.holds(present);
+            is_above && entry.name() == Some("build")
+        });
+        // The definition moves, possibly behind the place of an alias.
+        let moves = home.is_some() || is_in_build;
+        for (mapping, addition) in placed.values() {
+            if home == Some(mapping.id()) && present.anchor().is_none() {
+                self.extend(addition, present);
+                continue;
+            }
+            let merged = self.merged(*mapping, present).filter(|_| !moves);
+            let Some(rest) = merged.or_else(|| self.copy(present)) else {
+                self.block(addition);
+                continue;
+            };
+            let mut all = addition.entries();
+            let added: HashSet<_> = addition.values.iter().map(|(name, _)| name).collect();
+            let rest = rest.into_iter().filter(|(name, _)| !added.contains(name));
+            all.extend(rest);
+            let name = self.section.values.to_owned();
+            let value = match &all[..] {
+                [] => NewValue::EmptyList,
+                _ => NewValue::Mapping(all),
+            };
+            let new = vec![(name, value)];
+            let note = addition.note(self.section, addition.values.len());
+            self.found.edits.push(match self.own(*mapping) {
+                Some(entry) => Edit::ReplaceEntry { entry, new, note },
+                None => Edit::InsertEntries {
+                    mapping: *mapping,
+                    new,
+                    note,
+                },
+            });
+        }
+    }
+
+    /// The alias that a mapping has for its `environment` or `labels`, as an entry that merges its target.
+    fn merged(&self, mapping: Node<'d>, present: Node<'d>) -> Option<Vec<NewEntry>> {
+        let alias = self.own(mapping)?.value;
+        let is_alias = alias.kind() == NodeKind::Alias && present.is_mapping();
+        let is_tagged = |entry: &Entry<'d>| entry.value.tag().is_some();
+        let mergeable = is_alias
+            && !present
+                .mappings()
+                .flat_map(Node::own_entries)
+                .any(|entry| is_tagged(&entry));
+        let target = NewValue::Alias {
+            anchor: present.anchor()?.to_owned(),
+            target: present.id(),
+        };
+        mergeable.then(|| vec![("<<".to_owned(), target)])
     }
 
     /// Gives an entry or item of this name another value, wherever it is written in the service's own collection. Whether
@@ -262,60 +309,49 @@ impl<'d> Inline<'_, 'd, '_> {
         is_present
     }
 
-    /// Gives a service that shares its `environment` or `labels` a copy of its own.
-    fn unshare(&mut self, addition: &Addition<'d>, present: Node<'d>) {
-        let service = addition.service;
-        let mapping = service.node.resolved();
-        let own = mapping
-            .own_entries()
-            .find(|entry| entry.name() == Some(self.section.values));
-        let written_here = own.is_some_and(|own| own.value.id() == present.id());
-        let (Some(mut copy), false, false) = (
-            self.copy(present),
-            written_here,
-            self.sharing.is_shared(service),
-        ) else {
-            self.block(addition);
-            return;
-        };
-        let mut all = addition.entries();
-        copy.retain(|(name, _)| all.iter().all(|(added, _)| added != name));
-        all.append(&mut copy);
-        let name = self.section.values.to_owned();
-        let new = vec![(name, NewValue::Mapping(all))];
-        let note = addition.note(self.section, addition.values.len());
-        self.found.edits.push(match own {
-            Some(entry) => Edit::ReplaceEntry { entry, new, note },
-            None => Edit::InsertEntries { mapping, new, note },
-        });
+    /// Writes an `environment` or `labels` for the services that have none: where the files are named, if every service
+    /// that reads that is to have these values, else in the service's own mapping.
+    fn create_missing(&mut self, without: &[&Addition<'d>]) {
+        let mut readers: NodeMap<Vec<&Addition<'d>>> = NodeMap::default();
+        for addition in without {
+            for mapping in addition.service.node.mappings() {
+                readers.entry(mapping.id()).or_default().push(addition);
+            }
+        }
+        let mut placed = Placed::default();
+        for &addition in without.iter().filter(|one| !one.values.is_empty()) {
+            let Some(mapping) = addition.mapping() else {
+                continue;
+            };
+            let mut readers = readers[&mapping.id()].iter();
+            if readers.all(|other| other.values == addition.values) {
+                placed.entry(mapping.id()).or_insert((mapping, addition));
+            }
+        }
+        match self.placed(without, placed) {
+            Ok(placed) => {
+                for (mapping, addition) in placed.values() {
+                    self.create(*mapping, addition);
+                }
+            }
+            Err(addition) => self.block(addition),
+        }
     }
 
-    /// Writes an `environment` or `labels` for a service that has none.
-    fn create(&mut self, addition: &Addition<'d>, reached: &NodeMap<Vec<&Addition<'d>>>) {
-        let Some(mapping) = addition.mapping() else {
-            self.block(addition);
-            return;
-        };
-        let mut reached = reached.get(&mapping.id()).into_iter().flatten();
-        if reached.any(|other| other.values != addition.values) {
-            self.block(addition);
-            return;
-        }
+    fn create(&mut self, mapping: Node<'d>, addition: &Addition<'d>) {
         let section = self.section;
-        let mut new = vec![(
-            section.values.to_owned(),
-            NewValue::Mapping(addition.entries()),
-        )];
+        let value = match &addition.entries()[..] {
+            [] => NewValue::EmptyList,
+            entries => NewValue::Mapping(entries.to_vec()),
+        };
+        let mut new = vec![(section.values.to_owned(), value)];
         let note = addition.note(self.section, addition.values.len());
-        // A key without a value, or reset.
-        let unset = mapping
-            .own_entries()
-            .find(|entry| entry.name() == Some(section.values));
         let files = addition
             .files
             .filter(|entry| is_own(mapping, *entry))
             .and_then(|entry| self.dropped.get(&entry.key.id()));
-        self.found.edits.push(match (unset, files) {
+        // The own key has no value, or is reset.
+        self.found.edits.push(match (self.own(mapping), files) {
             (Some(entry), _) => Edit::ReplaceEntry { entry, new, note },
             (None, Some(&Dropped { entry, overrides })) => {
                 if overrides {
@@ -369,9 +405,9 @@ impl<'d> Inline<'_, 'd, '_> {
             let text = effective_text(self.reader, entry.value);
             let value = match entry.value.scalar_type()? {
                 ScalarType::Null => NewValue::Null,
-                ScalarType::Bool => NewValue::Text(entry.value.as_bool()?.to_string()),
-                ScalarType::Number | ScalarType::Timestamp => NewValue::Text(as_decimal(&text?)?),
                 ScalarType::Merge | ScalarType::Text => NewValue::Text(text?.into_owned()),
+                _ if entry.value.resolved().tag().is_some() => return None,
+                _ => NewValue::Plain(text?.into_owned()),
             };
             add(entry.name()?, value);
         }
@@ -386,10 +422,4 @@ fn written(collection: Node<'_>, name: &str, value: &str) -> NewValue {
     } else {
         NewValue::Text(escaped(value))
     }
-}
-
-/// A number, if Compose writes it as it is written here.
-fn as_decimal(number: &str) -> Option<String> {
-    let read = number.parse::<i64>().ok()?.to_string();
-    (read == number).then_some(read)
 }

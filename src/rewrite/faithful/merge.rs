@@ -29,6 +29,7 @@ pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Mer
         fixed: uses::elsewhere(document),
         splices: Splices::default(),
         gone: BTreeMap::new(),
+        moved: Vec::new(),
         blockers: Vec::new(),
     };
     let mut requests = Requests::default();
@@ -37,10 +38,10 @@ pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Mer
     }
     let scalars = merge.scalars(requests.inlined, &requests.kept, requests.set);
     merge.entries(requests.removed, requests.replaced, requests.inserted);
+    merge.move_definitions();
     merge.fill(requests.filled);
     merge.write_scalars(scalars);
     merge.check_collections();
-    merge.check_anchors();
     Merged {
         splices: merge.splices,
         blockers: merge.blockers,
@@ -91,6 +92,8 @@ struct Merge<'d> {
     splices: Splices,
     /// The nodes that are removed or replaced with all that they hold. None holds another.
     gone: BTreeMap<NodeId, Node<'d>>,
+    /// The definitions of anchors that are written elsewhere, and so are not gone.
+    moved: Vec<Node<'d>>,
     blockers: Vec<Blocker>,
 }
 
@@ -328,24 +331,58 @@ impl<'d> Merge<'d> {
         }
     }
 
-    /// Blocks on aliases that stay, of anchors that are removed.
-    fn check_anchors(&mut self) {
+    /// Writes the definition of each removed anchor in the place of the first alias that stays. Blocks on aliases that
+    /// cannot be replaced.
+    fn move_definitions(&mut self) {
         if self.gone.is_empty() {
             return;
         }
         let nodes = self.document.nodes();
-        let aliases = nodes.filter(|node| node.kind() == NodeKind::Alias);
-        let lost = aliases.filter(|alias| self.is_gone(alias.resolved()) && !self.is_gone(*alias));
-        let blockers = lost.map(|alias| {
-            Blocker::at(
-                alias,
-                Reason::Shared,
-                "the anchor of this alias is removed, because the part that contains it is rewritten",
-                "write out the value instead of the alias",
-            )
+        let stays = |node: &Node<'d>| node.kind() == NodeKind::Alias && !self.is_gone(*node);
+        let aliases: Vec<_> = nodes.filter(stays).collect();
+        for alias in aliases {
+            let definition = alias.resolved();
+            if !self.is_gone(definition) {
+                continue;
+            }
+            let moved = self.movable(definition, alias);
+            match moved.and_then(|()| self.splices.move_definition(definition, alias)) {
+                Ok(()) => self.moved.push(definition),
+                Err(Unwritable) => self.block_lost(alias),
+            }
+        }
+        let merged: Vec<_> = self.splices.merged().collect();
+        for node in merged.into_iter().filter_map(|id| self.document.node(id)) {
+            if self.is_gone(node) || self.moved.iter().any(|moved| moved.id() == node.id()) {
+                self.block_lost(node);
+            }
+        }
+    }
+
+    /// Whether a removed definition can be written in the place of an alias: the alias is not a key, and no alias in
+    /// the definition would lose or precede its own definition.
+    fn movable(&self, definition: Node<'d>, alias: Node<'d>) -> Result<(), Unwritable> {
+        let mut keys = self.document.nodes().flat_map(Node::own_entries);
+        let is_key = keys.any(|entry| entry.key.id() == alias.id());
+        let mut inside = self.document.nodes().filter(|node| definition.holds(*node));
+        let is_entangled = inside.any(|node| {
+            let moved = self.moved.iter().any(|moved| moved.id() == node.id());
+            moved || node.kind() == NodeKind::Alias && self.is_gone(node.resolved())
         });
-        let mut blockers = blockers.collect();
-        self.blockers.append(&mut blockers);
+        if is_key || is_entangled {
+            Err(Unwritable)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn block_lost(&mut self, alias: Node<'d>) {
+        self.blockers.push(Blocker::at(
+            alias,
+            Reason::Shared,
+            "the anchor of this alias is removed, because the part that contains it is rewritten",
+            "write out the value instead of the alias",
+        ));
     }
 
     fn mark_gone(&mut self, entry: Entry<'d>) {
@@ -355,6 +392,10 @@ impl<'d> Merge<'d> {
     }
 
     fn is_gone(&self, node: Node<'d>) -> bool {
+        let is_moved = |moved: &Node<'d>| moved.id() == node.id() || moved.holds(node);
+        if self.moved.iter().any(is_moved) {
+            return false;
+        }
         let before = self.gone.range(..=node.id()).next_back();
         before.is_some_and(|(&id, gone)| id == node.id() || gone.holds(node))
     }

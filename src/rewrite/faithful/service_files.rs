@@ -11,7 +11,7 @@ use composefile::{
 
 use super::{
     Blocker, Reason,
-    inline::Section,
+    additions::Section,
     listed::{Listed, listed},
     reading::Explicit,
 };

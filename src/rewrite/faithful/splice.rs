@@ -7,7 +7,8 @@ use composefile::document::{Document, Entry, Layout, Node, NodeId, NodeKind, Nod
 
 use super::{
     Change, block,
-    findings::{NewEntry, Note, Secrecy},
+    findings::{NewEntry, NewValue, Note, Secrecy},
+    moves::Move,
     write::{HIDDEN, Unwritable, entries_text, hidden, quoted, scalar_text, separator},
 };
 
@@ -15,6 +16,7 @@ use super::{
 #[derive(Default)]
 pub(super) struct Splices {
     all: Vec<Splice>,
+    moves: Vec<(Move, String)>,
     expected: Expected,
     /// The collections that get or lose entries or items.
     changed: NodeSet,
@@ -52,6 +54,8 @@ pub(super) struct Expected {
     pub(super) before: NodeMap<Vec<NewEntry>>,
     /// The new entries or items at the front of a collection.
     pub(super) front: NodeMap<Vec<NewEntry>>,
+    /// The definitions in place of aliases.
+    pub(super) moved: NodeMap<NodeId>,
 }
 
 /// The new text.
@@ -76,6 +80,36 @@ impl Splices {
     /// Whether a key is removed and nothing is written in its place.
     pub(super) fn is_removed(&self, key: Node<'_>) -> bool {
         self.expected.removed.contains(&key.id())
+    }
+
+    /// The targets of new aliases.
+    pub(super) fn merged(&self) -> impl Iterator<Item = NodeId> {
+        let new = self
+            .expected
+            .replaced
+            .values()
+            .chain(self.expected.before.values());
+        let values = new.flatten().filter_map(|(_, value)| match value {
+            NewValue::Mapping(entries) => Some(entries),
+            _ => None,
+        });
+        values.flatten().filter_map(|(_, value)| match value {
+            NewValue::Alias { target, .. } => Some(*target),
+            _ => None,
+        })
+    }
+
+    /// Writes the definition of an anchor in the place of an alias.
+    pub(super) fn move_definition(
+        &mut self,
+        definition: Node<'_>,
+        alias: Node<'_>,
+    ) -> Result<(), Unwritable> {
+        let anchor = definition.anchor().unwrap_or_default();
+        let what = format!("`*{anchor}` becomes the definition of `&{anchor}`");
+        self.moves.push((Move::new(definition, alias)?, what));
+        self.expected.moved.insert(alias.id(), definition.id());
+        Ok(())
     }
 
     /// Gives a scalar another value, in its present style if that can express the value.
@@ -282,8 +316,14 @@ impl Splices {
     /// Writes the changes into the text of the document.
     pub(super) fn apply(mut self, document: &Document<'_>) -> Result<Written, Overlap> {
         let text = document.text();
-        self.all
-            .sort_by_key(|splice| (splice.span.start, !splice.span.is_empty()));
+        let order = |splice: &Splice| (splice.span.start, !splice.span.is_empty());
+        self.all.sort_by_key(order);
+        for (moved, what) in self.moves {
+            let inside = self.all.extract_if(.., |splice| moved.holds(&splice.span));
+            let splice = moved_text(text, &moved, inside, what)?;
+            self.all.push(splice);
+            self.all.sort_by_key(order);
+        }
         let mut new = String::with_capacity(text.len() + text.len() / 8);
         let mut changes = Vec::with_capacity(self.all.len());
         let mut redactions = Vec::new();
@@ -297,6 +337,10 @@ impl Splices {
             let start = new.len();
             new.push_str(&splice.text);
             redactions.extend(splice.shown.map(|shown| (start..new.len(), shown)));
+            if !splice.text.is_empty() && text[splice.span.end..].starts_with('#') {
+                // A comment may follow a quote without a blank, but not any other text.
+                new.push(' ');
+            }
             done = splice.span.end;
             changes.push(Change {
                 line: document.line(splice.span.start),
@@ -313,6 +357,37 @@ impl Splices {
             expected: self.expected,
         })
     }
+}
+
+/// The definition of an anchor in its new place, with the changes inside it.
+fn moved_text(
+    text: &str,
+    moved: &Move,
+    inside: impl Iterator<Item = Splice>,
+    what: String,
+) -> Result<Splice, Overlap> {
+    let (mut new, mut shown) = (moved.writer(), moved.writer());
+    let mut done = moved.from.start;
+    let mut is_secret = false;
+    for splice in inside {
+        let kept = text.get(done..splice.span.start).ok_or(Overlap)?;
+        new.push(kept);
+        new.push(&splice.text);
+        shown.push(kept);
+        shown.push(splice.shown.as_ref().unwrap_or(&splice.text));
+        is_secret |= splice.shown.is_some();
+        done = splice.span.end;
+    }
+    let kept = text.get(done..moved.from.end).ok_or(Overlap)?;
+    new.push(kept);
+    shown.push(kept);
+    Ok(Splice {
+        span: moved.to.clone(),
+        text: new.text,
+        shown: is_secret.then_some(shown.text),
+        what,
+        why: "the part that contained the definition is rewritten",
+    })
 }
 
 /// The bytes of a key and its value, without a comment after them.

@@ -18,12 +18,14 @@ pub(super) const HIDDEN: &str = "***";
 pub(super) fn hidden(entries: &[NewEntry]) -> Vec<NewEntry> {
     let one = |(name, value): &NewEntry| {
         let value = match value {
-            NewValue::Text(_) => NewValue::Text(HIDDEN.into()),
+            NewValue::Text(_) | NewValue::Plain(_) => NewValue::Text(HIDDEN.into()),
             NewValue::Item(_) => NewValue::Item(format!("{name}={HIDDEN}")),
             NewValue::Mapping(entries) => NewValue::Mapping(hidden(entries)),
-            NewValue::Null | NewValue::EmptyList | NewValue::List(_) | NewValue::External(_) => {
-                value.clone()
-            }
+            NewValue::Null
+            | NewValue::EmptyList
+            | NewValue::List(_)
+            | NewValue::External(_)
+            | NewValue::Alias { .. } => value.clone(),
         };
         (name.clone(), value)
     };
@@ -157,7 +159,9 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
     let one = |entry @ (name, value): &NewEntry| match value {
         NewValue::Item(item) if is_flow => quoted(item),
         NewValue::Item(item) => format!("- {}", quoted(item)),
-        NewValue::Text(_) | NewValue::External(_) => flat(entry),
+        NewValue::Text(_) | NewValue::Plain(_) | NewValue::External(_) | NewValue::Alias { .. } => {
+            flat(entry)
+        }
         NewValue::List(items) if is_flow => {
             let items: Vec<_> = items.iter().map(|item| quoted(item)).collect();
             format!("{}: [{}]", key(name), items.join(", "))
@@ -189,6 +193,8 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
 fn flat((name, value): &NewEntry) -> String {
     match value {
         NewValue::Text(value) => format!("{}: {}", key(name), quoted(value)),
+        NewValue::Plain(value) => format!("{}: {value}", key(name)),
+        NewValue::Alias { anchor, .. } => format!("{name}: *{anchor}"),
         NewValue::External(volume) => {
             format!(
                 "{}: {{external: true, name: {}}}",

@@ -37,6 +37,30 @@ fn spans_count_bytes_of_the_text_as_given() {
 }
 
 #[test]
+fn a_comment_may_be_glued_where_compose_accepts_it() {
+    let text = "a: \"x\"# \"c\"\nb: ['y'# ü\n  ,# d\n  {}#\n  ]# e\nc: >-# f\n  z\nd: &d 'w'#g\ne: *d\n? \"f\"# h\n: g";
+    let document = parse(text);
+    assert_eq!(at(&document, "a").as_str(), Some("x"));
+    assert_eq!(written(&document, "b.0"), "'y'");
+    assert_eq!(written(&document, "b.1"), "{}");
+    assert_eq!(at(&document, "c").as_str(), Some("z"));
+    assert_eq!(at(&document, "e").as_str(), Some("w"));
+    assert_eq!(at(&document, "f").as_str(), Some("g"));
+    for text in [
+        "a: {\"x\"# c\n  : y}",
+        "\"a\"# c\n  : y",
+        "a: \"x\"# c\n   y",
+        "a: ['x'# c\n  'y']",
+        "a: &b x\nd: *b# c",
+    ] {
+        assert!(Document::parse(text).is_err(), "{text:?}");
+    }
+    let many = "- 'x'# c\n".repeat(super::glued::MOST + 1);
+    let error = Document::parse(&many).expect_err("too many");
+    assert_eq!(error.position.line, super::glued::MOST + 1);
+}
+
+#[test]
 fn a_block_collection_ends_with_its_last_node() {
     let document = parse("a:\n  - [x, y]\n\n# end\nb:\n- k:\n    - v\n\n\n# end\n");
     assert_eq!(written(&document, "a"), "- [x, y]");

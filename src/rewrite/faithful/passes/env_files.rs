@@ -16,8 +16,9 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Blocker, Reason,
+    additions::{Addition, AllDropped, Dropped, VARIABLES},
     findings::{Edit, Findings, Note},
-    inline::{Addition, AllDropped, Dropped, VARIABLES, inline},
+    inline::inline,
     listed::{Listed, unique},
     reading::{self, Explicit, Reading, Sources},
     runs::Runs,

@@ -7,8 +7,9 @@ use composefile::{reader::Reader, services::Service};
 
 use crate::rewrite::faithful::{
     Blocker,
+    additions::{Addition, AllDropped, Dropped, LABELS},
     findings::Findings,
-    inline::{Addition, AllDropped, Dropped, LABELS, inline},
+    inline::inline,
     reading::{self, Reading, Sources},
     service_files::{FileList, ServiceFiles, file_list},
     sharing::overridden,

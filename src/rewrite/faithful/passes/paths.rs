@@ -96,7 +96,8 @@ impl Values {
 /// Why a path cannot be made absolute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
-    /// No text in its place can express the path.
+    /// No text in its place can express the path. Compose resolves it, but passes it on in short syntax, and the engine
+    /// rejects it there: by hand, the deployment fails too.
     Colon,
     /// Compose versions disagree about the path.
     VersionDependent,
@@ -108,8 +109,8 @@ impl Trouble {
             Self::Colon => Blocker::at(
                 node,
                 Reason::Unwritable,
-                "the absolute path contains a colon, which the short mount syntax cannot express",
-                "write the mount in long syntax (`type: bind`), or move the stack to a directory without a colon",
+                "the absolute path contains a colon, which the engine takes for a separator in the short mount syntax",
+                "write the mount in long syntax (`type: bind`) without `create_host_path`, or move the stack to a directory without a colon",
             ),
             Self::VersionDependent => Blocker::at(
                 node,
