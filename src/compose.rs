@@ -66,8 +66,14 @@ pub trait Program: fmt::Debug + Send + Sync {
     /// Whether the program accepts the input. An error means that this is unknown.
     fn check(&self, input: &Input, mask: &Mask) -> Result<Checked>;
 
-    /// The configuration of all profiles. [`Values::Named`] keeps the variables.
-    fn config(&self, input: &Input, values: Values, mask: &Mask) -> Result<Value>;
+    /// The configuration. [`Values::Named`] keeps the variables.
+    fn config(
+        &self,
+        input: &Input,
+        profiles: Profiles,
+        values: Values,
+        mask: &Mask,
+    ) -> Result<Value>;
 
     /// The config hash of each service that the input starts, by its name: the one that `up` writes into the label.
     ///
@@ -123,6 +129,14 @@ pub enum Input<'a> {
         /// The env files, likewise. None of them: `.env`, if it exists.
         env_files: &'a [String],
     },
+}
+
+/// Of which profiles a configuration has the services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profiles {
+    All,
+    /// Those that the variables name.
+    Active,
 }
 
 /// What a configuration contains in the place of a variable.
@@ -334,12 +348,22 @@ impl Program for Compose {
         Ok(Checked::Rejected(Rejection::new(self, code, message)))
     }
 
-    fn config(&self, input: &Input, values: Values, mask: &Mask) -> Result<Value> {
+    fn config(
+        &self,
+        input: &Input,
+        profiles: Profiles,
+        values: Values,
+        mask: &Mask,
+    ) -> Result<Value> {
         let mut arguments = vec!["--format", "json"];
         if values == Values::Named {
             arguments.push("--no-interpolate");
         }
-        let output = self.run_config(input, &["--profile", "*"], &arguments)?;
+        let options: &[&str] = match profiles {
+            Profiles::All => &["--profile", "*"],
+            Profiles::Active => &[],
+        };
+        let output = self.run_config(input, options, &arguments)?;
         let text = self.printed(output, mask)?;
         let name = self.command.join(" ");
         serde_json::from_slice(&text)
@@ -358,7 +382,7 @@ impl Program for Compose {
         let resolved = self.printed(resolved, mask)?;
         let resolved = Input::Sent {
             project: input.project().context("no name of a project")?,
-            text: &answer::with_containers(String::from_utf8(resolved)?, containers),
+            text: &answer::as_input(String::from_utf8(resolved)?, containers),
             // Only the services that the input starts are left.
             env: "COMPOSE_PROFILES=*\n",
         };

@@ -150,12 +150,13 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
     excerpt(&lines.join(" "))
 }
 
-/// The resolved text, in JSON, with the namespaces of `containers` instead of those of their services.
-pub(super) fn with_containers(resolved: String, containers: &BTreeMap<String, String>) -> String {
+/// The resolved text, in JSON, as a Compose file: with the namespaces of `containers` instead of those of their services,
+/// and without the second `$` that Compose prints for each one in a key, where it replaces no variables.
+pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) -> String {
     let Ok(mut json) = serde_json::from_str::<Value>(&resolved) else {
         return resolved;
     };
-    let mut is_changed = false;
+    let mut is_changed = undoubled(&mut json);
     let services = json.get_mut("services").and_then(Value::as_object_mut);
     for service in services.into_iter().flatten().map(|(_, service)| service) {
         for key in ["network_mode", "pid", "ipc"] {
@@ -175,20 +176,55 @@ pub(super) fn with_containers(resolved: String, containers: &BTreeMap<String, St
     }
 }
 
+/// Replaces each `$$` in a key by `$`. Returns whether there was one.
+fn undoubled(value: &mut Value) -> bool {
+    match value {
+        Value::Object(map) => {
+            let mut is_changed = false;
+            for value in map.values_mut() {
+                is_changed |= undoubled(value);
+            }
+            if map.keys().any(|key| key.contains("$$")) {
+                let entries = std::mem::take(map).into_iter();
+                *map = entries
+                    .map(|(key, value)| (key.replace("$$", "$"), value))
+                    .collect();
+                is_changed = true;
+            }
+            is_changed
+        }
+        Value::Array(items) => {
+            let mut is_changed = false;
+            for item in items {
+                is_changed |= undoubled(item);
+            }
+            is_changed
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_dollar_in_a_key_is_not_doubled() {
+        let text = r#"{"services":{"b":{"labels":[{"c$$d":"e$$f"}]}}}"#;
+        let expected = r#"{"services":{"b":{"labels":[{"c$d":"e$$f"}]}}}"#;
+        assert_eq!(as_input(text.to_owned(), &BTreeMap::new()), expected);
+    }
 
     #[test]
     fn a_shared_namespace_is_that_of_the_container() {
         let containers = BTreeMap::from([("a".to_owned(), "12ab".to_owned())]);
         let text = r#"{"services":{"b":{"network_mode":"service:a","pid":"service:c"}}}"#;
         assert_eq!(
-            with_containers(text.to_owned(), &containers),
+            as_input(text.to_owned(), &containers),
             r#"{"services":{"b":{"network_mode":"container:12ab","pid":"service:c"}}}"#
         );
         let same = r#"{"services": {"b": {"cpus": 1.50}}}"#;
-        assert_eq!(with_containers(same.to_owned(), &containers), same);
+        assert_eq!(as_input(same.to_owned(), &containers), same);
     }
 
     #[test]

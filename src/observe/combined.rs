@@ -1,17 +1,18 @@
 //! Reads a stack of several files as one text: the Compose program of the host combines them, and is asked again whether
 //! the result means the same. Writes nothing.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use anyhow::{Context as _, Result};
 use composefile::dotenv;
 use serde_json::Value;
 
 use crate::{
-    compose::{Input, Program, Values},
+    compose::{Input, Profiles, Program, Values},
     parallel::side_by_side,
     rewrite::{
         combine::{self, Avoid, Resolved, STACK_ENV, differences, expected, without_fragments},
+        env::secrets,
         faithful::{self, Blocker, Faithful, Notice, Runs, Weight},
     },
     stack::{Files, Origins, Shell, Stack},
@@ -97,41 +98,47 @@ pub fn combined(
     let shell = Shell::of_combined(stack, Some(name), STACK_ENV);
     let shell = shell.context().shell;
     let env = variables(stack, &files.env, shell)?;
-    let mask = &Mask::new(env.iter().map(|(_, value)| value.as_str()));
-    let resolve = |project| program.config(&on_disk(project), Values::Resolved, mask);
-    let (config, (model, named)) = side_by_side(
-        || resolve(Some(name)),
-        || {
-            let model = program.config(&on_disk(Some(name)), Values::Named, mask);
-            (model, resolve(None))
-        },
-    );
-    let config = config?;
+    let read = files.read(stack.dir(), &|name| {
+        let own = || env.iter().find(|(other, _)| other == name);
+        shell(name).or_else(|| Some(own()?.1.clone()))
+    });
+    let mask = &mask(&env, &read.env_files);
+    let config = |input: &Input, profiles| program.config(input, profiles, Values::Resolved, mask);
+    let resolve = || {
+        let all = config(&on_disk(Some(name)), Profiles::All);
+        // Compose does not read the env files of services that no active profile has.
+        let active = |_| config(&on_disk(Some(name)), Profiles::Active);
+        let profiles = if all.is_ok() {
+            Profiles::All
+        } else {
+            Profiles::Active
+        };
+        Ok::<_, anyhow::Error>((all.or_else(active)?, profiles))
+    };
+    let named = || config(&on_disk(None), Profiles::Active);
+    let (resolved, named) = side_by_side(resolve, named);
+    let (resolved, profiles) = resolved?;
+    let model = program.config(&on_disk(Some(name)), profiles, Values::Named, mask);
     let model = model.ok();
     let own = stack.dir().join(match files.env.as_slice() {
         [] => ".env",
         [one, ..] => one,
     });
-    let resolved = Resolved {
-        config: &config,
+    let input = Resolved {
+        config: &resolved,
         model: model.as_ref(),
         project: name,
         env: &env,
         env_file: own.to_str().filter(|_| files.env.len() < 2),
         shell,
     };
-    let origins = files.origins(stack.dir(), &|name| {
-        let own = || env.iter().find(|(other, _)| other == name);
-        shell(name).or_else(|| Some(own()?.1.clone()))
-    });
-    let read = all_files(&files.compose, &origins);
     let mut avoid = Avoid::default();
     let mut different = String::new();
     for _ in 0..ATTEMPTS {
-        let candidate = combine::combine(&resolved, &avoid);
+        let candidate = combine::combine(&input, &avoid);
         let combined = Combined {
-            notices: notices(&read, &candidate.written, model.is_some()),
-            origins: origins.clone(),
+            notices: notices(&files.compose, &read.origins, &input, &candidate.written),
+            origins: read.origins.clone(),
             text: candidate.text,
             env: candidate.env,
             secret: candidate.secret,
@@ -149,22 +156,37 @@ pub fn combined(
             text: &rewrite.text,
             env: &rewrite.stack_env(),
         };
-        let mut sent = program.config(&sent, Values::Resolved, mask)?;
-        without_fragments(&mut sent);
-        let expected = expected(config.clone(), name, &combined.env);
-        let places = places(&expected, &sent);
-        let Some(first) = places.first() else {
-            return Ok(combined);
-        };
-        different.clone_from(first);
         let before = avoid.clone();
-        avoid.env_files |= places.iter().any(|place| place.contains(".environment"));
-        avoid.keys.extend(places);
+        match config(&sent, profiles) {
+            Ok(mut sent) => {
+                without_fragments(&mut sent);
+                let expected = expected(resolved.clone(), name, &combined.env);
+                let places = places(&expected, &sent);
+                let Some(first) = places.first() else {
+                    return Ok(combined);
+                };
+                different.clone_from(first);
+                avoid.env_files |= places.iter().any(|place| place.contains(".environment"));
+                avoid.keys.extend(places);
+            }
+            Err(error) if avoid.all => return Err(error.into()),
+            Err(_) => (avoid.env_files, avoid.all) = (true, true),
+        }
         if avoid == before {
             break;
         }
     }
     Err(Uncombined::Different(different))
+}
+
+/// Hides the values of all env files in what Compose says.
+fn mask(env: &[(String, String)], files: &BTreeSet<PathBuf>) -> Mask {
+    let texts = files.iter().filter_map(|file| fs::read(file).ok());
+    let values: Vec<String> = texts
+        .flat_map(|text| secrets(&String::from_utf8_lossy(&text)))
+        .collect();
+    let own = env.iter().map(|(_, value)| value);
+    Mask::new(own.chain(&values).map(String::as_str))
 }
 
 /// The differences, each by up to three keys: `services.web.ports`.
@@ -211,15 +233,29 @@ fn all_files<'f>(passed: &'f [String], origins: &'f Origins) -> Vec<&'f str> {
 }
 
 /// What is different from the files, although it means the same.
-fn notices(files: &[&str], written: &[(String, String)], names_variables: bool) -> Vec<Notice> {
-    let combines = match files {
+fn notices(
+    files: &[String],
+    origins: &Origins,
+    resolved: &Resolved,
+    written: &[(String, String)],
+) -> Vec<Notice> {
+    let combines = match all_files(files, origins).as_slice() {
         [one] => format!("Portainer gets {one} as Compose resolves it"),
         files => format!("Portainer gets one text that combines {}", files.join(", ")),
     };
     let mut messages = vec![format!(
         "{combines}, without the comments; the files on disk stay as they are"
     )];
-    if !names_variables {
+    let services = &resolved.config["services"];
+    let inactive = origins.keys().filter(|name| services.get(name).is_none());
+    let inactive: Vec<&str> = inactive.map(String::as_str).collect();
+    if !inactive.is_empty() {
+        messages.push(format!(
+            "the text lacks services of inactive profiles, because Compose cannot read all profiles: {}",
+            inactive.join(", ")
+        ));
+    }
+    if resolved.model.is_none() {
         messages.push("Compose cannot print these files with their variables: outside of `environment`, the values of .env are written into the text".to_owned());
     }
     messages.extend(written.iter().map(|(name, key)| {

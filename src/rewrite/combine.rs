@@ -44,6 +44,8 @@ pub struct Resolved<'a> {
 pub struct Avoid {
     /// Do not read `stack.env` as an env file of a service.
     pub env_files: bool,
+    /// Write every value as Compose resolved it, unless a variable certainly gives the same.
+    pub all: bool,
     /// The keys in which every value is written as Compose resolved it: `services.web.ports`.
     pub keys: BTreeSet<String>,
 }
@@ -307,7 +309,11 @@ impl Combining<'_, '_> {
         // Compose converts values: to ports, sizes, durations, the words of a command. It also makes paths absolute.
         let is_path = plain.as_ref().is_some_and(|plain| plain.starts_with('/'));
         let key = place[..place.len().min(3)].join(".");
-        if !is_path && !self.avoid.keys.contains(&key) && self.variables.are_known(said) {
+        if !is_path
+            && !self.avoid.all
+            && !self.avoid.keys.contains(&key)
+            && self.variables.are_known(said)
+        {
             return Value::from(said);
         }
         if plain.is_some_and(|plain| self.variables.solve(said, &plain)) {

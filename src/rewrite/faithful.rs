@@ -119,19 +119,25 @@ impl Faithful {
         shown + &self.text[done..]
     }
 
-    /// Hides scalars of the text, as they are written there.
+    /// Hides scalars of the text, as they are written there at the ends of lines.
     pub fn hide(&mut self, scalars: &BTreeSet<String>) {
-        for scalar in scalars {
-            let found = self.text.match_indices(scalar.as_str());
-            let spans: Vec<_> = found.map(|(at, _)| at..at + scalar.len()).collect();
-            for span in spans {
+        let mut at = 0;
+        for line in self.text.split_inclusive('\n') {
+            let text = line.trim_end_matches('\n');
+            let starts = text.match_indices(' ').map(|(blank, _)| blank + 1);
+            let hidden = starts
+                .map(|start| (start, &text[start..]))
+                .find(|(_, scalar)| scalars.contains(*scalar));
+            if let Some((start, scalar)) = hidden {
+                let span = at + start..at + start + scalar.len();
                 let is_hidden = |(other, _): &splice::Redaction| {
                     other.start < span.end && span.start < other.end
                 };
                 if !self.redactions.iter().any(is_hidden) {
-                    self.redactions.push((span, format!("{:?}", write::HIDDEN)));
+                    self.redactions.push((span, quoted(write::HIDDEN)));
                 }
             }
+            at += line.len();
         }
         self.redactions.sort_by_key(|(span, _)| span.start);
     }

@@ -1,7 +1,7 @@
 //! Which files the services of a stack come from.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -10,7 +10,7 @@ use composefile::{
     document::{Document, Node},
     interpolate::{Lookup, interpolate},
     path::clean,
-    services::{NamedPath, Service, includes, services},
+    services::{Service, includes, one_or_many, services},
 };
 
 use super::Files;
@@ -18,18 +18,26 @@ use super::Files;
 /// How deep files may name other files.
 const MAX_DEPTH: usize = 32;
 
-/// The files of each service, in the order in which Compose reads them.
+/// The Compose files of each service, in the order in which Compose reads them.
 pub type Origins = BTreeMap<String, Vec<String>>;
 
+/// The files that Compose reads for a stack.
+#[derive(Debug, Default)]
+pub struct FilesRead {
+    pub origins: Origins,
+    /// The paths of the env files of services and of included files, whether they exist or not.
+    pub env_files: BTreeSet<PathBuf>,
+}
+
 impl Files {
-    /// Which files each service comes from: those that define it, those that they include, and those of the services that
-    /// it extends. Files that cannot be read are left out. Paths below `dir` are relative to it. `lookup` gives the
-    /// variables of paths.
-    pub fn origins(&self, dir: &Path, lookup: Lookup) -> Origins {
+    /// Finds the files that define each service, those that they include, and those of the services that it extends. Files
+    /// that cannot be read are left out. The paths of origins below `dir` are relative to it. `lookup` gives the variables
+    /// of paths.
+    pub fn read(&self, dir: &Path, lookup: Lookup) -> FilesRead {
         let mut reading = Reading {
             dir,
             lookup,
-            found: Origins::new(),
+            found: FilesRead::default(),
         };
         for file in &self.compose {
             reading.file(&dir.join(file), 0);
@@ -41,7 +49,7 @@ impl Files {
 struct Reading<'a> {
     dir: &'a Path,
     lookup: Lookup<'a>,
-    found: Origins,
+    found: FilesRead,
 }
 
 impl Reading<'_> {
@@ -54,8 +62,21 @@ impl Reading<'_> {
         };
         if depth < MAX_DEPTH {
             for included in includes(&document) {
-                self.file(&self.named(path, &included), depth + 1);
+                let included = self.named(path, included.path);
+                self.found.env_files.insert(included.with_file_name(".env"));
+                self.file(&included, depth + 1);
             }
+        }
+        let items = document.get("include").into_iter().flat_map(Node::items);
+        for item in items {
+            let directory = item.get("project_directory").and_then(Node::as_str);
+            let files = item.get("env_file").into_iter().flat_map(one_or_many);
+            let files = files
+                .filter_map(Node::as_str)
+                .map(|file| self.named(path, file));
+            let own = directory.map(|directory| self.named(path, directory).join(".env"));
+            let files: Vec<PathBuf> = files.chain(own).collect();
+            self.found.env_files.extend(files);
         }
         for service in services(&document) {
             self.service(service.name, path, &service, depth);
@@ -65,11 +86,15 @@ impl Reading<'_> {
     /// Adds the file of a service, and those of the services that it extends.
     fn service(&mut self, name: &str, path: &Path, service: &Service, depth: usize) {
         self.add(name, path);
+        for file in service.env_files() {
+            let file = self.named(path, file.path);
+            self.found.env_files.insert(file);
+        }
         let extends = service.node.get("extends");
         let (Some(extends), Some(file)) = (extends, service.extends_file()) else {
             return;
         };
-        let base = self.named(path, &file);
+        let base = self.named(path, file.path);
         let Ok(text) = fs::read_to_string(&base) else {
             return;
         };
@@ -87,15 +112,15 @@ impl Reading<'_> {
     fn add(&mut self, name: &str, path: &Path) {
         let path = path.strip_prefix(self.dir).unwrap_or(path);
         let path = path.display().to_string();
-        let files = self.found.entry(name.to_owned()).or_default();
+        let files = self.found.origins.entry(name.to_owned()).or_default();
         if !files.contains(&path) {
             files.push(path);
         }
     }
 
     /// A path that the file at `path` names.
-    fn named(&self, path: &Path, named: &NamedPath) -> PathBuf {
-        let text = interpolate(named.path, self.lookup).unwrap_or(named.path.into());
+    fn named(&self, path: &Path, named: &str) -> PathBuf {
+        let text = interpolate(named, self.lookup).unwrap_or(named.into());
         let from = path.parent().unwrap_or(self.dir);
         PathBuf::from(clean(&from.join(text.as_ref()).display().to_string()))
     }
@@ -112,7 +137,7 @@ mod tests {
         for (file, text) in [
             (
                 "web/compose.yaml",
-                "include: [{path: [$APP/compose.yaml]}, gone.yaml]\nservices:\n  a: {extends: {file: ../base.yaml, service: b}}\n",
+                "include: [{path: [$APP/compose.yaml], env_file: gone.env}, gone.yaml]\nservices:\n  a: {extends: {file: ../base.yaml, service: b}}\n",
             ),
             ("web/compose.override.yaml", "services: {a: {}, d: {}}\n"),
             (
@@ -135,7 +160,7 @@ mod tests {
                 .into(),
             env: Vec::new(),
         };
-        let found = files.origins(&dir, &|name| (name == "APP").then(|| "app".to_owned()));
+        let found = files.read(&dir, &|name| (name == "APP").then(|| "app".to_owned()));
         let base = root.path().join("base.yaml").display().to_string();
         let expected = [
             (
@@ -154,6 +179,8 @@ mod tests {
             let files = files.into_iter().map(str::to_owned).collect();
             (name.to_owned(), files)
         });
-        assert_eq!(found, Origins::from(expected));
+        assert_eq!(found.origins, Origins::from(expected));
+        let env_files = ["app/.env", "gone.env"].map(|file| dir.join(file));
+        assert!(env_files.iter().all(|file| found.env_files.contains(file)));
     }
 }

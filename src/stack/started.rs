@@ -56,10 +56,12 @@ pub(super) fn files(containers: &[Container], tool: &str, dir: &Path) -> Option<
     for file in compose.iter_mut().chain(&mut env) {
         let path = dir.join(&file);
         let name = path.file_name().and_then(|name| name.to_str());
-        if let Some(name) = name
-            && path.parent().is_some_and(|parent| is_same(parent, dir))
-        {
-            name.clone_into(file);
+        match (name, path.parent()) {
+            (Some(name), Some(parent)) if is_same(parent, dir) => name.clone_into(file),
+            _ => {
+                let below = path.strip_prefix(dir).ok().and_then(Path::to_str);
+                *file = below.map_or_else(|| file.clone(), str::to_owned);
+            }
         }
     }
     // The stack's own file is one of its directory.
@@ -126,11 +128,7 @@ mod tests {
             (&dir, "prod.yml", Some("prod.yml")),
             (&link, absolute.as_str(), Some("prod.yml")),
             (&dir, "prod.yml,gone.yml", None),
-            (
-                &dir,
-                "prod.yml,../web/prod.yml",
-                Some("prod.yml,../web/prod.yml"),
-            ),
+            (&dir, "prod.yml,../web/prod.yml", Some("prod.yml,prod.yml")),
             (&dir, "gone.yml", None),
             (&dir, "/etc/passwd", None),
             (&root.path().to_owned(), "web/prod.yml", None),

@@ -10,7 +10,7 @@ use rehearsal::Rehearsal;
 use serde_json::Value;
 
 use crate::{
-    compose::{Checked, Host, Input, Program, Rejection, Values, Version},
+    compose::{Checked, Host, Input, Profiles, Program, Rejection, Values, Version},
     text::{Mask, excerpt},
 };
 
@@ -75,7 +75,7 @@ impl Program for Embedded {
         })
     }
 
-    fn config(&self, _: &Input, _: Values, _: &Mask) -> Result<Value> {
+    fn config(&self, _: &Input, _: Profiles, _: Values, _: &Mask) -> Result<Value> {
         bail!("a rehearsal cannot combine several Compose files")
     }
 

@@ -311,3 +311,12 @@ fn debug_and_blockers_show_no_value() {
         run("services:\n  a:\n    image: \"$TOKEN${\"\n", Some(env)).expect_err("blocked");
     assert!(!format!("{blockers:?}").contains("hunter2"));
 }
+
+#[test]
+fn whole_scalars_are_hidden() {
+    let text = "services:\n  a:\n    image: one\n    labels:\n      x: \"s c\"\n      y: \"s cret\"\n      z: one-two\n";
+    let mut rewritten = run(text, None).expect("a text");
+    rewritten.hide(&["\"s c\"", "\"s cret\"", "one"].map(str::to_owned).into());
+    let expected = "services:\n  a:\n    image: \"***\"\n    labels:\n      x: \"***\"\n      y: \"***\"\n      z: one-two\n";
+    assert_eq!(rewritten.shown(), expected);
+}
