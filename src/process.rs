@@ -3,13 +3,15 @@
 use std::{
     env,
     io::{self, Read},
-    os::unix::ffi::OsStrExt as _,
+    os::unix::{ffi::OsStrExt as _, process::CommandExt as _},
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
     time::{Duration, Instant},
 };
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::backoff::Backoff;
 
@@ -36,7 +38,7 @@ pub struct Output {
 pub enum RunError {
     /// It could not be run.
     Failed(io::Error),
-    /// It exceeded the time limit and was killed.
+    /// It exceeded the time limit, and it and the programs that it runs were killed.
     TimedOut,
     /// Its output exceeded the limit, and it was killed. The beginning of its standard output.
     TooLarge(Vec<u8>),
@@ -74,7 +76,9 @@ pub fn run(
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .stderr(Stdio::piped())
+        // A container command runs its plugins as processes of their own.
+        .process_group(0);
     prepare(&mut command);
     for (name, _) in env::vars_os() {
         if OWN_PREFIXES
@@ -90,7 +94,7 @@ pub fn run(
     let output = collect(&mut child, [stdout, stderr], limits.output, deadline);
     if output.is_err() {
         // Both fail if it has exited in the meantime.
-        child.kill().ok();
+        kill_process_group(Pid::from_child(&child), Signal::KILL).ok();
         child.wait().ok();
     }
     output

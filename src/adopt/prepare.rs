@@ -286,10 +286,16 @@ impl Texts {
         }
         self.first = Err(match uncombined {
             Uncombined::Blocked(blockers) => blockers,
-            Uncombined::Failed(error) => vec![Blocker::several_files(
-                format!("Compose cannot combine the files {files}: {error:#}"),
-                "fix the files: `docker compose config` must accept them",
-            )],
+            Uncombined::Failed(error) => {
+                let error = format!("{error:#}");
+                let hint = if error.contains("remote resource is disabled") {
+                    "stacklift does not fetch files: save the remote files in the stack's directory, and name those"
+                } else {
+                    "run `docker compose config` in the stack's directory: it must succeed"
+                };
+                let message = format!("Compose cannot combine the files {files}: {error}");
+                vec![Blocker::several_files(message, hint)]
+            }
             Uncombined::Different(key) => vec![Blocker::several_files(
                 format!("Compose reads {key} differently in one text that combines {files}"),
                 "write one file that `docker compose config` reads like these files, then pass it with --file",

@@ -102,7 +102,8 @@ pub fn combined(
         let own = || env.iter().find(|(other, _)| other == name);
         shell(name).or_else(|| Some(own()?.1.clone()))
     });
-    let mask = &mask(&env, &read.env_files);
+    let values = values(&env, &read.env_files);
+    let mask = &Mask::new(values.iter().map(String::as_str));
     let config = |input: &Input, profiles| program.config(input, profiles, Values::Resolved, mask);
     let resolve = || {
         let all = config(&on_disk(Some(name)), Profiles::All);
@@ -131,6 +132,7 @@ pub fn combined(
         env: &env,
         env_file: own.to_str().filter(|_| files.env.len() < 2),
         shell,
+        values: &values,
     };
     let mut avoid = Avoid::default();
     let mut different = String::new();
@@ -179,14 +181,12 @@ pub fn combined(
     Err(Uncombined::Different(different))
 }
 
-/// Hides the values of all env files in what Compose says.
-fn mask(env: &[(String, String)], files: &BTreeSet<PathBuf>) -> Mask {
+/// The values of all env files, which must not be shown.
+fn values(env: &[(String, String)], files: &BTreeSet<PathBuf>) -> Vec<String> {
     let texts = files.iter().filter_map(|file| fs::read(file).ok());
-    let values: Vec<String> = texts
-        .flat_map(|text| secrets(&String::from_utf8_lossy(&text)))
-        .collect();
-    let own = env.iter().map(|(_, value)| value);
-    Mask::new(own.chain(&values).map(String::as_str))
+    let values = texts.flat_map(|text| secrets(&String::from_utf8_lossy(&text)));
+    let own = env.iter().map(|(_, value)| value.clone());
+    own.chain(values).collect()
 }
 
 /// The differences, each by up to three keys: `services.web.ports`.
@@ -256,7 +256,7 @@ fn notices(
         ));
     }
     if resolved.model.is_none() {
-        messages.push("Compose cannot print these files with their variables: outside of `environment`, the values of .env are written into the text".to_owned());
+        messages.push("Compose cannot print these files with their variables: outside of `environment`, the values of env files are written into the text".to_owned());
     }
     messages.extend(written.iter().map(|(name, key)| {
         format!("the value of {name} is written into the text ({key}): changing the variable in Portainer has no effect there")

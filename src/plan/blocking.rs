@@ -208,30 +208,50 @@ impl<'f> Blocking<'_, 'f> {
         }
     }
 
-    /// Containers that were started from other Compose files than those that were found. Files that no longer exist do not
-    /// count: they may have been renamed.
+    /// Containers that were started from other Compose files than those that were found. A single file that no longer exists
+    /// does not count: it may have been renamed.
     fn files(&mut self, files: &[String]) {
         let Facts { dir: own, .. } = *self.facts;
         let expected: Vec<String> = files.iter().map(|file| absolute(own, file)).collect();
         let mut wrong: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+        let mut incomplete: BTreeMap<(Vec<String>, Vec<String>), Vec<String>> = BTreeMap::new();
         for container in self.containers() {
             let Some(dir) = self.label(container, "project.working_dir") else {
                 continue;
             };
+            if !self.is_here(dir) {
+                continue;
+            }
             let files = self.label(container, "project.config_files");
             let files = files.unwrap_or_default().split(',');
             let files: Vec<String> = files
                 .filter(|file| !file.is_empty())
                 .map(|file| absolute(dir, file))
-                .filter(|file| (self.facts.lookup)(file) != PathKind::Missing)
                 .collect();
+            let name = container.name().to_owned();
+            let is_missing = |file: &String| (self.facts.lookup)(file) == PathKind::Missing;
+            let (missing, present): (Vec<_>, Vec<_>) = files.iter().cloned().partition(is_missing);
             let is_expected = |file: &String| expected.iter().any(|one| self.is_same(one, file));
-            let is_used = |one: &String| files.iter().any(|file| self.is_same(one, file));
-            let is_wrong = !files.iter().all(is_expected) || !expected.iter().all(is_used);
-            if self.is_here(dir) && !files.is_empty() && is_wrong {
-                let names = wrong.entry(files).or_default();
-                names.push(container.name().to_owned());
+            let is_used = |one: &String| present.iter().any(|file| self.is_same(one, file));
+            if files.len() > 1 && !missing.is_empty() {
+                incomplete.entry((files, missing)).or_default().push(name);
+                continue;
             }
+            let is_right = present.iter().all(is_expected) && expected.iter().all(is_used);
+            if !present.is_empty() && !is_right {
+                wrong.entry(present).or_default().push(name);
+            }
+        }
+        for ((files, missing), containers) in incomplete {
+            self.add(
+                format!(
+                    "containers were started from {}, but not all of these files exist: {} not found",
+                    files.join(" and "),
+                    missing.join(" and ")
+                ),
+                "put the missing file back; if the stack no longer uses it, run `docker compose up -d` without it first",
+                containers,
+            );
         }
         for (files, containers) in wrong {
             let hint = match files.as_slice() {

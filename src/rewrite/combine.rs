@@ -37,6 +37,8 @@ pub struct Resolved<'a> {
     pub env_file: Option<&'a str>,
     /// The variables of the shell.
     pub shell: Lookup<'a>,
+    /// The values of all env files that Compose may read. They are hidden if it is unknown where variables stood.
+    pub values: &'a [String],
 }
 
 /// What not to try, because `config` of an earlier candidate was different there.
@@ -340,13 +342,13 @@ impl Combining<'_, '_> {
         });
     }
 
-    /// Hides the scalars in which a variable of the project may be.
+    /// Hides the scalars in which the value of a variable may be.
     fn hide_values(&mut self, value: &Value) {
-        let env = self.resolved.env;
+        let values = self.resolved.values;
         scalars(value, &mut |scalar| {
             let plain = scalar.replace("$$", "$");
-            let mut values = env.iter().map(|(_, value)| value.as_str());
-            if values.any(|value| !value.is_empty() && plain.contains(value)) {
+            let mut values = values.iter().filter(|value| !value.is_empty());
+            if values.any(|value| plain.contains(value.as_str())) {
                 self.secret.insert(yaml::scalar(scalar));
             }
         });

@@ -27,6 +27,7 @@ fn combined(config: &Value, model: Option<&Value>, avoid: &Avoid) -> Combined {
             env: &env(),
             env_file: Some(OWN_ENV),
             shell: &|name| (name == "SHELL_X").then(|| "x".to_owned()),
+            values: &["se$cret".to_owned()],
         },
         avoid,
     )
@@ -189,6 +190,7 @@ fn what_compose_prints_is_written_as_every_version_reads_it() {
         env: &[],
         env_file: None,
         shell: &|_| None,
+        values: &[],
     };
     let combined = combine(&resolved, &Avoid::default());
     let expected = "services:
