@@ -152,3 +152,34 @@ fn drain(pipe: impl Read + Send + 'static, most: u64) -> Drained {
     });
     receiver
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_killed_with_those_that_it_runs() {
+        // The outer shell prints the process ID of the inner one, which holds the pipe open.
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("id");
+        let script = format!("sh -c 'echo $$ > {}; sleep 600'; :", file.display());
+        let limits = Limits {
+            time: Duration::from_secs(2),
+            output: 1,
+        };
+        let run = run(Path::new("/bin/sh"), &["-c", &script], limits, |_| ());
+        assert!(matches!(run, Err(RunError::TimedOut)));
+        let id = std::fs::read_to_string(file).expect("an ID");
+        let status = format!("/proc/{}/stat", id.trim());
+        let deadline = Instant::now() + Duration::from_mins(1);
+        loop {
+            // A zombie that nobody waits for has ended as well.
+            let state = std::fs::read_to_string(&status).unwrap_or_default();
+            if state.is_empty() || state.contains(") Z ") {
+                break;
+            }
+            assert!(Instant::now() < deadline, "it runs: {state}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}

@@ -58,6 +58,8 @@ mod restore;
 mod restoring;
 #[path = "integration/rules.rs"]
 mod rules;
+#[path = "integration/several.rs"]
+mod several;
 #[path = "integration/shapes.rs"]
 mod shapes;
 #[path = "integration/text.rs"]

@@ -1,0 +1,175 @@
+//! Stacks of several files. The oracle compares what they mean; these tests show what a user sees.
+
+use std::{fs, process::Command};
+
+use crate::bench::{Bench, PLAIN, Run};
+
+const SECRET: &str = "s3cr3t-of-an-app";
+
+/// The files of a stack below its directory.
+const FILES: &[(&str, &str)] = &[
+    (
+        "docker-compose.yml",
+        "include: [app/compose.yaml]\nservices:\n  a:\n    extends: {file: lib/base.yaml, service: base}\n    hostname: ${NAME}\n",
+    ),
+    (
+        "docker-compose.override.yml",
+        "services:\n  a: {labels: {b: '1'}}\n",
+    ),
+    (
+        "lib/base.yaml",
+        "services:\n  base: {image: busybox:1.36}\n",
+    ),
+    (
+        "app/compose.yaml",
+        "services:\n  app:\n    image: busybox:1.36\n    environment: {TOKEN: '${TOKEN}'}\n",
+    ),
+    ("app/.env", "TOKEN=s3cr3t-of-an-app\n"),
+    (".env", "NAME=host\n"),
+];
+
+/// A stack of several files that does not run.
+fn several() -> Bench {
+    let bench = Bench::new();
+    let dir = bench.stack("web", PLAIN, None);
+    for (file, text) in FILES {
+        let file = dir.join(file);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, text).expect("a file");
+    }
+    bench
+}
+
+/// The binary with a `docker-compose` that is this script.
+fn with_compose(bench: &Bench, args: &[&str], script: &str) -> Command {
+    let bin = bench.script("docker-compose", script);
+    let mut command = bench.command(args);
+    command.env("PATH", bench.path(&[&bin]));
+    command
+}
+
+/// The binary with the real program.
+fn with_real_compose(bench: &Bench, args: &[&str]) -> Command {
+    let program = std::env::var("STACKLIFT_TEST_COMPOSE").expect("STACKLIFT_TEST_COMPOSE");
+    with_compose(bench, args, &format!("exec {program} \"$@\"\n"))
+}
+
+/// Lets the containers say that they were started from these files in the stack's directory.
+fn started_from(bench: &Bench, files: &[&str]) {
+    let dir = bench.dir("web");
+    let files: Vec<String> = files
+        .iter()
+        .map(|file| dir.join(file).display().to_string())
+        .collect();
+    bench.rehearsal.world(|world| {
+        for container in world.containers.values_mut() {
+            let label = "com.docker.compose.project.config_files".to_owned();
+            container.labels.insert(label, files.join(","));
+        }
+    });
+}
+
+#[test]
+fn without_compose_the_package_is_named() {
+    let bench = several();
+    bench.run(&["adopt", "web"]).code(1).says(&[
+        "Compose merges docker-compose.override.yml into docker-compose.yml",
+        "docker-compose.yml:1: Portainer cannot read the files that `include` names",
+        "docker-compose-plugin",
+        "this run changed nothing",
+    ]);
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn containers_of_several_files_need_compose() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    fs::write(bench.dir("web").join("prod.yml"), "services: {}\n").expect("a file");
+    started_from(&bench, &["docker-compose.yml", "prod.yml"]);
+    bench.run(&["plan", "web"]).code(0).says(&[
+        "the containers were started from several files: docker-compose.yml, prod.yml",
+        "docker-compose-plugin",
+    ]);
+}
+
+#[test]
+fn a_missing_file_of_several_blocks() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    started_from(&bench, &["docker-compose.yml", "prod.yml"]);
+    bench
+        .run(&["adopt", "web"])
+        .code(1)
+        .says(&["but not all of these files exist", "prod.yml not found"]);
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn what_compose_says_is_masked() {
+    let bench = several();
+    let script = format!(
+        "case \"$*\" in *version*) echo v2.40.3; exit;; esac\necho 'invalid size: {SECRET}' >&2\nexit 15\n"
+    );
+    for args in [
+        &["plan", "web"][..],
+        &["render", "web", "--as", "adopt"],
+        &["list"],
+    ] {
+        let run = Run::of(&mut with_compose(&bench, args, &script));
+        run.says(&["invalid size: ***"]).hides(SECRET);
+    }
+}
+
+#[test]
+fn remote_files_are_refused() {
+    let bench = several();
+    let script = "case \"$*\" in *version*) echo v2.40.3; exit;; esac\n\
+        echo 'git remote resource is disabled' >&2\nexit 1\n";
+    let run = Run::of(&mut with_compose(&bench, &["plan", "web"], script));
+    drop(run.code(0).says(&["stacklift does not fetch files"]));
+}
+
+#[test]
+#[ignore = "needs a compose program: run scripts/test"]
+fn the_files_of_each_service_are_explained() {
+    let bench = several();
+    let explain = ["render", "web", "--as", "adopt", "--explain"];
+    let run = Run::of(&mut with_real_compose(&bench, &explain)).code(0);
+    let expected = "service a: docker-compose.yml, lib/base.yaml, docker-compose.override.yml\nservice app: app/compose.yaml\n";
+    assert!(run.out.starts_with(expected), "{}", run.out);
+    run.says(&["without the comments"]).hides(SECRET);
+}
+
+#[test]
+#[ignore = "needs a compose program: run scripts/test"]
+fn the_plan_names_the_files_and_nothing_on_disk_changes() {
+    let bench = several();
+    let plan = ["plan", "web", "--output", "json"];
+    let run = Run::of(&mut with_real_compose(&bench, &plan)).code(0);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let files = [
+        "docker-compose.yml",
+        "docker-compose.override.yml",
+        "lib/base.yaml",
+        "app/compose.yaml",
+    ];
+    let adopt = &report["adopt"];
+    assert_eq!(
+        adopt["combined_files"],
+        serde_json::json!(files),
+        "{report}"
+    );
+    for (file, text) in FILES {
+        let found = fs::read_to_string(bench.dir("web").join(file)).expect("a file");
+        assert_eq!(found, *text, "{file}");
+    }
+    let render = ["render", "web", "--as", "adopt", "--reveal"];
+    let run = Run::of(&mut with_real_compose(&bench, &render)).code(0);
+    let payload: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let text = payload["stackFileContent"].as_str().expect("a text");
+    assert!(
+        text.contains("TOKEN: \"${TOKEN}\"") && !text.contains(SECRET),
+        "{text}"
+    );
+}
