@@ -1,5 +1,5 @@
-//! The Compose program of a host: whether it accepts a text, what it reads in the files of a stack, and which config
-//! hash each service gets.
+//! The Compose program of a host: whether it accepts a text, the configuration that it reads from the files of a
+//! stack, and the config hash of each service.
 //!
 //! On this host it is `<tool> compose`, otherwise `docker-compose`. It only reads, and never connects to an engine or
 //! fetches a file.
@@ -124,22 +124,22 @@ pub enum Input<'a> {
         /// `None`: the name that Compose finds by itself.
         project: Option<&'a str>,
         dir: &'a Path,
-        /// The Compose files, absolute or relative to `dir`. None of them: those that Compose finds by itself.
+        /// The Compose files, absolute or relative to `dir`. If empty, Compose finds them by itself.
         files: &'a [String],
-        /// The env files, likewise. None of them: `.env`, if it exists.
+        /// The env files, absolute or relative to `dir`. If empty, Compose reads `.env`, if it exists.
         env_files: &'a [String],
     },
 }
 
-/// Of which profiles a configuration has the services.
+/// The profiles whose services a configuration contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profiles {
     All,
-    /// Those that the variables name.
+    /// The profiles that the variables select.
     Active,
 }
 
-/// What a configuration contains in the place of a variable.
+/// What a configuration contains in place of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
     /// Its value. Each `$` is doubled.
@@ -381,7 +381,7 @@ impl Program for Compose {
         let resolved = self.run_config(input, &[], &["--format", "json"])?;
         let resolved = self.printed(resolved, mask)?;
         let resolved = Input::Sent {
-            project: input.project().context("no name of a project")?,
+            project: input.project().context("the project has no name")?,
             text: &answer::as_input(String::from_utf8(resolved)?, containers),
             // Only the services that the input starts are left.
             env: "COMPOSE_PROFILES=*\n",

@@ -1,4 +1,4 @@
-//! Runs what waits for something at the same time.
+//! Runs tasks that wait for something at the same time.
 
 use std::{
     collections::BTreeMap,
@@ -36,7 +36,7 @@ pub fn in_parallel<I: Sync, T: Send>(items: &[I], task: impl Fn(&I) -> T + Sync)
     results.into_values().collect()
 }
 
-/// Runs both at the same time. Returns both results.
+/// Runs two tasks at the same time. Returns both results.
 pub fn side_by_side<A: Send, B>(
     one: impl FnOnce() -> A + Send,
     other: impl FnOnce() -> B,
@@ -44,7 +44,7 @@ pub fn side_by_side<A: Send, B>(
     thread::scope(|scope| {
         let one = scope.spawn(one);
         let other = other();
-        // A panic in the thread is a bug: continue it here.
+        // A panic in the thread is a bug: pass it on.
         let one = one
             .join()
             .unwrap_or_else(|cause| panic::resume_unwind(cause));

@@ -38,7 +38,7 @@ pub struct Output {
 pub enum RunError {
     /// It could not be run.
     Failed(io::Error),
-    /// It exceeded the time limit, and it and the programs that it runs were killed.
+    /// It exceeded the time limit. It was killed, together with the programs that it started.
     TimedOut,
     /// Its output exceeded the limit, and it was killed. The beginning of its standard output.
     TooLarge(Vec<u8>),
@@ -77,7 +77,7 @@ pub fn run(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A container command runs its plugins as processes of their own.
+        // A container command runs its plugins as separate processes.
         .process_group(0);
     prepare(&mut command);
     for (name, _) in env::vars_os() {

@@ -101,9 +101,9 @@ impl Stack {
         Self::find(name, &Location { file, ..at.clone() })
     }
 
-    /// Finds the Compose files that the project's `containers` were started from in the stack's directory, otherwise as
-    /// [`Stack::find_like_compose`] does. Containers that Portainer recreated do not name these files, so those of an
-    /// `earlier` time count if no container was started in the directory.
+    /// Finds the Compose files from which the project's `containers` were started in the stack's directory. Otherwise, does
+    /// the same as [`Stack::find_like_compose`]. Containers that Portainer recreated do not name these files. If no
+    /// container was started in the directory, the containers of an `earlier` time count.
     pub fn find_started(
         name: StackName,
         at: &Location,
@@ -194,8 +194,8 @@ impl Stack {
         })
     }
 
-    /// Reads the Compose file and `.env` for the faithful rewrite. Where nothing uses it, `.env` need not be UTF-8: Compose
-    /// reads it then, too.
+    /// Reads the Compose file and `.env` for the faithful rewrite. Parts of `.env` that nothing uses need not be UTF-8,
+    /// because Compose reads such a file, too.
     pub fn read_as_compose(&self) -> Result<Source> {
         let compose = self.read_compose()?;
         let is_used = |name: &str, env: &str| {
@@ -296,7 +296,7 @@ fn found(dir: &Path) -> Option<&'static str> {
     files.find(|file| dir.join(file).is_file())
 }
 
-/// The first file that the `COMPOSE_FILE` of a directory's `.env` names, if it is in the directory.
+/// The first file in the `COMPOSE_FILE` of a directory's `.env`, if that file is in the directory.
 fn listed(dir: &Path) -> Option<String> {
     let env = fs::read_to_string(dir.join(".env")).ok()?;
     let variables = dotenv::parse(&env, &|_| None).ok()?;

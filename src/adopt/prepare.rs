@@ -25,8 +25,8 @@ use crate::{
 pub struct Prepared {
     /// The Compose file and `.env` on disk.
     pub source: Source,
-    /// The Compose files that were combined into one text, and those that each service comes from; `None` if the Compose
-    /// file alone is rewritten.
+    /// The Compose files that were combined into one text, and the files that each service comes from. `None` if the
+    /// Compose file is edited in place.
     pub combined: Option<(Vec<String>, Origins)>,
     /// What is sent, or everything that prevents the rewrite.
     pub rewrite: Result<Faithful, Vec<Blocker>>,
@@ -181,7 +181,7 @@ impl Prepared {
     }
 }
 
-/// Whether the text that Compose combines may not have the problem.
+/// Whether Compose may solve the problem by combining the files into one text.
 fn may_combine(blocker: &Blocker) -> bool {
     matches!(
         blocker.reason,
@@ -194,7 +194,7 @@ fn may_combine(blocker: &Blocker) -> bool {
     )
 }
 
-/// The text that is rewritten: that of the Compose file, or one that says the same as several files.
+/// The text that is rewritten: the Compose file, or one text with the meaning of several files.
 struct Texts {
     /// The files that Compose reads.
     files: Files,
@@ -205,7 +205,7 @@ struct Texts {
     named: Shell,
     /// The name that Compose gives the project, if the files can be parsed.
     project: Option<String>,
-    /// The rewrite without what runs.
+    /// The first rewrite, which ignores the running containers.
     first: Result<Faithful, Vec<Blocker>>,
 }
 
@@ -281,7 +281,7 @@ impl Texts {
         let is_several = |blocker: &Blocker| blocker.reason == Reason::SeveralFiles;
         let blockers = self.first.as_ref().err();
         if is_alone && !blockers.is_some_and(|blockers| blockers.iter().any(is_several)) {
-            // The Compose file alone says what is wrong, and where.
+            // The blockers of the Compose file itself say what is wrong, and where.
             return;
         }
         self.first = Err(match uncombined {
@@ -289,16 +289,19 @@ impl Texts {
             Uncombined::Failed(error) => {
                 let error = format!("{error:#}");
                 let hint = if error.contains("remote resource is disabled") {
-                    "stacklift does not fetch files: save the remote files in the stack's directory, and name those"
+                    "stacklift does not fetch remote files: save them in the stack's directory, and refer to the local copies"
                 } else {
                     "run `docker compose config` in the stack's directory: it must succeed"
                 };
-                let message = format!("Compose cannot combine the files {files}: {error}");
+                let message =
+                    format!("Compose cannot combine the files of the stack ({files}): {error}");
                 vec![Blocker::several_files(message, hint)]
             }
             Uncombined::Different(key) => vec![Blocker::several_files(
-                format!("Compose reads {key} differently in one text that combines {files}"),
-                "write one file that `docker compose config` reads like these files, then pass it with --file",
+                format!(
+                    "Compose reads {key} differently after it combines the files of the stack ({files}) into one text"
+                ),
+                "write one Compose file for which `docker compose config` prints the same, then pass it with --file",
             )],
         });
     }

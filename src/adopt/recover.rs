@@ -81,11 +81,11 @@ impl Procedure<'_, '_> {
         if compared.iter().all(|one| one.change == Change::Kept) {
             // A restore would recreate them, which interrupts more than what changed.
             let message = format!(
-                "failed to adopt {name}; each of its containers is the one of before, so nothing was restored"
+                "failed to adopt {name}; none of its containers was recreated, restarted or removed, so nothing was restored"
             );
             let command = self.run.restore_command(name, &snapshot);
             let hint = format!(
-                "something else changed the containers named above: undo that, for example with `{tool} network connect` or `disconnect`, or recreate them with: {command}",
+                "something other than the adoption changed the containers named above: undo that change, for example with `{tool} network connect` or `{tool} network disconnect`, or recreate the containers with: {command}",
                 tool = self.a.tool
             );
             return because(&message, cause, Some(hint));

@@ -1,7 +1,7 @@
 //! `stacklift list`: every stack of the host, its state, and whether it can be adopted. Reads only.
 //!
 //! Invariant: the code that plans an adoption decides whether a stack can be adopted. The Compose program only combines
-//! stacks of several files: to compare the configurations, it would run several times for each stack.
+//! the files of stacks with several files. To compare the configurations, it would run several times for each stack.
 
 use std::sync::{
     Arc,

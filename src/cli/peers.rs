@@ -103,7 +103,8 @@ pub(super) fn place(state: PathBuf, settings: &Settings, name: &StackName) -> Re
     })
 }
 
-/// The containers of a stack before earlier runs, newest first, with their labels only. Snapshots are read one by one.
+/// The containers that a stack had before earlier runs, newest first, with their labels only. Snapshots are read one by
+/// one.
 pub(super) fn earlier(
     settings: &Settings,
     name: &StackName,

@@ -232,8 +232,8 @@ fn remove_on_signal(folder: &Path, code: i32, console: &Arc<Console>) -> Result<
     ctrlc::set_handler(move || {
         console.done();
         compose::remove_folders();
-        // A shell takes the place of this process. The thread of the rehearsal would create the directory again, or
-        // end the process with another code.
+        // A shell replaces this process. Otherwise, the thread of the rehearsal could recreate the directory, or end the
+        // process with another code.
         let failed = Command::new("/bin/sh")
             .args(["-c", REMOVE, "stacklift"])
             .arg(&folder)

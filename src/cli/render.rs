@@ -156,7 +156,7 @@ fn explain(stack: &Stack, rewrite: &Faithful, origins: Option<&Origins>, console
         let files = files.join(", ");
         console.line(&printable(&format!("service {service}: {files}")));
     }
-    // The lines of a combined text are in no file.
+    // A combined text is not in any file, so its line numbers mean nothing to the user.
     let file = origins.is_none().then(|| stack.file());
     for edit in &rewrite.edits {
         let place = file.map(|file| format!("{file}:{}: ", edit.line));

@@ -150,8 +150,8 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
     excerpt(&lines.join(" "))
 }
 
-/// The resolved text, in JSON, as a Compose file: with the namespaces of `containers` instead of those of their services,
-/// and without the second `$` that Compose prints for each one in a key, where it replaces no variables.
+/// The resolved text in JSON, changed so that Compose can read it as a Compose file. Namespaces of services become those of
+/// `containers`. Keys lose the doubled `$`: Compose prints each `$` twice, but does not replace variables in keys.
 pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) -> String {
     let Ok(mut json) = serde_json::from_str::<Value>(&resolved) else {
         return resolved;

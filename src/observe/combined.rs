@@ -1,5 +1,5 @@
-//! Reads a stack of several files as one text: the Compose program of the host combines them, and is asked again whether
-//! the result means the same. Writes nothing.
+//! Reads a stack with several files as one text. The Compose program on the host combines the files, then reads the
+//! result, which must have the same configuration. Writes nothing.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -19,10 +19,10 @@ use crate::{
     text::Mask,
 };
 
-/// How many candidates are compared.
+/// The most candidates that are compared.
 const ATTEMPTS: usize = 4;
 
-/// A stack of several files as one text.
+/// A stack with several files as one text.
 pub struct Combined {
     /// The Compose file.
     pub text: String,
@@ -40,11 +40,11 @@ pub struct Combined {
 
 /// Why there is no such text.
 pub enum Uncombined {
-    /// Nothing asked the Compose program, or it failed.
+    /// The Compose program could not be asked, or it failed.
     Failed(anyhow::Error),
     /// The faithful rewrite of the text is blocked.
     Blocked(Vec<Blocker>),
-    /// The configuration of the text is another one, first at this key.
+    /// The configuration of the text differs, first at this key.
     Different(String),
 }
 
@@ -74,7 +74,7 @@ impl Combined {
     }
 }
 
-/// The lines are those of a text that nobody has seen.
+/// Removes the positions, because they refer to a text that the user has not seen.
 fn without_lines(mut blockers: Vec<Blocker>) -> Vec<Blocker> {
     for blocker in &mut blockers {
         blocker.position = None;
@@ -107,7 +107,7 @@ pub fn combined(
     let config = |input: &Input, profiles| program.config(input, profiles, Values::Resolved, mask);
     let resolve = || {
         let all = config(&on_disk(Some(name)), Profiles::All);
-        // Compose does not read the env files of services that no active profile has.
+        // Compose does not read the env files of services whose profiles are inactive.
         let active = |_| config(&on_disk(Some(name)), Profiles::Active);
         let profiles = if all.is_ok() {
             Profiles::All
@@ -189,7 +189,7 @@ fn values(env: &[(String, String)], files: &BTreeSet<PathBuf>) -> Vec<String> {
     own.chain(values).collect()
 }
 
-/// The differences, each by up to three keys: `services.web.ports`.
+/// The places that differ, each as up to three keys: `services.web.ports`.
 fn places(expected: &Value, sent: &Value) -> Vec<String> {
     let found = differences(expected, sent).into_iter();
     found
@@ -220,7 +220,7 @@ fn variables(
     Ok(variables)
 }
 
-/// All Compose files, those that are passed first.
+/// All Compose files. The files that are passed to Compose come first.
 fn all_files<'f>(passed: &'f [String], origins: &'f Origins) -> Vec<&'f str> {
     let all = passed.iter().chain(origins.values().flatten());
     let mut files: Vec<&str> = Vec::new();
@@ -232,7 +232,7 @@ fn all_files<'f>(passed: &'f [String], origins: &'f Origins) -> Vec<&'f str> {
     files
 }
 
-/// What is different from the files, although it means the same.
+/// How the text differs from the files, although it means the same.
 fn notices(
     files: &[String],
     origins: &Origins,
@@ -240,23 +240,23 @@ fn notices(
     written: &[(String, String)],
 ) -> Vec<Notice> {
     let combines = match all_files(files, origins).as_slice() {
-        [one] => format!("Portainer gets {one} as Compose resolves it"),
+        [one] => format!("Portainer gets {one} as resolved by Compose"),
         files => format!("Portainer gets one text that combines {}", files.join(", ")),
     };
     let mut messages = vec![format!(
-        "{combines}, without the comments; the files on disk stay as they are"
+        "{combines}, without comments; the files on disk do not change"
     )];
     let services = &resolved.config["services"];
     let inactive = origins.keys().filter(|name| services.get(name).is_none());
     let inactive: Vec<&str> = inactive.map(String::as_str).collect();
     if !inactive.is_empty() {
         messages.push(format!(
-            "the text lacks services of inactive profiles, because Compose cannot read all profiles: {}",
+            "these services of inactive profiles are left out, because Compose cannot read all profiles: {}",
             inactive.join(", ")
         ));
     }
     if resolved.model.is_none() {
-        messages.push("Compose cannot print these files with their variables: outside of `environment`, the values of env files are written into the text".to_owned());
+        messages.push("Compose cannot print these files with their variables, so the values of env files are written into the text, except in `environment`".to_owned());
     }
     messages.extend(written.iter().map(|(name, key)| {
         format!("the value of {name} is written into the text ({key}): changing the variable in Portainer has no effect there")

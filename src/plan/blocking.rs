@@ -208,8 +208,8 @@ impl<'f> Blocking<'_, 'f> {
         }
     }
 
-    /// Containers that were started from other Compose files than those that were found. A single file that no longer exists
-    /// does not count: it may have been renamed.
+    /// Containers that were started from different Compose files than those that were found. A single file that no longer
+    /// exists does not count: it may have been renamed.
     fn files(&mut self, files: &[String]) {
         let Facts { dir: own, .. } = *self.facts;
         let expected: Vec<String> = files.iter().map(|file| absolute(own, file)).collect();
@@ -245,11 +245,11 @@ impl<'f> Blocking<'_, 'f> {
         for ((files, missing), containers) in incomplete {
             self.add(
                 format!(
-                    "containers were started from {}, but not all of these files exist: {} not found",
+                    "containers were started from {}, but these files were not found: {}",
                     files.join(" and "),
                     missing.join(" and ")
                 ),
-                "put the missing file back; if the stack no longer uses it, run `docker compose up -d` without it first",
+                "put each missing file back; if the stack no longer uses it, run `docker compose up -d` without it first",
                 containers,
             );
         }

@@ -1,4 +1,4 @@
-//! What the losses of the text say already: a fact is told once.
+//! What the losses of the text say already: a fact is reported once.
 
 use std::collections::BTreeSet;
 

@@ -133,7 +133,7 @@ pub(super) enum Feature {
     Profiles,
     /// A secret or config in the long syntax with a `mode`.
     FileMode,
-    /// A bind mount in the short syntax, which creates its directory, or one that says whether to create it.
+    /// A bind mount in the short syntax, which creates its directory, or one with `create_host_path`.
     CreatedPath,
     /// Settings of a network whose order in the hash changed: `priority` with another one, or `driver_opts` with an address.
     NetworkOrder,

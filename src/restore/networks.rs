@@ -126,7 +126,7 @@ impl Procedure<'_, '_, '_> {
         let Err(refused) = engine.create_network(&body) else {
             return Ok(());
         };
-        // If no network that is listed explains it, a busy engine may need longer than usual.
+        // If no listed network explains the refusal, the engine may be busy and need longer than usual.
         let is_explained = engine
             .all_networks()
             .is_ok_and(|all| !are_free(wanted, &all));

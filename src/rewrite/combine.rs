@@ -1,9 +1,9 @@
-//! One text with the meaning of several Compose files, from what a Compose program prints of them.
+//! Makes one text with the meaning of several Compose files, from what a Compose program prints for them.
 //!
 //! `config` resolves everything: `extends`, `include`, override files, paths and variables. [`combine`] puts the
-//! variables back where they give the same value. Values that only an env file has become variables of the result, so
-//! that they stand in `stack.env` and not in the text. The result is a candidate: it means the same only if `config` of
-//! it prints the same.
+//! variables back where they give the same value. Values that are only in an env file become variables of the
+//! result: they are in `stack.env`, not in the text. The result is a candidate: it means the same only if `config`
+//! prints the same for it.
 //!
 //! Invariant: pure.
 #![deny(clippy::disallowed_methods)]
@@ -23,7 +23,7 @@ use self::variables::Variables;
 use super::faithful;
 use composefile::interpolate::Lookup;
 
-/// What a Compose program prints of the files of a stack, and what it reads them with.
+/// What a Compose program prints for the files of a stack, and the variables with which it reads them.
 pub struct Resolved<'a> {
     /// `config` of all profiles, as JSON. Compose writes each `$` of a value as `$$`.
     pub config: &'a Value,
@@ -41,12 +41,12 @@ pub struct Resolved<'a> {
     pub values: &'a [String],
 }
 
-/// What not to try, because `config` of an earlier candidate was different there.
+/// What not to try, because `config` differed there for an earlier candidate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Avoid {
     /// Do not read `stack.env` as an env file of a service.
     pub env_files: bool,
-    /// Write every value as Compose resolved it, unless a variable certainly gives the same.
+    /// Write every value as Compose resolved it, unless a variable certainly gives the same value.
     pub all: bool,
     /// The keys in which every value is written as Compose resolved it: `services.web.ports`.
     pub keys: BTreeSet<String>,
@@ -59,13 +59,13 @@ pub struct Combined {
     pub text: String,
     /// `stack.env`.
     pub env: String,
-    /// The variables whose values stand in the text, with the first key that has one.
+    /// The variables whose values are written into the text, each with the first key that contains its value.
     pub written: Vec<(String, String)>,
     /// The scalars of the text that hold such values, as they are written there.
     pub secret: BTreeSet<String>,
 }
 
-/// Makes one text of what Compose printed.
+/// Makes one text from what Compose printed.
 pub fn combine(resolved: &Resolved, avoid: &Avoid) -> Combined {
     let mut combining = Combining {
         resolved,
@@ -75,7 +75,7 @@ pub fn combine(resolved: &Resolved, avoid: &Avoid) -> Combined {
         secret: BTreeSet::new(),
     };
     let mut root = combining.root();
-    // Other variables than those of `.env` would reach the services that read it as an env file.
+    // Variables that are not in `.env` would reach the services that read `.env` as an env file.
     if !avoid.env_files && combining.variables.has_changed() {
         let avoid = Avoid {
             env_files: true,
@@ -188,7 +188,7 @@ impl Combining<'_, '_> {
         matches!(files.as_slice(), [file] if path(file))
     }
 
-    /// The value of a variable of a service. `said` is what the files say, if they name it.
+    /// The value of a variable of a service. `said` is the value in the files, if they name the variable.
     fn variable(
         &mut self,
         service: &str,
@@ -221,7 +221,7 @@ impl Combining<'_, '_> {
         value.clone()
     }
 
-    /// A value with the variables of the model, where they give the same.
+    /// A value with the variables of the model, where they give the same value.
     fn value(&mut self, value: &Value, model: Option<&Value>, place: Place) -> Value {
         let Some(model) = model else {
             if self.resolved.model.is_none() {
@@ -249,7 +249,7 @@ impl Combining<'_, '_> {
                     written.insert(key.clone(), self.value(value, model.get(key), &place));
                 }
                 let is_bind = place.last() == Some(&"bind");
-                // Newer versions do not print what is the default in these versions only.
+                // Newer versions do not print a value that is the default only in newer versions.
                 if let Some(creates) = model.get("create_host_path").filter(|_| is_bind) {
                     let entry = written.entry("create_host_path");
                     entry.or_insert_with(|| creates.clone());
@@ -342,7 +342,7 @@ impl Combining<'_, '_> {
         });
     }
 
-    /// Hides the scalars in which the value of a variable may be.
+    /// Hides the scalars that may contain the value of a variable.
     fn hide_values(&mut self, value: &Value) {
         let values = self.resolved.values;
         scalars(value, &mut |scalar| {
@@ -388,7 +388,7 @@ fn names_variables(items: &[Value]) -> bool {
     names.any(|name| name.contains('$'))
 }
 
-/// The names of the variables of a text, also of those in defaults.
+/// The names of the variables of a text, including those in defaults.
 fn names(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     faithful::names(text, &mut |name, _| {
@@ -414,7 +414,7 @@ fn scalars(value: &Value, then: &mut impl FnMut(&str)) {
 }
 
 /// Removes what Compose adds by itself, so that the text is as short as a person would write it. A name that Compose
-/// derives from the project would also be wrong after the stack gets another name.
+/// derives from the project would also be wrong if the stack were renamed.
 fn tidy(root: &mut Map<String, Value>, project: &str) {
     for section in ["networks", "volumes", "secrets", "configs"] {
         let entries = root.get_mut(section).and_then(Value::as_object_mut);
@@ -453,7 +453,7 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
             .flatten()
             .filter_map(Value::as_object_mut)
         {
-            // Of the short syntax. Newer versions do not print what only they have as the default.
+            // Of the short syntax. Newer versions do not print a value that is the default only in newer versions.
             if let Some(bind) = mount.get_mut("bind").filter(|bind| is_empty(bind)) {
                 bind["create_host_path"] = Value::from(true);
             }
@@ -495,7 +495,7 @@ fn decimal(mode: &mut Value) {
     }
 }
 
-/// Renames keys that Compose prints as it does not read them: `Path`, `Rate` and `Weight`.
+/// Renames keys that Compose prints in a form that it does not read: `Path`, `Rate` and `Weight`.
 fn lower_case(map: &mut Map<String, Value>) {
     *map = std::mem::take(map)
         .into_iter()

@@ -1,5 +1,5 @@
-//! Files that are not UTF-8. Compose reads the bytes of env files as they are, but neither Portainer's API nor that of the
-//! engine can carry them: in JSON, Compose replaces each by U+FFFD.
+//! Files that are not UTF-8. Compose reads the bytes of env files as they are, but the APIs of Portainer and the engine use
+//! JSON, which cannot carry them. Compose replaces each such byte by U+FFFD.
 
 use std::path::Path;
 
@@ -18,8 +18,8 @@ pub(super) fn strict(what: &str, path: &Path, bytes: Vec<u8>) -> Result<String> 
     })
 }
 
-/// An env file. Bytes that are not UTF-8 become U+FFFD in comments and in the values of variables that are not used. The
-/// error is another place.
+/// An env file. Bytes that are not UTF-8 become U+FFFD in comments and in the values of unused variables. Such bytes in
+/// any other place are an error.
 pub(super) fn lenient(
     path: &Path,
     bytes: Vec<u8>,

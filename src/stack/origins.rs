@@ -15,7 +15,7 @@ use composefile::{
 
 use super::Files;
 
-/// How deep files may name other files.
+/// The most levels of files that name other files.
 const MAX_DEPTH: usize = 32;
 
 /// The Compose files of each service, in the order in which Compose reads them.
@@ -30,9 +30,9 @@ pub struct FilesRead {
 }
 
 impl Files {
-    /// Finds the files that define each service, those that they include, and those of the services that it extends. Files
-    /// that cannot be read are left out. The paths of origins below `dir` are relative to it. `lookup` gives the variables
-    /// of paths.
+    /// Finds the files that define each service, the files that they include, and the files of the services that it
+    /// extends. Files that cannot be read are left out. The paths of origins below `dir` are relative to it. `lookup` gives
+    /// the values of variables in paths.
     pub fn read(&self, dir: &Path, lookup: Lookup) -> FilesRead {
         let mut reading = Reading {
             dir,
@@ -118,7 +118,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A path that the file at `path` names.
+    /// The path of a file that the file at `path` names.
     fn named(&self, path: &Path, named: &str) -> PathBuf {
         let text = interpolate(named, self.lookup).unwrap_or(named.into());
         let from = path.parent().unwrap_or(self.dir);

@@ -78,8 +78,8 @@ impl Shell {
         shell
     }
 
-    /// The shell for a text that says all that Compose read in several files: there are no other files, and `env_file` has
-    /// the variables.
+    /// The shell for a text that contains everything that Compose read from several files. There are no other files, and
+    /// `env_file` contains the variables.
     pub fn of_combined(stack: &Stack, project: Option<&str>, env_file: &'static str) -> Self {
         let mut shell = Self::of(stack, project, |_| Vec::new());
         (shell.env_file, shell.overrides) = (env_file, Vec::new());

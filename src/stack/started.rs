@@ -7,9 +7,10 @@ use crate::model::Container;
 /// The files that Compose reads for a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {
-    /// The Compose files in their order, absolute or relative to the stack's directory.
+    /// The Compose files in the order in which Compose reads them, absolute or relative to the stack's directory.
     pub compose: Vec<String>,
-    /// The files of `--env-file` likewise. None: `.env`, if it exists.
+    /// The files of `--env-file`, absolute or relative to the stack's directory. If empty, Compose reads `.env`, if it
+    /// exists.
     pub env: Vec<String>,
 }
 
@@ -29,8 +30,8 @@ fn in_dir<'c>(
     })
 }
 
-/// The files that the containers started from `dir` name, if they agree and all Compose files exist. Of a file in `dir`,
-/// only the name is given; the first one is there.
+/// The files that the containers started from `dir` name, if the containers agree and all Compose files exist. A file in
+/// `dir` is given by its name only. The first file is in `dir`.
 pub(super) fn files(containers: &[Container], tool: &str, dir: &Path) -> Option<Files> {
     let label = |one: &'_ Container, name| {
         let files = one.compose_label(tool, name)?.split(',');

@@ -146,7 +146,7 @@ fn a_kept_container_whose_networks_changed_during_the_run_is_not_verified() {
         assert_eq!(container["change"], "kept");
         assert_eq!(container["differences"][0], "the networks");
         let run = run.says(&[
-            "each of its containers is the one of before, so nothing was restored",
+            "none of its containers was recreated, restarted or removed, so nothing was restored",
             "  - web-a-1 differs from before: the networks",
             "; web-a-1 differs from before: the networks",
             "docker network connect",

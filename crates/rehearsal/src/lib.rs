@@ -118,7 +118,7 @@ impl Rehearsal {
         access(&mut self.server.shared.world())
     }
 
-    /// Changes the world with the next request of `call`: after the request has taken effect, and before its response.
+    /// Changes the world during the next request of `call`: after the request has taken effect, and before its response.
     pub fn world_with(&self, call: Call, change: impl FnOnce(&mut World) + Send + 'static) {
         self.server.shared.change_with(call, Box::new(change));
     }

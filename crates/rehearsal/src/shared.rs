@@ -29,7 +29,7 @@ type Change = Box<dyn FnOnce(&mut World) + Send>;
 pub(super) struct Shared {
     world: Mutex<World>,
     pub faults: Faults,
-    /// What else happens with the next request of a call.
+    /// Changes of the world, each made during the next request of a call.
     changes: Mutex<Vec<(Call, Change)>>,
     pub listeners: Listeners,
     /// Performs changes on a real engine instead of the world.

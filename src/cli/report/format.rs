@@ -98,9 +98,9 @@ pub(in crate::cli) struct WayReport {
     pub request: RequestReport,
     /// What happens to each service; empty if that cannot be worked out.
     pub services: Vec<ServiceReport>,
-    /// How many lines of the Compose file change; null if it cannot be rewritten, or if several files are combined.
+    /// How many lines of the Compose file change; null if it cannot be rewritten, or if `combined_files` is not empty.
     pub changed_lines: Option<usize>,
-    /// The Compose files that Compose combines into one text; empty if there is only one.
+    /// The Compose files that Compose resolved into one text; empty if the Compose file is edited in place.
     #[serde(default)]
     pub combined_files: Vec<String>,
     /// The command that shows the changes of the Compose file.

@@ -128,9 +128,12 @@ impl Out<'_> {
             count => format!("{count} losses"),
         };
         let changed = match of.changed_lines {
-            None if of.combined_files.len() == 1 => "the file is resolved by Compose; ".to_owned(),
+            None if of.combined_files.len() == 1 => "Compose resolves the file; ".to_owned(),
             None if !of.combined_files.is_empty() => {
-                format!("{} files become one text; ", of.combined_files.len())
+                format!(
+                    "{} files are combined into one text; ",
+                    of.combined_files.len()
+                )
             }
             None => String::new(),
             Some(0) => "the file does not change; ".to_owned(),

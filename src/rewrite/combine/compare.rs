@@ -1,4 +1,4 @@
-//! Compares two configurations that Compose printed: of the stack's files, and of what Portainer gets.
+//! Compares two configurations that Compose printed: one for the stack's files, one for what Portainer gets.
 #![deny(clippy::disallowed_methods)]
 
 use serde_json::{Map, Value};
@@ -32,7 +32,7 @@ pub fn expected(mut config: Value, project: &str, env: &str) -> Value {
     config
 }
 
-/// Compose leaves out what no service uses, such as what only a build did.
+/// Compose leaves out what no service uses, such as what only a build used.
 fn without_unused_secrets(config: &mut Value) {
     let services = config["services"].as_object().into_iter().flatten();
     let used: Vec<Value> = services

@@ -1,4 +1,4 @@
-//! The variables of the new text: those of the project, and those that get values of other env files.
+//! The variables of the new text: those of the project, and new ones with values from other env files.
 #![deny(clippy::disallowed_methods)]
 
 use std::{
@@ -12,7 +12,7 @@ use composefile::interpolate::{self, Occurrence, interpolate};
 use super::{Resolved, names_in};
 use crate::rewrite::faithful::{SET_BY_PORTAINER, encoded};
 
-/// Variables that tell Compose which files to read. There is only one now.
+/// Variables that tell Compose which files to read. The new text is the only file.
 const OF_FILES: [&str; 3] = [
     "COMPOSE_FILE",
     "COMPOSE_PATH_SEPARATOR",
@@ -27,7 +27,7 @@ pub(super) struct Variables<'a> {
     added: Vec<(String, String)>,
     /// Every name in the files.
     named: BTreeSet<String>,
-    /// The names that a kept expression needs to be unset.
+    /// The names that must stay unset for the expressions that are kept.
     unset: RefCell<BTreeSet<String>>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// Whether there are other variables than those of the project.
+    /// Whether there are variables besides those of the project.
     pub(super) fn has_changed(&self) -> bool {
         !self.added.is_empty() || self.own.len() != self.resolved.env.len()
     }
@@ -70,8 +70,8 @@ impl<'a> Variables<'a> {
         own.or_else(|| Some(added()?.1.clone()))
     }
 
-    /// The text with variables that gives `value`, if there is one: `said`, or `said` after a directory that Compose put
-    /// in front of it.
+    /// The text with variables that gives `value`, if there is one: `said`, or `said` without the directory that Compose
+    /// put in front of it.
     pub(super) fn expression<'s>(&self, said: &'s str, value: &str) -> Option<&'s str> {
         let without_dir = || {
             let at = said.find('$')?;
@@ -83,8 +83,8 @@ impl<'a> Variables<'a> {
         candidates.find(|candidate| self.gives(candidate, value))
     }
 
-    /// Gives the one variable of a text the value with which the text gives `value`. Returns whether it could: a variable
-    /// that an included `.env` sets is not one of the project.
+    /// Sets the only variable of a text so that the text gives `value`. Returns whether that was possible. This is for
+    /// variables that an included `.env` sets, which are not variables of the project.
     pub(super) fn solve(&mut self, said: &str, value: &str) -> bool {
         let Some(solved) = self.solved(said, value) else {
             return false;
@@ -114,7 +114,7 @@ impl<'a> Variables<'a> {
         gives
     }
 
-    /// The one variable of an expression, and the value that makes it give `value`.
+    /// The only variable of an expression, and the value with which the expression gives `value`.
     fn solved(&self, said: &str, value: &str) -> Option<(String, String)> {
         let occurrences = interpolate::occurrences(said);
         let [Occurrence { span, name, .. }] = occurrences.as_slice() else {
@@ -129,8 +129,8 @@ impl<'a> Variables<'a> {
         (is_free && !needed.is_empty()).then(|| ((*name).to_owned(), needed.to_owned()))
     }
 
-    /// A variable that gets the value of a service's variable: of the same name, otherwise with the name of the service in
-    /// front of it. `None` if no name is possible.
+    /// A variable with the value of a service's variable. It has the same name; otherwise, the name of the service is put
+    /// in front. `None` if neither name can be used.
     pub(super) fn moved(&mut self, service: &str, name: &str, value: &str) -> Option<String> {
         let of_service = format!("{service}_{name}").replace(['-', '.'], "_");
         for candidate in [name.to_owned(), of_service.to_uppercase()] {
@@ -159,7 +159,7 @@ impl<'a> Variables<'a> {
         })
     }
 
-    /// Whether the shell does not hide the value that `stack.env` gives a variable.
+    /// Whether the shell leaves the value that `stack.env` gives a variable in effect.
     fn is_seen(&self, name: &str) -> bool {
         let shell = (self.resolved.shell)(name);
         shell.is_none() || shell == self.value(name)

@@ -12,7 +12,7 @@ pub(super) fn written(value: &Value) -> String {
     text
 }
 
-/// A string as it stands in the text.
+/// A string as it is written in the text.
 pub(super) fn scalar(text: &str) -> String {
     let is_safe = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'_' | b'-');
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
@@ -26,7 +26,7 @@ pub(super) fn scalar(text: &str) -> String {
     quoted(text)
 }
 
-/// Writes the entries or items of a collection that is not empty, each on a line.
+/// Writes the entries or items of a collection that is not empty, each on its own line.
 fn block(value: &Value, depth: usize, text: &mut String) {
     let indent = "  ".repeat(depth);
     match value {

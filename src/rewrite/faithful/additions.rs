@@ -1,4 +1,4 @@
-//! The values of env files and label files that services are to get in their text.
+//! The values from env files and label files that are written into services.
 #![deny(clippy::disallowed_methods)]
 
 use std::{collections::BTreeMap, rc::Rc};
@@ -42,7 +42,7 @@ pub(super) const LABELS: Section = Section {
     why: "Portainer cannot read label files",
 };
 
-/// The values that one service is to get.
+/// The values that are written into one service.
 pub(super) struct Addition<'d> {
     pub(super) service: Service<'d>,
     pub(super) values: Rc<[(String, String)]>,
@@ -53,15 +53,15 @@ pub(super) struct Addition<'d> {
 }
 
 pub(super) const KEPT: &str =
-    "the running container has these values, and the file does not give them";
+    "the running container has these values, but the file does not set them";
 
 impl<'d> Addition<'d> {
-    /// The service's present `environment` or `labels`.
+    /// The service's current `environment` or `labels`.
     pub(super) fn present(&self, section: &Section) -> Option<Node<'d>> {
         self.service.node.get(section.values)
     }
 
-    /// The mapping that the values go to: where the files are named, or else the service's own.
+    /// The mapping that gets the values: the one that names the files, otherwise the service's own.
     pub(super) fn mapping(&self) -> Option<Node<'d>> {
         let own = self.service.node.resolved();
         let Some(entry) = self.files else {
@@ -98,11 +98,11 @@ impl<'d> Addition<'d> {
     }
 }
 
-/// A key that names files and is not to stay.
+/// A key that names files and is removed.
 #[derive(Clone, Copy)]
 pub(super) struct Dropped<'d> {
     pub(super) entry: Entry<'d>,
-    /// Whether it overrides a merged key of the same name, which would take effect without it.
+    /// Whether it overrides a merged key of the same name. Without it, the merged key would take effect.
     pub(super) overrides: bool,
 }
 

@@ -3,8 +3,8 @@
 
 use composefile::document::{Node, ParseError, Position};
 
-/// What to do about a stack of several files, which only Compose can combine.
-pub const NO_COMPOSE: &str = "install Docker Compose (the package docker-compose-plugin, or docker-compose-v2 on Ubuntu), which combines the files, then run the command again";
+/// What to do about a stack with several files, which only Compose can combine.
+pub const NO_COMPOSE: &str = "to combine the files, install Docker Compose (package docker-compose-plugin, or docker-compose-v2 on Ubuntu), then run the command again";
 
 /// A reason why the stack cannot be rewritten faithfully. Never holds a value of an env file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Blocker {
         }
     }
 
-    /// A problem of a stack of several files.
+    /// A problem of a stack with several files.
     pub fn several_files(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(Reason::SeveralFiles, message, hint)
     }

@@ -24,7 +24,7 @@ use super::{
     uses,
 };
 
-/// The mappings that get an `environment` or `labels` with the values of a service, in the order of the text.
+/// The mappings that get an `environment` or `labels` with the values of a service, in text order.
 type Placed<'p, 'd> = BTreeMap<NodeId, (Node<'d>, &'p Addition<'d>)>;
 
 /// Gives every service its values, and removes the keys that name the files.
@@ -100,7 +100,7 @@ impl<'d> Inline<'_, 'd, '_> {
         }
     }
 
-    /// Gives the services that read the same `environment` or `labels` their values.
+    /// Adds the values of services that read the same `environment` or `labels`.
     fn extend_present(&mut self, group: &[&Addition<'d>], all: &[Addition<'d>]) {
         let first = group[0];
         let Some(present) = first.present(self.section).map(Node::resolved) else {
@@ -167,7 +167,7 @@ impl<'d> Inline<'_, 'd, '_> {
 
     /// The services whose mappings get an `environment` or `labels` of their own, so that every service of a group reads
     /// its own values, although some merge the mappings of others. The error is a service whose mapping another one
-    /// needs with other values.
+    /// needs with different values.
     fn placed<'p>(
         &self,
         group: &[&'p Addition<'d>],
@@ -192,7 +192,7 @@ impl<'d> Inline<'_, 'd, '_> {
         }
     }
 
-    /// Whose new `environment` or `labels` a service reads.
+    /// The addition whose new `environment` or `labels` a service reads.
     fn read<'p>(&self, service: Service<'d>, placed: &Placed<'p, 'd>) -> Option<&'p Addition<'d>> {
         for mapping in service.node.mappings() {
             if let Some((_, addition)) = placed.get(&mapping.id()) {
@@ -211,7 +211,7 @@ impl<'d> Inline<'_, 'd, '_> {
         entries.find(|entry| entry.name() == Some(self.section.values))
     }
 
-    /// Gives each of these services its own values, beside the `environment` or `labels` that they read now.
+    /// Gives each of these services its own values, in addition to the `environment` or `labels` that they read now.
     fn separate(&mut self, present: Node<'d>, placed: &Placed<'_, 'd>) {
         let is_home = |mapping| {
             let own = self.own(mapping);
@@ -224,7 +224,7 @@ impl<'d> Inline<'_, 'd, '_> {
             let is_above = entry.value.id() == present.id() || entry.value.holds(present);
             is_above && entry.name() == Some("build")
         });
-        // The definition moves, possibly behind the place of an alias.
+        // The definition moves, possibly to a place after one of its aliases.
         let moves = home.is_some() || is_in_build;
         for (mapping, addition) in placed.values() {
             if home == Some(mapping.id()) && present.anchor().is_none() {
@@ -309,8 +309,8 @@ impl<'d> Inline<'_, 'd, '_> {
         is_present
     }
 
-    /// Writes an `environment` or `labels` for the services that have none: where the files are named, if every service
-    /// that reads that is to have these values, else in the service's own mapping.
+    /// Writes an `environment` or `labels` for the services that have none. It goes into the mapping that names the files
+    /// if every service that reads that mapping gets these values. Otherwise, it goes into the service's own mapping.
     fn create_missing(&mut self, without: &[&Addition<'d>]) {
         let mut readers: NodeMap<Vec<&Addition<'d>>> = NodeMap::default();
         for addition in without {

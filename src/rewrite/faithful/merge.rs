@@ -92,7 +92,7 @@ struct Merge<'d> {
     splices: Splices,
     /// The nodes that are removed or replaced with all that they hold. None holds another.
     gone: BTreeMap<NodeId, Node<'d>>,
-    /// The definitions of anchors that are written elsewhere, and so are not gone.
+    /// The definitions of anchors that move to another place, and therefore are not gone.
     moved: Vec<Node<'d>>,
     blockers: Vec<Blocker>,
 }
@@ -331,7 +331,7 @@ impl<'d> Merge<'d> {
         }
     }
 
-    /// Writes the definition of each removed anchor in the place of the first alias that stays. Blocks on aliases that
+    /// Writes the definition of each removed anchor in place of the first alias that stays. Blocks on aliases that
     /// cannot be replaced.
     fn move_definitions(&mut self) {
         if self.gone.is_empty() {
@@ -359,7 +359,7 @@ impl<'d> Merge<'d> {
         }
     }
 
-    /// Whether a removed definition can be written in the place of an alias: the alias is not a key, and no alias in
+    /// Whether a removed definition can be written in place of an alias: the alias is not a key, and no alias in
     /// the definition would lose or precede its own definition.
     fn movable(&self, definition: Node<'d>, alias: Node<'d>) -> Result<(), Unwritable> {
         let mut keys = self.document.nodes().flat_map(Node::own_entries);

@@ -1,4 +1,4 @@
-//! Writes the definition of an anchor in the place of an alias, because the part of the text that contains it is removed.
+//! Writes the definition of an anchor in place of an alias, because the part of the text with the definition is removed.
 #![deny(clippy::disallowed_methods)]
 
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(super) struct Move {
 }
 
 impl Move {
-    /// The error is an alias in whose place the definition cannot be written.
+    /// Fails if the definition cannot be written in place of an alias. The error is that alias.
     pub(super) fn new(definition: Node<'_>, alias: Node<'_>) -> Result<Self, Unwritable> {
         let document = definition.document();
         let text = document.text();
@@ -78,7 +78,7 @@ impl Move {
 /// Writes text piece by piece, and indents each line but the first.
 pub(super) struct Writer {
     shift: isize,
-    /// The blanks at the start of the present line so far; `None` after them.
+    /// The spaces at the start of the current line so far; `None` after them.
     blanks: Option<usize>,
     pub(super) text: String,
 }

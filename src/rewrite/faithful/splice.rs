@@ -99,7 +99,7 @@ impl Splices {
         })
     }
 
-    /// Writes the definition of an anchor in the place of an alias.
+    /// Writes the definition of an anchor in place of an alias.
     pub(super) fn move_definition(
         &mut self,
         definition: Node<'_>,
@@ -338,7 +338,7 @@ impl Splices {
             new.push_str(&splice.text);
             redactions.extend(splice.shown.map(|shown| (start..new.len(), shown)));
             if !splice.text.is_empty() && text[splice.span.end..].starts_with('#') {
-                // A comment may follow a quote without a blank, but not any other text.
+                // A comment may follow a quote without a space. It may not follow any other text that way.
                 new.push(' ');
             }
             done = splice.span.end;

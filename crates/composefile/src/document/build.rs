@@ -14,7 +14,7 @@ pub(super) fn build(text: &str) -> Result<Document<'_>, ParseError> {
     if u32::try_from(text.len()).is_err() {
         return Err(error(text, 0, "the text is larger than 4 GiB".into()));
     }
-    // Without the comments that the parser does not accept, but Compose does. Offsets stay the same.
+    // The text without the comments that Compose accepts but the parser does not. Offsets stay the same.
     let mut parsed = Cow::Borrowed(text);
     let mut glued = Vec::new();
     loop {
@@ -42,7 +42,7 @@ pub(super) fn build(text: &str) -> Result<Document<'_>, ParseError> {
 const NOT_SEPARATED: ErrorKind = ErrorKind::CommentNotSeparated;
 
 enum Failure {
-    /// A comment at this offset has no blank before it.
+    /// A comment at this offset has no space before it.
     NotSeparated(usize),
     Other(ParseError),
 }
@@ -53,7 +53,7 @@ impl From<ParseError> for Failure {
     }
 }
 
-/// Parses `parsed`, which differs from `text` in its comments only.
+/// Parses `parsed`, which differs from `text` only in its comments.
 fn parse<'t>(text: &'t str, parsed: &str) -> Result<Document<'t>, Failure> {
     let options = granit_parser::options! { emit_comments: false, emit_anchor_events: true };
     let mut builder = Builder::new(text);

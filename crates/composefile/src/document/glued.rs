@@ -1,11 +1,11 @@
-//! Comments without a blank before them, as in `"x"# comment`. YAML forbids them, but the parsers of Compose accept
+//! Comments without a space before them, as in `"x"# comment`. YAML forbids them, but the parsers of Compose accept
 //! them after a quote, a bracket, a comma, and the header of a block scalar.
 
 use std::ops::Range;
 
 use super::{Document, Layout, NodeKind};
 
-/// Each of these comments takes another pass over the text.
+/// The most comments of this kind in a text. Each of them needs another pass over the text.
 pub(super) const MOST: usize = 256;
 
 /// The bytes of the glued comment at an offset, if there is one that Compose accepts.
@@ -43,7 +43,7 @@ pub(super) fn misplaced(document: &Document<'_>, comments: &[Range<usize>]) -> O
     Some(key.span().end)
 }
 
-/// Whether a colon follows, after blanks and comments.
+/// Whether a colon follows, after white space and comments.
 fn starts_with_colon(rest: &str) -> bool {
     let mut lines = rest.lines().map(str::trim_start);
     let content = lines.find(|line| !line.is_empty() && !line.starts_with('#'));

@@ -24,7 +24,7 @@ impl World {
         !self.deploying.is_empty() || self.in_flight.iter().any(|one| !one.has_ended())
     }
 
-    /// Lets the current phase of each request and deployment that Portainer is working on end after `time`.
+    /// Ends the current phase of each request and deployment that Portainer is working on after `time`.
     pub fn end_work_in(&mut self, time: Duration) {
         let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         let end = self.now.saturating_add(millis);

@@ -96,8 +96,8 @@ impl Values {
 /// Why a path cannot be made absolute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
-    /// No text in its place can express the path. Compose resolves it, but passes it on in short syntax, and the engine
-    /// rejects it there: by hand, the deployment fails too.
+    /// No text in its place can express the path. Compose resolves the path, but passes it to the engine in short syntax.
+    /// The engine rejects that, so a deployment by hand fails too.
     Colon,
     /// Compose versions disagree about the path.
     VersionDependent,
@@ -109,7 +109,7 @@ impl Trouble {
             Self::Colon => Blocker::at(
                 node,
                 Reason::Unwritable,
-                "the absolute path contains a colon, which the engine takes for a separator in the short mount syntax",
+                "the absolute path contains a colon, which the engine reads as a separator in the short mount syntax",
                 "write the mount in long syntax (`type: bind`) without `create_host_path`, or move the stack to a directory without a colon",
             ),
             Self::VersionDependent => Blocker::at(
