@@ -48,7 +48,7 @@ pub(super) fn lenient(
     let all: Vec<_> = offsets.by_ref().collect();
     let of_value = all.iter().find(|(is_comment, _)| !is_comment);
     let &(_, offset) = of_value.or(all.first()).unwrap_or(&(false, 0));
-    let place = ", in a value that the stack may use";
+    let place = ", in a place that the stack may use";
     Err(not_utf8("env file", path, &bytes, offset, place).into())
 }
 
