@@ -107,7 +107,7 @@ fn texts() -> Vec<Text> {
     let mut texts = Vec::new();
     while let Some(path) = ahead.pop() {
         if path.is_dir() {
-            if ["faithful", "fixtures", "target"]
+            if ["faithful", "fixtures", "oracle/several", "target"]
                 .iter()
                 .any(|name| path.ends_with(name))
                 && !path.ends_with("src/rewrite/faithful")

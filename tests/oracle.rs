@@ -14,6 +14,10 @@ mod judge;
 mod losses;
 #[path = "oracle/mutation.rs"]
 mod mutation;
+#[path = "oracle/parts.rs"]
+mod parts;
+#[path = "oracle/several.rs"]
+mod several;
 #[path = "oracle/style.rs"]
 mod style;
 
@@ -29,6 +33,7 @@ use std::{
 use corpus::Stack;
 use judge::{Judge, Verdict};
 use losses::Account;
+use mutation::Mutation;
 use proptest::{
     strategy::{Strategy, ValueTree},
     test_runner::{Config, TestRunner},
@@ -89,11 +94,51 @@ mod needs_corpus {
     #[test]
     #[ignore = "needs STACKLIFT_CORPUS and a compose program: run scripts/test"]
     fn the_mutated_corpus_means_the_same_to_portainer() {
+        let mut mutations = mutation::all();
+        mutations.retain(|mutation| mutation.name.contains(&only()));
+        let applied = assert_mutations_mean_the_same("mutated", &mutations);
+        assert_eq!(applied, mutations.len(), "each applies somewhere");
+    }
+
+    /// Makes each change of `mutations.txt`, and then the stack one of several files.
+    #[test]
+    #[ignore = "needs STACKLIFT_CORPUS and a compose program: run scripts/test"]
+    fn the_mutated_corpus_in_several_files_means_the_same_to_portainer() {
+        let is_several = |mutation: &Mutation| mutation.is_several();
+        let (several, other): (Vec<_>, Vec<_>) = mutation::all().into_iter().partition(is_several);
+        let ways = several.iter().cycle();
+        let mut both: Vec<_> = other
+            .iter()
+            .zip(ways)
+            .map(|(one, way)| one.then(way))
+            .collect();
+        both.retain(|mutation| mutation.name.contains(&only()));
+        let applied = assert_mutations_mean_the_same("mutated in several files", &both);
+        assert!(applied >= both.len() / 2, "only {applied} apply somewhere");
+    }
+
+    /// Makes each stack of the corpus one of several files, in turn in each way of `mutations.txt`.
+    #[test]
+    #[ignore = "needs STACKLIFT_CORPUS and a compose program: run scripts/test"]
+    fn the_corpus_in_several_files_means_the_same_to_portainer() {
+        let (corpus, compose, only) = (real_stacks(), compose(), only());
+        let mut ways = mutation::all();
+        ways.retain(Mutation::is_several);
+        let verdicts = on_two_threads(corpus.len(), |at| {
+            let way = &ways[at % ways.len()];
+            let name = format!("{} of {}", way.name, corpus[at].name());
+            let judge = Judge::new(&compose, &corpus[at], at, Some(way));
+            let verdict = name.contains(&only).then(|| judge.verdict())??;
+            Some((name, verdict))
+        });
+        let wrong = report("corpus in several files", &verdicts);
+        assert_eq!(wrong, 0, "{wrong} stacks are different in Portainer");
+    }
+
+    /// How many of the mutations apply somewhere.
+    fn assert_mutations_mean_the_same(what: &str, mutations: &[Mutation]) -> usize {
         const TRIES: usize = 6;
         let (corpus, compose) = (real_stacks(), compose());
-        let only = only();
-        let mut mutations = mutation::all();
-        mutations.retain(|mutation| mutation.name.contains(&only));
         let verdicts = on_two_threads(mutations.len(), |at| {
             let mutation = &mutations[at];
             let places = (0..corpus.len()).map(|place| (at * 37 + place) % corpus.len());
@@ -113,9 +158,9 @@ mod needs_corpus {
             }
             tried
         });
-        let wrong = report("mutated", &verdicts);
+        let wrong = report(what, &verdicts);
         assert_eq!(wrong, 0, "{wrong} mutations are different in Portainer");
-        assert_eq!(verdicts.len(), mutations.len(), "each applies somewhere");
+        verdicts.len()
     }
 
     /// B01 and B02, for real stacks.

@@ -15,7 +15,11 @@ use tempfile::TempDir;
 
 use stacklift::rewrite::combine as compare;
 
-use crate::{corpus::Stack, mutation::Mutation};
+use crate::{
+    corpus::Stack,
+    mutation::Mutation,
+    several::{self, Started},
+};
 
 const HOME: &str = "/home/somebody";
 const USER: &str = "somebody";
@@ -24,6 +28,7 @@ const USER: &str = "somebody";
 pub type Shell = BTreeMap<String, String>;
 
 /// What became of a stack.
+#[derive(Clone)]
 pub enum Verdict {
     /// Compose does not take the original.
     NotLoadable {
@@ -111,6 +116,9 @@ impl<'a> Judge<'a> {
     }
 
     fn compared(&self, host: Host) -> Verdict {
+        if self.mutation.is_some_and(Mutation::is_several) {
+            return self.combined(host, Vec::new());
+        }
         let original = self.original(&host, &[]);
         let env = host.env.clone().unwrap_or_default();
         let rewritten = rewrite(&host);
@@ -123,7 +131,19 @@ impl<'a> Judge<'a> {
         };
         let rewritten = match rewritten {
             Ok(rewritten) => rewritten,
-            Err(refusals) => return Verdict::Refused(told(refusals)),
+            Err(refusals) => {
+                // stacklift lets Compose combine the files where that may help.
+                let is_found = faithful::DEFAULT_FILES.contains(&host.file.as_str());
+                let options = if is_found {
+                    Vec::new()
+                } else {
+                    vec!["-f".into(), host.file.clone()]
+                };
+                return match self.combined(host, options) {
+                    Verdict::Refused(_) => Verdict::Refused(told(refusals)),
+                    other => other,
+                };
+            }
         };
         let held = self.held(
             host,
@@ -141,6 +161,13 @@ impl<'a> Judge<'a> {
             None => Verdict::Equal,
             Some(place) => Verdict::Different(place),
         }
+    }
+
+    /// What stacklift itself makes of the stack.
+    fn combined(&self, host: Host, options: Vec<String>) -> Verdict {
+        let started = Started::new(self.folder.path(), host.dir, options, host.shell);
+        let verdicts = several::judged(&[("", self.compose.to_owned())], &started);
+        verdicts.into_values().next().expect("a verdict")
     }
 
     /// The shell that the stack is started from.
@@ -200,7 +227,7 @@ impl<'a> Judge<'a> {
 }
 
 /// What every shell says.
-fn usual(dir: &Path) -> Shell {
+pub fn usual(dir: &Path) -> Shell {
     let dir = dir.to_str().expect("UTF-8");
     let usual = [("HOME", HOME), ("USER", USER), ("PWD", dir)];
     usual
@@ -209,7 +236,7 @@ fn usual(dir: &Path) -> Shell {
 }
 
 /// What compose makes of the files that `arguments` name, as here.
-fn original(
+pub fn original(
     compose: &Path,
     dir: &Path,
     arguments: &[&str],
@@ -221,7 +248,7 @@ fn original(
 }
 
 /// A text as Portainer stores it below `folder`: with `stack.env`, and another home.
-fn held(
+pub fn held(
     compose: &Path,
     folder: &Path,
     project: &str,

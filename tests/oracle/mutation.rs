@@ -4,10 +4,11 @@ use std::{fmt::Write, fs, ops::Range, path::Path};
 
 use composefile::{
     document::{Document, Layout, Node, NodeKind, Style},
+    reader::DEFAULT_FILES,
     services::{Service, services},
 };
 
-use crate::style;
+use crate::{parts, style};
 
 /// One change, which is made wherever it applies.
 pub struct Mutation {
@@ -82,6 +83,21 @@ impl Mutation {
         parts.map(|(_, lines)| &lines[..]).collect()
     }
 
+    /// Whether the stack has several files afterwards.
+    pub fn is_several(&self) -> bool {
+        let is_part =
+            |place: &str| parts::WORDS.contains(&place.split(' ').next().unwrap_or_default());
+        self.parts.iter().any(|(place, _)| is_part(place))
+    }
+
+    /// This change, then another one.
+    pub fn then(&self, other: &Self) -> Self {
+        Self {
+            name: format!("{} {}", self.name, other.name),
+            parts: self.parts.iter().chain(&other.parts).cloned().collect(),
+        }
+    }
+
     /// The text of the stack in `dir`, changed, its files written; `None` where it does not apply.
     pub fn applied(&self, text: &str, dir: &Path) -> Option<String> {
         let mut new = text.to_owned();
@@ -100,8 +116,16 @@ impl Mutation {
                 "environment" => moved_environment(&document, argument, lines, &mut files),
                 "style" => vec![(0..new.len(), style::restyled(&new, lines)?)],
                 "shell" => continue,
+                _ if parts::WORDS.contains(&word) => {
+                    let (edits, file) = parts::moved(&document, word, argument, lines)?;
+                    files.push(file);
+                    new = edited(&new, edits);
+                    continue;
+                }
                 _ => {
-                    files.push((place.clone(), lines.clone()));
+                    let found = DEFAULT_FILES.iter().find(|file| dir.join(file).exists());
+                    let found = found.copied().unwrap_or_default();
+                    files.push((place.clone(), lines.replace("{file}", found)));
                     continue;
                 }
             };
