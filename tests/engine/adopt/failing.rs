@@ -264,13 +264,13 @@ fn a_port_is_taken(case: Case) {
         .adopt(&["--rerun-jobs"])
         .code(1)
         .says(&["restored", &port, "port is already allocated"]);
-    assert_eq!(
-        before.happened()["web"],
-        match case.era {
-            Era::Sync => Happened::Recreated,
-            Era::Async => Happened::Untouched,
-        }
-    );
+    let happened = before.happened()["web"];
+    let expected: &[Happened] = match case.era {
+        Era::Sync => &[Happened::Recreated],
+        // Engine 29 takes the networks from a container that fails to start: the restore recreates it.
+        Era::Async => &[Happened::Untouched, Happened::Recreated],
+    };
+    assert!(expected.contains(&happened), "{happened:?}");
     before.assert_old_in_the_end();
 }
 
