@@ -240,7 +240,7 @@ fn a_refusal_shows_every_place() {
         "Portainer cannot read the files that `include` names",
         " --> docker-compose.yml:1:10\n  |\n1 | include: [x.yml]\n  |          ^\n",
         " --> docker-compose.yml:5:15\n",
-        "docker compose -f docker-compose.yml --profile '*' config --output stacklift.yml",
+        "docker-compose-plugin",
     ] {
         assert!(run.err.contains(said), "{}", run.err);
     }
