@@ -10,7 +10,7 @@ mod answer;
 mod folder;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env,
     ffi::OsString,
     fmt,
@@ -28,6 +28,7 @@ pub use self::{
     folder::remove_all as remove_folders,
 };
 use crate::{
+    model::Container,
     process::{self, Limits, Output, RunError},
     text::{Mask, excerpt},
     trace::{Exchange, Peer, Trace},
@@ -91,6 +92,8 @@ pub trait Program: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub struct Host {
     tool: String,
+    /// The version to prefer.
+    preferred: Option<String>,
     trace: Trace,
     found: OnceLock<Found>,
 }
@@ -162,9 +165,23 @@ impl Host {
     pub fn new(tool: &str, trace: Trace) -> Self {
         Self {
             tool: tool.to_owned(),
+            preferred: None,
             trace,
             found: OnceLock::new(),
         }
+    }
+
+    /// The same host, whose program is the one of the version that started these containers, if it has that.
+    #[must_use]
+    pub fn that_started(mut self, containers: &[Container]) -> Self {
+        let versions = containers.iter();
+        let versions: BTreeSet<&str> = versions
+            .filter_map(|one| one.compose_label(&self.tool, "version"))
+            .collect();
+        let mut versions = versions.into_iter();
+        let version = versions.next().filter(|_| versions.next().is_none());
+        self.preferred = version.map(str::to_owned);
+        self
     }
 
     /// A host with this program.
@@ -175,6 +192,7 @@ impl Host {
     fn known(found: Found) -> Self {
         Self {
             tool: String::new(),
+            preferred: None,
             trace: Trace::off(),
             found: OnceLock::from(found),
         }
@@ -183,7 +201,7 @@ impl Host {
     /// Its Compose program, or why there is none. The first call looks for it: up to two programs run.
     pub fn compose(&self) -> Result<&dyn Program, &'static str> {
         let find = || -> Found {
-            let found = Compose::find(&self.tool, &self.trace);
+            let found = Compose::find(&self.tool, self.preferred.as_deref(), &self.trace);
             let found =
                 found.ok_or("this host has no Compose program to compare the configurations")?;
             Ok(Box::new(found))
@@ -194,34 +212,46 @@ impl Host {
 }
 
 impl Compose {
-    /// The plugin of `tool`, otherwise the standalone program, if it prints its version.
-    pub fn find(tool: &str, trace: &Trace) -> Option<Self> {
+    /// The plugin of `tool` or the standalone program, if it prints its version: the one of the preferred version, otherwise
+    /// the first that there is.
+    fn find(tool: &str, preferred: Option<&str>, trace: &Trace) -> Option<Self> {
         let commands = [vec![tool, "compose"], vec![STANDALONE]];
-        commands.into_iter().find_map(|command| {
-            let command: Vec<String> = command.into_iter().map(str::to_owned).collect();
-            let mut arguments: Vec<&str> = command[1..].iter().map(String::as_str).collect();
-            arguments.extend(["version", "--short"]);
-            let started = Instant::now();
-            let output = process::run(Path::new(&command[0]), &arguments, LIMITS, |_| ());
-            let version = output.as_ref().ok().and_then(|output| {
-                let text = String::from_utf8_lossy(&output.stdout);
-                Version::parse(&text).filter(|_| output.status.success())
-            });
-            trace.report(&Exchange {
-                peer: Peer::Compose,
-                method: "run".to_owned(),
-                path: format!("{} {}", command[0], arguments.join(" ")),
-                outcome: match &version {
-                    Some(version) => format!("found version {version}"),
-                    None => format!("no Compose program ({})", process::outcome(&output, LIMITS)),
-                },
-                elapsed: started.elapsed(),
-            });
-            Some(Self {
-                command,
-                version: version?,
-                trace: trace.clone(),
-            })
+        let mut programs = commands
+            .iter()
+            .filter_map(|command| Self::at(command, trace));
+        let first = programs.next()?;
+        match preferred {
+            Some(version) if !first.version.is(version) => {
+                let other = programs.find(|other| other.version.is(version));
+                Some(other.unwrap_or(first))
+            }
+            _ => Some(first),
+        }
+    }
+
+    /// The program of this command, if it prints its version.
+    fn at(command: &[&str], trace: &Trace) -> Option<Self> {
+        let arguments = [&command[1..], &["version", "--short"]].concat();
+        let started = Instant::now();
+        let output = process::run(Path::new(command[0]), &arguments, LIMITS, |_| ());
+        let version = output.as_ref().ok().and_then(|output| {
+            let text = String::from_utf8_lossy(&output.stdout);
+            Version::parse(&text).filter(|_| output.status.success())
+        });
+        trace.report(&Exchange {
+            peer: Peer::Compose,
+            method: "run".to_owned(),
+            path: format!("{} {}", command[0], arguments.join(" ")),
+            outcome: match &version {
+                Some(version) => format!("found version {version}"),
+                None => format!("no Compose program ({})", process::outcome(&output, LIMITS)),
+            },
+            elapsed: started.elapsed(),
+        });
+        Some(Self {
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            version: version?,
+            trace: trace.clone(),
         })
     }
 

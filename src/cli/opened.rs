@@ -51,7 +51,8 @@ impl Opened {
         let stack = Stack::find_started(name, &settings.location, &containers, earlier)
             .map_err(Stopped::untouched)?;
         Ok(Self {
-            compose: compose::Host::new(&settings.location.tool, console.trace()),
+            compose: compose::Host::new(&settings.location.tool, console.trace())
+                .that_started(&containers),
             settings,
             stack,
             peers,

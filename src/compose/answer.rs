@@ -98,6 +98,15 @@ impl Version {
         })
     }
 
+    /// Whether this is the version in the label of a container. A distribution may add a suffix.
+    pub(super) fn is(&self, label: &str) -> bool {
+        let number = |text: &'_ str| {
+            let text = text.strip_prefix('v').unwrap_or(text);
+            text.split(['-', '+', '~']).next().map(str::to_owned)
+        };
+        number(&self.text) == number(label)
+    }
+
     fn is_older(&self, than: &Self) -> bool {
         self.numbers < than.numbers
     }

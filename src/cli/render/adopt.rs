@@ -43,7 +43,8 @@ pub(super) fn adopted(
     let containers = listed.as_deref().unwrap_or_default();
     let earlier = peers::earlier(settings, &name);
     let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
-    let compose = compose::Host::new(&settings.location.tool, console.trace());
+    let compose =
+        compose::Host::new(&settings.location.tool, console.trace()).that_started(containers);
     let alone = Situation {
         portainer: None,
         engine: engine.reader(),
