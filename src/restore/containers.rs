@@ -64,17 +64,25 @@ impl Procedure<'_, '_, '_> {
         for _ in 0..ROUNDS {
             self.trouble.truncate(known);
             let (restored, keeps_running) = self.restore_once(engine)?;
-            if !self.containers_change(&restored, keeps_running)? {
+            // A create reserves the name at its beginning, and the engine lists the container at its end.
+            let mut troubles = self.trouble[known..].iter();
+            let is_reserved = troubles.any(|one| one.contains("is already in use by container"));
+            let looks = match (is_reserved, keeps_running) {
+                (true, _) => 50,
+                (false, true) => 3,
+                (false, false) => 0,
+            };
+            if !self.containers_change(&restored, looks)? {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Whether there are other containers than `restored`. If one was kept while it ran, looks for half a second: the
-    /// engine does not show that a container is being removed until it has stopped.
-    fn containers_change(&self, restored: &BTreeSet<String>, keeps_running: bool) -> Result<bool> {
-        let looks = if keeps_running { 3 } else { 0 };
+    /// Whether there are other containers than `restored`. Looks for half a second (3) if one was kept while it ran: the
+    /// engine does not show that a container is being removed until it has stopped. Looks for 10 seconds (50) if a name is
+    /// in use.
+    fn containers_change(&self, restored: &BTreeSet<String>, looks: usize) -> Result<bool> {
         let mut pauses =
             Backoff::new(Duration::from_millis(100), Duration::from_millis(200)).take(looks);
         loop {
