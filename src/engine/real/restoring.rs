@@ -53,7 +53,7 @@ fn body_of(inspected: &Value, version: Version) -> (Value, Map<String, Value>) {
     let id = text(&inspected["Id"]);
     for endpoint in networks.values_mut() {
         let aliases = endpoint["Aliases"].as_array().cloned().unwrap_or_default();
-        let own = |alias: &Value| id.starts_with(alias.as_str().unwrap());
+        let own = |alias: &Value| id[..12] == *alias.as_str().unwrap();
         let aliases: Vec<_> = aliases.into_iter().filter(|alias| !own(alias)).collect();
         *endpoint = json!({ "Aliases": aliases, "IPAMConfig": endpoint["IPAMConfig"] });
     }

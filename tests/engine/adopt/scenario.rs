@@ -377,7 +377,7 @@ fn essence(container: &Value) -> Value {
         let aliases = endpoint["Aliases"].as_array().into_iter().flatten();
         let aliases: BTreeSet<_> = aliases
             .filter_map(Value::as_str)
-            .filter(|alias| !id.starts_with(alias))
+            .filter(|alias| id.get(..12) != Some(*alias))
             .collect();
         json!([name, aliases])
     });
