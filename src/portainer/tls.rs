@@ -328,7 +328,84 @@ impl fmt::Debug for TlsTransport {
 
 #[cfg(test)]
 mod tests {
+    use rustls::{
+        ServerConfig, ServerConnection,
+        pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
+        server::{ClientHello, ResolvesServerCert},
+        sign::CertifiedKey,
+    };
+
     use super::*;
+
+    /// A server with a certificate, and the private key of that certificate or another one.
+    #[derive(Debug)]
+    struct Server(Arc<CertifiedKey>);
+
+    impl ResolvesServerCert for Server {
+        fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+            Some(self.0.clone())
+        }
+    }
+
+    /// The outcome of a handshake in memory.
+    fn handshake(
+        client: &Config,
+        server: Server,
+        version: &'static rustls::SupportedProtocolVersion,
+    ) -> Result<(), rustls::Error> {
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[version])
+            .expect("a version")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(server));
+        let mut server = ServerConnection::new(Arc::new(config)).expect("a server");
+        let name = ServerName::try_from("localhost").expect("a name");
+        let mut client = ClientConnection::new(client.clone(), name).expect("a client");
+        while client.is_handshaking() || server.is_handshaking() {
+            let mut bytes = Vec::new();
+            client.write_tls(&mut bytes).expect("written");
+            server.read_tls(&mut bytes.as_slice()).expect("read");
+            server.process_new_packets()?;
+            let mut bytes = Vec::new();
+            server.write_tls(&mut bytes).expect("written");
+            client.read_tls(&mut bytes.as_slice()).expect("read");
+            client.process_new_packets()?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_server_without_the_key_of_the_pinned_certificate_is_refused() {
+        let (der, own) = rehearsal::self_signed().expect("a certificate");
+        let (_, other) = rehearsal::self_signed().expect("a certificate");
+        let der = CertificateDer::from(der);
+        let server = |key: &[u8]| {
+            let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.to_vec()));
+            let key = rustls::crypto::ring::sign::any_supported_type(&key).expect("a key");
+            Server(Arc::new(CertifiedKey::new(vec![der.clone()], key)))
+        };
+        let given = Tls::Fingerprint(Fingerprint::of(&der)).config(None);
+        let pinned = Tls::Pin(None).config(Some(Fingerprint::of(&der)));
+        let unpinned = Tls::Pin(None).config(None).expect("a configuration");
+        let off = Tls::Off.config(None).expect("a configuration");
+        for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+            for client in [&given, &pinned] {
+                let client = client.as_ref().expect("a configuration");
+                handshake(client, server(&own), version).expect("accepted");
+                let error = handshake(client, server(&other), version).expect_err("refused");
+                assert!(
+                    matches!(
+                        error,
+                        rustls::Error::InvalidCertificate(CertificateError::BadSignature)
+                    ),
+                    "{error:?}"
+                );
+            }
+            handshake(&unpinned, server(&own), version).expect_err("refused");
+            // The default verifies nothing.
+            handshake(&off, server(&other), version).expect("accepted");
+        }
+    }
 
     #[test]
     fn each_mode_is_read_and_printed() {

@@ -2,12 +2,14 @@
 
 use std::fs;
 
+use rehearsal::{Call, FaultKind};
 use ring::digest::{SHA256, digest};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 use crate::{
     bench::{Bench, PLAIN},
     confirming::on_terminal,
+    requests,
 };
 
 const QUESTION: &str = "trust this certificate from now on? [y/N]";
@@ -192,19 +194,18 @@ fn b14_a_printed_command_verifies_the_same_certificate() {
     let bench = started();
     let fingerprint = fingerprint(&bench);
     for (tls, printed) in [
-        (format!("pin:{fingerprint}"), "--tls pin web".to_owned()),
+        (format!("pin:{fingerprint}"), "--tls pin ".to_owned()),
         (
             format!("sha256:{fingerprint}"),
             format!("--tls sha256:{fingerprint}"),
         ),
     ] {
-        let run = bench.run(&["web", "--tls", &tls]).code(0);
-        let line = run.all();
-        let line = line.lines().find(|line| line.contains("to roll back"));
-        let line = line.expect("a command");
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let printed: Vec<&str> = printed.split_whitespace().take(2).collect();
-        assert!(words.windows(2).any(|pair| pair == printed), "{line}");
+        let kind = FaultKind::Status(500, "{\"message\":\"no\"}".to_owned());
+        bench.rehearsal.faults().once(Call::Create, kind);
+        let run = bench.run(&["web", "--tls", &tls]).code(1);
+        let command = requests::printed(&run);
+        assert!(command.contains(&printed), "{command}");
+        bench.run(&["restore", "web", "--tls", &tls]).code(0);
     }
 }
 

@@ -4,7 +4,10 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use rehearsal::{Call, FaultKind};
 
-use crate::bench::{Bench, MARKED, PLAIN, Run};
+use crate::{
+    bench::{Bench, MARKED, PLAIN, Run},
+    requests::printed,
+};
 
 fn file(bench: &Bench, text: &str, mode: u32) -> PathBuf {
     // Every other file of a bench is searched for the value.
@@ -26,10 +29,12 @@ fn each_request_to_portainer_carries_the_headers_and_no_output_shows_them() {
     bench.started("web", PLAIN, None);
     let text = format!("# the proxy\n\nCF-Access-Client-Id: id\nAuthorization: Bearer {MARKED}\n");
     let headers = file(&bench, &text, 0o600);
-    // The command prints a restore command, which carries the flag (B14).
-    run(&bench, &headers, &["web", "-v"])
-        .code(0)
-        .says(&[&format!("--header-file {}", headers.display())]);
+    let kind = FaultKind::Status(500, "{\"message\":\"no\"}".to_owned());
+    bench.rehearsal.faults().once(Call::Create, kind);
+    let failed = run(&bench, &headers, &["web", "-v"]).code(1);
+    let command = printed(&failed);
+    let flag = format!("--header-file {} ", headers.display());
+    assert!(command.contains(&flag), "{command}");
     let requests = bench.rehearsal.requests();
     let (portainer, engine): (Vec<_>, Vec<_>) = requests.iter().partition(|one| one.port != 0);
     assert!(portainer.len() > 3 && !engine.is_empty());

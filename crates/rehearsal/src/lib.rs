@@ -164,6 +164,15 @@ impl Rehearsal {
     }
 }
 
+/// A new certificate like Portainer's, and its private key in PKCS #8, both in DER.
+///
+/// # Errors
+/// If they cannot be created.
+pub fn self_signed() -> anyhow::Result<(Vec<u8>, Vec<u8>)> {
+    let (certificate, pair) = tls::self_signed()?;
+    Ok((certificate.der().to_vec(), pair.serialize_der()))
+}
+
 impl fmt::Debug for Rehearsal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rehearsal")

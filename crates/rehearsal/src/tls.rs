@@ -15,7 +15,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 
-/// The current certificate: self-signed, ECDSA P-256, X.509 v3, with an empty issuer (M18).
+/// The current certificate.
 pub(super) struct Certificate(RwLock<Issued>);
 
 #[derive(Clone)]
@@ -48,19 +48,7 @@ impl Certificate {
 
 impl Issued {
     fn new() -> anyhow::Result<Self> {
-        let names = [
-            "localhost".to_owned(),
-            "127.0.0.1".to_owned(),
-            "::1".to_owned(),
-        ];
-        let mut params =
-            CertificateParams::new(names).context("failed to set the names of the certificate")?;
-        params.distinguished_name = DistinguishedName::new();
-        let pair =
-            KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).context("failed to create a key")?;
-        let certificate = params
-            .self_signed(&pair)
-            .context("failed to sign the certificate")?;
+        let (certificate, pair) = self_signed()?;
         let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(pair.serialize_der()));
         let chain = vec![certificate.der().clone()];
         let key = CertifiedKey::from_der(chain, private, &ring::default_provider())
@@ -70,6 +58,23 @@ impl Issued {
             pem: certificate.pem(),
         })
     }
+}
+
+/// A certificate: self-signed, ECDSA P-256, X.509 v3, with an empty issuer (M18).
+pub(super) fn self_signed() -> anyhow::Result<(rcgen::Certificate, KeyPair)> {
+    let names = [
+        "localhost".to_owned(),
+        "127.0.0.1".to_owned(),
+        "::1".to_owned(),
+    ];
+    let mut params =
+        CertificateParams::new(names).context("failed to set the names of the certificate")?;
+    params.distinguished_name = DistinguishedName::new();
+    let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).context("failed to create a key")?;
+    let certificate = params
+        .self_signed(&pair)
+        .context("failed to sign the certificate")?;
+    Ok((certificate, pair))
 }
 
 impl ResolvesServerCert for Certificate {
