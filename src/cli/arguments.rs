@@ -135,7 +135,7 @@ pub(super) enum Command {
     /// Show what adopting or migrating a stack would do
     ///
     /// Shows what would happen to each service, what would be lost, and which command is recommended. Only reads:
-    /// takes no lock, and leaves no file behind.
+    /// takes no lock, and leaves no file behind, except a certificate that you accept with --tls pin.
     Plan(PlanArguments),
     /// List every stack of this host, and which can be adopted
     ///
@@ -471,12 +471,14 @@ mod tests {
     fn every_setting_has_a_flag_with_its_default_and_its_variable() {
         let help = command().render_help().to_string();
         for setting in options::ALL {
-            let default = format!("[default: {}]", setting.default);
-            let has_default = !setting.default.is_empty();
+            let default = match setting.default {
+                "" => String::new(),
+                default => format!("[default: {default}]"),
+            };
             for shown in [
                 format!("--{} <", setting.key),
                 format!("[env: {}]", setting.variable),
-                has_default.then_some(default).unwrap_or_default(),
+                default,
             ] {
                 // The help may be wrapped within a note.
                 let help = help.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,6 +1,6 @@
 //! The settings that a flag, an environment variable and a settings file can give: names, defaults and syntax.
 
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{fmt, str::FromStr, time::Duration};
 
 /// A setting. Its flag is `--` and the key.
 pub(super) struct Setting {
@@ -95,11 +95,6 @@ impl fmt::Display for Endpoint {
             Self::Auto => f.write_str("auto"),
         }
     }
-}
-
-/// `--header-file`: a path. An empty text is no path.
-pub(super) fn optional_path(text: &str) -> Result<Option<PathBuf>, String> {
-    Ok((!text.is_empty()).then(|| text.into()))
 }
 
 /// `--tool`: a command name without a path.

@@ -60,7 +60,8 @@ struct File {
     tool: Option<String>,
     engine: Option<String>,
     tls: Option<String>,
-    header_file: Option<String>,
+    #[serde(rename = "header-file")]
+    headers: Option<String>,
     timeout: Option<String>,
 }
 
@@ -139,9 +140,9 @@ impl Settings {
         )?;
         let header_file = sources.pick(
             &options::HEADER_FILE,
-            flags.header_file.clone().map(Some),
-            |file| file.header_file.clone(),
-            options::optional_path,
+            flags.header_file.clone(),
+            |file| file.headers.clone(),
+            |text| Ok(PathBuf::from(text)),
         )?;
         let timeout = sources.pick(
             &options::TIMEOUT,
@@ -160,7 +161,7 @@ impl Settings {
             endpoint,
             engine,
             tls,
-            header_file,
+            header_file: Some(header_file).filter(|path| !path.as_os_str().is_empty()),
             timeout,
         })
     }

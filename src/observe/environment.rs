@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 
-use super::with_hint;
 use crate::{
     engine,
     failure::Failure,
@@ -78,7 +77,8 @@ impl Search {
                 Ok(EngineOf::Forbidden(status)) => {
                     format!("the API key is not allowed to use it ({status})")
                 }
-                Err(error) => with_hint(&error),
+                // Its hint is about Portainer, which responded with the list.
+                Err(error) => format!("{error:#}"),
             };
             search.unread.push((one, reason));
         }
