@@ -54,6 +54,9 @@ fn lines(answer: &Answer, line: fn(&str, &str) -> String) -> String {
 /// For `_describe`.
 fn zsh(value: &str, about: &str) -> String {
     let value = value.replace('\\', r"\\").replace(':', r"\:");
+    if about.is_empty() {
+        return value;
+    }
     format!("{value}:{about}")
 }
 

@@ -38,9 +38,12 @@ pub(super) type Given = BTreeMap<String, String>;
 impl Candidate {
     pub(super) fn new(value: impl Into<String>, about: impl ToString) -> Self {
         let about = about.to_string();
+        let line = about.lines().next().unwrap_or_default();
+        // The help of a setting ends with its variable and its default.
+        let (about, _) = line.split_once(" [").unwrap_or((line, ""));
         Self {
             value: value.into(),
-            about: about.lines().next().unwrap_or_default().to_owned(),
+            about: about.to_owned(),
         }
     }
 }
@@ -182,8 +185,9 @@ impl<'a> Line<'a> {
         } else {
             if self.positionals == 0 && !self.only_positionals {
                 let commands = self.command.get_subcommands();
-                let shown = commands.filter(|command| !command.is_hide_set());
-                answer.candidates.extend(shown.map(|command| {
+                let mut shown: Vec<_> = commands.filter(|command| !command.is_hide_set()).collect();
+                shown.sort_by_key(|command| command.get_display_order());
+                answer.candidates.extend(shown.into_iter().map(|command| {
                     let about = command.get_about().map(ToString::to_string);
                     Candidate::new(command.get_name(), about.unwrap_or_default())
                 }));
