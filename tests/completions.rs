@@ -1,13 +1,16 @@
-//! Real shells, asked to complete command lines on a terminal.
+//! Completions: what `.complete` answers, and real shells that are asked to complete command lines on a terminal.
 //!
 //! A session types each line and a Tab, and then a key that writes the line, as it is now, to a file.
 
 use std::{
     fs,
-    io::{Read as _, Write as _},
+    io::{ErrorKind, Read as _, Write as _},
+    net::TcpListener,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
+
+use serde_json::Value;
 
 /// Names of stacks that a shell would expand, split or execute.
 const ODD: [&str; 13] = [
@@ -392,4 +395,204 @@ fn shells_list_every_candidate_in_order() {
         "{commands}"
     );
     assert!(commands.contains("\nweb\n"), "{commands}");
+}
+
+#[test]
+fn a_line_is_answered_by_its_place() {
+    let home = Home::new();
+    let stacks = ["web", "wiki"];
+    let first = home.values(&[""]);
+    assert_eq!(first[..3], ["migrate", "adopt", "plan"]);
+    assert_eq!(first[first.len() - 2..], stacks);
+    assert!(
+        !first
+            .iter()
+            .any(|one| one == "man" || one.starts_with(['-', '.']))
+    );
+    for command in ["migrate", "adopt", "plan", "render"] {
+        assert_eq!(home.values(&[command, ""]), stacks, "{command}");
+        assert_eq!(home.values(&[command, "--", ""]), stacks, "{command}");
+    }
+    assert_eq!(home.values(&["--", ""]), stacks);
+    assert_eq!(home.values(&["restore", ""]), ["web", "wiki", "gone"]);
+    let ids = ["20261121T100000.000Z", "20261120T100000.000Z"];
+    assert_eq!(home.values(&["restore", "gone", "--to", ""]), ids);
+    assert_eq!(home.values(&["restore", "--to", ""]), [""; 0]);
+    assert_eq!(home.values(&["restore", "wiki", "--to", ""]), [""; 0]);
+    assert_eq!(home.values(&["web", "--file", ""]), ["compose.yaml"]);
+    assert_eq!(
+        home.values(&["render", "--as="]),
+        ["--as=literal", "--as=adopt"]
+    );
+    assert!(home.values(&["help", ""]).contains(&"render".to_owned()));
+    assert_eq!(
+        home.values(&["completions", ""]),
+        ["bash", "zsh", "fish", "nushell"]
+    );
+    let flags = home.values(&["restore", "web", "--to", ids[0], "-y", ""]);
+    assert!(flags.contains(&"--force".to_owned()), "{flags:?}");
+    for absent in ["--to", "--yes", "--file"] {
+        assert!(!flags.contains(&absent.to_owned()), "{absent}: {flags:?}");
+    }
+}
+
+#[test]
+fn stacks_are_looked_for_where_the_line_and_the_settings_say() {
+    let home = Home::new();
+    for (root, name) in [("others", "a"), ("configured", "b")] {
+        fs::create_dir_all(home.path(root).join(name)).expect("a directory");
+        fs::write(
+            home.path(root).join(name).join("docker-compose.yml"),
+            COMPOSE,
+        )
+        .expect("a file");
+    }
+    let others = home.path("others").display().to_string();
+    assert_eq!(home.values(&["--stacks-root", &others, "adopt", ""]), ["a"]);
+    assert_eq!(
+        home.values(&["adopt", &format!("--stacks-root={others}"), ""]),
+        ["a"]
+    );
+    let settings = format!("stacks-root = {:?}\n", home.path("configured"));
+    fs::write(home.path(".config/stacklift.toml"), settings).expect("a settings file");
+    let output = home
+        .command(env!("CARGO_BIN_EXE_stacklift"))
+        .args([".complete", "zsh", "--", "adopt", ""])
+        .env_remove("STACKLIFT_STACKS_ROOT")
+        .output();
+    assert_eq!(output.expect("the binary runs").stdout, b"values\nb\n");
+}
+
+#[test]
+fn an_answer_leaves_out_names_that_are_not_stacks_or_could_control_a_terminal() {
+    let home = Home::new();
+    for name in ["-v", ".hidden", "a\nb", "a\u{1b}[2J", "a\u{202e}b"] {
+        home.stack(name);
+    }
+    assert_eq!(home.values(&["adopt", ""]), ["web", "wiki"]);
+}
+
+#[test]
+fn an_answer_contacts_nothing_writes_nothing_and_shows_no_value() {
+    let home = Home::new();
+    fs::write(home.path("stacks/web/.env"), "PASSWORD=hunter2\n").expect("an env file");
+    let peer = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = peer.local_addr().expect("an address");
+    let before = tree(home.0.path());
+    for shell in ["zsh", "fish", "nushell"] {
+        for words in [
+            &[""][..],
+            &["adopt", ""],
+            &["restore", "web", "--to", ""],
+            &["web", "--"],
+        ] {
+            let mut command = home.command(env!("CARGO_BIN_EXE_stacklift"));
+            command
+                .env("STACKMGR_API_KEY", "ptr_hunter2")
+                .env("STACKLIFT_BASE_URL", format!("https://{address}"))
+                .env("DOCKER_HOST", format!("tcp://{address}"))
+                .args([".complete", shell, "--"])
+                .args(words);
+            let output = command.output().expect("the binary runs");
+            let text = String::from_utf8(output.stdout).expect("UTF-8");
+            assert!(
+                text.contains("web") || text.contains("2026") || text.contains("--"),
+                "{text}"
+            );
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+    }
+    peer.set_nonblocking(true).expect("no waiting");
+    let contact = peer.accept().expect_err("no connection");
+    assert_eq!(contact.kind(), ErrorKind::WouldBlock);
+    assert_eq!(tree(home.0.path()), before);
+}
+
+#[test]
+fn an_answer_is_silent_about_errors() {
+    let home = Home::new();
+    fs::write(home.path(".config/stacklift.toml"), "no = \"setting\"\n").expect("a settings file");
+    assert_eq!(home.values(&["adopt", ""])[0], "--yes");
+    fs::remove_file(home.path(".config/stacklift.toml")).expect("removed");
+    fs::remove_dir_all(home.path("stacks")).expect("removed");
+    fs::remove_dir_all(home.path("state")).expect("removed");
+    assert_eq!(home.values(&["restore", "web", "--to", ""]), [""; 0]);
+    for words in [&["bash"][..], &["bash", "--", "stacklift"], &["fish"]] {
+        let mut command = home.command(env!("CARGO_BIN_EXE_stacklift"));
+        let output = command
+            .arg(".complete")
+            .args(words)
+            .output()
+            .expect("the binary runs");
+        assert!(output.status.success(), "{words:?}");
+        assert_eq!(
+            (output.stdout, output.stderr),
+            (vec![], vec![]),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs Nushell"]
+fn nushell_gets_words_that_it_reads_as_the_names() {
+    let home = Home::new();
+    for name in ODD {
+        home.stack(name);
+    }
+    let nushell = |text: &str| {
+        let program = std::env::var("STACKLIFT_TEST_NUSHELL").unwrap_or_else(|_| "nu".to_owned());
+        let output = home.command(&program).args(["-n", "-c", text]).output();
+        let output = output.expect("Nushell runs");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}: {error}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let script = home.path("stacklift.nu");
+    let mut completions = home.command(env!("CARGO_BIN_EXE_stacklift"));
+    let text = completions
+        .args(["completions", "nushell"])
+        .output()
+        .expect("the binary runs");
+    fs::write(&script, text.stdout).expect("a script");
+    let ask = |words: &str| {
+        let script = script.display();
+        let asked = nushell(&format!(
+            "$env.config.completions.external.completer = {{|spans| [others] }}\nsource {script}\n\
+             do $env.config.completions.external.completer [{words}] | to json --raw"
+        ));
+        asked.trim().to_owned()
+    };
+    assert_eq!(ask("git ''"), r#"["others"]"#);
+    assert_eq!(ask("stacklift --tls ./f"), "null");
+    assert_eq!(
+        ask("stacklift restore gone --to=20261120"),
+        r#"[{"value":"--to=20261120T100000.000Z","description":""}]"#
+    );
+    let stacks: Vec<Value> = serde_json::from_str(&ask("stacklift adopt ''")).expect("JSON");
+    let words: Vec<&str> = stacks
+        .iter()
+        .filter_map(|one| one["value"].as_str())
+        .collect();
+    let text = nushell(&format!("^printf '%s\\n' {}", words.join(" ")));
+    let mut names: Vec<&str> = text.lines().collect();
+    let mut expected = [&ODD[..], &["web", "wiki"]].concat();
+    names.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    assert!(!home.path("work/ran").exists());
+}
+
+/// The paths of everything below a directory.
+fn tree(dir: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(dir).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            paths.extend(tree(&path));
+        }
+        paths.push(path);
+    }
+    paths.sort();
+    paths
 }

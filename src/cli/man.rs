@@ -145,7 +145,8 @@ fn see_also(page: &mut Roff, root: &Command, command: &Command) {
     let own = command.get_display_name().unwrap_or_default();
     let shown = root.get_subcommands().filter(|one| !one.is_hide_set());
     let mut names: Vec<&str> = shown.filter_map(Command::get_display_name).collect();
-    names.insert(0, root.get_name());
+    names.push(root.get_name());
+    names.sort_unstable();
     names.retain(|name| *name != own && *name != command.get_name());
     page.control("SH", ["SEE ALSO"]);
     let count = names.len();
