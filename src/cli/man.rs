@@ -123,19 +123,16 @@ fn section(page: &mut Roff, name: &str, text: &str) {
             // The second column may begin on the next line.
             None => (line, continued()),
         };
-        match about {
-            Some(about) => {
-                page.control("TP", []);
-                page.text([bold(item)]);
-                page.text([roman(about.trim())]);
-                while let Some(more) = continued() {
-                    page.text([roman(more.trim())]);
-                }
+        if let Some(about) = about {
+            page.control("TP", []);
+            page.text([bold(item)]);
+            page.text([roman(about.trim())]);
+            while let Some(more) = continued() {
+                page.text([roman(more.trim())]);
             }
-            None => {
-                page.control("PP", []);
-                page.text([roman(item)]);
-            }
+        } else {
+            page.control("PP", []);
+            page.text([roman(item)]);
         }
     }
 }
