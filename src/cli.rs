@@ -6,11 +6,13 @@ use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 
 mod adopt;
 mod arguments;
+mod certificate;
 mod completions;
 mod confirm;
 mod console;
 mod diff;
 mod events;
+mod headers;
 mod interrupt;
 mod list;
 mod man;
