@@ -48,11 +48,10 @@ Examples:
 
 const ENVIRONMENT: &str = "\
 Environment variables:
-  STACKMGR_API_KEY       Portainer API key; there is no flag for it
-  STACKMGR_API_KEY_FILE  File whose first line is the API key; used if STACKMGR_API_KEY is not set
-  STACKLIFT_STATE_DIR    Directory for snapshots [default: /var/lib/stacklift for root, otherwise
-                         ~/.local/state/stacklift]
-  NO_COLOR               Disable colored output";
+  STACKMGR_API_KEY     Portainer API key; there is no flag for it
+  STACKLIFT_STATE_DIR  Directory for snapshots [default: /var/lib/stacklift for root, otherwise
+                       ~/.local/state/stacklift]
+  NO_COLOR             Disable colored output";
 
 const SETTINGS_FILES: &str = "\
 Settings files:
@@ -82,6 +81,7 @@ const IGNORED: [(&str, &[&str]); 7] = [
         "schema",
         &[
             "base_url",
+            "api_key_file",
             "stacks_root",
             "dir",
             "file",
@@ -96,7 +96,7 @@ const IGNORED: [(&str, &[&str]); 7] = [
     ),
     ("render", &["quiet"]),
     ("restore", &["file"]),
-    ("rehearse", &["base_url", "engine", "tls"]),
+    ("rehearse", &["base_url", "api_key_file", "engine", "tls"]),
 ];
 
 /// Moves a running Compose stack into Portainer
@@ -271,6 +271,9 @@ pub(super) struct Common {
     /// URL of Portainer
     #[arg(long, global = true, value_name = "URL")]
     pub base_url: Option<BaseUrl>,
+    /// File whose first line is the API key; used if `STACKMGR_API_KEY` is not set
+    #[arg(long, global = true, value_name = "FILE")]
+    pub api_key_file: Option<PathBuf>,
     /// Directory that contains the stack directories
     #[arg(long, global = true, value_name = "DIR")]
     pub stacks_root: Option<PathBuf>,
@@ -420,7 +423,10 @@ fn describe(flag: Arg, reads_variables: bool) -> Arg {
     let Some(setting) = options::ALL.iter().find(is_flag) else {
         return flag;
     };
-    let mut notes = vec![format!("[default: {}]", setting.default)];
+    let mut notes = Vec::new();
+    if !setting.default.is_empty() {
+        notes.push(format!("[default: {}]", setting.default));
+    }
     if reads_variables {
         notes.insert(0, format!("[env: {}]", setting.variable));
     }
@@ -462,6 +468,9 @@ mod tests {
                 format!("[env: {}]", setting.variable),
                 format!("[default: {}]", setting.default),
             ] {
+                if setting.default.is_empty() && shown == "[default: ]" {
+                    continue;
+                }
                 // The help may be wrapped within a note.
                 let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
                 assert!(help.contains(&shown), "{shown}\n{help}");

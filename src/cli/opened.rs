@@ -32,7 +32,7 @@ impl Opened {
         console: &Arc<Console>,
     ) -> Result<Self, Ended> {
         let name = StackName::new(name)?;
-        let key = KeySource::from_env()?;
+        let key = KeySource::find(common)?;
         name.refuse_management_plane()?;
         let settings = Settings::load(common).map_err(Stopped::untouched)?;
         let key = key.read().map_err(Stopped::untouched)?;
@@ -97,7 +97,7 @@ impl Surroundings {
         };
         let settings = Settings::load(&common)?;
         let engine = peers::engine(&settings, console);
-        let (portainer, key_error) = match KeySource::from_env().and_then(KeySource::read) {
+        let (portainer, key_error) = match KeySource::of(settings.api_key_file.as_deref()).and_then(KeySource::read) {
             Ok(key) => {
                 console.hide(&key);
                 peers::warn_about_tls(&settings, console);
