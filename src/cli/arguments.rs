@@ -9,6 +9,7 @@ use clap::{
 
 use adopting::WrittenArguments;
 pub(super) use adopting::{AdoptArguments, OnFailureArgument};
+pub(super) use diagnosing::{ConfigAction, ConfigArguments, DoctorArguments, InitArguments};
 pub(super) use listing::ListArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
@@ -22,6 +23,7 @@ use crate::{
 };
 
 mod adopting;
+mod diagnosing;
 mod listing;
 mod planning;
 mod rehearsing;
@@ -37,6 +39,8 @@ Run 'stacklift --help' for examples, environment variables, settings files and e
 const EXAMPLES: &str = "\
 Examples:
   stacklift rehearse --as adopt     Try an adoption against an embedded Portainer
+  stacklift config init             Write a settings file
+  stacklift doctor                  Check Portainer, the engine and the settings
   stacklift list                    Show every stack of this host
   stacklift plan books-db           Show what each way into Portainer would do
   stacklift adopt books-db          Move the running stack into Portainer
@@ -59,6 +63,7 @@ Settings files:
   /etc/stacklift.toml       System settings
 
   The keys are the names of the flags, for example: base-url = \"https://localhost:9443\"
+  `stacklift config init` writes a file with all of them, and `stacklift config` shows them
   Precedence: flags, environment variables, user settings, system settings";
 
 const EXIT_CODES: &str = "\
@@ -73,8 +78,10 @@ Exit codes:
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 7] = [
+const IGNORED: [(&str, &[&str]); 9] = [
     ("list", &["dir"]),
+    ("doctor", &["dir", "file"]),
+    ("config", &["dir", "file", "verbose"]),
     ("adopt", &[]),
     ("plan", &[]),
     (
@@ -141,6 +148,15 @@ pub(super) enum Command {
     /// Lists the directories in the stacks root, the Compose projects of the engine, and the Portainer stacks of
     /// the environment. Only reads.
     List(ListArguments),
+    /// Check everything that the other commands need
+    ///
+    /// Checks the settings, the engine, the Compose program, Portainer, the API key, the environment, the stacks root,
+    /// the directory for snapshots, and the clocks. Only reads, and leaves no file behind. Exits with 1 if a check fails.
+    Doctor(DoctorArguments),
+    /// Show every setting, and where its value comes from
+    ///
+    /// Contacts nothing, and never shows the API key. Exits with 1 if a setting is invalid.
+    Config(ConfigArguments),
     /// Print the JSON schema of an output
     Schema(SchemaArguments),
     /// Show the request that would create the stack in Portainer
@@ -413,6 +429,17 @@ fn command() -> clap::Command {
         .after_long_help(format!(
             "{EXAMPLES}\n\n{ENVIRONMENT}\n\n{SETTINGS_FILES}\n\n{EXIT_CODES}"
         ))
+}
+
+/// The first sentence of the help of a setting, and what its help shows in place of a value.
+pub(super) fn help_of(setting: &Setting) -> (String, String) {
+    let command = Arguments::command();
+    let mut flags = command.get_arguments();
+    let flag = flags.find(|flag| flag.get_long() == Some(setting.key));
+    let help = flag.and_then(Arg::get_help).map(ToString::to_string);
+    let names = flag.and_then(Arg::get_value_names).unwrap_or_default();
+    let name = names.first().map(ToString::to_string);
+    (help.unwrap_or_default(), name.unwrap_or_default())
 }
 
 /// Adds the variable and the default of a setting to its help, as clap does for its own `env` and

@@ -35,6 +35,9 @@ mod origin;
 pub(super) use key::{KeySource, VARIABLE as API_KEY, is_given as api_key_is_given};
 pub(super) use origin::{Origin, Picked, Problem, SettingsFile};
 
+/// The variable that names the directory for snapshots.
+pub(super) const STATE_DIR: &str = "STACKLIFT_STATE_DIR";
+
 const SYSTEM_FILE: &str = "/etc/stacklift.toml";
 const USER_FILE: &str = "stacklift.toml";
 /// The size limit of a settings file, in bytes.
@@ -464,7 +467,7 @@ pub(super) fn state_folder() -> Result<PathBuf> {
 
 /// `STACKLIFT_STATE_DIR`, absolute, if it is set.
 pub(super) fn given_state_folder() -> Result<Option<PathBuf>> {
-    let given = env::var_os("STACKLIFT_STATE_DIR").filter(|folder| !folder.is_empty());
+    let given = env::var_os(STATE_DIR).filter(|folder| !folder.is_empty());
     given
         .map(|folder| std::path::absolute(folder).context("invalid STACKLIFT_STATE_DIR"))
         .transpose()

@@ -10,7 +10,10 @@ use anyhow::Result;
 use secrecy::SecretString;
 
 use super::Settings;
-use crate::{cli::{arguments::Common, options}, failure::Failure};
+use crate::{
+    cli::{arguments::Common, options},
+    failure::Failure,
+};
 
 /// The variable that contains the API key.
 pub(in crate::cli) const VARIABLE: &str = "STACKMGR_API_KEY";
@@ -100,4 +103,3 @@ fn key_required() -> Failure {
         "create a key in Portainer under My account > Access tokens, then run: export STACKMGR_API_KEY=…; or pass a file that contains the key with --api-key-file",
     )
 }
-

@@ -12,7 +12,10 @@ pub(in crate::cli) enum Origin {
     /// This environment variable.
     Variable(&'static str),
     /// A settings file, and the line of the key in it.
-    File { path: PathBuf, line: Option<usize> },
+    File {
+        path: PathBuf,
+        line: Option<usize>,
+    },
     Default,
 }
 
