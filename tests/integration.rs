@@ -18,10 +18,14 @@ mod calling;
 mod calls;
 #[path = "integration/compose.rs"]
 mod compose;
+#[path = "integration/config.rs"]
+mod config;
 #[path = "integration/confirming.rs"]
 mod confirming;
 #[path = "integration/disk.rs"]
 mod disk;
+#[path = "integration/doctor.rs"]
+mod doctor;
 #[path = "integration/engines.rs"]
 mod engines;
 #[path = "integration/environment.rs"]

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 
-use super::format::{Check, Subject};
+use super::format::{Check, Status as CheckStatus, Subject};
 use crate::{
     cli::settings::Settings,
     engine::{self, About},
@@ -69,7 +69,7 @@ pub(super) fn portainer(settings: &Settings, status: &Received<Status>) -> Check
     let subject = Subject::Portainer;
     let status = match &status.response {
         Ok(status) => status,
-        Err(error) => return Check::of_error(subject, error, "check --base-url"),
+        Err(error) => return Check::of_error(subject, error, "check --base-url and --tls"),
     };
     let base_url = &settings.base_url;
     let needed = format!(
@@ -141,6 +141,10 @@ pub(super) fn with_key(
         None => Check::not_checked(Subject::Environment, "the engine did not respond"),
     };
     let (environment, user) = side_by_side(environment, || user(reader));
+    if user.status == CheckStatus::Failed && environment.status != CheckStatus::Ok {
+        let reason = "the user of the API key could not be read";
+        return [user, Check::not_checked(Subject::Environment, reason)];
+    }
     [user, environment]
 }
 
