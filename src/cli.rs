@@ -6,12 +6,14 @@ use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 
 mod adopt;
 mod arguments;
+mod certificate;
 mod config;
 mod confirm;
 mod console;
 mod diff;
 mod doctor;
 mod events;
+mod headers;
 mod interrupt;
 mod list;
 mod migrate;

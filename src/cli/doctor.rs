@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use super::{
     Common, Console, Ended,
     arguments::{DoctorArguments, Output},
-    opened::Surroundings,
+    opened::Diagnosed,
     settings::{Settings, Sourced},
 };
 use crate::{compose, parallel::side_by_side};
@@ -92,26 +92,26 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
         ..settings
     };
     let compose = compose::Host::new(&settings.location.tool, console.trace());
-    let mut surroundings = Surroundings::to_diagnose(settings, key, console);
-    let no_client = surroundings.key_error.take();
-    let settings = &surroundings.settings;
-    let reader = surroundings.engine();
+    let mut clients = Diagnosed::new(&settings, key, console);
+    let no_client = clients.no_portainer.take();
+    let settings = &settings;
+    let reader = clients.engine();
     let of_engine = || {
         let about = Received::by(|| reader.about());
         (peers::engine(reader, &about), about)
     };
     let of_compose = || here::compose(&compose, &settings.location.tool);
     let status = || {
-        Received::by(|| match surroundings.portainer() {
+        Received::by(|| match clients.portainer() {
             Some(portainer) => portainer.status(),
             None => Err(no_client.context("there is no client for Portainer")?),
         })
     };
     let (status, (compose, (engine, about))) =
         side_by_side(status, || side_by_side(of_compose, of_engine));
-    let with_key = match surroundings.portainer() {
+    let with_key = match clients.portainer() {
         Some(portainer) if has_key && status.known().is_some() => {
-            peers::with_key(portainer, settings, about.known())
+            peers::with_key((portainer, reader), settings, about.known())
         }
         _ => {
             let reason = if has_key {

@@ -19,14 +19,13 @@ use toml::de::DeTable;
 
 use super::{
     arguments::Common,
-    options::{self, Setting},
+    options::{self, Endpoint, Setting, is_api_key},
 };
 use crate::{
     engine,
     failure::Failure,
     portainer::{BaseUrl, Tls},
     stack::Location,
-    text::without_credentials,
 };
 
 mod key;
@@ -38,7 +37,7 @@ pub(super) use origin::{Origin, Picked, Problem, SettingsFile};
 /// The variable that names the directory for snapshots.
 pub(super) const STATE_DIR: &str = "STACKLIFT_STATE_DIR";
 
-const SYSTEM_FILE: &str = "/etc/stacklift.toml";
+pub(super) const SYSTEM_FILE: &str = "/etc/stacklift.toml";
 const USER_FILE: &str = "stacklift.toml";
 /// The size limit of a settings file, in bytes.
 const LONGEST_FILE: u64 = 64 * 1024;
@@ -52,9 +51,11 @@ pub(super) struct Settings {
     /// The file with the API key, if one is named. `STACKMGR_API_KEY` precedes it (C02).
     pub api_key_file: Option<PathBuf>,
     pub location: Location,
-    pub endpoint: i64,
+    /// The environment. Never `Auto` where Portainer is used.
+    pub endpoint: Endpoint,
     pub engine: engine::Choice,
     pub tls: Tls,
+    pub header_file: Option<PathBuf>,
     pub timeout: Duration,
 }
 
@@ -65,10 +66,13 @@ struct File {
     base_url: Option<String>,
     api_key_file: Option<String>,
     stacks_root: Option<String>,
-    endpoint: Option<i64>,
+    /// A number or a text.
+    endpoint: Option<toml::Value>,
     tool: Option<String>,
     engine: Option<String>,
     tls: Option<String>,
+    #[serde(rename = "header-file")]
+    headers: Option<String>,
     timeout: Option<String>,
     /// The line of each key.
     #[serde(skip)]
@@ -170,9 +174,14 @@ impl Settings {
         let api_key_file = sources.pick(
             &options::API_KEY_FILE,
             flags.api_key_file.clone().map(Some),
-            |file| file.as_ref().map(path).unwrap_or_default(),
+            |file| {
+                file.as_ref()
+                    .map(path)
+                    .filter(|path| !is_api_key(path))
+                    .unwrap_or_default()
+            },
             |file| file.api_key_file.clone(),
-            |text| Ok((!text.is_empty()).then(|| PathBuf::from(text))),
+            options::key_file,
         );
         let root = sources.pick(
             &options::STACKS_ROOT,
@@ -185,8 +194,8 @@ impl Settings {
             &options::ENDPOINT,
             flags.endpoint,
             ToString::to_string,
-            |file| file.endpoint.map(|id| id.to_string()),
-            options::environment_id,
+            |file| file.endpoint.as_ref().map(id_or_text),
+            Endpoint::from_str,
         );
         let tool = sources.pick(
             &options::TOOL,
@@ -209,6 +218,13 @@ impl Settings {
             |file| file.tls.clone(),
             Tls::from_str,
         );
+        let header_file = sources.pick(
+            &options::HEADER_FILE,
+            flags.header_file.clone(),
+            path,
+            |file| file.headers.clone(),
+            |text| Ok(PathBuf::from(text)),
+        );
         let timeout = sources.pick(
             &options::TIMEOUT,
             flags.timeout,
@@ -228,6 +244,7 @@ impl Settings {
             endpoint: endpoint?,
             engine: engine?,
             tls: tls?,
+            header_file: Some(header_file?).filter(|path| !path.as_os_str().is_empty()),
             timeout: timeout?,
         })
     }
@@ -271,9 +288,11 @@ impl<'a> Sources<'a> {
             ))
         });
         let value = value.map_err(anyhow::Error::from);
+        // An invalid value may be a misplaced API key (C56).
+        let is_shown = value.is_ok() && !text.is_empty();
         self.picked.borrow_mut().push(Picked {
             key: setting.key,
-            value: (!text.is_empty()).then(|| without_credentials(&text).into_owned()),
+            value: is_shown.then_some(text),
             origin,
             error: value.as_ref().err().map(origin::Problem::of),
         });
@@ -295,6 +314,15 @@ impl<'a> Sources<'a> {
             }
             None => (Origin::Default, setting.default.to_owned()),
         }
+    }
+}
+
+/// The text of an endpoint in a settings file; empty, which is not valid, if it is neither a number nor a text.
+fn id_or_text(value: &toml::Value) -> String {
+    match value {
+        toml::Value::Integer(id) => id.to_string(),
+        toml::Value::String(text) => text.clone(),
+        _ => String::new(),
     }
 }
 
@@ -481,13 +509,13 @@ mod tests {
 
     #[test]
     fn flag_before_environment_before_file_before_default() {
-        let file = |endpoint| File {
-            endpoint: Some(endpoint),
+        let file = |endpoint: i64| File {
+            endpoint: Some(endpoint.into()),
             ..File::default()
         };
         let files = [("user".into(), file(4)), ("system".into(), file(5))];
         let flags = Common {
-            endpoint: Some(2),
+            endpoint: Some(Endpoint::Id(2)),
             ..Common::default()
         };
         let env = |name: &str| (name == "STACKLIFT_ENDPOINT").then(|| "3".to_owned());
@@ -497,11 +525,31 @@ mod tests {
                 .expect("settings")
                 .endpoint
         };
-        assert_eq!(endpoint(&flags, &env, &files), 2);
-        assert_eq!(endpoint(&Common::default(), &env, &files), 3);
-        assert_eq!(endpoint(&Common::default(), &none, &files), 4);
-        assert_eq!(endpoint(&Common::default(), &none, &files[1..]), 5);
-        assert_eq!(endpoint(&Common::default(), &none, &[]), 1);
+        let id = Endpoint::Id;
+        assert_eq!(endpoint(&flags, &env, &files), id(2));
+        assert_eq!(endpoint(&Common::default(), &env, &files), id(3));
+        assert_eq!(endpoint(&Common::default(), &none, &files), id(4));
+        assert_eq!(endpoint(&Common::default(), &none, &files[1..]), id(5));
+        assert_eq!(endpoint(&Common::default(), &none, &[]), id(1));
+    }
+
+    #[test]
+    fn an_endpoint_in_a_file_is_a_number_or_auto() {
+        for (value, endpoint) in [
+            ("3", Endpoint::Id(3)),
+            ("\"3\"", Endpoint::Id(3)),
+            ("\"auto\"", Endpoint::Auto),
+        ] {
+            let settings = of_file(&format!("endpoint = {value}\n")).expect(value);
+            assert_eq!(settings.endpoint, endpoint, "{value}");
+        }
+        for value in ["\"secret\"", "true", "1.5", "[1]"] {
+            let error = of_file(&format!("endpoint = {value}\n")).expect_err(value);
+            assert_eq!(
+                error.to_string(),
+                "invalid endpoint in stacklift.toml: expected a number or `auto`"
+            );
+        }
     }
 
     /// The settings of a file with this text, and the defaults.
@@ -515,7 +563,7 @@ mod tests {
     fn an_empty_variable_is_unset() {
         let env = |_: &str| Some(String::new());
         let settings = Settings::from_sources(&Common::default(), &env, &[]).expect("settings");
-        assert_eq!(settings.endpoint, 1);
+        assert_eq!(settings.endpoint, Endpoint::Id(1));
     }
 
     #[test]
@@ -558,7 +606,7 @@ mod tests {
                 "valid keys: base-url, ",
             ),
             (
-                "endpoint = \"one\"\n",
+                "timeout = 20\n",
                 "cannot parse the settings file stacklift.toml: line 1: invalid type: ",
                 "expected lines such as: timeout = \"20m\"",
             ),
@@ -585,7 +633,7 @@ mod tests {
         fn any_text_gives_settings_or_an_error(
             text in proptest::collection::vec(
                 prop_oneof![
-                    "(base-url|stacks-root|endpoint|tool|engine|tls|timeout|other) = ",
+                    "(base-url|stacks-root|endpoint|tool|engine|tls|header-file|timeout|other) = ",
                     "(\"(https://[a-z@:/#?0-9]{0,12}|auto|off|20m|[ -~]{0,8})\"|-?[0-9]{1,20}|true)\n",
                     "(?s).{0,8}",
                 ],

@@ -1,4 +1,4 @@
-//! The environments of Portainer.
+//! The environments of Portainer (M22).
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Reader, failed_to, wire};
 
-/// The types of environments without a Docker engine: Azure, and Kubernetes in three forms.
+/// The types of environments without a Docker engine: Azure, and Kubernetes in three forms (M22).
 const WITHOUT_ENGINE: [i64; 4] = [3, 5, 6, 7];
 
 /// An environment. Prints as `3 (nas)`.

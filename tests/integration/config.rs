@@ -70,6 +70,7 @@ endpoint | 7 | --endpoint
 tool | podman | HOME/.config/stacklift.toml, line 2
 engine | api | STACKLIFT_ENGINE
 tls | system | HOME/.config/stacklift.toml, line 4
+header-file | - | default
 timeout | 4s | STACKLIFT_TIMEOUT
 API key | set | STACKMGR_API_KEY
 state directory | HOME/state | STACKLIFT_STATE_DIR
@@ -108,7 +109,7 @@ fn invalid_settings_are_shown_with_the_others() {
     let run = Run::of(&mut command).code(1).hides("pa55-word");
     let text = shown(&bench, &run);
     for line in [
-        "endpoint | one | STACKLIFT_ENDPOINT (invalid)\n",
+        "endpoint | - | STACKLIFT_ENDPOINT (invalid)\n",
         "tls | - | HOME/.config/stacklift.toml, line 1 (invalid)\n",
         "timeout | 9s | --timeout\n",
         "API key | - | not set\n",
@@ -117,7 +118,7 @@ fn invalid_settings_are_shown_with_the_others() {
     }
     drop(run.says(&[
         "error: invalid STACKLIFT_BASE_URL: ",
-        "error: invalid STACKLIFT_ENDPOINT: expected a number, got \"one\"",
+        "error: invalid STACKLIFT_ENDPOINT: expected a number or `auto`",
         "hint: see --endpoint in `stacklift --help` for valid values",
         "error: invalid tls in ",
     ]));
@@ -166,6 +167,31 @@ fn c02_a_settings_file_names_the_file_with_the_key() {
     );
     let other = ["plan", "web", "--api-key-file", "/no/key"];
     drop(run(&other, &[("STACKMGR_API_KEY", KEY)]).code(0));
+}
+
+#[test]
+fn c56_a_key_in_the_place_of_its_file_is_not_shown() {
+    let bench = Bench::new();
+    for args in [
+        &["list", "--api-key-file", KEY][..],
+        &["plan", "web", "--api-key-file", KEY],
+        &["config", "--api-key-file", KEY],
+        &["doctor", "--api-key-file", KEY],
+    ] {
+        let mut command = bench.command(args);
+        command.env_remove("STACKMGR_API_KEY");
+        let run = Run::of(&mut command);
+        drop(run.says(&["--api-key-file contains an API key"]));
+    }
+    for setting in ["api-key-file", "endpoint", "engine"] {
+        let mut command = bench.command(&["config"]);
+        command
+            .env_remove("STACKMGR_API_KEY")
+            .env_remove("STACKLIFT_ENGINE");
+        write_user_file(&bench, &format!("{setting} = {KEY:?}\n"));
+        drop(Run::of(&mut command).code(1).says(&["(invalid)"]));
+    }
+    fs::remove_file(user_file(&bench)).expect("the file contains the key");
 }
 
 #[test]

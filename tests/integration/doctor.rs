@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::{
     bench::{Bench, KEY, PLAIN, Run},
+    confirming::on_terminal,
     plan::conforms,
 };
 
@@ -254,8 +255,45 @@ fn an_environment_that_is_another_engine_names_the_right_one() {
             checked(&run, "environment"),
             ("failed".to_owned(), fact.to_owned())
         );
-        drop(run.says(&["environment 1 (local) is this engine: set --endpoint 1"]));
+        drop(
+            run.says(&[
+                "environment 1 (local) is this engine: set --endpoint 1, or --endpoint auto",
+            ]),
+        );
     }
+}
+
+#[test]
+fn the_environment_is_searched_for() {
+    let bench = healthy();
+    bench.rehearsal.world(|world| world.add_endpoint(3, "nas"));
+    let run = doctor(&bench, &["--endpoint", "auto", "--output", "json"], &[]);
+    let run = run.code(0);
+    assert_eq!(
+        checked(&run, "environment").1,
+        "environment 1 (local) is this engine"
+    );
+    bench
+        .rehearsal
+        .world(|world| world.engine.id = "ELSEWHERE".to_owned());
+    let run = doctor(&bench, &["--endpoint", "auto", "--output", "json"], &[]);
+    let (status, fact) = checked(&run, "environment");
+    assert_eq!(status, "failed", "{fact}");
+}
+
+#[test]
+fn a_certificate_that_is_not_pinned_yet() {
+    let bench = healthy();
+    let run = on_terminal(&bench, &["doctor", "--tls", "pin"], "y\n");
+    let run = run.code(1).says(&["stacklift list"]).hides("trust");
+    assert!(run.out.contains("is not pinned yet"), "{run:?}");
+    assert!(bench.rehearsal.requests().is_empty());
+    on_terminal(&bench, &["list", "--tls", "pin"], "y\n").code(0);
+    let run = doctor(&bench, &["--tls", "pin", "--output", "json"], &[]).code(0);
+    assert_eq!(
+        checked(&run, "tls").1,
+        "Portainer's certificate was verified (--tls pin)"
+    );
 }
 
 #[test]
@@ -340,7 +378,7 @@ fn invalid_settings() {
         checked(&run, "settings"),
         (
             "failed".to_owned(),
-            "invalid STACKLIFT_ENDPOINT: expected a number, got \"one\"".to_owned()
+            "invalid STACKLIFT_ENDPOINT: expected a number or `auto`".to_owned()
         )
     );
     assert_eq!(

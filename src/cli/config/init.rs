@@ -54,6 +54,7 @@ fn given(common: &Common) -> Result<BTreeMap<&'static str, String>> {
     let common = Common {
         api_key_file: absolute(&common.api_key_file)?,
         stacks_root: absolute(&common.stacks_root)?,
+        header_file: absolute(&common.header_file)?,
         tls: match &common.tls {
             Some(Tls::File(path)) => Some(Tls::File(std::path::absolute(path)?)),
             other => other.clone(),

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use crate::cli::{arguments::help_of, options};
+use crate::cli::{
+    arguments::help_of,
+    options::{self, Setting},
+};
 
 const HEADER: &str = "\
 # Settings of stacklift. Remove the # in front of a setting to change it.
@@ -26,15 +29,15 @@ pub(super) fn settings_file(values: &BTreeMap<&str, String>) -> String {
             text,
             "\n# {help}\n{comment}{} = {}\n",
             setting.key,
-            toml(value)
+            toml(setting, value)
         );
     }
     text
 }
 
-/// A number, or a quoted text.
-fn toml(value: &str) -> String {
-    if value.parse::<i64>().is_ok() {
+/// The ID of an environment, or a quoted text.
+fn toml(setting: &Setting, value: &str) -> String {
+    if setting.key == options::ENDPOINT.key && value.parse::<i64>().is_ok() {
         return value.to_owned();
     }
     let mut quoted = String::from("\"");
@@ -71,11 +74,16 @@ mod tests {
 
     #[test]
     fn a_value_is_read_as_it_was_given() {
-        for value in ["/a b\"c\\d\u{7f}\n", "20m", "7"] {
-            let text = settings_file(&BTreeMap::from([("tool", value.to_owned())]));
+        for (key, value) in [
+            ("stacks-root", "/a b\"c\\d\u{7f}\n"),
+            ("timeout", "20"),
+            ("endpoint", "7"),
+            ("endpoint", "auto"),
+        ] {
+            let text = settings_file(&BTreeMap::from([(key, value.to_owned())]));
             let table: toml::Table = toml::from_str(&text).expect("TOML");
-            let read = match &table["tool"] {
-                toml::Value::Integer(number) => number.to_string(),
+            let read = match &table[key] {
+                toml::Value::Integer(number) if key == "endpoint" => number.to_string(),
                 other => other.as_str().expect("a string").to_owned(),
             };
             assert_eq!((read.as_str(), table.len()), (value, 1));

@@ -6,10 +6,11 @@ use anyhow::Result;
 
 use super::format::{Check, Status as CheckStatus, Subject};
 use crate::{
-    cli::settings::Settings,
+    cli::{options::Endpoint, settings::Settings},
     engine::{self, About},
-    parallel::{in_parallel, side_by_side},
-    portainer::{self, EngineOf, NamedEnvironment, Status, Tls},
+    observe::{Search, with_hint},
+    parallel::side_by_side,
+    portainer::{self, BaseUrl, EngineOf, Status, Tls},
 };
 
 /// The oldest version of Portainer that stacklift supports.
@@ -17,6 +18,9 @@ const OLDEST: (u32, u32) = (2, 19);
 
 /// The difference between two clocks that is still ignored.
 const LARGEST_SKEW: Duration = Duration::from_mins(1);
+
+/// Portainer and the engine.
+type Peers<'a> = (&'a portainer::Reader, &'a engine::Reader);
 
 /// A response, and when it was received.
 pub(super) struct Received<T> {
@@ -103,11 +107,7 @@ fn major_and_minor(version: &str) -> Option<(u32, u32)> {
 pub(super) fn tls(settings: &Settings, status: &Received<Status>) -> Check {
     let subject = Subject::Tls;
     let base_url = &settings.base_url;
-    if base_url
-        .to_string()
-        .to_ascii_lowercase()
-        .starts_with("http://")
-    {
+    if !base_url.is_https() {
         return Check::ok(subject, "not used: the address is plain HTTP on this host");
     }
     match &settings.tls {
@@ -120,7 +120,7 @@ pub(super) fn tls(settings: &Settings, status: &Received<Status>) -> Check {
             format!(
                 "certificates are not verified: another host could pose as {base_url} and receive the API key"
             ),
-            "set --tls system, or --tls FILE.pem with Portainer's certificate",
+            "set --tls pin to accept only the certificate of the first connection, or --tls system",
         ),
         mode if status.known().is_some() => Check::ok(
             subject,
@@ -131,16 +131,14 @@ pub(super) fn tls(settings: &Settings, status: &Received<Status>) -> Check {
 }
 
 /// The user of the API key, and whether the environment is the engine of this host.
-pub(super) fn with_key(
-    reader: &portainer::Reader,
-    settings: &Settings,
-    about: Option<&About>,
-) -> [Check; 2] {
-    let environment = || match about {
-        Some(about) => environment(reader, &about.id, settings.endpoint),
-        None => Check::not_checked(Subject::Environment, "the engine did not respond"),
+pub(super) fn with_key(peers: Peers, settings: &Settings, about: Option<&About>) -> [Check; 2] {
+    let base_url = &settings.base_url;
+    let environment = || match (about, settings.endpoint) {
+        (Some(_), Endpoint::Auto) => found(peers, base_url),
+        (Some(about), Endpoint::Id(id)) => environment(peers, base_url, &about.id, id),
+        (None, _) => Check::not_checked(Subject::Environment, "the engine did not respond"),
     };
-    let (environment, user) = side_by_side(environment, || user(reader));
+    let (environment, user) = side_by_side(environment, || user(peers.0));
     if user.status == CheckStatus::Failed && environment.status != CheckStatus::Ok {
         let reason = "the user of the API key could not be read";
         return [user, Check::not_checked(Subject::Environment, reason)];
@@ -171,21 +169,21 @@ fn user(reader: &portainer::Reader) -> Check {
 }
 
 /// Compares the engine of the environment with the engine of this host (M17).
-fn environment(reader: &portainer::Reader, ours: &str, id: i64) -> Check {
+fn environment(peers: Peers, base_url: &BaseUrl, ours: &str, id: i64) -> Check {
     let subject = Subject::Environment;
-    match reader.engine_of(id) {
+    match peers.0.engine_of(id) {
         Ok(EngineOf::Engine(theirs)) if theirs == ours => {
             Check::ok(subject, format!("environment {id} is this engine"))
         }
         Ok(EngineOf::Engine(_)) => Check::failed(
             subject,
             format!("environment {id} is another engine"),
-            right_one(reader, ours),
+            right_one(peers, base_url),
         ),
         Ok(EngineOf::NoEnvironment) => Check::failed(
             subject,
             format!("Portainer has no environment {id}"),
-            right_one(reader, ours),
+            right_one(peers, base_url),
         ),
         Ok(EngineOf::Unnamed) => Check::warning(
             subject,
@@ -204,28 +202,29 @@ fn environment(reader: &portainer::Reader, ours: &str, id: i64) -> Check {
 }
 
 /// What to do if the environment is not this engine: names the one that is.
-fn right_one(reader: &portainer::Reader, ours: &str) -> String {
-    let Ok(all) = reader.environments() else {
+fn right_one((portainer, engine): Peers, base_url: &BaseUrl) -> String {
+    let Ok(search) = Search::new(portainer, engine) else {
         return "set --endpoint to the ID of the environment of this host".to_owned();
     };
-    let engines = in_parallel(&all, |one| reader.engine_of(one.id));
-    let is_ours =
-        |theirs: &Result<EngineOf>| matches!(theirs, Ok(EngineOf::Engine(id)) if id == ours);
-    let here = all
-        .iter()
-        .zip(&engines)
-        .filter(|(_, theirs)| is_ours(theirs));
-    let here: Vec<&NamedEnvironment> = here.map(|(one, _)| one).collect();
-    match here.as_slice() {
-        [one] => format!("environment {one} is this engine: set --endpoint {}", one.id),
-        [] => "none of the environments that the API key can see is known to be this engine: add this engine to Portainer, or use an administrator's API key".to_owned(),
-        several => {
-            let several: Vec<String> = several.iter().map(ToString::to_string).collect();
-            format!(
-                "environments {} are this engine: set --endpoint to one of them",
-                several.join(", ")
-            )
-        }
+    match search.found(base_url) {
+        Ok(one) => format!(
+            "environment {one} is this engine: set --endpoint {}, or --endpoint auto",
+            one.id
+        ),
+        Err(error) => with_hint(&error),
+    }
+}
+
+/// Finds the environment of this host (`--endpoint auto`).
+fn found((portainer, engine): Peers, base_url: &BaseUrl) -> Check {
+    let subject = Subject::Environment;
+    let search = match Search::new(portainer, engine) {
+        Ok(search) => search,
+        Err(error) => return Check::of_error(subject, &error, "pass its ID with --endpoint"),
+    };
+    match search.found(base_url) {
+        Ok(one) => Check::ok(subject, format!("environment {one} is this engine")),
+        Err(error) => Check::of_error(subject, &error, "pass its ID with --endpoint"),
     }
 }
 

@@ -11,7 +11,10 @@ use secrecy::SecretString;
 
 use super::Settings;
 use crate::{
-    cli::{arguments::Common, options},
+    cli::{
+        arguments::Common,
+        options::{self, is_api_key},
+    },
     failure::Failure,
 };
 
@@ -38,7 +41,7 @@ impl KeySource {
         }
         let variable = options::API_KEY_FILE.variable;
         match env::var_os(variable).filter(|path| !path.is_empty()) {
-            Some(path) => Ok(Self::File(path.into())),
+            Some(path) => Self::of(Some(Path::new(&path))),
             None => Self::of(Settings::load(flags)?.api_key_file.as_deref()),
         }
     }
@@ -56,6 +59,12 @@ impl KeySource {
                 Ok(Self::Given(key.into()))
             }
             None => match file {
+                // No message shows what is a key.
+                Some(path) if is_api_key(&path.to_string_lossy()) => Err(Failure::new(
+                    "--api-key-file contains an API key instead of the path of a file",
+                )
+                .hint("write the API key to a file, and pass the path of that file")
+                .into()),
                 Some(path) => Ok(Self::File(path.to_owned())),
                 None => Err(key_required().into()),
             },

@@ -66,7 +66,7 @@ impl Problem {
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Picked {
     pub key: &'static str,
-    /// The value as text, without a password; `None` if there is none, or if it is not UTF-8.
+    /// The value as text; `None` if there is none, or if it is invalid.
     pub value: Option<String>,
     pub origin: Origin,
     /// Why the value is invalid.
