@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    env,
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
@@ -77,7 +78,12 @@ fn has_root(given: &Given) -> bool {
 
 /// The settings, with those that the line gives and that decide where stacks and snapshots are.
 fn settings(given: &Given) -> Option<Settings> {
-    let path = |id| given.get(id).map(PathBuf::from);
+    // The shell has not expanded the line yet.
+    let expanded = |path: &String| match (path.strip_prefix("~/"), env::home_dir()) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => PathBuf::from(path),
+    };
+    let path = |id| given.get(id).map(expanded);
     let flags = Common {
         stacks_root: path("stacks_root"),
         dir: path("dir"),
