@@ -1,6 +1,6 @@
 //! Terminal output: steps go to standard output, warnings and errors to standard error.
 //!
-//! Invariant: the API key is masked in all output (C56), and control characters in text from outside are
+//! Invariant: the API key and the values of `--header-file` are masked in all output (C56), and control characters in text from outside are
 //! escaped. A closed pipe ends the output, not the run.
 
 use std::{
@@ -17,6 +17,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result};
 use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
@@ -26,6 +27,9 @@ use crate::{
     text::{Mask, needs_escaping, printable},
     trace::{Exchange, Peer, Trace},
 };
+
+/// The exit code of an interrupted run: 128 + SIGINT, as in shells.
+pub(super) const INTERRUPTED: i32 = 130;
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -39,7 +43,7 @@ pub(super) struct Console {
     verbose: bool,
     /// Whether steps and tables go to standard error, because standard output has another use.
     to_stderr: AtomicBool,
-    key: Mutex<Option<Mask>>,
+    secrets: Mutex<Vec<Mask>>,
     spinner: Mutex<Option<ProgressBar>>,
 }
 
@@ -49,7 +53,7 @@ impl Console {
             quiet,
             verbose,
             to_stderr: AtomicBool::new(false),
-            key: Mutex::new(None),
+            secrets: Mutex::default(),
             spinner: Mutex::new(None),
         }
     }
@@ -61,7 +65,12 @@ impl Console {
 
     /// Masks `key`, and its escaped forms, in all output from now on (C56).
     pub(super) fn hide(&self, key: &SecretString) {
-        *lock(&self.key) = Some(Mask::new([key.expose_secret()]));
+        self.hide_all(&[key.expose_secret()]);
+    }
+
+    /// Masks further secrets, and their escaped forms, in all output from now on.
+    pub(super) fn hide_all(&self, secrets: &[&str]) {
+        lock(&self.secrets).push(Mask::new(secrets.iter().copied()));
     }
 
     /// Prints a step: a verb and its object.
@@ -122,7 +131,7 @@ impl Console {
     /// Asks a yes-or-no question on the terminal. Anything but `y` and `yes` is a no, and so is the end of the input.
     pub(super) fn ask(&self, question: &str) -> bool {
         self.done();
-        let question = self.without_key(&printable(question));
+        let question = self.without_secrets(&printable(question));
         {
             let mut terminal = anstream::stderr().lock();
             let _ = write!(terminal, "{HINT}{question}{HINT:#} [y/N] ");
@@ -138,6 +147,46 @@ impl Console {
             && ["y", "yes"]
                 .iter()
                 .any(|yes| answer.eq_ignore_ascii_case(yes))
+    }
+
+    /// Asks for a text on the terminal: one line, without blanks around it. `None` at the end of the input.
+    pub(super) fn ask_text(&self, question: &str) -> Option<String> {
+        self.done();
+        {
+            let mut terminal = anstream::stderr().lock();
+            let _ = write!(terminal, "{HINT}{}{HINT:#} ", printable(question));
+            let _ = terminal.flush();
+        }
+        let mut answer = String::new();
+        let read = stdin().read_line(&mut answer);
+        if !answer.ends_with('\n') {
+            self.err("");
+            return None;
+        }
+        read.ok().map(|_| answer.trim().to_owned())
+    }
+
+    /// Asks for a secret, which the terminal does not show. `None` at the end of the input.
+    pub(super) fn ask_secret(&self, question: &str) -> Result<Option<SecretString>> {
+        let failed = "failed to hide what is typed on the terminal";
+        let shown = tcgetattr(stdin()).context(failed)?;
+        let mut hidden = shown.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        hidden.local_modes.insert(LocalModes::ECHONL);
+        let restore = move || {
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &shown);
+        };
+        let interrupted = restore.clone();
+        // Without this, an interrupt would leave a terminal that shows nothing.
+        ctrlc::set_handler(move || {
+            interrupted();
+            std::process::exit(INTERRUPTED);
+        })
+        .context(failed)?;
+        tcsetattr(stdin(), OptionalActions::Now, &hidden).context(failed)?;
+        let answer = self.ask_text(question);
+        restore();
+        Ok(answer.map(SecretString::from))
     }
 
     /// Prints a hint.
@@ -182,12 +231,17 @@ impl Console {
 
     /// Prints a table whose first row is its header.
     pub(super) fn table(&self, rows: Vec<Vec<String>>) {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        for row in rows {
-            table.add_row(row.iter().map(|cell| printable(cell).into_owned()));
-        }
-        self.progress(&table.trim_fmt());
+        self.progress(&table(rows));
+    }
+
+    /// Prints a table whose first row is its header as the result of a command, even with `--quiet`.
+    pub(super) fn result_table(&self, rows: Vec<Vec<String>>) {
+        self.out(&table(rows));
+    }
+
+    /// Whether only warnings and errors are printed.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     fn progress(&self, text: &str) {
@@ -267,14 +321,14 @@ impl Console {
     }
 
     fn out(&self, text: &str) {
-        let text = self.without_key(text);
+        let text = self.without_secrets(text);
         self.paused(|| {
             let _ = writeln!(anstream::stdout().lock(), "{text}");
         });
     }
 
     fn err(&self, text: &str) {
-        let text = self.without_key(text);
+        let text = self.without_secrets(text);
         self.paused(|| {
             let _ = writeln!(anstream::stderr().lock(), "{text}");
         });
@@ -288,12 +342,20 @@ impl Console {
         }
     }
 
-    fn without_key(&self, text: &str) -> String {
-        match &*lock(&self.key) {
-            Some(key) => key.hide(text),
-            None => text.to_owned(),
-        }
+    fn without_secrets(&self, text: &str) -> String {
+        let hide = |text: String, mask: &Mask| mask.hide(&text);
+        lock(&self.secrets).iter().fold(text.to_owned(), hide)
     }
+}
+
+/// The text of a table without lines.
+fn table(rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    for row in rows {
+        table.add_row(row.iter().map(|cell| printable(cell).into_owned()));
+    }
+    table.trim_fmt()
 }
 
 /// Escapes the control characters of each line.
@@ -335,7 +397,7 @@ mod tests {
             "ptr_a%2Bb%2Fc12345%3D",
             "ptr_a\\u002bb/c12345=",
         ] {
-            assert_eq!(console.without_key(text), "***", "{text}");
+            assert_eq!(console.without_secrets(text), "***", "{text}");
         }
     }
 }
