@@ -6,6 +6,7 @@ use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 
 mod adopt;
 mod arguments;
+mod columns;
 mod confirm;
 mod console;
 mod diff;
@@ -23,6 +24,7 @@ mod report;
 mod restore;
 mod schema;
 mod settings;
+mod spinner;
 mod style;
 
 use arguments::{Arguments, Command, Common, MigrateArguments, RestoreArguments};
@@ -43,6 +45,7 @@ pub fn main() -> ExitCode {
         arguments.common.quiet,
         arguments.common.verbose,
     ));
+    interrupt::clean_up_after_panics(&console);
     match dispatch(arguments, &console) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ended::Usage(message)) => {

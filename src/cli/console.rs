@@ -5,21 +5,23 @@
 
 use std::{
     fmt::Write as _,
-    io::{IsTerminal, Write, stderr, stdin},
+    io::{IsTerminal, Write, stderr, stdin, stdout},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
-use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result};
 use comfy_table::{Table, presets};
-use indicatif::{ProgressBar, ProgressStyle};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
+use super::{
+    columns::{of_terminal, pad, readable, width, wrap, wrap_lines},
+    spinner::Spinner,
+    style::Meaning,
+};
 use crate::{
     failure::Failure,
     model::Container,
@@ -27,11 +29,10 @@ use crate::{
     trace::{Exchange, Peer, Trace},
 };
 
-const GOOD: Style = AnsiColor::Green.on_default().bold();
-const WARNING: Style = AnsiColor::Yellow.on_default().bold();
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-const HINT: Style = AnsiColor::Cyan.on_default().bold();
-const DIM: Style = Style::new().dimmed();
+/// A verb is right-aligned in a column of this width.
+const VERBS: usize = 9;
+/// The answers to a question, the default one in upper case.
+const ANSWER: &str = " [y/N] ";
 
 /// Prints steps, warnings and errors.
 pub(super) struct Console {
@@ -40,7 +41,7 @@ pub(super) struct Console {
     /// Whether steps and tables go to standard error, because standard output has another use.
     to_stderr: AtomicBool,
     key: Mutex<Option<Mask>>,
-    spinner: Mutex<Option<ProgressBar>>,
+    spinner: Mutex<Option<Spinner>>,
 }
 
 impl Console {
@@ -66,9 +67,19 @@ impl Console {
 
     /// Prints a step: a verb and its object.
     pub(super) fn step(&self, verb: &str, about: &str) {
-        if !self.quiet {
-            self.progress(&format!("{GOOD}{verb:>9}{GOOD:#} {}", printable(about)));
+        self.step_that(Meaning::of_step(verb), verb, about);
+    }
+
+    /// Prints a step in the color of what it means.
+    pub(super) fn step_that(&self, meaning: Meaning, verb: &str, about: &str) {
+        if self.quiet {
+            return;
         }
+        let indent = VERBS + 1;
+        let most = readable(self.steps_width()).saturating_sub(indent);
+        let about = wrap(&printable(about), most, most).join(&format!("\n{:indent$}", ""));
+        let style = meaning.style().bold();
+        self.progress(&format!("{style}{verb:>VERBS$}{style:#} {about}"));
     }
 
     /// Prints the result of a command, even with `--quiet`.
@@ -76,35 +87,54 @@ impl Console {
         self.out(&lines(text));
     }
 
-    /// Prints a line of styled parts, even with `--quiet`.
-    pub(super) fn parts(&self, parts: &[(Style, String)]) {
+    /// Prints a line of parts that mean something, even with `--quiet`.
+    pub(super) fn parts(&self, parts: &[(Meaning, String)]) {
         let parts = parts
             .iter()
-            .map(|(style, text)| format!("{style}{}{style:#}", printable(text)));
+            .map(|(meaning, text)| meaning.paint(&printable(text)));
         self.out(&parts.collect::<String>());
+    }
+
+    /// Prints text for reading, broken at the width of the terminal, even with `--quiet`.
+    pub(super) fn text(&self, meaning: Meaning, text: &str) {
+        let text = wrap_lines(&lines(text), 0, self.width());
+        for line in text.split('\n') {
+            self.out(&meaning.paint(line));
+        }
+    }
+
+    /// The width of what the results are printed on; `None` if it is not a terminal.
+    pub(super) fn width(&self) -> Option<usize> {
+        of_terminal(stdout())
+    }
+
+    fn steps_width(&self) -> Option<usize> {
+        if self.to_stderr.load(Ordering::Relaxed) {
+            of_terminal(stderr())
+        } else {
+            self.width()
+        }
     }
 
     /// Prints a heading.
     pub(super) fn heading(&self, text: &str) {
         if !self.quiet {
-            self.out(&format!("\n{HINT}{text}{HINT:#}"));
+            self.out(&format!("\n{}", Meaning::Label.paint(text)));
         }
     }
 
     /// Prints a warning of one or more lines.
     pub(super) fn warning(&self, text: &str) {
-        self.err(&format!("{WARNING}warning:{WARNING:#} {}", lines(text)));
+        self.labeled(Meaning::Warning, "warning", &lines(text));
     }
 
     /// Prints an error: the message with its causes, details, the state of the stack and a hint.
     pub(super) fn error(&self, error: &anyhow::Error, state: Option<&str>) {
         self.done();
-        self.err(&format!(
-            "{ERROR}error:{ERROR:#} {}",
-            printable(&format!("{error:#}"))
-        ));
+        let message = format!("{error:#}");
+        self.labeled(Meaning::Error, "error", &printable(&message));
         if let Some(details) = Failure::details_of(error) {
-            self.err(&lines(details));
+            self.details(&lines(details));
         }
         if let Some(state) = state {
             self.state(state);
@@ -116,16 +146,17 @@ impl Console {
 
     /// Prints the state of the stack.
     pub(super) fn state(&self, state: &str) {
-        self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));
+        self.labeled(Meaning::Label, "state", &printable(state));
     }
 
     /// Asks a yes-or-no question on the terminal. Anything but `y` and `yes` is a no, and so is the end of the input.
     pub(super) fn ask(&self, question: &str) -> bool {
         self.done();
-        let question = self.without_key(&printable(question));
+        let most = of_terminal(stderr()).map(|columns| columns.saturating_sub(ANSWER.len()));
+        let question = self.without_key(&wrap_lines(&printable(question), 0, most));
         {
             let mut terminal = anstream::stderr().lock();
-            let _ = write!(terminal, "{HINT}{question}{HINT:#} [y/N] ");
+            let _ = write!(terminal, "{}{ANSWER}", Meaning::Label.paint(&question));
             let _ = terminal.flush();
         }
         let mut answer = String::new();
@@ -142,7 +173,27 @@ impl Console {
 
     /// Prints a hint.
     pub(super) fn hint(&self, hint: &str) {
-        self.err(&format!("{HINT}hint:{HINT:#} {}", printable(hint)));
+        self.labeled(Meaning::Label, "hint", &printable(hint));
+    }
+
+    /// Prints `label: text`, broken at the width of the terminal.
+    fn labeled(&self, meaning: Meaning, label: &str, text: &str) {
+        let label = format!("{label}:");
+        let text = wrap_lines(text, label.len() + 1, of_terminal(stderr()));
+        self.err(&format!("{} {text}", meaning.paint(&label)));
+    }
+
+    /// Prints details of an error. Only the items of lists are broken: others may be aligned with each other.
+    fn details(&self, text: &str) {
+        let width = of_terminal(stderr());
+        let lines = text.split('\n').map(|line| {
+            if line.trim_start().starts_with("- ") {
+                wrap_lines(line, 0, width)
+            } else {
+                line.to_owned()
+            }
+        });
+        self.err(&lines.collect::<Vec<_>>().join("\n"));
     }
 
     /// Prints a result as JSON.
@@ -155,7 +206,8 @@ impl Console {
     /// Prints a remark about the result.
     pub(super) fn note(&self, text: &str) {
         if !self.quiet {
-            self.err(&format!("{DIM}{}{DIM:#}", printable(text)));
+            let text = wrap_lines(&printable(text), 0, of_terminal(stderr()));
+            self.err(&Meaning::Remark.paint(&text));
         }
     }
 
@@ -180,14 +232,21 @@ impl Console {
         self.table(rows);
     }
 
-    /// Prints a table whose first row is its header.
+    /// Prints a table whose first row is its header. A table that is too wide for the terminal has a block of lines for
+    /// each row instead.
     pub(super) fn table(&self, rows: Vec<Vec<String>>) {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        for row in rows {
+        for row in &rows {
             table.add_row(row.iter().map(|cell| printable(cell).into_owned()));
         }
-        self.progress(&table.trim_fmt());
+        let text = table.trim_fmt();
+        match self.steps_width() {
+            Some(most) if text.lines().any(|line| width(line.trim_end()) > most) => {
+                self.progress(&blocks(&rows, most));
+            }
+            _ => self.progress(&text),
+        }
     }
 
     fn progress(&self, text: &str) {
@@ -198,24 +257,19 @@ impl Console {
         }
     }
 
-    /// Shows a spinner, on a terminal only.
+    /// Shows a spinner with the time that has passed, on a terminal only. It replaces the one before.
     pub(super) fn waiting(&self, what: &str) {
         self.done();
-        if self.quiet || !stderr().is_terminal() {
+        if self.quiet {
             return;
         }
-        let spinner = ProgressBar::new_spinner().with_message(printable(what).into_owned());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
-            spinner.set_style(style);
-        }
-        spinner.enable_steady_tick(Duration::from_millis(120));
-        *lock(&self.spinner) = Some(spinner);
+        *lock(&self.spinner) = Spinner::start(&printable(what));
     }
 
     /// Changes what the spinner says, if there is one.
     pub(super) fn still_waiting(&self, what: &str) {
         if let Some(spinner) = &*lock(&self.spinner) {
-            spinner.set_message(printable(what).into_owned());
+            spinner.say(&printable(what));
         }
     }
 
@@ -231,7 +285,7 @@ impl Console {
     /// Ends the spinner.
     pub(super) fn done(&self) {
         if let Some(spinner) = lock(&self.spinner).take() {
-            spinner.finish_and_clear();
+            spinner.end();
         }
     }
 
@@ -247,7 +301,7 @@ impl Console {
     /// Prints a line that only `-v` shows.
     pub(super) fn detail(&self, text: &str) {
         if self.verbose {
-            self.err(&format!("{DIM}{}{DIM:#}", printable(text)));
+            self.err(&Meaning::Remark.paint(&printable(text)));
         }
     }
 
@@ -280,9 +334,20 @@ impl Console {
         });
     }
 
-    /// Prints while the spinner is hidden.
+    /// Removes the spinner in a panic, whose thread may be the one that holds it.
+    pub(super) fn panicked(&self) {
+        if let Ok(mut spinner) = self.spinner.try_lock()
+            && let Some(spinner) = spinner.take()
+        {
+            spinner.end();
+        }
+    }
+
+    /// Prints while the spinner is hidden. Without one, nothing is locked: a thread that waits for the reader of a pipe
+    /// must not keep a signal from ending the program.
     fn paused(&self, print: impl FnOnce()) {
-        match &*lock(&self.spinner) {
+        let spinner = lock(&self.spinner).clone();
+        match spinner {
             Some(spinner) => spinner.suspend(print),
             None => print(),
         }
@@ -294,6 +359,27 @@ impl Console {
             None => text.to_owned(),
         }
     }
+}
+
+/// The rows below the header, as one line for each cell after the name of its column.
+fn blocks(rows: &[Vec<String>], most: usize) -> String {
+    let Some((head, rows)) = rows.split_first() else {
+        return String::new();
+    };
+    let names = head.iter().map(|name| width(name)).max().unwrap_or(0);
+    let room = most.saturating_sub(names + 2);
+    let blocks = rows.iter().map(|row| {
+        let cells = head.iter().zip(row).map(|(name, cell)| {
+            let lines = wrap(&printable(cell), room, room);
+            format!(
+                "{}  {}",
+                pad(name, names),
+                lines.join(&format!("\n{:1$}", "", names + 2))
+            )
+        });
+        cells.collect::<Vec<_>>().join("\n")
+    });
+    blocks.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Escapes the control characters of each line.

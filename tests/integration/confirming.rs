@@ -1,17 +1,18 @@
 //! B08: the question on a terminal before something is lost.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{Read, Write},
-    os::fd::OwnedFd,
     process::{Command, Stdio},
     thread,
 };
 
 use rehearsal::{Call, FaultKind};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::bench::{Bench, PLAIN, Run};
+use crate::{
+    bench::{Bench, PLAIN, Run},
+    terminal::{everything_on, terminal},
+};
 
 /// A Compose file of one service with an anonymous volume, which a migration loses.
 const LOSES: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n";
@@ -31,15 +32,7 @@ pub fn on_terminal_after(
     act: impl FnOnce(),
     typed: &str,
 ) -> Run {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-    grantpt(&terminal).expect("access");
-    unlockpt(&terminal).expect("unlocked");
-    let name = ptsname(&terminal, Vec::new()).expect("a name");
-    let inner = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(name.to_str().expect("UTF-8"))
-        .expect("the inner end");
+    let (terminal, inner) = terminal(80, 24);
     let mut command: Command = bench.command(args);
     command
         .env("TERM", "dumb")
@@ -58,20 +51,13 @@ pub fn on_terminal_after(
     }
     act();
     keyboard.write_all(typed.as_bytes()).expect("typed");
-    let screen = thread::spawn(move || everything(terminal));
+    let screen = thread::spawn(move || everything_on(terminal));
     let output = child.wait_with_output().expect("it ends");
     Run {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: beginning + &screen.join().expect("the screen"),
     }
-}
-
-/// All output until the last program closes the terminal, which is an error on Linux.
-fn everything(terminal: OwnedFd) -> String {
-    let mut bytes = Vec::new();
-    let _ = File::from(terminal).read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[test]
