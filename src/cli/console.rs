@@ -183,17 +183,11 @@ impl Console {
         self.err(&format!("{} {text}", meaning.paint(&label)));
     }
 
-    /// Prints details of an error. Only the items of lists are broken: others may be aligned with each other.
+    /// Prints details of an error. The lines of a picture of the Compose file are aligned with each other, and not broken.
     fn details(&self, text: &str) {
-        let width = of_terminal(stderr());
-        let lines = text.split('\n').map(|line| {
-            if line.trim_start().starts_with("- ") {
-                wrap_lines(line, 0, width)
-            } else {
-                line.to_owned()
-            }
-        });
-        self.err(&lines.collect::<Vec<_>>().join("\n"));
+        let is_picture = text.lines().any(|line| line.trim_start().starts_with('|'));
+        let width = of_terminal(stderr()).filter(|_| !is_picture);
+        self.err(&wrap_lines(text, 0, width));
     }
 
     /// Prints a result as JSON.

@@ -61,6 +61,9 @@ impl Meaning {
 
     /// The text in its style.
     pub(super) fn paint(self, text: &str) -> String {
+        if text.is_empty() {
+            return String::new();
+        }
         let style = self.style();
         format!("{style}{text}{style:#}")
     }

@@ -56,7 +56,8 @@ pub fn on_terminal_after(
     Run {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: beginning + &screen.join().expect("the screen"),
+        // A line that was broken is one line again.
+        err: (beginning + &screen.join().expect("the screen")).replace("\r\n  ", " "),
     }
 }
 
