@@ -68,8 +68,9 @@ fn shown(printed: &str) -> String {
             lines.extend([ELLIPSIS.to_owned(), String::new()]);
             left_out = false;
         }
-        // The losses of the migration, and the changes.
-        left_out |= line.starts_with("     stack  ") || line.contains("mChanges");
+        let starts = ["     stack  ", " Names  "];
+        // The losses of the migration, and the containers with the changes.
+        left_out |= starts.iter().any(|start| line.starts_with(start));
         if !left_out {
             lines.push(fixed(line));
         }

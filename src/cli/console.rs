@@ -119,7 +119,8 @@ impl Console {
     /// Prints a heading.
     pub(super) fn heading(&self, text: &str) {
         if !self.quiet {
-            self.out(&format!("\n{}", Meaning::Label.paint(text)));
+            self.out("");
+            self.text(Meaning::Label, text);
         }
     }
 
