@@ -41,7 +41,10 @@ pub(super) fn run(
         Way::Literal => literal(arguments, &Stack::find(name, &settings.location)?, console),
         Way::Adopt => {
             let keep = (&arguments.written).into();
-            let adopted = adopt::adopted(name, &settings, keep, console)?;
+            console.waiting("inspecting the containers");
+            let adopted = adopt::adopted(name, &settings, keep, console);
+            console.done();
+            let adopted = adopted?;
             faithful(arguments, &adopted, console)
         }
     }
