@@ -97,14 +97,14 @@ impl Console {
 
     /// Prints text for reading, broken at the width of the terminal, even with `--quiet`.
     pub(super) fn text(&self, meaning: Meaning, text: &str) {
-        let text = wrap_lines(&lines(text), 0, self.width());
+        let text = wrap_lines(&lines(text), 0, Self::width());
         for line in text.split('\n') {
             self.out(&meaning.paint(line));
         }
     }
 
     /// The width of what the results are printed on; `None` if it is not a terminal.
-    pub(super) fn width(&self) -> Option<usize> {
+    pub(super) fn width() -> Option<usize> {
         of_terminal(stdout())
     }
 
@@ -112,7 +112,7 @@ impl Console {
         if self.to_stderr.load(Ordering::Relaxed) {
             of_terminal(stderr())
         } else {
-            self.width()
+            Self::width()
         }
     }
 
@@ -232,8 +232,16 @@ impl Console {
     pub(super) fn table(&self, rows: Vec<Vec<String>>) {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
+        let rows: Vec<Vec<String>> = rows
+            .into_iter()
+            .map(|row| {
+                row.iter()
+                    .map(|cell| printable(cell).into_owned())
+                    .collect()
+            })
+            .collect();
         for row in &rows {
-            table.add_row(row.iter().map(|cell| printable(cell).into_owned()));
+            table.add_row(row);
         }
         let text = table.trim_fmt();
         match self.steps_width() {
@@ -365,7 +373,7 @@ fn blocks(rows: &[Vec<String>], most: usize) -> String {
     let room = most.saturating_sub(names + 2);
     let blocks = rows.iter().map(|row| {
         let cells = head.iter().zip(row).map(|(name, cell)| {
-            let lines = wrap(&printable(cell), room, room);
+            let lines = wrap(cell, room, room);
             format!(
                 "{}  {}",
                 pad(name, names),

@@ -88,14 +88,13 @@ impl Screen {
         picture.push_str(text);
     }
 
-    fn move_cursor(&self, by: usize, direction: char) -> io::Result<()> {
+    fn move_cursor(&self, by: usize, direction: char) {
         if by > 0 {
             let mut escape = String::new();
             // Writing to a String does not fail.
             let _ = write!(escape, "\x1b[{by}{direction}");
             self.add(&escape);
         }
-        Ok(())
     }
 }
 
@@ -105,19 +104,23 @@ impl TermLike for Screen {
     }
 
     fn move_cursor_up(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'A')
+        self.move_cursor(by, 'A');
+        Ok(())
     }
 
     fn move_cursor_down(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'B')
+        self.move_cursor(by, 'B');
+        Ok(())
     }
 
     fn move_cursor_right(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'C')
+        self.move_cursor(by, 'C');
+        Ok(())
     }
 
     fn move_cursor_left(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'D')
+        self.move_cursor(by, 'D');
+        Ok(())
     }
 
     fn write_line(&self, text: &str) -> io::Result<()> {

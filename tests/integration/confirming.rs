@@ -1,7 +1,6 @@
 //! B08: the question on a terminal before something is lost.
 
 use std::{
-    fs::File,
     io::{Read, Write},
     process::{Command, Stdio},
     thread,
@@ -42,7 +41,7 @@ pub fn on_terminal_after(
     let child = command.spawn().expect("the binary runs");
     // Closes this process's copies of the inner end, so that the output ends with the child.
     drop(command);
-    let mut keyboard = File::from(terminal.try_clone().expect("a copy"));
+    let mut keyboard = terminal.try_clone().expect("a copy");
     let mut beginning = String::new();
     while !beginning.contains(shown) {
         let mut bytes = [0; 4096];

@@ -26,7 +26,7 @@ pub(super) fn show(list: &List, console: &Console) {
         ["NAME", "STATE", "RUNNING", "ADOPT"].map(|title| (Meaning::Name, title.to_owned()));
     let rows = list.stacks.iter().map(row);
     let rows: Vec<[Part; 4]> = std::iter::once(header).chain(rows).collect();
-    for line in lines(rows, console.width()) {
+    for line in lines(rows, Console::width()) {
         console.parts(&line);
     }
     if list.stacks.is_empty() {

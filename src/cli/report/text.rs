@@ -22,7 +22,7 @@ const LEAST: usize = 30;
 
 /// Prints the report, and its warnings on standard error.
 pub(in crate::cli) fn show(report: &Report, console: &Console) {
-    let terminal = console.width();
+    let terminal = Console::width();
     let out = Out {
         console,
         width: readable(terminal),
