@@ -6,12 +6,16 @@ use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 
 mod adopt;
 mod arguments;
+mod certificate;
 mod columns;
 mod completions;
+mod config;
 mod confirm;
 mod console;
 mod diff;
+mod doctor;
 mod events;
+mod headers;
 mod interrupt;
 mod list;
 mod man;
@@ -28,6 +32,7 @@ mod schema;
 mod settings;
 mod spinner;
 mod style;
+mod table;
 
 use arguments::{Arguments, Command, Common, MigrateArguments, RestoreArguments};
 use console::Console;
@@ -106,6 +111,8 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::Adopt(adopt)) => adopt::run(&adopt, &common, console),
         Some(Command::Plan(plan)) => plan::run(&plan, &common, console),
         Some(Command::List(list)) => list::run(&list, &common, console),
+        Some(Command::Doctor(doctor)) => doctor::run(&doctor, &common, console),
+        Some(Command::Config(config)) => config::run(&config, &common, console),
         Some(Command::Schema(schema)) => Ok(schema::run(&schema, console)?),
         Some(Command::Completions(completions)) => {
             completions::script(completions.shell);

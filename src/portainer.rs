@@ -9,27 +9,37 @@ use std::{
 };
 
 use anyhow::Result;
+use secrecy::SecretString;
 
 use crate::{
     backoff::Backoff,
     failure::Failure,
     model::{Deployment, Record},
     text::Mask,
+    trace::Trace,
 };
 
 mod access;
 mod address;
+mod certificate;
 mod connection;
+mod environments;
 mod error;
+mod headers;
 mod http;
 mod list;
+mod status;
 mod tls;
 mod wire;
 
 pub use access::Standing;
 pub use address::BaseUrl;
+pub use certificate::{Fingerprint, how_to_compare};
+pub use environments::NamedEnvironment;
 pub use error::{Error, Response};
+pub use headers::Headers;
 pub use http::Options;
+pub use status::Status;
 pub use tls::Tls;
 pub use wire::{Contents, Created, HINT_FOR_UNCLEAR, Listed, Payload};
 
@@ -82,6 +92,24 @@ impl Portainer {
             client: Client::new(options)?,
             timeout,
         }))
+    }
+
+    /// The fingerprint of the certificate that the server presents. Sends nothing but the beginning of a TLS handshake.
+    pub fn certificate(base_url: &BaseUrl, timeout: Duration) -> Result<Fingerprint> {
+        let action = "read Portainer's certificate";
+        let client = Client::new(Options {
+            base_url: base_url.clone(),
+            key: SecretString::default(),
+            tls: Tls::Pin(None),
+            pin: None,
+            headers: Headers::default(),
+            timeout,
+            trace: Trace::off(),
+        })?;
+        let refused = client.refused_certificate(action)?;
+        Ok(refused.ok_or_else(|| {
+            Failure::new(format!("failed to {action}: {base_url} does not use TLS"))
+        })?)
     }
 
     /// The part that cannot change anything.
@@ -189,21 +217,6 @@ impl Reader {
             record.deployment = self.hidden(record.deployment.clone());
         }
         Ok(listed)
-    }
-
-    /// Portainer's version, such as `2.23.0` (M17); `None` where the response does not say.
-    pub fn version(&self) -> Result<Option<String>> {
-        let action = "read Portainer's version";
-        let status = self.client.get("/api/system/status", action)?;
-        wire::version(status).map_err(failed_to(action))
-    }
-
-    /// Whether the API key belongs to an administrator; `None` where the response does not say. Other users
-    /// may not see every record.
-    pub fn is_administrator(&self) -> Result<Option<bool>> {
-        let action = "get the user of the API key";
-        let user = self.client.get("/api/users/me", action)?;
-        wire::is_administrator(user).map_err(failed_to(action))
     }
 
     /// The text and the variables of a record, and its status and access rights (M17).

@@ -16,16 +16,26 @@ mod blockers;
 mod calling;
 #[path = "integration/calls.rs"]
 mod calls;
+#[path = "integration/certificates.rs"]
+mod certificates;
 #[path = "integration/compose.rs"]
 mod compose;
+#[path = "integration/config.rs"]
+mod config;
 #[path = "integration/confirming.rs"]
 mod confirming;
 #[path = "integration/disk.rs"]
 mod disk;
+#[path = "integration/doctor.rs"]
+mod doctor;
 #[path = "integration/engines.rs"]
 mod engines;
 #[path = "integration/environment.rs"]
 mod environment;
+#[path = "integration/environments.rs"]
+mod environments;
+#[path = "integration/headers.rs"]
+mod headers;
 #[path = "integration/hostile.rs"]
 mod hostile;
 #[path = "integration/hostile_peers.rs"]

@@ -12,12 +12,13 @@ use adopting::WrittenArguments;
 pub(super) use adopting::{AdoptArguments, OnFailureArgument};
 use color::{color_of, use_color};
 pub(super) use completing::{CompleteArguments, CompletionsArguments, ManArguments, Shell};
+pub(super) use diagnosing::{ConfigAction, ConfigArguments, DoctorArguments, InitArguments};
 pub(super) use listing::ListArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
 pub(super) use rehearsing::{RehearseArguments, RehearsedWay};
 
-use super::options::{self, Setting};
+use super::options::{self, Endpoint, Setting};
 use crate::{
     engine,
     portainer::{BaseUrl, Tls},
@@ -27,6 +28,7 @@ use crate::{
 mod adopting;
 mod color;
 mod completing;
+mod diagnosing;
 mod listing;
 mod planning;
 mod rehearsing;
@@ -42,6 +44,8 @@ Run 'stacklift --help' for examples, environment variables, settings files and e
 pub(super) const EXAMPLES: &str = "\
 Examples:
   stacklift rehearse --as adopt     Try an adoption against an embedded Portainer
+  stacklift config init             Write a settings file
+  stacklift doctor                  Check Portainer, the engine and the settings
   stacklift list                    Show every stack of this host
   stacklift plan books-db           Show what each way into Portainer would do
   stacklift adopt books-db          Move the running stack into Portainer
@@ -53,12 +57,11 @@ Examples:
 
 pub(super) const ENVIRONMENT: &str = "\
 Environment variables:
-  STACKMGR_API_KEY       Portainer API key; there is no flag for it
-  STACKMGR_API_KEY_FILE  File whose first line is the API key; used if STACKMGR_API_KEY is not set
-  STACKLIFT_STATE_DIR    Directory for snapshots [default: /var/lib/stacklift for root, otherwise
-                         ~/.local/state/stacklift]
-  NO_COLOR               Disable colored output
-  CLICOLOR_FORCE         Color the output even if it is not a terminal";
+  STACKMGR_API_KEY     Portainer API key; there is no flag for it
+  STACKLIFT_STATE_DIR  Directory for snapshots [default: /var/lib/stacklift for root, otherwise
+                       ~/.local/state/stacklift]
+  NO_COLOR             Disable colored output
+  CLICOLOR_FORCE       Color the output even if it is not a terminal";
 
 pub(super) const SETTINGS_FILES: &str = "\
 Settings files:
@@ -66,6 +69,7 @@ Settings files:
   /etc/stacklift.toml       System settings
 
   The keys are the names of the flags, for example: base-url = \"https://localhost:9443\"
+  `stacklift config init` writes a file with all of them, and `stacklift config` shows them
   Precedence: flags, environment variables, user settings, system settings";
 
 pub(super) const EXIT_CODES: &str = "\
@@ -80,8 +84,10 @@ Exit codes:
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 10] = [
+const IGNORED: [(&str, &[&str]); 12] = [
     ("list", &["dir"]),
+    ("doctor", &["dir", "file"]),
+    ("config", &["dir", "file", "verbose"]),
     ("adopt", &[]),
     ("plan", &[]),
     ("schema", &EVERY),
@@ -90,12 +96,16 @@ const IGNORED: [(&str, &[&str]); 10] = [
     (COMPLETE, &EVERY),
     ("render", &["quiet"]),
     ("restore", &["file"]),
-    ("rehearse", &["base_url", "engine", "tls"]),
+    (
+        "rehearse",
+        &["base_url", "api_key_file", "engine", "tls", "header_file"],
+    ),
 ];
 
 /// The flags that every command accepts.
-const EVERY: [&str; 11] = [
+const EVERY: [&str; 13] = [
     "base_url",
+    "api_key_file",
     "stacks_root",
     "dir",
     "file",
@@ -103,6 +113,7 @@ const EVERY: [&str; 11] = [
     "tool",
     "engine",
     "tls",
+    "header_file",
     "timeout",
     "verbose",
     "quiet",
@@ -159,13 +170,22 @@ pub(super) enum Command {
     /// Show what adopting or migrating a stack would do
     ///
     /// Shows what would happen to each service, what would be lost, and which command is recommended. Only reads:
-    /// takes no lock, and leaves no file behind.
+    /// takes no lock, and leaves no file behind, except a certificate that you accept with --tls pin.
     Plan(PlanArguments),
     /// List every stack of this host, and which can be adopted
     ///
     /// Lists the directories in the stacks root, the Compose projects of the engine, and the Portainer stacks of
     /// the environment. Only reads.
     List(ListArguments),
+    /// Check everything that the other commands need
+    ///
+    /// Checks the settings, the engine, the Compose program, Portainer, the API key, the environment, the stacks root,
+    /// the directory for snapshots, and the clocks. Only reads, and leaves no file behind. Exits with 1 if a check fails.
+    Doctor(DoctorArguments),
+    /// Show every setting, and where its value comes from
+    ///
+    /// Contacts nothing, and never shows the API key. Exits with 1 if a setting is invalid.
+    Config(ConfigArguments),
     /// Print the JSON schema of an output
     Schema(SchemaArguments),
     /// Show the request that would create the stack in Portainer
@@ -308,6 +328,9 @@ pub(super) struct Common {
     /// URL of Portainer
     #[arg(long, global = true, value_name = "URL")]
     pub base_url: Option<BaseUrl>,
+    /// File whose first line is the API key; used if `STACKMGR_API_KEY` is not set
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub api_key_file: Option<PathBuf>,
     /// Directory that contains the stack directories
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub stacks_root: Option<PathBuf>,
@@ -317,9 +340,11 @@ pub(super) struct Common {
     /// Name of the Compose file in the stack directory [default: docker-compose.yml]
     #[arg(long, global = true, value_name = "NAME", value_parser = options::plain_name)]
     pub file: Option<String>,
-    /// ID of the Portainer environment for this host
-    #[arg(long, global = true, value_name = "ID", value_parser = options::environment_id)]
-    pub endpoint: Option<i64>,
+    /// ID of the Portainer environment for this host, or `auto`
+    ///
+    /// `auto` asks Portainer which environment has the engine of this host.
+    #[arg(long, global = true, value_name = "ID")]
+    pub endpoint: Option<Endpoint>,
     /// Container command
     ///
     /// Also determines the names of the Compose file (TOOL-compose.yml) and of the container labels
@@ -329,12 +354,20 @@ pub(super) struct Common {
     /// How to connect to the container engine
     #[arg(long, global = true, value_name = "METHOD")]
     pub engine: Option<engine::Choice>,
-    /// Verification of Portainer's certificate: off, system or a PEM file
+    /// Verification of Portainer's certificate: off, pin, sha256:…, system or a PEM file
     ///
-    /// `off` accepts any certificate. `system` accepts certificates that the system trusts. A path
-    /// accepts the certificates in the PEM file, and those that they signed.
+    /// `off` accepts any certificate. `pin` asks once whether to trust Portainer's certificate, and then
+    /// accepts no other; `pin:FINGERPRINT` accepts that certificate without a question, also in place of
+    /// another. `sha256:FINGERPRINT` accepts only that certificate. `system` accepts certificates that the
+    /// system trusts. A path accepts the certificates in the PEM file, and those that they signed.
     #[arg(long, global = true, value_name = "MODE", value_hint = ValueHint::FilePath)]
     pub tls: Option<Tls>,
+    /// File with headers for each request to Portainer, one `Name: value` per line
+    ///
+    /// For a proxy in front of Portainer that authenticates its clients. Only its owner may have access to
+    /// the file.
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub header_file: Option<PathBuf>,
     /// Time limit for each create, each delete, and each wait for a deployment
     ///
     /// In seconds, or with the unit s, m or h: 90, 90s, 20m, 2h. At most 168h.
@@ -489,6 +522,17 @@ pub(super) fn command() -> clap::Command {
         ))
 }
 
+/// The first sentence of the help of a setting, and what its help shows in place of a value.
+pub(super) fn help_of(setting: &Setting) -> (String, String) {
+    let command = Arguments::command();
+    let mut flags = command.get_arguments();
+    let flag = flags.find(|flag| flag.get_long() == Some(setting.key));
+    let help = flag.and_then(Arg::get_help).map(ToString::to_string);
+    let names = flag.and_then(Arg::get_value_names).unwrap_or_default();
+    let name = names.first().map(ToString::to_string);
+    (help.unwrap_or_default(), name.unwrap_or_default())
+}
+
 /// Adds the variable and the default of a setting to its help, as clap does for its own `env` and
 /// `default_value`. Those would end the precedence of settings files over defaults, and the rule that an empty
 /// variable is unset.
@@ -497,9 +541,12 @@ fn describe(flag: Arg, reads_variables: bool) -> Arg {
     let Some(setting) = options::ALL.iter().find(is_flag) else {
         return flag;
     };
-    let mut notes = vec![format!("[default: {}]", setting.default)];
+    let mut notes = Vec::new();
     if reads_variables {
-        notes.insert(0, format!("[env: {}]", setting.variable));
+        notes.push(format!("[env: {}]", setting.variable));
+    }
+    if !setting.default.is_empty() {
+        notes.push(format!("[default: {}]", setting.default));
     }
     let short = flag.get_help().unwrap_or_default().to_string();
     let long = flag
@@ -534,11 +581,18 @@ mod tests {
     fn every_setting_has_a_flag_with_its_default_and_its_variable() {
         let help = command().render_help().to_string();
         for setting in options::ALL {
+            let default = match setting.default {
+                "" => String::new(),
+                default => format!("[default: {default}]"),
+            };
             for shown in [
                 format!("--{} <", setting.key),
                 format!("[env: {}]", setting.variable),
-                format!("[default: {}]", setting.default),
+                default,
             ] {
+                if setting.default.is_empty() && shown == "[default: ]" {
+                    continue;
+                }
                 // The help may be wrapped within a note.
                 let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
                 assert!(help.contains(&shown), "{shown}\n{help}");

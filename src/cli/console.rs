@@ -1,6 +1,6 @@
 //! Terminal output: steps go to standard output, warnings and errors to standard error.
 //!
-//! Invariant: the API key is masked in all output (C56), and control characters in text from outside are
+//! Invariant: the API key and the values of `--header-file` are masked in all output (C56), and control characters in text from outside are
 //! escaped. A closed pipe ends the output, not the run.
 
 use std::{
@@ -13,14 +13,15 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use comfy_table::{Table, presets};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
 use super::{
-    columns::{of_terminal, pad, readable, width, wrap, wrap_lines},
+    columns::{of_terminal, readable, wrap, wrap_lines},
     spinner::Spinner,
     style::Meaning,
+    table::table,
 };
 use crate::{
     failure::Failure,
@@ -29,6 +30,8 @@ use crate::{
     trace::{Exchange, Peer, Trace},
 };
 
+/// The exit code of an interrupted run: 128 + SIGINT, as in shells.
+pub(super) const INTERRUPTED: i32 = 130;
 /// A verb is right-aligned in a column of this width.
 const VERBS: usize = 9;
 /// The answers to a question, the default one in upper case.
@@ -40,7 +43,7 @@ pub(super) struct Console {
     verbose: bool,
     /// Whether steps and tables go to standard error, because standard output has another use.
     to_stderr: AtomicBool,
-    key: Mutex<Option<Mask>>,
+    secrets: Mutex<Vec<Mask>>,
     spinner: Mutex<Option<Spinner>>,
 }
 
@@ -50,7 +53,7 @@ impl Console {
             quiet,
             verbose,
             to_stderr: AtomicBool::new(false),
-            key: Mutex::new(None),
+            secrets: Mutex::default(),
             spinner: Mutex::new(None),
         }
     }
@@ -62,7 +65,12 @@ impl Console {
 
     /// Masks `key`, and its escaped forms, in all output from now on (C56).
     pub(super) fn hide(&self, key: &SecretString) {
-        *lock(&self.key) = Some(Mask::new([key.expose_secret()]));
+        self.hide_all(&[key.expose_secret()]);
+    }
+
+    /// Masks further secrets, and their escaped forms, in all output from now on.
+    pub(super) fn hide_all(&self, secrets: &[&str]) {
+        lock(&self.secrets).push(Mask::new(secrets.iter().copied()));
     }
 
     /// Prints a step: a verb and its object.
@@ -154,7 +162,7 @@ impl Console {
     pub(super) fn ask(&self, question: &str) -> bool {
         self.done();
         let most = of_terminal(stderr()).map(|columns| columns.saturating_sub(ANSWER.len()));
-        let question = self.without_key(&wrap_lines(&printable(question), 0, most));
+        let question = self.without_secrets(&wrap_lines(&printable(question), 0, most));
         {
             let mut terminal = anstream::stderr().lock();
             let _ = write!(terminal, "{}{ANSWER}", Meaning::Label.paint(&question));
@@ -170,6 +178,47 @@ impl Console {
             && ["y", "yes"]
                 .iter()
                 .any(|yes| answer.eq_ignore_ascii_case(yes))
+    }
+
+    /// Asks for a text on the terminal: one line, without blanks around it. `None` at the end of the input.
+    pub(super) fn ask_text(&self, question: &str) -> Option<String> {
+        self.done();
+        {
+            let mut terminal = anstream::stderr().lock();
+            let question = Meaning::Label.paint(&printable(question));
+            let _ = write!(terminal, "{question} ");
+            let _ = terminal.flush();
+        }
+        let mut answer = String::new();
+        let read = stdin().read_line(&mut answer);
+        if !answer.ends_with('\n') {
+            self.err("");
+            return None;
+        }
+        read.ok().map(|_| answer.trim().to_owned())
+    }
+
+    /// Asks for a secret, which the terminal does not show. `None` at the end of the input.
+    pub(super) fn ask_secret(&self, question: &str) -> Result<Option<SecretString>> {
+        let failed = "failed to hide what is typed on the terminal";
+        let shown = tcgetattr(stdin()).context(failed)?;
+        let mut hidden = shown.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        hidden.local_modes.insert(LocalModes::ECHONL);
+        let restore = move || {
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &shown);
+        };
+        let interrupted = restore.clone();
+        // Without this, an interrupt would leave a terminal that shows nothing.
+        ctrlc::set_handler(move || {
+            interrupted();
+            std::process::exit(INTERRUPTED);
+        })
+        .context(failed)?;
+        tcsetattr(stdin(), OptionalActions::Now, &hidden).context(failed)?;
+        let answer = self.ask_text(question);
+        restore();
+        Ok(answer.map(SecretString::from))
     }
 
     /// Prints a hint.
@@ -227,29 +276,19 @@ impl Console {
         self.table(rows);
     }
 
-    /// Prints a table whose first row is its header. A table that is too wide for the terminal has a block of lines for
-    /// each row instead.
+    /// Prints a table whose first row is its header.
     pub(super) fn table(&self, rows: Vec<Vec<String>>) {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        let rows: Vec<Vec<String>> = rows
-            .into_iter()
-            .map(|row| {
-                row.iter()
-                    .map(|cell| printable(cell).into_owned())
-                    .collect()
-            })
-            .collect();
-        for row in &rows {
-            table.add_row(row);
-        }
-        let text = table.trim_fmt();
-        match self.steps_width() {
-            Some(most) if text.lines().any(|line| width(line.trim_end()) > most) => {
-                self.progress(&blocks(&rows, most));
-            }
-            _ => self.progress(&text),
-        }
+        self.progress(&table(rows, self.steps_width()));
+    }
+
+    /// Prints a table whose first row is its header as the result of a command, even with `--quiet`.
+    pub(super) fn result_table(&self, rows: Vec<Vec<String>>) {
+        self.out(&table(rows, Self::width()));
+    }
+
+    /// Whether only warnings and errors are printed.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     fn progress(&self, text: &str) {
@@ -324,14 +363,14 @@ impl Console {
     }
 
     fn out(&self, text: &str) {
-        let text = self.without_key(text);
+        let text = self.without_secrets(text);
         self.paused(|| {
             let _ = writeln!(anstream::stdout().lock(), "{text}");
         });
     }
 
     fn err(&self, text: &str) {
-        let text = self.without_key(text);
+        let text = self.without_secrets(text);
         self.paused(|| {
             let _ = writeln!(anstream::stderr().lock(), "{text}");
         });
@@ -356,33 +395,10 @@ impl Console {
         }
     }
 
-    fn without_key(&self, text: &str) -> String {
-        match &*lock(&self.key) {
-            Some(key) => key.hide(text),
-            None => text.to_owned(),
-        }
+    fn without_secrets(&self, text: &str) -> String {
+        let hide = |text: String, mask: &Mask| mask.hide(&text);
+        lock(&self.secrets).iter().fold(text.to_owned(), hide)
     }
-}
-
-/// The rows below the header, as one line for each cell after the name of its column.
-fn blocks(rows: &[Vec<String>], most: usize) -> String {
-    let Some((head, rows)) = rows.split_first() else {
-        return String::new();
-    };
-    let names = head.iter().map(|name| width(name)).max().unwrap_or(0);
-    let room = most.saturating_sub(names + 2);
-    let blocks = rows.iter().map(|row| {
-        let cells = head.iter().zip(row).map(|(name, cell)| {
-            let lines = wrap(cell, room, room);
-            format!(
-                "{}  {}",
-                pad(name, names),
-                lines.join(&format!("\n{:1$}", "", names + 2))
-            )
-        });
-        cells.collect::<Vec<_>>().join("\n")
-    });
-    blocks.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Escapes the control characters of each line.
@@ -424,7 +440,7 @@ mod tests {
             "ptr_a%2Bb%2Fc12345%3D",
             "ptr_a\\u002bb/c12345=",
         ] {
-            assert_eq!(console.without_key(text), "***", "{text}");
+            assert_eq!(console.without_secrets(text), "***", "{text}");
         }
     }
 }

@@ -6,16 +6,13 @@ use std::{
 };
 
 use super::{
-    console::Console,
+    console::{Console, INTERRUPTED},
     events::{show, show_roll_back},
 };
 use crate::{
     compose,
     run::{Event, State},
 };
-
-/// The exit code of an interrupted run: 128 + SIGINT, as in shells.
-pub(super) const INTERRUPTED: i32 = 130;
 
 /// Handles the signals of a command that only reads. If that is impossible, a signal ends the program at once.
 pub(super) fn watch_reading(console: &Arc<Console>) {

@@ -1,12 +1,13 @@
 //! The settings that a flag, an environment variable and a settings file can give: names, defaults and syntax.
 
-use std::time::Duration;
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 /// A setting. Its flag is `--` and the key.
 pub(super) struct Setting {
     /// The key in a settings file.
     pub key: &'static str,
     pub variable: &'static str,
+    /// Empty if there is none.
     pub default: &'static str,
 }
 
@@ -14,6 +15,11 @@ pub(super) const BASE_URL: Setting = Setting {
     key: "base-url",
     variable: "STACKLIFT_BASE_URL",
     default: "https://localhost:9443",
+};
+pub(super) const API_KEY_FILE: Setting = Setting {
+    key: "api-key-file",
+    variable: "STACKMGR_API_KEY_FILE",
+    default: "",
 };
 pub(super) const STACKS_ROOT: Setting = Setting {
     key: "stacks-root",
@@ -46,12 +52,71 @@ pub(super) const TIMEOUT: Setting = Setting {
     default: "20m",
 };
 
-pub(super) const ALL: [Setting; 7] = [BASE_URL, STACKS_ROOT, ENDPOINT, TOOL, ENGINE, TLS, TIMEOUT];
+pub(super) const HEADER_FILE: Setting = Setting {
+    key: "header-file",
+    variable: "STACKLIFT_HEADER_FILE",
+    default: "",
+};
 
-/// `--endpoint`: the ID of a Portainer environment.
-pub(super) fn environment_id(text: &str) -> Result<i64, String> {
-    text.parse()
-        .map_err(|_| format!("expected a number, got {text:?}"))
+pub(super) const ALL: [Setting; 9] = [
+    BASE_URL,
+    API_KEY_FILE,
+    STACKS_ROOT,
+    ENDPOINT,
+    TOOL,
+    ENGINE,
+    TLS,
+    HEADER_FILE,
+    TIMEOUT,
+];
+
+/// `--endpoint`: the Portainer environment for this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Endpoint {
+    /// The environment with this ID.
+    Id(i64),
+    /// The one whose engine is the engine of this host.
+    Auto,
+}
+
+impl FromStr for Endpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            // The text is not quoted: in a settings file, it may be a misplaced API key (C56).
+            id => id
+                .parse()
+                .map(Self::Id)
+                .map_err(|_| "expected a number or `auto`".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => id.fmt(f),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+/// How the API keys of Portainer start.
+const START_OF_KEY: &str = "ptr_";
+
+/// Whether a text is an API key of Portainer, such as one in the place of a path.
+pub(super) fn is_api_key(text: &str) -> bool {
+    text.starts_with(START_OF_KEY)
+}
+
+/// `--api-key-file`: a path. An empty text is none.
+pub(super) fn key_file(text: &str) -> Result<Option<PathBuf>, String> {
+    if is_api_key(text) {
+        return Err("expected the path of a file, not the API key".to_owned());
+    }
+    Ok((!text.is_empty()).then(|| PathBuf::from(text)))
 }
 
 /// `--tool`: a command name without a path.

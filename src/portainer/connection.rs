@@ -5,6 +5,7 @@ use std::{
     io::{self, ErrorKind},
 };
 
+use rustls::CertificateError;
 use ureq::{
     config::Config,
     http::Uri,
@@ -14,7 +15,12 @@ use ureq::{
     },
 };
 
-use super::{address::BaseUrl, error::Error, tls::Tls};
+use super::{
+    address::BaseUrl,
+    certificate::{Fingerprint, NotPinned, how_to_compare},
+    error::Error,
+    tls::Tls,
+};
 use crate::failure::Failure;
 
 /// Marks each error of resolving the host and connecting, up to the end of the TLS handshake, as
@@ -102,6 +108,9 @@ impl fmt::Display for NoResponse {
 impl NoResponse {
     /// The error of the request; `action` completes "failed to …".
     pub(super) fn into_error(self, action: &str, base_url: &BaseUrl, tls: &Tls) -> Error {
+        if let Some(refused) = self.not_pinned() {
+            return Error::not_sent(action, not_pinned(refused, base_url, tls));
+        }
         let what = match &self.error {
             _ if self.sent == Sent::No => "cannot reach Portainer at",
             ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
@@ -137,12 +146,56 @@ impl NoResponse {
         }
     }
 
+    /// The fingerprint of the certificate that was refused because it is not the pinned one.
+    pub(super) fn refused(&self) -> Option<Fingerprint> {
+        self.not_pinned().map(|refused| refused.received)
+    }
+
+    fn not_pinned(&self) -> Option<&NotPinned> {
+        match self.tls_error()? {
+            rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
+                other.0.downcast_ref()
+            }
+            _ => None,
+        }
+    }
+
     fn tls_error(&self) -> Option<&rustls::Error> {
         match &self.error {
             ureq::Error::Io(error) => error.get_ref()?.downcast_ref(),
             _ => None,
         }
     }
+}
+
+/// The failure of a request that was not sent, because the certificate is not the pinned one.
+fn not_pinned(
+    &NotPinned { pinned, received }: &NotPinned,
+    base_url: &BaseUrl,
+    tls: &Tls,
+) -> Failure {
+    let not_sent = "neither the request nor the API key was sent";
+    let message = match (pinned, tls) {
+        (Some(pinned), Tls::Pin(_)) => format!(
+            "the certificate of Portainer at {base_url} has changed: the SHA-256 fingerprint was {pinned}, and now it is {received}; {not_sent}"
+        ),
+        (Some(given), _) => format!(
+            "the certificate of Portainer at {base_url} is not the one that --tls names: expected the SHA-256 fingerprint {given}, received {received}; {not_sent}"
+        ),
+        (None, _) => format!(
+            "the certificate of Portainer at {base_url} is not pinned: its SHA-256 fingerprint is {received}; {not_sent}"
+        ),
+    };
+    let accept = match tls {
+        Tls::Pin(_) => {
+            format!("run: stacklift list --base-url {base_url} --tls pin:{received}")
+        }
+        _ => format!("pass --tls sha256:{received}"),
+    };
+    Failure::new(message).hint(format!(
+        "if the certificate was replaced, {}, then {accept}; if it was not, another server responds in place of Portainer",
+        how_to_compare(base_url)
+    ))
 }
 
 /// The failure of a response that is larger than its limit (B12).
@@ -178,7 +231,7 @@ fn is_disconnect(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rustls::{CertificateError, InvalidMessage};
+    use rustls::InvalidMessage;
     use ureq::Timeout;
 
     use super::*;
