@@ -7,9 +7,11 @@ use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 mod adopt;
 mod arguments;
 mod completions;
+mod config;
 mod confirm;
 mod console;
 mod diff;
+mod doctor;
 mod events;
 mod interrupt;
 mod list;
@@ -103,6 +105,8 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::Adopt(adopt)) => adopt::run(&adopt, &common, console),
         Some(Command::Plan(plan)) => plan::run(&plan, &common, console),
         Some(Command::List(list)) => list::run(&list, &common, console),
+        Some(Command::Doctor(doctor)) => doctor::run(&doctor, &common, console),
+        Some(Command::Config(config)) => config::run(&config, &common, console),
         Some(Command::Schema(schema)) => Ok(schema::run(&schema, console)?),
         Some(Command::Completions(completions)) => {
             completions::script(completions.shell);

@@ -10,6 +10,7 @@ use clap::{
 use adopting::WrittenArguments;
 pub(super) use adopting::{AdoptArguments, OnFailureArgument};
 pub(super) use completing::{CompleteArguments, CompletionsArguments, ManArguments, Shell};
+pub(super) use diagnosing::{ConfigAction, ConfigArguments, DoctorArguments, InitArguments};
 pub(super) use listing::ListArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
@@ -24,6 +25,7 @@ use crate::{
 
 mod adopting;
 mod completing;
+mod diagnosing;
 mod listing;
 mod planning;
 mod rehearsing;
@@ -39,6 +41,8 @@ Run 'stacklift --help' for examples, environment variables, settings files and e
 pub(super) const EXAMPLES: &str = "\
 Examples:
   stacklift rehearse --as adopt     Try an adoption against an embedded Portainer
+  stacklift config init             Write a settings file
+  stacklift doctor                  Check Portainer, the engine and the settings
   stacklift list                    Show every stack of this host
   stacklift plan books-db           Show what each way into Portainer would do
   stacklift adopt books-db          Move the running stack into Portainer
@@ -50,11 +54,10 @@ Examples:
 
 pub(super) const ENVIRONMENT: &str = "\
 Environment variables:
-  STACKMGR_API_KEY       Portainer API key; there is no flag for it
-  STACKMGR_API_KEY_FILE  File whose first line is the API key; used if STACKMGR_API_KEY is not set
-  STACKLIFT_STATE_DIR    Directory for snapshots [default: /var/lib/stacklift for root, otherwise
-                         ~/.local/state/stacklift]
-  NO_COLOR               Disable colored output";
+  STACKMGR_API_KEY     Portainer API key; there is no flag for it
+  STACKLIFT_STATE_DIR  Directory for snapshots [default: /var/lib/stacklift for root, otherwise
+                       ~/.local/state/stacklift]
+  NO_COLOR             Disable colored output";
 
 pub(super) const SETTINGS_FILES: &str = "\
 Settings files:
@@ -62,6 +65,7 @@ Settings files:
   /etc/stacklift.toml       System settings
 
   The keys are the names of the flags, for example: base-url = \"https://localhost:9443\"
+  `stacklift config init` writes a file with all of them, and `stacklift config` shows them
   Precedence: flags, environment variables, user settings, system settings";
 
 pub(super) const EXIT_CODES: &str = "\
@@ -76,8 +80,10 @@ Exit codes:
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 10] = [
+const IGNORED: [(&str, &[&str]); 12] = [
     ("list", &["dir"]),
+    ("doctor", &["dir", "file"]),
+    ("config", &["dir", "file", "verbose"]),
     ("adopt", &[]),
     ("plan", &[]),
     ("schema", &EVERY),
@@ -86,12 +92,13 @@ const IGNORED: [(&str, &[&str]); 10] = [
     (COMPLETE, &EVERY),
     ("render", &["quiet"]),
     ("restore", &["file"]),
-    ("rehearse", &["base_url", "engine", "tls"]),
+    ("rehearse", &["base_url", "api_key_file", "engine", "tls"]),
 ];
 
 /// The flags that every command accepts.
-const EVERY: [&str; 11] = [
+const EVERY: [&str; 12] = [
     "base_url",
+    "api_key_file",
     "stacks_root",
     "dir",
     "file",
@@ -162,6 +169,15 @@ pub(super) enum Command {
     /// Lists the directories in the stacks root, the Compose projects of the engine, and the Portainer stacks of
     /// the environment. Only reads.
     List(ListArguments),
+    /// Check everything that the other commands need
+    ///
+    /// Checks the settings, the engine, the Compose program, Portainer, the API key, the environment, the stacks root,
+    /// the directory for snapshots, and the clocks. Only reads, and leaves no file behind. Exits with 1 if a check fails.
+    Doctor(DoctorArguments),
+    /// Show every setting, and where its value comes from
+    ///
+    /// Contacts nothing, and never shows the API key. Exits with 1 if a setting is invalid.
+    Config(ConfigArguments),
     /// Print the JSON schema of an output
     Schema(SchemaArguments),
     /// Show the request that would create the stack in Portainer
@@ -304,6 +320,9 @@ pub(super) struct Common {
     /// URL of Portainer
     #[arg(long, global = true, value_name = "URL")]
     pub base_url: Option<BaseUrl>,
+    /// File whose first line is the API key; used if `STACKMGR_API_KEY` is not set
+    #[arg(long, global = true, value_name = "FILE")]
+    pub api_key_file: Option<PathBuf>,
     /// Directory that contains the stack directories
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub stacks_root: Option<PathBuf>,
@@ -467,6 +486,17 @@ pub(super) fn command() -> clap::Command {
         ))
 }
 
+/// The first sentence of the help of a setting, and what its help shows in place of a value.
+pub(super) fn help_of(setting: &Setting) -> (String, String) {
+    let command = Arguments::command();
+    let mut flags = command.get_arguments();
+    let flag = flags.find(|flag| flag.get_long() == Some(setting.key));
+    let help = flag.and_then(Arg::get_help).map(ToString::to_string);
+    let names = flag.and_then(Arg::get_value_names).unwrap_or_default();
+    let name = names.first().map(ToString::to_string);
+    (help.unwrap_or_default(), name.unwrap_or_default())
+}
+
 /// Adds the variable and the default of a setting to its help, as clap does for its own `env` and
 /// `default_value`. Those would end the precedence of settings files over defaults, and the rule that an empty
 /// variable is unset.
@@ -475,7 +505,10 @@ fn describe(flag: Arg, reads_variables: bool) -> Arg {
     let Some(setting) = options::ALL.iter().find(is_flag) else {
         return flag;
     };
-    let mut notes = vec![format!("[default: {}]", setting.default)];
+    let mut notes = Vec::new();
+    if !setting.default.is_empty() {
+        notes.push(format!("[default: {}]", setting.default));
+    }
     if reads_variables {
         notes.insert(0, format!("[env: {}]", setting.variable));
     }
@@ -517,6 +550,9 @@ mod tests {
                 format!("[env: {}]", setting.variable),
                 format!("[default: {}]", setting.default),
             ] {
+                if setting.default.is_empty() && shown == "[default: ]" {
+                    continue;
+                }
                 // The help may be wrapped within a note.
                 let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
                 assert!(help.contains(&shown), "{shown}\n{help}");

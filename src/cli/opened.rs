@@ -6,6 +6,8 @@ use super::{
     Common, Console, Ended, peers,
     settings::{KeySource, Settings},
 };
+use secrecy::SecretString;
+
 use crate::{
     compose,
     engine::{self, Engine, NoSharedVersion},
@@ -32,7 +34,7 @@ impl Opened {
         console: &Arc<Console>,
     ) -> Result<Self, Ended> {
         let name = StackName::new(name)?;
-        let key = KeySource::from_env()?;
+        let key = KeySource::find(common)?;
         name.refuse_management_plane()?;
         let settings = Settings::load(common).map_err(Stopped::untouched)?;
         let key = key.read().map_err(Stopped::untouched)?;
@@ -84,7 +86,7 @@ pub(super) struct Surroundings {
     pub(super) settings: Settings,
     engine: Engine,
     portainer: Option<Portainer>,
-    /// Why there is no API key, and so no Portainer.
+    /// Why there is no client for Portainer: usually, because there is no API key.
     pub(super) key_error: Option<anyhow::Error>,
 }
 
@@ -97,20 +99,41 @@ impl Surroundings {
         };
         let settings = Settings::load(&common)?;
         let engine = peers::engine(&settings, console);
-        let (portainer, key_error) = match KeySource::from_env().and_then(KeySource::read) {
-            Ok(key) => {
-                console.hide(&key);
-                peers::warn_about_tls(&settings, console);
-                (Some(peers::portainer(&settings, key, console)?), None)
-            }
-            Err(error) => (None, Some(error)),
-        };
+        let (portainer, key_error) =
+            match KeySource::of(settings.api_key_file.as_deref()).and_then(KeySource::read) {
+                Ok(key) => {
+                    console.hide(&key);
+                    peers::warn_about_tls(&settings, console);
+                    (Some(peers::portainer(&settings, key, console)?), None)
+                }
+                Err(error) => (None, Some(error)),
+            };
         Ok(Self {
             settings,
             engine,
             portainer,
             key_error,
         })
+    }
+
+    /// The clients for `doctor`. Without an API key, the requests carry an empty one: Portainer's status needs none.
+    pub(super) fn to_diagnose(
+        settings: Settings,
+        key: Option<SecretString>,
+        console: &Arc<Console>,
+    ) -> Self {
+        let engine = peers::engine(&settings, console);
+        let portainer = peers::portainer(&settings, key.unwrap_or_default(), console);
+        let (portainer, key_error) = match portainer {
+            Ok(portainer) => (Some(portainer), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self {
+            settings,
+            engine,
+            portainer,
+            key_error,
+        }
     }
 
     /// `None` without an API key.

@@ -7,6 +7,7 @@ pub(super) struct Setting {
     /// The key in a settings file.
     pub key: &'static str,
     pub variable: &'static str,
+    /// Empty if there is none.
     pub default: &'static str,
 }
 
@@ -14,6 +15,11 @@ pub(super) const BASE_URL: Setting = Setting {
     key: "base-url",
     variable: "STACKLIFT_BASE_URL",
     default: "https://localhost:9443",
+};
+pub(super) const API_KEY_FILE: Setting = Setting {
+    key: "api-key-file",
+    variable: "STACKMGR_API_KEY_FILE",
+    default: "",
 };
 pub(super) const STACKS_ROOT: Setting = Setting {
     key: "stacks-root",
@@ -46,7 +52,16 @@ pub(super) const TIMEOUT: Setting = Setting {
     default: "20m",
 };
 
-pub(super) const ALL: [Setting; 7] = [BASE_URL, STACKS_ROOT, ENDPOINT, TOOL, ENGINE, TLS, TIMEOUT];
+pub(super) const ALL: [Setting; 8] = [
+    BASE_URL,
+    API_KEY_FILE,
+    STACKS_ROOT,
+    ENDPOINT,
+    TOOL,
+    ENGINE,
+    TLS,
+    TIMEOUT,
+];
 
 /// `--endpoint`: the ID of a Portainer environment.
 pub(super) fn environment_id(text: &str) -> Result<i64, String> {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::{
     console::Console,
     options,
-    settings::{Settings, given_state_folder, state_folder},
+    settings::{Settings, api_key_is_given, given_state_folder, state_folder},
 };
 use crate::{
     engine::{self, Engine},
@@ -139,8 +139,12 @@ pub(super) fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCom
         portainer::Tls::File(path) => absolute(path),
         tls => tls.to_string().into(),
     };
+    let key_file = settings.api_key_file.as_deref();
+    let key_file = key_file.filter(|_| !api_key_is_given());
+    let key_file = key_file.map(absolute).unwrap_or_default();
     let values = [
         (options::BASE_URL, settings.base_url.to_string().into()),
+        (options::API_KEY_FILE, key_file),
         (options::STACKS_ROOT, absolute(&at.root)),
         (options::ENDPOINT, settings.endpoint.to_string().into()),
         (options::TOOL, at.tool.clone().into()),
