@@ -381,11 +381,9 @@ fn detail_version(error: clap::Error) -> clap::Error {
     if error.kind() != ErrorKind::DisplayVersion {
         return error;
     }
-    let version = Arg::new("version").short('V').long("version");
     let lenient = command()
         .ignore_errors(true)
-        .disable_version_flag(true)
-        .arg(version.action(ArgAction::SetTrue));
+        .mut_arg("version", |version| version.action(ArgAction::SetTrue));
     let matches = lenient.try_get_matches_from(std::env::args_os());
     if !matches.is_ok_and(|matches| matches.get_flag("verbose")) {
         return error;
@@ -466,7 +464,15 @@ pub(super) fn command() -> clap::Command {
     for flag in flags {
         command = command.mut_arg(flag.get_id(), |flag| describe(flag, true));
     }
+    let version = Arg::new("version").short('V').long("version");
     command
+        .disable_version_flag(true)
+        .arg(
+            version
+                .action(ArgAction::Version)
+                .help("Print version; with -v, also the commit, the target and the version of Rust")
+                .help_heading(None::<&'static str>),
+        )
         .mut_subcommand("rehearse", |rehearse| {
             rehearse
                 .mut_arg("faults", |flag| flag.long_help(rehearsing::fault_help()))

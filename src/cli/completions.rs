@@ -54,6 +54,9 @@ fn lines(answer: &Answer, line: fn(&str, &str) -> String) -> String {
 /// For `_describe`.
 fn zsh(value: &str, about: &str) -> String {
     let value = value.replace('\\', r"\\").replace(':', r"\:");
+    if about.is_empty() {
+        return value;
+    }
     format!("{value}:{about}")
 }
 
@@ -97,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_for_nushell_is_quoted_if_it_must_be() {
+    fn a_word_is_quoted_for_nushell() {
         for (text, word) in [
             ("--to=1", "--to=1"),
             ("books-db", "books-db"),

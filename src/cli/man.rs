@@ -15,16 +15,16 @@ use super::arguments::{self, ENVIRONMENT, EXAMPLES, EXIT_CODES, SETTINGS_FILES};
 /// Writes `stacklift.1`, and `stacklift-<COMMAND>.1` for each command, into a directory.
 pub(super) fn run(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("failed to create {}", dir.display()))?;
-    let mut root = arguments::command().disable_help_subcommand(true);
+    let mut root = arguments::command()
+        .disable_help_subcommand(true)
+        .subcommand_help_heading("COMMANDS");
     root.build();
     write(dir, &root, &root)
 }
 
 /// Writes the page of a command, and those of its commands.
 fn write(dir: &Path, root: &Command, command: &Command) -> Result<()> {
-    let man = Man::new(command.clone())
-        .source(format!("stacklift {}", env!("CARGO_PKG_VERSION")))
-        .manual("stacklift Manual");
+    let man = Man::new(command.clone());
     let path = dir.join(man.get_filename());
     let page = page(&man, root, command).context("failed to write a man page")?;
     fs::write(&path, page).with_context(|| format!("failed to write {}", path.display()))?;
@@ -36,7 +36,7 @@ fn write(dir: &Path, root: &Command, command: &Command) -> Result<()> {
         .try_for_each(|command| write(dir, root, command))
 }
 
-fn page(man: &Man, root: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
+fn page(man: &Man, root: &Command, command: &Command) -> std::io::Result<String> {
     let shown = || {
         command
             .get_arguments()
@@ -47,7 +47,6 @@ fn page(man: &Man, root: &Command, command: &Command) -> std::io::Result<Vec<u8>
         help.is_some_and(|help| help.contains("[env: "))
     });
     let mut page = Vec::new();
-    man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
@@ -66,7 +65,16 @@ fn page(man: &Man, root: &Command, command: &Command) -> std::io::Result<Vec<u8>
     section(&mut sections, "EXAMPLES", &examples(command, root));
     see_also(&mut sections, root, command);
     sections.to_writer(&mut page)?;
-    Ok(page)
+    let page = String::from_utf8_lossy(&page);
+    // Each part has its own definitions, and blank lines between breaks.
+    let definitions = Roff::new().render();
+    let page = page.replace(&definitions, "").replace(".br\n\n.br\n", "\n");
+    let title = command.get_display_name().unwrap_or(root.get_name());
+    Ok(format!(
+        ".TH {} 1 \"\" \"stacklift {}\" \"Stacklift Manual\"\n{definitions}{page}",
+        title.to_uppercase(),
+        env!("CARGO_PKG_VERSION"),
+    ))
 }
 
 /// The lines of the examples that call a command; those of its own help, if it has some.
@@ -115,19 +123,16 @@ fn section(page: &mut Roff, name: &str, text: &str) {
             // The second column may begin on the next line.
             None => (line, continued()),
         };
-        match about {
-            Some(about) => {
-                page.control("TP", []);
-                page.text([bold(item)]);
-                page.text([roman(about.trim())]);
-                while let Some(more) = continued() {
-                    page.text([roman(more.trim())]);
-                }
+        if let Some(about) = about {
+            page.control("TP", []);
+            page.text([bold(item)]);
+            page.text([roman(about.trim())]);
+            while let Some(more) = continued() {
+                page.text([roman(more.trim())]);
             }
-            None => {
-                page.control("PP", []);
-                page.text([roman(item)]);
-            }
+        } else {
+            page.control("PP", []);
+            page.text([roman(item)]);
         }
     }
 }
@@ -137,7 +142,8 @@ fn see_also(page: &mut Roff, root: &Command, command: &Command) {
     let own = command.get_display_name().unwrap_or_default();
     let shown = root.get_subcommands().filter(|one| !one.is_hide_set());
     let mut names: Vec<&str> = shown.filter_map(Command::get_display_name).collect();
-    names.insert(0, root.get_name());
+    names.push(root.get_name());
+    names.sort_unstable();
     names.retain(|name| *name != own && *name != command.get_name());
     page.control("SH", ["SEE ALSO"]);
     let count = names.len();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Arg, ArgAction, Command, ValueHint};
+use clap::{Arg, ArgAction, Command, ValueHint, builder::StyledStr};
 
 use super::{super::arguments, values};
 
@@ -36,11 +36,15 @@ pub(super) enum Paths {
 pub(super) type Given = BTreeMap<String, String>;
 
 impl Candidate {
-    pub(super) fn new(value: impl Into<String>, about: impl ToString) -> Self {
-        let about = about.to_string();
+    /// A candidate that the first line of a help describes.
+    pub(super) fn new(value: impl Into<String>, help: Option<&StyledStr>) -> Self {
+        let about = help.map(ToString::to_string).unwrap_or_default();
+        let line = about.lines().next().unwrap_or_default();
+        // The help of a setting ends with its variable and its default.
+        let (about, _) = line.split_once(" [").unwrap_or((line, ""));
         Self {
             value: value.into(),
-            about: about.lines().next().unwrap_or_default().to_owned(),
+            about: about.to_owned(),
         }
     }
 }
@@ -182,11 +186,13 @@ impl<'a> Line<'a> {
         } else {
             if self.positionals == 0 && !self.only_positionals {
                 let commands = self.command.get_subcommands();
-                let shown = commands.filter(|command| !command.is_hide_set());
-                answer.candidates.extend(shown.map(|command| {
-                    let about = command.get_about().map(ToString::to_string);
-                    Candidate::new(command.get_name(), about.unwrap_or_default())
-                }));
+                let mut shown: Vec<_> = commands.filter(|command| !command.is_hide_set()).collect();
+                shown.sort_by_key(|command| command.get_display_order());
+                answer.candidates.extend(
+                    shown
+                        .into_iter()
+                        .map(|command| Candidate::new(command.get_name(), command.get_about())),
+                );
             }
             if let Some(positional) = self.positional() {
                 answer.add_values("", positional, self);
@@ -207,11 +213,8 @@ impl<'a> Line<'a> {
                 && !flag.is_hide_set()
                 && (repeats || !is_given)
             {
-                let about = flag.get_help().map(ToString::to_string);
-                let about = about.unwrap_or_default();
-                answer
-                    .candidates
-                    .push(Candidate::new(format!("--{long}"), about));
+                let candidate = Candidate::new(format!("--{long}"), flag.get_help());
+                answer.candidates.push(candidate);
             }
         }
     }

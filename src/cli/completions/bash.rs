@@ -34,7 +34,7 @@ pub(super) fn answer(arguments: &[String]) -> Option<String> {
     let matching = answer.matching().into_iter();
     let candidates = matching.filter_map(|one| {
         let value = quoted(one.value.strip_prefix(&kept)?, split.quote);
-        Some(Candidate::new(value, ""))
+        Some(Candidate::new(value, None))
     });
     answer.candidates = candidates.collect();
     Some(lines(&answer, |value, _| value.to_owned()))

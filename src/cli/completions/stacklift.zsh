@@ -9,7 +9,7 @@ _stacklift() {
     candidates=("${(@f)$($program .complete zsh -- "${before[@]}" "${(Q)PREFIX}" 2>/dev/null)}")
     paths=$candidates[1]
     shift candidates
-    (($#candidates)) && _describe -V stacklift candidates
+    (($#candidates)) && _describe -V -t values stacklift candidates
     [[ $paths == (files|directories) ]] && compset -P '--*='
     case $paths in
         files) _files ;;

@@ -1,6 +1,10 @@
 //! The values of an argument that can be completed.
 
-use std::{ffi::OsStr, fs, path::PathBuf};
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::Arg;
 
@@ -31,10 +35,7 @@ pub(super) fn of(arg: &Arg, command: &str, given: &Given) -> Vec<Candidate> {
             let values = arg.get_possible_values().into_iter();
             let shown = values.filter(|value| !value.is_hide_set());
             return shown
-                .map(|value| {
-                    let about = value.get_help().map(ToString::to_string);
-                    Candidate::new(value.get_name(), about.unwrap_or_default())
-                })
+                .map(|value| Candidate::new(value.get_name(), value.get_help()))
                 .collect();
         }
     };
@@ -42,7 +43,7 @@ pub(super) fn of(arg: &Arg, command: &str, given: &Given) -> Vec<Candidate> {
     let safe = values
         .into_iter()
         .filter(|one| !one.contains(needs_escaping));
-    safe.map(|value| Candidate::new(value, "")).collect()
+    safe.map(|value| Candidate::new(value, None)).collect()
 }
 
 /// Whether `rehearse` would look for the user's own stacks.
@@ -109,8 +110,9 @@ fn compose_files(given: &Given) -> Option<Vec<String>> {
     let entries = fs::read_dir(dir).ok()?.flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let is_yaml = |name: &String| {
-        let name = name.to_lowercase();
-        (name.ends_with(".yml") || name.ends_with(".yaml")) && options::plain_name(&name).is_ok()
+        let extension = Path::new(name).extension();
+        let is_yaml = extension.is_some_and(|extension| extension == "yml" || extension == "yaml");
+        is_yaml && options::plain_name(name).is_ok()
     };
     let mut names: Vec<String> = names.filter(is_yaml).collect();
     names.sort();
