@@ -2,6 +2,8 @@
 
 #[path = "integration/adopt.rs"]
 mod adopt;
+#[path = "integration/adopt_all.rs"]
+mod adopt_all;
 #[path = "integration/adopt_killed.rs"]
 mod adopt_killed;
 #[path = "integration/backup.rs"]

@@ -87,7 +87,7 @@ impl Console {
     /// Prints a heading.
     pub(super) fn heading(&self, text: &str) {
         if !self.quiet {
-            self.out(&format!("\n{HINT}{text}{HINT:#}"));
+            self.progress(&format!("\n{HINT}{text}{HINT:#}"));
         }
     }
 

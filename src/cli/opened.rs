@@ -2,6 +2,8 @@
 
 use std::{ffi::OsStr, sync::Arc};
 
+use secrecy::SecretString;
+
 use super::{
     Common, Console, Ended, peers,
     settings::{KeySource, Settings},
@@ -38,11 +40,21 @@ impl Opened {
         let key = key.read().map_err(Stopped::untouched)?;
         console.hide(&key);
         peers::warn_about_tls(&settings, console);
+        Ok(Self::open(name, settings, key, console)?)
+    }
+
+    /// The same, with settings and a key that were read before.
+    pub(super) fn open(
+        name: StackName,
+        settings: Settings,
+        key: SecretString,
+        console: &Arc<Console>,
+    ) -> Result<Self, Stopped> {
         let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
         let (_, engine) = peers.readers();
         let containers = match engine.list(name.as_str()) {
             Err(error) if NoSharedVersion::caused(&error) => {
-                return Err(Stopped::untouched(error).into());
+                return Err(Stopped::untouched(error));
             }
             listed => listed.unwrap_or_default(),
         };
@@ -59,8 +71,8 @@ impl Opened {
         })
     }
 
-    pub(super) fn setup(&self) -> Result<Setup, Ended> {
-        Ok(peers::setup(&self.settings, self.stack.name()).map_err(Stopped::untouched)?)
+    pub(super) fn setup(&self) -> Result<Setup, Stopped> {
+        peers::setup(&self.settings, self.stack.name()).map_err(Stopped::untouched)
     }
 
     /// What a plan reads: it cannot write.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{
-    Console,
+    Console, adopt as command,
     arguments::{Described, SchemaArguments},
     list::List,
     report::Report,
@@ -15,6 +15,7 @@ pub(super) fn run(arguments: &SchemaArguments, console: &Console) -> Result<()> 
         Described::Plan => schemars::schema_for!(Report),
         Described::List => schemars::schema_for!(List),
         Described::Adopt => schemars::schema_for!(adopt::Report),
+        Described::AdoptAll => schemars::schema_for!(command::AllReport),
     };
     console.json(&schema)
 }

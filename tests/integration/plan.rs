@@ -532,6 +532,7 @@ fn the_stored_schema_is_the_printed_one() {
         ("plan", SCHEMA),
         ("adopt", crate::adopt::SCHEMA),
         ("list", crate::list::SCHEMA),
+        ("adopt-all", crate::adopt_all::SCHEMA),
     ] {
         let run = bench.run(&["schema", output]).code(0);
         assert!(

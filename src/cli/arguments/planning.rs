@@ -81,4 +81,6 @@ pub(in crate::cli) enum Described {
     List,
     /// The output of `stacklift adopt --output json`
     Adopt,
+    /// The output of `stacklift adopt --all --output json`
+    AdoptAll,
 }
