@@ -10,6 +10,7 @@ mod confirm;
 mod console;
 mod diff;
 mod events;
+mod export;
 mod interrupt;
 mod list;
 mod migrate;
@@ -100,6 +101,7 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::Migrate(migrate)) => migrate::run(&migrate, &common, console),
         Some(Command::Adopt(adopt)) => adopt::run(&adopt, &common, console),
         Some(Command::Plan(plan)) => plan::run(&plan, &common, console),
+        Some(Command::Export(export)) => export::run(&export, &common, console),
         Some(Command::List(list)) => list::run(&list, &common, console),
         Some(Command::Schema(schema)) => Ok(schema::run(&schema, console)?),
         Some(Command::Render(render)) => Ok(render::run(&render, &common, console)?),

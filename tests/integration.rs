@@ -28,6 +28,8 @@ mod disk;
 mod engines;
 #[path = "integration/environment.rs"]
 mod environment;
+#[path = "integration/export.rs"]
+mod export;
 #[path = "integration/hostile.rs"]
 mod hostile;
 #[path = "integration/hostile_peers.rs"]

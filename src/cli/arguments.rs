@@ -9,6 +9,7 @@ use clap::{
 
 use adopting::WrittenArguments;
 pub(super) use adopting::{AdoptArguments, OnFailureArgument};
+pub(super) use exporting::ExportArguments;
 pub(super) use listing::ListArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
@@ -22,6 +23,7 @@ use crate::{
 };
 
 mod adopting;
+mod exporting;
 mod listing;
 mod planning;
 mod rehearsing;
@@ -74,7 +76,8 @@ Exit codes:
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 7] = [
+const IGNORED: [(&str, &[&str]); 8] = [
+    ("export", &["stacks_root", "dir", "file", "engine"]),
     ("list", &["dir"]),
     ("adopt", &[]),
     ("plan", &[]),
@@ -141,6 +144,12 @@ pub(super) enum Command {
     /// Lists the directories in the stacks root, the Compose projects of the engine, and the Portainer stacks of
     /// the environment. Only reads.
     List(ListArguments),
+    /// Write a Portainer stack as files that Compose can use
+    ///
+    /// Writes the text of the Portainer stack into compose.yaml, and its variables into .env, so that `docker compose
+    /// up -d` does there what Portainer does. Compares both with the Compose program of this host. Only reads from
+    /// Portainer, and contacts no container.
+    Export(ExportArguments),
     /// Print the JSON schema of an output
     Schema(SchemaArguments),
     /// Show the request that would create the stack in Portainer
