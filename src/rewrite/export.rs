@@ -163,7 +163,9 @@ fn name_edit(document: &Document<'_>, project: &str) -> Option<Edit> {
     }
     let first = root.own_entries().next()?.key.span().start;
     let indent = &document.text()[document.line_start(first)..first];
-    let indent: String = indent.chars().map(|_| ' ').collect();
+    // A byte order mark takes no column.
+    let indent = indent.chars().filter(|c| *c != '\u{feff}');
+    let indent: String = indent.map(|_| ' ').collect();
     let end = document.line_end();
     Some((first..first, format!("name: {name}{end}{indent}")))
 }
