@@ -6,6 +6,7 @@ use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 
 mod adopt;
 mod arguments;
+mod completions;
 mod confirm;
 mod console;
 mod diff;
@@ -13,6 +14,7 @@ mod events;
 mod export;
 mod interrupt;
 mod list;
+mod man;
 mod migrate;
 mod opened;
 mod options;
@@ -104,6 +106,15 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::Export(export)) => export::run(&export, &common, console),
         Some(Command::List(list)) => list::run(&list, &common, console),
         Some(Command::Schema(schema)) => Ok(schema::run(&schema, console)?),
+        Some(Command::Completions(completions)) => {
+            completions::script(completions.shell);
+            Ok(())
+        }
+        Some(Command::Complete(complete)) => {
+            completions::run(&complete);
+            Ok(())
+        }
+        Some(Command::Man(man)) => Ok(man::run(&man.into)?),
         Some(Command::Render(render)) => Ok(render::run(&render, &common, console)?),
         Some(Command::Restore(restore)) => restore::run(&restore, &common, console),
         Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, &common, console),

@@ -82,13 +82,12 @@ impl Export<'_> {
         let stored = self.portainer.stored(&record.id)?;
         let shown = values(&stored.contents.env);
         let mask = Mask::new(shown.iter().map(String::as_str));
-        let (files, same) = match record.kind {
-            StackKind::Swarm => (as_it_is(&stored), Err(of_swarm())),
-            _ => {
-                let files = files_of(record, &stored)?;
-                let same = self.compare(record, &stored, &files, &mask)?;
-                (files, same)
-            }
+        let (files, same) = if record.kind == StackKind::Swarm {
+            (as_it_is(&stored), Err(of_swarm()))
+        } else {
+            let files = files_of(record, &stored)?;
+            let same = self.compare(record, &stored, &files, &mask)?;
+            (files, same)
         };
         let written = write(dir, &files, self.force)?;
         Ok(Exported {
@@ -145,9 +144,8 @@ impl Export<'_> {
         files: &Files,
         mask: &Mask,
     ) -> Result<Result<String, String>> {
-        let program = match self.compose.compose() {
-            Ok(program) => program,
-            Err(_) => return Ok(Err("this host has no Compose program".to_owned())),
+        let Ok(program) = self.compose.compose() else {
+            return Ok(Err("this host has no Compose program".to_owned()));
         };
         let env = stack_env(&stored.contents.env);
         let before = Input::Stored {
@@ -325,9 +323,10 @@ fn write_one(dir: &Path, name: &str, text: &str, mode: u32, replace: bool) -> io
         .set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
     let path = dir.join(name);
-    let kept = match replace {
-        true => file.persist(path),
-        false => file.persist_noclobber(path),
+    let kept = if replace {
+        file.persist(path)
+    } else {
+        file.persist_noclobber(path)
     };
     kept.map(|_| ()).map_err(|error| error.error)
 }

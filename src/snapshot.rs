@@ -25,7 +25,7 @@ pub use inspected::{Inspected, is_empty, is_unset};
 pub use layer::Layer;
 pub use lock::ProjectLock;
 pub use requests::{Request, RequestKind, Unanswered};
-pub use store::{Place, Saved, Store};
+pub use store::{Place, Saved, Store, projects};
 use whole::is_whole;
 
 /// The version of new snapshots. Older versions stay readable.

@@ -38,9 +38,10 @@ impl Procedure<'_, '_> {
     /// Pulls what is missing by the container command, which has the credentials of the registries, and plans again. Pulls
     /// nothing if something else prevents the adoption, or if an image has to be built.
     pub(super) fn pull(&mut self, prepared: Prepared) -> Result<Prepared> {
-        let missing = match self.a.pull {
-            true => prepared.images_to_pull(self.a.stack.name().as_str()),
-            false => Vec::new(),
+        let missing = if self.a.pull {
+            prepared.images_to_pull(self.a.stack.name().as_str())
+        } else {
+            Vec::new()
         };
         if missing.is_empty() {
             return Ok(prepared);

@@ -3,12 +3,13 @@
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{
-    Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
 use adopting::WrittenArguments;
 pub(super) use adopting::{AdoptArguments, OnFailureArgument};
+pub(super) use completing::{CompleteArguments, CompletionsArguments, ManArguments, Shell};
 pub(super) use exporting::ExportArguments;
 pub(super) use listing::ListArguments;
 use planning::DryRun;
@@ -23,6 +24,7 @@ use crate::{
 };
 
 mod adopting;
+mod completing;
 mod exporting;
 mod listing;
 mod planning;
@@ -36,7 +38,7 @@ const MORE_HELP: &str = "\
 Run 'stacklift help <COMMAND>' for more information about a command.
 Run 'stacklift --help' for examples, environment variables, settings files and exit codes.";
 
-const EXAMPLES: &str = "\
+pub(super) const EXAMPLES: &str = "\
 Examples:
   stacklift rehearse --as adopt     Try an adoption against an embedded Portainer
   stacklift list                    Show every stack of this host
@@ -48,7 +50,7 @@ Examples:
 
   If a stack has the name of a command, run: stacklift migrate <STACK>";
 
-const ENVIRONMENT: &str = "\
+pub(super) const ENVIRONMENT: &str = "\
 Environment variables:
   STACKMGR_API_KEY       Portainer API key; there is no flag for it
   STACKMGR_API_KEY_FILE  File whose first line is the API key; used if STACKMGR_API_KEY is not set
@@ -56,7 +58,7 @@ Environment variables:
                          ~/.local/state/stacklift]
   NO_COLOR               Disable colored output";
 
-const SETTINGS_FILES: &str = "\
+pub(super) const SETTINGS_FILES: &str = "\
 Settings files:
   ~/.config/stacklift.toml  User settings
   /etc/stacklift.toml       System settings
@@ -64,7 +66,7 @@ Settings files:
   The keys are the names of the flags, for example: base-url = \"https://localhost:9443\"
   Precedence: flags, environment variables, user settings, system settings";
 
-const EXIT_CODES: &str = "\
+pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0    Success; after a migration, the stack is deployed in Portainer
   1    The run was refused or failed; the output reports the state of the stack
@@ -76,31 +78,50 @@ Exit codes:
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 8] = [
+const IGNORED: [(&str, &[&str]); 11] = [
     ("export", &["stacks_root", "dir", "file", "engine"]),
     ("list", &["dir"]),
     ("adopt", &[]),
     ("plan", &[]),
-    (
-        "schema",
-        &[
-            "base_url",
-            "stacks_root",
-            "dir",
-            "file",
-            "endpoint",
-            "tool",
-            "engine",
-            "tls",
-            "timeout",
-            "verbose",
-            "quiet",
-        ],
-    ),
+    ("schema", &EVERY),
+    ("completions", &EVERY),
+    ("man", &EVERY),
+    (COMPLETE, &EVERY),
     ("render", &["quiet"]),
     ("restore", &["file"]),
     ("rehearse", &["base_url", "engine", "tls"]),
 ];
+
+/// The flags that every command accepts.
+const EVERY: [&str; 11] = [
+    "base_url",
+    "stacks_root",
+    "dir",
+    "file",
+    "endpoint",
+    "tool",
+    "engine",
+    "tls",
+    "timeout",
+    "verbose",
+    "quiet",
+];
+
+/// The command that the completion scripts run. No stack has this name (C11).
+const COMPLETE: &str = ".complete";
+
+/// What `--version -v` prints after the name.
+const DETAILED_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit: ",
+    env!("STACKLIFT_COMMIT"),
+    "\ncommit date: ",
+    env!("STACKLIFT_COMMIT_DATE"),
+    "\ntarget: ",
+    env!("STACKLIFT_TARGET"),
+    "\nrust: ",
+    env!("STACKLIFT_RUSTC"),
+);
 
 /// Moves a running Compose stack into Portainer
 ///
@@ -169,6 +190,18 @@ pub(super) enum Command {
     /// copies of the stack's Compose file and env files in a temporary directory. Ignores settings
     /// files and all variables except `STACKLIFT_STACKS_ROOT`.
     Rehearse(RehearseArguments),
+    /// Print a completion script for a shell
+    ///
+    /// The script completes commands, flags, stacks and snapshots. It runs stacklift, which reads the settings, the
+    /// stacks root and the names of the snapshots, and contacts neither Portainer nor the engine.
+    #[command(after_help = completing::EXAMPLES)]
+    Completions(CompletionsArguments),
+    /// Write the man pages into a directory
+    #[command(hide = true)]
+    Man(ManArguments),
+    /// Print how the last of some words can be completed
+    #[command(name = COMPLETE, hide = true)]
+    Complete(CompleteArguments),
 }
 
 #[derive(Debug, Args)]
@@ -281,10 +314,10 @@ pub(super) struct Common {
     #[arg(long, global = true, value_name = "URL")]
     pub base_url: Option<BaseUrl>,
     /// Directory that contains the stack directories
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub stacks_root: Option<PathBuf>,
     /// Stack directory, if it is not in the stacks root
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
     /// Name of the Compose file in the stack directory [default: docker-compose.yml]
     #[arg(long, global = true, value_name = "NAME", value_parser = options::plain_name)]
@@ -305,7 +338,7 @@ pub(super) struct Common {
     ///
     /// `off` accepts any certificate. `system` accepts certificates that the system trusts. A path
     /// accepts the certificates in the PEM file, and those that they signed.
-    #[arg(long, global = true, value_name = "MODE")]
+    #[arg(long, global = true, value_name = "MODE", value_hint = ValueHint::FilePath)]
     pub tls: Option<Tls>,
     /// Time limit for each create, each delete, and each wait for a deployment
     ///
@@ -327,9 +360,27 @@ pub(super) fn parse() -> Result<Arguments, clap::Error> {
     let mut command = command();
     let mut matches = command
         .try_get_matches_from_mut(std::env::args_os())
+        .map_err(detail_version)
         .map_err(suggest_command)
         .map_err(hide_credentials)?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// `stacklift --version -v`: clap stops at `--version`, so another flag has to be looked for.
+fn detail_version(error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::DisplayVersion {
+        return error;
+    }
+    let lenient = command()
+        .ignore_errors(true)
+        .mut_arg("version", |version| version.action(ArgAction::SetTrue));
+    let matches = lenient.try_get_matches_from(std::env::args_os());
+    if !matches.is_ok_and(|matches| matches.get_flag("verbose")) {
+        return error;
+    }
+    let detailed = command().version(DETAILED_VERSION);
+    let detailed = detailed.try_get_matches_from(std::env::args_os());
+    detailed.err().unwrap_or(error)
 }
 
 /// `stacklift migrat web`: the first word was taken for the stack, so `web` is unexpected. Suggests the command.
@@ -374,7 +425,8 @@ fn hide_credentials(mut error: clap::Error) -> clap::Error {
 /// The command that `name` probably misspells.
 pub(super) fn near_command(name: &str) -> Option<String> {
     let command = command();
-    let near = command.get_subcommands().map(|near| {
+    let shown = command.get_subcommands().filter(|near| !near.is_hide_set());
+    let near = shown.map(|near| {
         let near = near.get_name();
         (strsim::jaro(name, near), near)
     });
@@ -383,7 +435,8 @@ pub(super) fn near_command(name: &str) -> Option<String> {
     nearest.map(|(_, name)| name.to_owned())
 }
 
-fn command() -> clap::Command {
+/// The command line.
+pub(super) fn command() -> clap::Command {
     let mut command = Arguments::command();
     let flags: Vec<Arg> = command
         .get_arguments()
@@ -401,7 +454,15 @@ fn command() -> clap::Command {
     for flag in flags {
         command = command.mut_arg(flag.get_id(), |flag| describe(flag, true));
     }
+    let version = Arg::new("version").short('V').long("version");
     command
+        .disable_version_flag(true)
+        .arg(
+            version
+                .action(ArgAction::Version)
+                .help("Print version; with -v, also the commit, the target and the version of Rust")
+                .help_heading(None::<&'static str>),
+        )
         .mut_subcommand("rehearse", |rehearse| {
             rehearse
                 .mut_arg("faults", |flag| flag.long_help(rehearsing::fault_help()))

@@ -22,7 +22,7 @@ fn record(bench: &Bench, name: &str, text: &str, env: &[(&str, &str)]) -> u64 {
     let id = bench.record(name, 1);
     bench.rehearsal.world(|world| {
         let record = world.records.get_mut(&id).expect("it");
-        record.text = text.to_owned();
+        text.clone_into(&mut record.text);
         let env = env.iter().map(|(name, value)| Variable {
             name: (*name).to_owned(),
             value: (*value).to_owned(),

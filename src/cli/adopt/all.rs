@@ -305,9 +305,10 @@ impl All<'_> {
             .map_err(|stopped| stopped.error)?;
         let keep = (&self.arguments.keep).into();
         let prepared = Prepared::new(&opened.situation(), keep)?;
-        let pulls = match self.arguments.pull {
-            true => prepared.images_to_pull(&found.name),
-            false => Vec::new(),
+        let pulls = if self.arguments.pull {
+            prepared.images_to_pull(&found.name)
+        } else {
+            Vec::new()
         };
         let planned = Planned {
             stack: opened.stack,

@@ -48,15 +48,12 @@ pub(super) fn to_adopt(report: &AllReport) -> impl Iterator<Item = &StackReport>
 fn planned(stack: &StackReport) -> Row {
     let is_planned = stack.result == StackResult::Planned;
     let number = |kinds: &[FateKind]| {
-        let mut services = stack.plan.services.iter();
-        match is_planned {
-            true => services
-                .by_ref()
-                .filter(|one| kinds.contains(&one.fate.kind))
-                .count()
-                .to_string(),
-            false => "-".to_owned(),
+        if !is_planned {
+            return "-".to_owned();
         }
+        let services = stack.plan.services.iter();
+        let these = services.filter(|one| kinds.contains(&one.fate.kind));
+        these.count().to_string()
     };
     vec![
         stack.stack.clone(),
