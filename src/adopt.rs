@@ -29,10 +29,9 @@ mod sending;
 mod verify;
 
 pub use prepare::Prepared;
-pub use report::Report;
+pub use report::{Outcome, Report};
 
 use progress::Progress;
-use report::Outcome;
 use sending::Sent;
 
 /// The input of an adoption.
@@ -54,6 +53,9 @@ pub struct Adopt<'a> {
     pub pull: bool,
     /// Whether to ask before a container is replaced or something is lost (B08).
     pub consent: Consent<'a>,
+    /// The plan that the user has seen and confirmed. Only what is worse now is asked about; without a question, it is
+    /// refused.
+    pub confirmed: Option<&'a Adoption>,
     /// How long containers may take until they run, and are healthy if they were.
     pub wait: Duration,
     /// How long a restore waits for containers to become healthy.
@@ -259,13 +261,38 @@ impl<'a> Procedure<'a, '_> {
     /// Asks if a container is replaced, or something is lost (B08). Returns whether it asked: what was read before may then
     /// be out of date.
     fn ask(&mut self, plan: &Adoption) -> Result<bool> {
-        let Consent::Ask(ask) = self.a.consent else {
-            return Ok(false);
+        let worse = self.a.confirmed.map(|shown| plan.worse_than(shown));
+        let asks = match &worse {
+            Some(worse) => !worse.is_empty(),
+            None => plan.interrupts() || !plan.losses.is_empty(),
         };
-        if !plan.interrupts() && plan.losses.is_empty() {
+        if !asks {
             return Ok(false);
         }
         let name = self.a.stack.name();
+        let worse = worse.map(|worse| {
+            let lines: Vec<String> = worse.iter().map(|one| format!("  - {one}")).collect();
+            lines.join("\n")
+        });
+        let ask = match (self.a.consent, worse) {
+            (Consent::Given, None) => return Ok(false),
+            (Consent::Given, Some(worse)) => {
+                return Err(Failure::new(format!(
+                    "the plan for {name} became worse after it was shown, so it was not adopted"
+                ))
+                .details(worse)
+                .hint("run the command again: it shows the plan as it is now")
+                .into());
+            }
+            (Consent::Ask(ask), worse) => {
+                if let Some(worse) = worse {
+                    self.run.warn(format!(
+                        "the plan for {name} became worse after it was shown:\n{worse}"
+                    ));
+                }
+                ask
+            }
+        };
         if ask(&format!("adopt {name}?")) {
             return Ok(true);
         }

@@ -15,6 +15,7 @@ mod console;
 mod diff;
 mod doctor;
 mod events;
+mod export;
 mod headers;
 mod interrupt;
 mod list;
@@ -110,6 +111,7 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::Migrate(migrate)) => migrate::run(&migrate, &common, console),
         Some(Command::Adopt(adopt)) => adopt::run(&adopt, &common, console),
         Some(Command::Plan(plan)) => plan::run(&plan, &common, console),
+        Some(Command::Export(export)) => export::run(&export, &common, console),
         Some(Command::List(list)) => list::run(&list, &common, console),
         Some(Command::Doctor(doctor)) => doctor::run(&doctor, &common, console),
         Some(Command::Config(config)) => config::run(&config, &common, console),

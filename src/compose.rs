@@ -122,6 +122,15 @@ pub enum Input<'a> {
         /// `stack.env`. Portainer writes none if it is empty.
         env: &'a str,
     },
+    /// The same in Portainer's folder, whose path replaces that of the temporary folder in the configuration.
+    Stored {
+        project: &'a str,
+        text: &'a str,
+        env: &'a str,
+        folder: &'a str,
+    },
+    /// A `compose.yaml` and a `.env` in a folder that contains nothing else, with the environment of this process.
+    Exported { text: &'a str, env: &'a str },
     /// The files in a directory of this host, with the environment of this process.
     OnDisk {
         /// `None`: the name that Compose finds by itself.
@@ -154,7 +163,8 @@ pub enum Values {
 impl Input<'_> {
     fn project(&self) -> Option<&str> {
         match *self {
-            Self::Sent { project, .. } => Some(project),
+            Self::Sent { project, .. } | Self::Stored { project, .. } => Some(project),
+            Self::Exported { .. } => None,
             Self::OnDisk { project, .. } => project,
         }
     }
@@ -278,7 +288,7 @@ impl Compose {
         let mut options = options.to_vec();
         options.extend(input.project().iter().flat_map(|project| ["-p", project]));
         match *input {
-            Input::Sent { text, env, .. } => {
+            Input::Sent { text, env, .. } | Input::Stored { text, env, .. } => {
                 let folder =
                     folder::Folder::new().context("failed to create a temporary folder")?;
                 folder.write(folder::COMPOSE_FILE, text)?;
@@ -290,6 +300,17 @@ impl Compose {
                 let output = self.run(&options, arguments, |process| {
                     process.env_clear().envs(container_environment());
                     process.current_dir(folder.path());
+                })?;
+                Ok((output, Some(folder.path().to_owned())))
+            }
+            Input::Exported { text, env } => {
+                let folder =
+                    folder::Folder::new().context("failed to create a temporary folder")?;
+                for (name, text) in folder::EXPORTED.into_iter().zip([text, env]) {
+                    folder.write(name, text)?;
+                }
+                let output = self.run(&options, arguments, |process| {
+                    process.current_dir(folder.path()).env("PWD", folder.path());
                 })?;
                 Ok((output, Some(folder.path().to_owned())))
             }
@@ -393,8 +414,19 @@ impl Program for Compose {
             Profiles::All => &["--profile", "*"],
             Profiles::Active => &[],
         };
-        let output = self.run_config(input, options, &arguments)?;
-        let text = self.printed(output, mask)?;
+        let (output, dir) = self.run_config(input, options, &arguments)?;
+        let mut text = self.printed((output, dir.clone()), mask)?;
+        if let (Input::Stored { folder, .. }, Some(dir)) = (input, dir) {
+            // Compose prints the path that the system gives it, without links.
+            let parent = env::temp_dir().canonicalize().unwrap_or_default();
+            let real = parent.join(dir.file_name().unwrap_or_default());
+            for dir in [dir, real] {
+                let printed = String::from_utf8_lossy(&text);
+                text = printed
+                    .replace(&*dir.to_string_lossy(), folder)
+                    .into_bytes();
+            }
+        }
         let name = self.command.join(" ");
         serde_json::from_slice(&text)
             .with_context(|| format!("`{name} config` did not print the configuration as JSON"))

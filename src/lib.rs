@@ -8,6 +8,7 @@ mod backoff;
 mod cli;
 mod compose;
 mod engine;
+mod export;
 mod failure;
 mod migrate;
 mod model;

@@ -41,6 +41,7 @@ mod subject;
 mod told;
 mod values;
 mod versions;
+mod worse;
 
 pub use adoption::{Adoption, AdoptionFacts, Request, ServicePlan, adoption};
 pub use blocker::Blocker;

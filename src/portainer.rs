@@ -59,6 +59,15 @@ pub struct Reader {
     timeout: Duration,
 }
 
+/// A record as Portainer stores it (M07).
+pub struct Stored {
+    pub contents: Contents,
+    /// Portainer's folder for it, absolute.
+    pub folder: String,
+    /// How many Compose files it has besides the one whose text is known.
+    pub further_files: usize,
+}
+
 /// The response to a delete (C51).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deletion {
@@ -224,12 +233,33 @@ impl Reader {
         let action = format!("read Portainer stack {id}");
         let record = self.client.get(&format!("/api/stacks/{id}"), &action)?;
         let (env, standing) = wire::env_and_standing(record).map_err(failed_to(&action))?;
+        let text = self.text(id)?;
+        Ok((Contents { text, env }, standing))
+    }
+
+    /// The text and the variables of a record as Portainer stores them (M07, M17).
+    pub fn stored(&self, id: &str) -> Result<Stored> {
+        let action = format!("read Portainer stack {id}");
+        let record = self.client.get(&format!("/api/stacks/{id}"), &action)?;
+        let (env, place) = wire::env_and_place(record).map_err(failed_to(&action))?;
+        Ok(Stored {
+            contents: Contents {
+                text: self.text(id)?,
+                env,
+            },
+            folder: place
+                .folder
+                .unwrap_or_else(|| format!("/data/compose/{id}")),
+            further_files: place.further_files,
+        })
+    }
+
+    fn text(&self, id: &str) -> Result<String> {
         let action = format!("read the Compose file of Portainer stack {id}");
         let file = self
             .client
             .get(&format!("/api/stacks/{id}/file"), &action)?;
-        let text = wire::text(file).map_err(failed_to(&action))?;
-        Ok((Contents { text, env }, standing))
+        wire::text(file).map_err(failed_to(&action))
     }
 
     /// Waits while the record `id` is deploying (N01) and returns its state then, or `None` where Portainer

@@ -7,6 +7,7 @@ pub mod combine;
 pub mod damage;
 pub mod env;
 mod env_files;
+pub mod export;
 pub mod faithful;
 pub mod literal;
 pub mod loss;

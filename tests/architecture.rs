@@ -16,7 +16,7 @@ const LEVELS: [&[&str]; 9] = [
     &["lib"],
     &["cli"],
     &["adopt"],
-    &["migrate", "restore"],
+    &["migrate", "restore", "export"],
     &["observe"],
     &["run", "plan"],
     &[

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use stacklift::rewrite::export;
 use stacklift::rewrite::faithful::{self, Blocker, Context, EnvFiles, Faithful, Runs, ServiceRuns};
 
 const DIR: &str = "/opt/stacks/web";
@@ -224,6 +225,31 @@ fn a_second_rewrite_changes_nothing() {
         assert_eq!(second.text, first.text, "{}", case.name);
         assert_eq!(second.env, first.env, "{}", case.name);
         assert!(second.edits.is_empty(), "{}", case.name);
+    }
+}
+
+/// An export changes only the name of the project and of the env file.
+#[test]
+fn every_rewrite_can_be_exported() {
+    for case in cases() {
+        let Ok(first) = case.rewrite() else { continue };
+        let stored = export::Stored {
+            text: &first.text,
+            variables: &first.env,
+            project: &first.project,
+            folder: "/data/compose/7",
+        };
+        let files =
+            export::files(&stored).unwrap_or_else(|blockers| panic!("{}: {blockers:?}", case.name));
+        assert!(files.changes.is_empty(), "{}", case.name);
+        assert!(
+            !files.names_stack_env || first.text.contains('&'),
+            "{}",
+            case.name
+        );
+        if files.left_out.is_empty() {
+            assert_eq!(files.env, first.stack_env(), "{}", case.name);
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 #[path = "integration/adopt.rs"]
 mod adopt;
+#[path = "integration/adopt_all.rs"]
+mod adopt_all;
 #[path = "integration/adopt_killed.rs"]
 mod adopt_killed;
 #[path = "integration/backup.rs"]
@@ -34,6 +36,8 @@ mod engines;
 mod environment;
 #[path = "integration/environments.rs"]
 mod environments;
+#[path = "integration/export.rs"]
+mod export;
 #[path = "integration/headers.rs"]
 mod headers;
 #[path = "integration/hostile.rs"]

@@ -18,21 +18,30 @@ const LIMITS: Limits = Limits {
     output: 16 << 20,
 };
 
+impl Prepared {
+    /// The missing images, if nothing else prevents the adoption of the stack `name`, and none of them has to be built.
+    pub fn images_to_pull(&self, name: &str) -> Vec<String> {
+        let images = &self.before.details.images;
+        match &self.rewrite {
+            Ok(rewrite) if self.plan.blockers.len() == 1 => plan::images_to_pull(
+                (&rewrite.text, &rewrite.env),
+                &self.source.compose,
+                name,
+                images,
+            ),
+            _ => Vec::new(),
+        }
+    }
+}
+
 impl Procedure<'_, '_> {
     /// Pulls what is missing by the container command, which has the credentials of the registries, and plans again. Pulls
     /// nothing if something else prevents the adoption, or if an image has to be built.
     pub(super) fn pull(&mut self, prepared: Prepared) -> Result<Prepared> {
-        let missing = match &prepared.rewrite {
-            Ok(rewrite) if self.a.pull && prepared.plan.blockers.len() == 1 => {
-                let images = &prepared.before.details.images;
-                plan::images_to_pull(
-                    (&rewrite.text, &rewrite.env),
-                    &prepared.source.compose,
-                    self.a.stack.name().as_str(),
-                    images,
-                )
-            }
-            _ => Vec::new(),
+        let missing = if self.a.pull {
+            prepared.images_to_pull(self.a.stack.name().as_str())
+        } else {
+            Vec::new()
         };
         if missing.is_empty() {
             return Ok(prepared);

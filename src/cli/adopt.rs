@@ -10,22 +10,32 @@ use super::{
     opened::Opened,
     plan,
     report::Ways,
+    stack_required,
 };
 use crate::{
-    adopt::{self, Adopt, OnFailure},
-    run::Event,
+    adopt::{self, Adopt, OnFailure, Report},
+    plan::Adoption,
+    run::{Event, Stopped},
 };
+
+mod all;
+
+pub(super) use all::AllReport;
 
 pub(super) fn run(
     arguments: &AdoptArguments,
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
+    if arguments.all {
+        return all::run(arguments, common, console);
+    }
+    let stack = arguments.stack.as_deref().ok_or_else(stack_required)?;
     if arguments.output == Output::Json {
         console.steps_to_stderr();
     }
     let interrupt = Interrupt::watch(console);
-    let opened = Opened::new(&arguments.stack, common, console)?;
+    let opened = Opened::new(stack, common, console)?;
     if arguments.dry_run {
         let ways = Ways {
             adopt: Some((&arguments.keep).into()),
@@ -43,6 +53,22 @@ pub(super) fn run(
             console,
         );
     }
+    let (report, ended) = adopt(arguments, &opened, None, &interrupt, console)?;
+    if arguments.output == Output::Json {
+        console.done();
+        console.json(&report)?;
+    }
+    Ok(ended?)
+}
+
+/// Adopts one stack, whose plan may be `confirmed` already.
+fn adopt(
+    arguments: &AdoptArguments,
+    opened: &Opened,
+    confirmed: Option<&Adoption>,
+    interrupt: &Interrupt,
+    console: &Console,
+) -> Result<(Report, Result<(), Stopped>), Stopped> {
     let setup = opened.setup()?;
     let question = |question: &str| console.ask(question);
     let adopt = Adopt {
@@ -56,6 +82,7 @@ pub(super) fn run(
         keep: (&arguments.keep).into(),
         pull: arguments.pull,
         consent: consent(arguments.yes, &question),
+        confirmed,
         wait: arguments.wait,
         timeout: opened.settings.timeout,
         on_failure: match arguments.on_failure {
@@ -64,10 +91,5 @@ pub(super) fn run(
         },
     };
     let mut listener = |event: Event| interrupt.show(&event);
-    let (report, ended) = adopt::run(&adopt, &mut listener);
-    if arguments.output == Output::Json {
-        console.done();
-        console.json(&report)?;
-    }
-    Ok(ended?)
+    Ok(adopt::run(&adopt, &mut listener))
 }

@@ -13,6 +13,7 @@ pub(super) use adopting::{AdoptArguments, OnFailureArgument};
 use color::{color_of, use_color};
 pub(super) use completing::{CompleteArguments, CompletionsArguments, ManArguments, Shell};
 pub(super) use diagnosing::{ConfigAction, ConfigArguments, DoctorArguments, InitArguments};
+pub(super) use exporting::ExportArguments;
 pub(super) use listing::ListArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
@@ -29,6 +30,7 @@ mod adopting;
 mod color;
 mod completing;
 mod diagnosing;
+mod exporting;
 mod listing;
 mod planning;
 mod rehearsing;
@@ -84,7 +86,8 @@ Exit codes:
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 12] = [
+const IGNORED: [(&str, &[&str]); 13] = [
+    ("export", &["stacks_root", "dir", "file", "engine"]),
     ("list", &["dir"]),
     ("doctor", &["dir", "file"]),
     ("config", &["dir", "file", "verbose"]),
@@ -186,6 +189,12 @@ pub(super) enum Command {
     ///
     /// Contacts nothing, and never shows the API key. Exits with 1 if a setting is invalid.
     Config(ConfigArguments),
+    /// Write a Portainer stack as files that Compose can use
+    ///
+    /// Writes the text of the Portainer stack into compose.yaml, and its variables into .env, so that `docker compose
+    /// up -d` does there what Portainer does. Compares both with the Compose program of this host. Only reads from
+    /// Portainer, and contacts no container.
+    Export(ExportArguments),
     /// Print the JSON schema of an output
     Schema(SchemaArguments),
     /// Show the request that would create the stack in Portainer

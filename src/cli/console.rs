@@ -127,8 +127,11 @@ impl Console {
     /// Prints a heading.
     pub(super) fn heading(&self, text: &str) {
         if !self.quiet {
-            self.out("");
-            self.text(Meaning::Label, text);
+            self.progress("");
+            let text = wrap_lines(&lines(text), 0, self.steps_width());
+            for line in text.split('\n') {
+                self.progress(&Meaning::Label.paint(line));
+            }
         }
     }
 

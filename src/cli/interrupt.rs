@@ -45,6 +45,17 @@ pub(super) struct Interrupt {
 impl Interrupt {
     /// Handles the signals from now on. If that is impossible, a signal ends the program without a report.
     pub(super) fn watch(console: &Arc<Console>) -> Self {
+        Self::watch_with(console, |console, state| {
+            console.state(&state.to_string());
+            show_roll_back(console, state);
+        })
+    }
+
+    /// The same, with what is shown before the program ends.
+    pub(super) fn watch_with(
+        console: &Arc<Console>,
+        report: impl Fn(&Console, &State) + Send + 'static,
+    ) -> Self {
         let state = Arc::new(Mutex::new(State::untouched()));
         let (shown, noted) = (Arc::clone(console), Arc::clone(&state));
         let _ = ctrlc::set_handler(move || {
@@ -52,8 +63,7 @@ impl Interrupt {
             let state = noted.lock().unwrap_or_else(PoisonError::into_inner);
             shown.end_line();
             shown.warning("interrupted");
-            shown.state(&state.to_string());
-            show_roll_back(&shown, &state);
+            report(&shown, &state);
             compose::remove_folders();
             std::process::exit(INTERRUPTED);
         });
@@ -61,6 +71,13 @@ impl Interrupt {
             console: Arc::clone(console),
             state,
         }
+    }
+
+    /// Begins with another stack, which this run has not changed. `note` runs before a signal can be handled again.
+    pub(super) fn begin(&self, note: impl FnOnce()) {
+        let mut noted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        *noted = State::untouched();
+        note();
     }
 
     /// Shows an event, and keeps the state that it reports.

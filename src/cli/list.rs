@@ -27,7 +27,7 @@ use crate::{
     compose, engine,
     observe::{Host, Situation, with_hint},
     parallel::in_parallel,
-    plan::{Keep, Request},
+    plan::{Adoption, Keep, Request},
     portainer,
     run::RestoreCommand,
     stack::Stack,
@@ -35,13 +35,13 @@ use crate::{
 };
 
 mod format;
-mod found;
+pub(super) mod found;
 mod state;
-mod text;
+pub(super) mod text;
 
-pub(super) use format::List;
+pub(super) use format::{Adoptable, List, Readiness};
 
-use format::{Adoptable, Readiness, StackEntry};
+use format::StackEntry;
 use found::{Files, Found};
 use state::{StateFacts, state};
 
@@ -190,7 +190,7 @@ impl Listing<'_> {
             host: Some(host),
         };
         match Prepared::new(&situation, Keep::default()) {
-            Ok(prepared) => Adoptable::planned(prepared),
+            Ok(prepared) => Adoptable::planned(prepared.plan),
             Err(error) => Adoptable::blocked(&error),
         }
     }
@@ -216,7 +216,7 @@ impl Listing<'_> {
 }
 
 /// What the list lacks, as warnings.
-fn unknown(host: &Host) -> Vec<String> {
+pub(super) fn unknown(host: &Host) -> Vec<String> {
     let mut unknown = Vec::new();
     match &host.records {
         None => unknown.push(
@@ -244,7 +244,7 @@ fn unknown(host: &Host) -> Vec<String> {
 
 impl Adoptable {
     /// A stack that is not planned.
-    fn none(readiness: Readiness) -> Self {
+    pub(super) fn none(readiness: Readiness) -> Self {
         Self {
             readiness,
             request: None,
@@ -253,15 +253,14 @@ impl Adoptable {
         }
     }
 
-    fn blocked(error: &anyhow::Error) -> Self {
+    pub(super) fn blocked(error: &anyhow::Error) -> Self {
         Self {
             blockers: vec![BlockerReport::of_error(error)],
             ..Self::none(Readiness::Blocked)
         }
     }
 
-    fn planned(prepared: Prepared) -> Self {
-        let plan = prepared.plan;
+    pub(super) fn planned(plan: Adoption) -> Self {
         Self {
             readiness: match &plan.request {
                 _ if !plan.blockers.is_empty() => Readiness::Blocked,

@@ -2,14 +2,14 @@
 
 use std::{ffi::OsStr, sync::Arc};
 
+use secrecy::SecretString;
+
 use super::{
     Common, Console, Ended,
     options::Endpoint,
     peers,
     settings::{KeySource, Settings},
 };
-use secrecy::SecretString;
-
 use crate::{
     compose,
     engine::{self, Engine, NoSharedVersion},
@@ -40,16 +40,26 @@ impl Opened {
         let name = StackName::new(name)?;
         let key = KeySource::find(common)?;
         name.refuse_management_plane()?;
-        let mut settings = Settings::load(common).map_err(Stopped::untouched)?;
+        let settings = Settings::load(common).map_err(Stopped::untouched)?;
         let key = key.read().map_err(Stopped::untouched)?;
         console.hide(&key);
         peers::warn_about_tls(&settings, console);
+        Ok(Self::open(name, settings, key, console)?)
+    }
+
+    /// The same, with settings and a key that were read before.
+    pub(super) fn open(
+        name: StackName,
+        mut settings: Settings,
+        key: SecretString,
+        console: &Arc<Console>,
+    ) -> Result<Self, Stopped> {
         let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
         let (portainer, engine) = peers.readers();
         console.waiting("finding the stack's containers");
         let containers = match engine.list(name.as_str()) {
             Err(error) if NoSharedVersion::caused(&error) => {
-                return Err(Stopped::untouched(error).into());
+                return Err(Stopped::untouched(error));
             }
             listed => listed.unwrap_or_default(),
         };
@@ -71,8 +81,8 @@ impl Opened {
         })
     }
 
-    pub(super) fn setup(&self) -> Result<Setup, Ended> {
-        Ok(peers::setup(&self.settings, self.stack.name()).map_err(Stopped::untouched)?)
+    pub(super) fn setup(&self) -> Result<Setup, Stopped> {
+        peers::setup(&self.settings, self.stack.name()).map_err(Stopped::untouched)
     }
 
     /// What a plan reads: it cannot write.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{
-    Console,
+    Console, adopt as command,
     arguments::{Described, SchemaArguments},
     config::Config,
     doctor::Diagnosis,
@@ -19,6 +19,7 @@ pub(super) fn run(arguments: &SchemaArguments, console: &Console) -> Result<()> 
         Described::Doctor => schemars::schema_for!(Diagnosis),
         Described::Config => schemars::schema_for!(Config),
         Described::Adopt => schemars::schema_for!(adopt::Report),
+        Described::AdoptAll => schemars::schema_for!(command::AllReport),
     };
     console.json(&schema)
 }

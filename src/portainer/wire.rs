@@ -225,6 +225,31 @@ pub(super) fn env_and_standing(response: Unread) -> Result<(Vec<Variable>, Stand
     Ok((wire.env.unwrap_or_default(), Standing::of(&wire.rest)))
 }
 
+/// Portainer's folder for a record, absolute, and how many Compose files it has besides the first (M07).
+pub(super) struct Place {
+    pub(super) folder: Option<String>,
+    pub(super) further_files: usize,
+}
+
+/// The variables of one record, where `null` is none (M17), and where its files are.
+pub(super) fn env_and_place(response: Unread) -> Result<(Vec<Variable>, Place)> {
+    #[derive(Deserialize)]
+    struct Wire {
+        #[serde(rename = "Env", default)]
+        env: Option<Vec<Variable>>,
+        #[serde(rename = "ProjectPath", default)]
+        folder: Option<String>,
+        #[serde(rename = "AdditionalFiles", default)]
+        further_files: Option<Vec<Value>>,
+    }
+    let wire: Wire = read_secret(response)?;
+    let place = Place {
+        folder: wire.folder.filter(|folder| folder.starts_with('/')),
+        further_files: wire.further_files.map_or(0, |files| files.len()),
+    };
+    Ok((wire.env.unwrap_or_default(), place))
+}
+
 /// The Compose text of one record (M17).
 pub(super) fn text(response: Unread) -> Result<String> {
     #[derive(Deserialize)]

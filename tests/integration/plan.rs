@@ -534,6 +534,7 @@ fn the_stored_schema_is_the_printed_one() {
         ("list", crate::list::SCHEMA),
         ("doctor", crate::doctor::SCHEMA),
         ("config", crate::config::SCHEMA),
+        ("adopt-all", crate::adopt_all::SCHEMA),
     ] {
         let run = bench.run(&["schema", output]).code(0);
         assert!(

@@ -4,13 +4,17 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use composefile::dotenv;
 use serde_json::Value;
-use stacklift::rewrite::faithful::{self, Context, EnvFiles};
+use stacklift::rewrite::{
+    export,
+    faithful::{self, Context, EnvFiles},
+};
 use tempfile::TempDir;
 
 use stacklift::rewrite::combine as compare;
@@ -157,10 +161,38 @@ impl<'a> Judge<'a> {
             Err(why) => return Verdict::Different(format!("Portainer fails: {why}")),
         };
         let expected = compare::expected(original, &rewritten.project, &env);
-        match compare::difference(&expected, &held) {
-            None => Verdict::Equal,
-            Some(place) => Verdict::Different(place),
+        if let Some(place) = compare::difference(&expected, &held) {
+            return Verdict::Different(place);
         }
+        match self.exported(&rewritten) {
+            Ok(exported) => match compare::difference(&held, &exported) {
+                None => Verdict::Equal,
+                Some(place) => Verdict::Different(format!("exported: {place}")),
+            },
+            Err(why) => Verdict::Different(format!("it cannot be exported: {why}")),
+        }
+    }
+
+    /// The configuration of the exported stack, in a directory of another name.
+    fn exported(&self, rewritten: &faithful::Faithful) -> Result<Value, String> {
+        let stored = export::Stored {
+            text: &rewritten.text,
+            variables: &rewritten.env,
+            project: &rewritten.project,
+            folder: "/data/compose/7",
+        };
+        let files = export::files(&stored).map_err(|blockers| format!("{blockers:?}"))?;
+        let dir = self.folder.path().join("exported");
+        fs::create_dir(&dir).expect("create");
+        for (name, text) in [("compose.yaml", &files.text), (".env", &files.env)] {
+            fs::write(dir.join(name), text).expect("write");
+        }
+        if files.names_stack_env {
+            symlink(".env", dir.join("stack.env")).expect("a link");
+        }
+        let mut config = original(self.compose, &dir, &[], &usual(&dir))?;
+        compare::without_fragments(&mut config);
+        Ok(config)
     }
 
     /// What stacklift itself makes of the stack.

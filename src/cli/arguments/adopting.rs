@@ -11,8 +11,18 @@ use crate::plan::Keep;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct AdoptArguments {
     /// Name of the stack
-    #[arg(value_name = "STACK")]
-    pub stack: OsString,
+    #[arg(value_name = "STACK", required_unless_present = "all")]
+    pub stack: Option<OsString>,
+    /// Adopt every stack of this host that can be adopted
+    ///
+    /// Shows one table of all stacks, asks once, then adopts one stack after the other, in the order of
+    /// `stacklift list`. Stops at the first failure. Run it again to continue: a stack that is adopted already
+    /// is left alone.
+    #[arg(long, conflicts_with = "stack")]
+    pub all: bool,
+    /// With --all, continue after a failure
+    #[arg(long, requires = "all")]
+    pub keep_going: bool,
     /// Do not ask for confirmation
     ///
     /// On a terminal, stacklift asks if a container will be recreated or something will be lost.

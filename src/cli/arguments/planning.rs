@@ -85,4 +85,6 @@ pub(in crate::cli) enum Described {
     Doctor,
     /// The output of `stacklift config --output json`
     Config,
+    /// The output of `stacklift adopt --all --output json`
+    AdoptAll,
 }

@@ -52,7 +52,7 @@ pub(super) fn of(arg: &Arg, command: &str, given: &Given) -> Vec<Candidate> {
         ("rehearse", "stack") if !has_root(given) => EXAMPLES.map(str::to_owned).to_vec(),
         ("restore", "stack") => with_snapshots(given),
         (_, "stack") => settings(given).map_or(Vec::new(), |settings| stacks(&settings.location)),
-        (_, "to") => snapshots(given).unwrap_or_default(),
+        ("restore", "to") => snapshots(given).unwrap_or_default(),
         (_, "file") => compose_files(given).unwrap_or_default(),
         (_, "tls") => ["off", "system"].map(str::to_owned).to_vec(),
         (_, "tool") => ["docker", "podman"].map(str::to_owned).to_vec(),

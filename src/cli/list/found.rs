@@ -19,17 +19,17 @@ use crate::{
 };
 
 /// A stack, as far as it exists.
-pub(super) struct Found<'h> {
-    pub(super) name: String,
-    pub(super) files: Files,
+pub(in crate::cli) struct Found<'h> {
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) files: Files,
     /// The containers of its project; `None` if they are unknown.
-    pub(super) containers: Option<Vec<&'h Container>>,
+    pub(in crate::cli) containers: Option<Vec<&'h Container>>,
     /// Its Portainer stack in the environment.
-    pub(super) record: Option<&'h Record>,
+    pub(in crate::cli) record: Option<&'h Record>,
 }
 
 /// What a stack has on disk.
-pub(super) enum Files {
+pub(in crate::cli) enum Files {
     Stack(Stack),
     /// A directory whose stack cannot be adopted: its path, and why.
     Unusable(String, anyhow::Error),
@@ -39,7 +39,7 @@ pub(super) enum Files {
 
 /// Every stack of the host: the example stacks first in their order (C01), then those with the fewest containers. Fails if
 /// the stacks root cannot be read.
-pub(super) fn find<'h>(settings: &Settings, host: &'h Host) -> Result<Vec<Found<'h>>> {
+pub(in crate::cli) fn find<'h>(settings: &Settings, host: &'h Host) -> Result<Vec<Found<'h>>> {
     let mut finder = Finder::new(settings, host);
     finder.directories()?;
     finder.projects();
@@ -285,7 +285,7 @@ impl<'a, 'h> Finder<'a, 'h> {
 
 impl Found<'_> {
     /// The stack's directory, if it has one.
-    pub(super) fn dir(&self) -> Option<&str> {
+    pub(in crate::cli) fn dir(&self) -> Option<&str> {
         match &self.files {
             Files::Stack(stack) => Some(stack.dir_text()),
             Files::Unusable(dir, _) => Some(dir),
@@ -294,7 +294,7 @@ impl Found<'_> {
     }
 
     /// Whether `plan` and `adopt` need `--dir` to find the stack.
-    pub(super) fn needs_dir(&self, at: &Location) -> bool {
+    pub(in crate::cli) fn needs_dir(&self, at: &Location) -> bool {
         let own = std::path::absolute(at.root.join(&self.name)).ok();
         self.dir()
             .is_some_and(|dir| own != Some(PathBuf::from(dir)))

@@ -1,6 +1,6 @@
 //! The list as text for people: one line per stack, the name first. On a terminal, a line is cut at its width.
 
-use super::format::{List, Readiness, StackEntry, State};
+use super::format::{Adoptable, List, Readiness, StackEntry, State};
 use crate::{
     cli::{
         Console,
@@ -120,7 +120,7 @@ fn adopt(stack: &StackEntry) -> Part {
             ];
             let changes: Vec<String> = fates
                 .into_iter()
-                .filter_map(|(kind, verb)| Some(format!("; {verb} {}", services(stack, kind)?)))
+                .filter_map(|(kind, verb)| Some(format!("; {verb} {}", services(adopt, kind)?)))
                 .collect();
             let interrupts = adopt
                 .services
@@ -156,8 +156,8 @@ fn adopt(stack: &StackEntry) -> Part {
 }
 
 /// The services with this fate; `None` if there are none.
-fn services(stack: &StackEntry, kind: FateKind) -> Option<String> {
-    let services = stack.adopt.services.iter();
+pub(in crate::cli) fn services(adopt: &Adoptable, kind: FateKind) -> Option<String> {
+    let services = adopt.services.iter();
     let mut names: Vec<&str> = services
         .filter(|one| one.fate.kind == kind)
         .map(|one| one.service.as_str())

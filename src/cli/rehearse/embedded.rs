@@ -150,6 +150,7 @@ impl<'a> Embedded<'a> {
             keep: Keep::default(),
             pull: false,
             consent: Consent::Given,
+            confirmed: None,
             wait: WAIT,
             timeout: self.settings.timeout,
             on_failure: OnFailure::Restore,

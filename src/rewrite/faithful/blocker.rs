@@ -89,7 +89,18 @@ impl Blocker {
         }
     }
 
-    pub(super) fn internal(message: &str, position: Option<Position>) -> Self {
+    /// Variables that have no effect in Portainer, but would have one in `.env`.
+    pub(in crate::rewrite) fn without_effect(names: &str) -> Self {
+        Self::new(
+            Reason::VersionDependent,
+            format!(
+                "{names}: Compose would read this setting from .env, but it has no effect in Portainer, and a service may get it as a variable (`env_file`)"
+            ),
+            "remove it from the variables of the Portainer stack",
+        )
+    }
+
+    pub(in crate::rewrite) fn internal(message: &str, position: Option<Position>) -> Self {
         Self {
             position,
             ..Self::new(

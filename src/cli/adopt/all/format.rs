@@ -1,0 +1,79 @@
+//! The format of what `adopt --all --output json` prints. `docs/schemas/adopt-all-v1.json` is its schema.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{adopt, cli::list::Adoptable};
+
+/// What `stacklift adopt --all --output json` prints.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(title = "The output of `stacklift adopt --all --output json`")]
+pub(in crate::cli) struct AllReport {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// The environment of Portainer.
+    pub endpoint: i64,
+    /// Whether nothing was done, because of `--dry-run`.
+    pub dry_run: bool,
+    /// Every stack of the host, in the order of `stacklift list`.
+    pub stacks: Vec<StackReport>,
+    /// What could not be read.
+    pub warnings: Vec<String>,
+    /// Why no stack was adopted, if the run ended before the first one.
+    pub error: Option<String>,
+}
+
+/// A stack.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::cli) struct StackReport {
+    pub stack: String,
+    /// The stack's directory, absolute; null if there is none with a Compose file.
+    pub dir: Option<String>,
+    pub result: StackResult,
+    /// The plan that was shown before the first stack was adopted. It compares the configurations.
+    pub plan: Adoptable,
+    /// Everything that the plan said will be lost.
+    pub losses: Vec<String>,
+    /// Whether that is everything: the containers could be read.
+    pub losses_known: bool,
+    /// The missing images that are pulled first, because of `--pull`.
+    pub pulls: Vec<String>,
+    /// What `stacklift adopt <STACK> --output json` prints; null if the adoption was not started or did not end.
+    pub report: Option<adopt::Report>,
+    /// Why the stack was not adopted, if its adoption was started.
+    pub error: Option<String>,
+    /// The state of the stack, if its adoption was started and it was not adopted.
+    pub state: Option<String>,
+}
+
+/// What became of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::cli) enum StackResult {
+    /// It will be adopted, or would be without `--dry-run`. At the end of a run: the run ended before its turn.
+    Planned,
+    /// It is in Portainer and runs as the plan said.
+    Adopted,
+    /// The Portainer stack already had this text and these variables.
+    NothingToDo,
+    /// Its plan says that it cannot be adopted.
+    Blocked,
+    /// It is never adopted: it runs Portainer itself, or is part of the management plane.
+    Refused,
+    /// There is no Compose file on this host.
+    NoFile,
+    /// Its adoption failed, was refused, or was not confirmed.
+    Failed,
+    /// The run was interrupted during its adoption.
+    Interrupted,
+}
+
+impl StackResult {
+    /// Whether the stack could be in Portainer and is not.
+    pub(super) fn is_missing(self) -> bool {
+        matches!(
+            self,
+            Self::Planned | Self::Blocked | Self::Failed | Self::Interrupted
+        )
+    }
+}

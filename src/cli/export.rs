@@ -1,0 +1,167 @@
+//! `stacklift export`: writes Portainer stacks as files. Reads Portainer only.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::Result;
+
+use super::{
+    Common, Console, Ended, arguments::ExportArguments, opened::Surroundings, stack_required,
+};
+use crate::{
+    compose,
+    export::Export,
+    failure::Failure,
+    model::Record,
+    portainer::HINT_FOR_UNCLEAR,
+    stack::StackName,
+    text::{counted, printable},
+};
+
+pub(super) fn run(
+    arguments: &ExportArguments,
+    common: &Common,
+    console: &Arc<Console>,
+) -> Result<(), Ended> {
+    let name = match &arguments.stack {
+        Some(name) => Some(StackName::new(name)?),
+        None if arguments.all => None,
+        None => return Err(stack_required().into()),
+    };
+    let mut surroundings = Surroundings::new(common, console)?;
+    if let Some(error) = surroundings.no_portainer.take() {
+        return Err(error.into());
+    }
+    let (portainer, endpoint) = surroundings.portainer().ok_or_else(stack_required)?;
+    let settings = &surroundings.settings;
+    let compose = compose::Host::new(&settings.location.tool, console.trace());
+    let exporting = Exporting {
+        export: Export {
+            portainer,
+            compose: &compose,
+            force: arguments.force,
+        },
+        console,
+    };
+    console.waiting("reading Portainer");
+    let Some(name) = name else {
+        let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from("."));
+        let listed = portainer.all_records(endpoint)?;
+        let records = listed.into_iter().map(|one| {
+            let name = one.name;
+            one.record.map_err(|why| {
+                let why = Failure::new(why).hint(HINT_FOR_UNCLEAR);
+                (name, anyhow::Error::from(why))
+            })
+        });
+        let here = |one: &Result<Record, _>| {
+            one.as_ref()
+                .map_or(true, |record: &Record| record.endpoint_id == endpoint)
+        };
+        let records: Vec<_> = records.filter(here).collect();
+        return exporting.all(records, &to);
+    };
+    let records = portainer.records(endpoint, name.as_str(), &name.portainer_name())?;
+    let records: Vec<_> = records
+        .into_iter()
+        .filter(|record| record.endpoint_id == endpoint)
+        .collect();
+    // The name as it was given is preferred to the name that Portainer makes of it (M02).
+    let exact = records.iter().find(|record| record.name == name.as_str());
+    let record = exact.or(records.first()).ok_or_else(|| {
+        Failure::new(format!(
+            "environment {endpoint} has no Portainer stack named {name}"
+        ))
+        .hint("run `stacklift list` to see the stacks; choose another environment with --endpoint")
+    });
+    let record = record.map_err(anyhow::Error::from)?;
+    let to = arguments.to.clone();
+    let to = to.unwrap_or_else(|| Path::new(".").join(&record.name));
+    Ok(exporting.one(record, &to)?)
+}
+
+struct Exporting<'a> {
+    export: Export<'a>,
+    console: &'a Console,
+}
+
+impl Exporting<'_> {
+    fn one(&self, record: &Record, to: &Path) -> Result<()> {
+        let console = self.console;
+        console.waiting(&format!("exporting {}", printable(&record.name)));
+        let exported = self.export.run(record, to);
+        console.done();
+        let exported = exported?;
+        console.step(
+            "exported",
+            &format!(
+                "{} to {}: {} ({})",
+                record.name,
+                to.display(),
+                exported.files.join(", "),
+                counted(exported.variables, "variable")
+            ),
+        );
+        for note in &exported.notes {
+            console.step("note", note);
+        }
+        for warning in &exported.warnings {
+            console.warning(warning);
+        }
+        match exported.same {
+            Ok(program) => console.step(
+                "compared",
+                &format!("{program} reads the same configuration from both"),
+            ),
+            Err(why) => console.warning(&format!(
+                "not checked whether {} means the same as in Portainer: {why}",
+                record.name
+            )),
+        }
+        Ok(())
+    }
+
+    /// One failure does not prevent the other exports.
+    fn all(
+        &self,
+        records: Vec<Result<Record, (String, anyhow::Error)>>,
+        to: &Path,
+    ) -> Result<(), Ended> {
+        let all = counted(records.len(), "stack");
+        let (mut failed, mut seen) = (0, BTreeSet::new());
+        for record in records {
+            let exported = record.and_then(|record| {
+                let name = record.name.clone();
+                let exported = StackName::new(OsStr::new(&name)).and_then(|own| {
+                    if !seen.insert(name.clone()) {
+                        return Err(Failure::new(format!(
+                            "Portainer has a second stack named {own}, with the ID {}",
+                            record.id
+                        ))
+                        .hint("rename or delete one of them in Portainer")
+                        .into());
+                    }
+                    self.one(&record, &to.join(&name))
+                });
+                exported.map_err(|error| (name, error))
+            });
+            if let Err((name, error)) = exported {
+                failed += 1;
+                let name = printable(&name).into_owned();
+                let error = error.context(format!("stack {name}"));
+                self.console.error(&error, None);
+            }
+        }
+        self.console.done();
+        if failed == 0 {
+            return Ok(());
+        }
+        self.console
+            .warning(&format!("{failed} of {all} could not be exported"));
+        Err(Ended::Verdict(1))
+    }
+}

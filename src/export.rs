@@ -1,0 +1,332 @@
+//! The export: writes a Portainer stack into a directory, so that Compose does there what Portainer does. Reads Portainer
+//! only, and no container.
+//!
+//! Invariants: the files are complete or absent, and no error or note holds the value of a variable.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File, Permissions},
+    io::{self, ErrorKind, Write as _},
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::{
+    compose::{self, Input, Profiles, Program, Values},
+    failure::Failure,
+    model::{Record, StackKind, Variable},
+    portainer::{Reader, Stored},
+    rewrite::{
+        combine::{differences, expected},
+        env::{secrets, stack_env},
+        export::{self, Files},
+    },
+    text::{Mask, printable},
+};
+
+/// The file with the text.
+const COMPOSE_FILE: &str = "compose.yaml";
+/// The file with the variables.
+const ENV_FILE: &str = ".env";
+/// What Portainer calls it.
+const STACK_ENV: &str = "stack.env";
+
+/// Files that Compose would merge into the exported one.
+const OVERRIDES: [&str; 4] = [
+    "compose.override.yml",
+    "compose.override.yaml",
+    "docker-compose.override.yml",
+    "docker-compose.override.yaml",
+];
+
+/// How stacks are exported.
+pub struct Export<'a> {
+    pub portainer: &'a Reader,
+    /// The Compose program of this host.
+    pub compose: &'a compose::Host,
+    /// Whether files in the directory may be replaced.
+    pub force: bool,
+}
+
+/// What was exported.
+#[derive(Debug)]
+pub struct Exported {
+    /// The names of the files, in the order in which they were written.
+    pub files: Vec<&'static str>,
+    /// The number of variables.
+    pub variables: usize,
+    /// How the text differs from the one in Portainer.
+    pub notes: Vec<String>,
+    /// What to know before the stack is deleted in Portainer.
+    pub warnings: Vec<String>,
+    /// The Compose program that reads the same configuration from both, or why they were not compared.
+    pub same: Result<String, String>,
+}
+
+impl Export<'_> {
+    /// Writes a Portainer stack into `dir`. Fails before anything is written if the files would not mean the same, or if
+    /// the directory has other files.
+    pub fn run(&self, record: &Record, dir: &Path) -> Result<Exported> {
+        self.check(dir)?;
+        if record.kind == StackKind::Kubernetes {
+            return Err(Failure::new(format!(
+                "the Portainer stack {} belongs to Kubernetes: its text is not a Compose file",
+                printable(&record.name)
+            ))
+            .hint("copy its manifest from Portainer")
+            .into());
+        }
+        let stored = self.portainer.stored(&record.id)?;
+        let shown = values(&stored.contents.env);
+        let mask = Mask::new(shown.iter().map(String::as_str));
+        let (files, same) = if record.kind == StackKind::Swarm {
+            (as_it_is(&stored), Err(of_swarm()))
+        } else {
+            let files = files_of(record, &stored)?;
+            let same = self.compare(record, &stored, &files, &mask)?;
+            (files, same)
+        };
+        let written = write(dir, &files, self.force)?;
+        Ok(Exported {
+            files: written,
+            variables: stored.contents.env.len() - files.left_out.len(),
+            notes: notes(&files, &stored.folder),
+            warnings: warnings(&files),
+            same,
+        })
+    }
+
+    /// Refuses a directory with other files, unless they may be replaced; and one with files that Compose would add.
+    fn check(&self, dir: &Path) -> Result<()> {
+        let hint = "pass another directory with --to";
+        let entries = match fs::read_dir(dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => {
+                return Err(
+                    Failure::new(format!("cannot export into {}", dir.display()))
+                        .source(error)
+                        .hint(hint)
+                        .into(),
+                );
+            }
+        };
+        if let Some(file) = OVERRIDES.iter().find(|file| dir.join(file).exists()) {
+            return Err(Failure::new(format!(
+                "cannot export into {}: Compose would add its {file} to the exported file",
+                dir.display()
+            ))
+            .hint(hint)
+            .into());
+        }
+        if !self.force && entries.count() > 0 {
+            return Err(Failure::new(format!(
+                "cannot export into {}: the directory is not empty",
+                dir.display()
+            ))
+            .hint(format!(
+                "{hint}, or replace its {COMPOSE_FILE} and {ENV_FILE} with --force"
+            ))
+            .into());
+        }
+        Ok(())
+    }
+
+    /// The Compose program that reads the same configuration from Portainer's text as from the files. The inner error says
+    /// why it was not asked. Fails if the configurations differ.
+    fn compare(
+        &self,
+        record: &Record,
+        stored: &Stored,
+        files: &Files,
+        mask: &Mask,
+    ) -> Result<Result<String, String>> {
+        let Ok(program) = self.compose.compose() else {
+            return Ok(Err("this host has no Compose program".to_owned()));
+        };
+        let env = stack_env(&stored.contents.env);
+        let before = Input::Stored {
+            project: &record.name,
+            text: &stored.contents.text,
+            env: &env,
+            folder: &stored.folder,
+        };
+        let after = Input::Exported {
+            text: &files.text,
+            env: &files.env,
+        };
+        for profiles in [Profiles::Active, Profiles::All] {
+            let before = match config(program, &before, profiles, mask) {
+                Ok(before) => before,
+                // Compose does not read the env files of services whose profiles are inactive.
+                Err(_) if profiles == Profiles::All => break,
+                Err(error) => {
+                    return Ok(Err(format!(
+                        "Compose cannot read the stack as Portainer stores it: {error:#}"
+                    )));
+                }
+            };
+            let after = config(program, &after, profiles, mask).with_context(|| {
+                format!(
+                    "cannot export {}; nothing was written",
+                    printable(&record.name)
+                )
+            })?;
+            let read = |config| expected(config, &record.name, &files.env);
+            let (before, after) = (read(before), read(after));
+            if let Some((place, ..)) = differences(&before, &after).into_iter().next() {
+                return Err(Failure::new(format!(
+                    "Compose reads {} of the exported stack {} differently from what Portainer deploys; nothing was written",
+                    place.join("."),
+                    printable(&record.name)
+                ))
+                .hint("a variable of your shell may have another value than in Portainer: unset it, then run the command again")
+                .into());
+            }
+        }
+        Ok(Ok(program.name()))
+    }
+}
+
+fn config(program: &dyn Program, input: &Input, profiles: Profiles, mask: &Mask) -> Result<Value> {
+    program.config(input, profiles, Values::Resolved, mask)
+}
+
+/// What must not be shown.
+fn values(variables: &[Variable]) -> Vec<String> {
+    let own = variables.iter().map(|one| one.value.clone());
+    own.chain(secrets(&stack_env(variables))).collect()
+}
+
+fn of_swarm() -> String {
+    "a swarm deploys the text with `docker stack deploy`, which does not read .env".to_owned()
+}
+
+/// The text without a change.
+fn as_it_is(stored: &Stored) -> Files {
+    Files {
+        text: stored.contents.text.clone(),
+        env: stack_env(&stored.contents.env),
+        names_stack_env: false,
+        changes: Vec::new(),
+        left_out: Vec::new(),
+    }
+}
+
+fn files_of(record: &Record, stored: &Stored) -> Result<Files> {
+    let name = printable(&record.name);
+    if stored.further_files > 0 {
+        return Err(Failure::new(format!(
+            "cannot export {name}: Portainer gives only the first of its {} Compose files",
+            stored.further_files + 1
+        ))
+        .hint("clone its Git repository instead")
+        .into());
+    }
+    let input = export::Stored {
+        text: &stored.contents.text,
+        variables: &stored.contents.env,
+        project: &record.name,
+        folder: &stored.folder,
+    };
+    export::files(&input).map_err(|blockers| {
+        let lines = blockers.iter().map(|blocker| match blocker.position {
+            Some(position) => format!("  - line {}: {}", position.line, blocker.message),
+            None => format!("  - {}", blocker.message),
+        });
+        let lines: Vec<String> = lines.collect();
+        Failure::new(format!(
+            "cannot export {name}: its text would not mean the same outside Portainer"
+        ))
+        .details(lines.join("\n"))
+        .hint("fix the text in Portainer, or copy it and its variables from there")
+        .into()
+    })
+}
+
+/// How the text differs from the one in Portainer.
+fn notes(files: &Files, folder: &str) -> Vec<String> {
+    let changes = files.changes.iter().map(|change| {
+        let why = if is_path(change) {
+            format!(": in Portainer, it leads into {folder} or the home directory of its container")
+        } else {
+            String::new()
+        };
+        format!(
+            "line {} of the text in Portainer: {}{why}",
+            change.line, change.what
+        )
+    });
+    let left_out = files.left_out.iter();
+    let left_out = left_out
+        .map(|name| format!("{name} is left out of {ENV_FILE}: it has no effect in Portainer"));
+    changes.chain(left_out).collect()
+}
+
+fn is_path(change: &crate::rewrite::faithful::Change) -> bool {
+    change.what.contains("path becomes absolute")
+}
+
+fn warnings(files: &Files) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if files.changes.iter().any(is_path) {
+        warnings.push("the stack uses paths in Portainer's folder: move that data before you delete the stack or remove Portainer".to_owned());
+    }
+    warnings
+}
+
+/// Writes the files, `compose.yaml` last. Returns their names.
+fn write(dir: &Path, files: &Files, replace: bool) -> Result<Vec<&'static str>> {
+    let failed = |what: &str| format!("failed to write {}", dir.join(what).display());
+    fs::create_dir_all(dir).with_context(|| format!("failed to create {}", dir.display()))?;
+    let mut written = Vec::new();
+    let mut one = |name: &'static str, text: &str, mode: u32| -> Result<()> {
+        write_one(dir, name, text, mode, replace).with_context(|| {
+            let so_far = match written.as_slice() {
+                [] => String::new(),
+                written => format!("; {} was written before", written.join(", ")),
+            };
+            failed(name) + &so_far
+        })?;
+        written.push(name);
+        Ok(())
+    };
+    one(ENV_FILE, &files.env, 0o600)?;
+    one(COMPOSE_FILE, &files.text, 0o644)?;
+    if files.names_stack_env {
+        let link = dir.join(STACK_ENV);
+        match symlink(ENV_FILE, &link) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && replace => {
+                fs::remove_file(&link).and_then(|()| symlink(ENV_FILE, &link))
+            }
+            linked => linked,
+        }
+        .with_context(|| failed(STACK_ENV))?;
+        written.push(STACK_ENV);
+    }
+    // What a power failure undoes can be exported again.
+    File::open(dir).and_then(|dir| dir.sync_all()).ok();
+    Ok(written)
+}
+
+/// Writes a file that is complete or absent.
+fn write_one(dir: &Path, name: &str, text: &str, mode: u32, replace: bool) -> io::Result<()> {
+    let mut file = tempfile::Builder::new()
+        .prefix(OsStr::new(".stacklift-"))
+        .permissions(Permissions::from_mode(0o600))
+        .tempfile_in(dir)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file()
+        .set_permissions(Permissions::from_mode(mode))?;
+    file.as_file().sync_all()?;
+    let path = dir.join(name);
+    let kept = if replace {
+        file.persist(path)
+    } else {
+        file.persist_noclobber(path)
+    };
+    kept.map(|_| ()).map_err(|error| error.error)
+}

@@ -1,0 +1,201 @@
+//! `stacklift export`.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use rehearsal::Variable;
+
+use crate::bench::{Bench, MARKED, PLAIN, Run};
+
+/// What an adoption sends for a stack with an env file.
+const TEXT: &str = "\
+# A web server
+services:
+  a:
+    image: busybox:1.36
+    env_file: stack.env
+    volumes:
+      - /srv/web:/data
+";
+
+/// A Portainer stack with this text and these variables. Returns its ID.
+fn record(bench: &Bench, name: &str, text: &str, env: &[(&str, &str)]) -> u64 {
+    let id = bench.record(name, 1);
+    bench.rehearsal.world(|world| {
+        let record = world.records.get_mut(&id).expect("it");
+        text.clone_into(&mut record.text);
+        let env = env.iter().map(|(name, value)| Variable {
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+        });
+        record.env = Some(env.collect());
+    });
+    id
+}
+
+fn mode(path: &Path) -> u32 {
+    let metadata = fs::metadata(path).expect("a file");
+    metadata.permissions().mode() & 0o777
+}
+
+/// Exports into a directory of the bench. Returns the directory as well.
+fn export(bench: &Bench, more: &[&str]) -> (Run, std::path::PathBuf) {
+    let to = bench.root().join("out/web");
+    let to_text = to.to_str().expect("UTF-8").to_owned();
+    let mut args = vec!["export", "web", "--to", &to_text];
+    args.extend(more);
+    (bench.run(&args), to)
+}
+
+fn read(dir: &Path, name: &str) -> String {
+    fs::read_to_string(dir.join(name)).expect("a file")
+}
+
+#[test]
+fn a_stack_becomes_two_files() {
+    let bench = Bench::new();
+    let env = [("TOKEN", MARKED), ("B", "'x # y'")];
+    record(&bench, "web", TEXT, &env);
+    let (run, dir) = export(&bench, &[]);
+    let run = run.code(0);
+    let shown = dir.display().to_string();
+    assert_eq!(
+        run.out,
+        format!(" exported web to {shown}: .env, compose.yaml (2 variables)\n")
+    );
+    assert_eq!(
+        run.err,
+        "warning: not checked whether web means the same as in Portainer: this host has no Compose program\n"
+    );
+    assert_eq!(
+        read(&dir, "compose.yaml"),
+        format!("# A web server\nname: \"web\"\n{}", &TEXT[15..]).replace("stack.env", ".env")
+    );
+    assert_eq!(read(&dir, ".env"), format!("TOKEN={MARKED}\nB='x # y'\n"));
+    assert_eq!(
+        (mode(&dir.join("compose.yaml")), mode(&dir.join(".env"))),
+        (0o644, 0o600)
+    );
+    // Only these requests: the engine and the containers are not asked.
+    assert_eq!(
+        bench.journal(),
+        [
+            "Portainer GET /api/stacks",
+            "Portainer GET /api/stacks/1",
+            "Portainer GET /api/stacks/1/file"
+        ]
+    );
+    assert_eq!(fs::read_dir(&dir).expect("it").count(), 2);
+    assert!(!bench.state().exists());
+}
+
+#[test]
+fn other_files_are_replaced_only_with_force() {
+    let bench = Bench::new();
+    record(&bench, "web", PLAIN, &[]);
+    let (_, dir) = export(&bench, &[]);
+    let (run, _) = export(&bench, &[]);
+    run.code(1).says(&["the directory is not empty", "--force"]);
+    fs::write(dir.join("notes.txt"), "mine").expect("a file");
+    fs::write(dir.join("compose.yaml"), "old").expect("a file");
+    let (run, _) = export(&bench, &["--force"]);
+    drop(run.code(0));
+    assert!(read(&dir, "compose.yaml").starts_with("name: \"web\"\n"));
+    assert_eq!(read(&dir, "notes.txt"), "mine");
+    fs::write(dir.join("compose.override.yaml"), "services: {}").expect("a file");
+    let (run, _) = export(&bench, &["--force"]);
+    run.code(1)
+        .says(&["Compose would add its compose.override.yaml"]);
+}
+
+#[test]
+fn m12_paths_in_portainers_folder_are_named() {
+    let bench = Bench::new();
+    let text = format!("{PLAIN}    volumes: [\"./data:/data\"]\n");
+    record(&bench, "web", &text, &[("COMPOSE_FILE", "x.yml")]);
+    let (run, dir) = export(&bench, &[]);
+    run.code(0).says(&[
+        "     note line 5 of the text in Portainer: the path becomes absolute: in Portainer, it leads into /data/compose/1 or",
+        "     note COMPOSE_FILE is left out of .env: it has no effect in Portainer",
+        "warning: the stack uses paths in Portainer's folder: move that data",
+    ]);
+    assert!(read(&dir, "compose.yaml").contains("\"/data/compose/1/data:/data\""));
+    assert_eq!(read(&dir, ".env"), "");
+}
+
+#[test]
+fn what_cannot_mean_the_same_is_refused() {
+    let bench = Bench::new();
+    let text = format!("include: [other.yml]\n{PLAIN}");
+    record(&bench, "web", &text, &[]);
+    let (run, dir) = export(&bench, &[]);
+    run.code(1).says(&[
+        "error: cannot export web: its text would not mean the same outside Portainer",
+        "  - line 1: ",
+    ]);
+    assert!(!dir.exists());
+    bench
+        .run(&["export", "other"])
+        .code(1)
+        .says(&["environment 1 has no Portainer stack named other"]);
+}
+
+#[test]
+fn another_configuration_is_refused() {
+    let bench = Bench::new();
+    record(&bench, "web", PLAIN, &[("TOKEN", MARKED)]);
+    // A Compose program for which the shell makes a difference.
+    let bin = bench.script(
+        "docker-compose",
+        "[ \"$1\" = version ] && { echo 2.26.1; exit; }\n\
+         case \"$*\" in *stack.env*) v=1 ;; *) v=2 ;; esac\n\
+         echo \"{\\\"services\\\": {\\\"a\\\": {\\\"image\\\": \\\"x:$v\\\"}}}\"\n",
+    );
+    let to = bench.root().join("out");
+    let to = to.to_str().expect("UTF-8");
+    let mut command = bench.command(&["export", "web", "--to", to]);
+    command.env("PATH", bench.path(&[&bin]));
+    Run::of(&mut command).code(1).says(&[
+        "Compose reads services.a.image of the exported stack web differently from what Portainer deploys; nothing was written",
+        "a variable of your shell",
+    ]);
+    assert!(!Path::new(to).exists());
+}
+
+#[test]
+fn all_stacks_are_exported_and_one_failure_does_not_stop_the_others() {
+    let bench = Bench::new();
+    record(&bench, "one", PLAIN, &[]);
+    record(&bench, "../two", PLAIN, &[]);
+    record(&bench, "web", "services: [", &[]);
+    record(&bench, "zoo", PLAIN, &[("TOKEN", MARKED)]);
+    bench.record("elsewhere", 2);
+    let to = bench.root().join("out");
+    let all = ["export", "--all", "--to", to.to_str().expect("UTF-8")];
+    bench.run(&all).code(1).says(&[
+        "exported one to ",
+        "error: stack ../two: \"../two\" is not a stack name",
+        "error: stack web: cannot export web",
+        "exported zoo to ",
+        "warning: 2 of 4 stacks could not be exported",
+    ]);
+    let mut names: Vec<_> = fs::read_dir(&to)
+        .expect("it")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["one", "zoo"]);
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn an_adopted_stack_is_exported_as_it_was() {
+    let bench = Bench::new();
+    let text =
+        "services:\n  a:\n    image: busybox:1.36\n    env_file: .env\n    command: sleep 1000\n";
+    bench.started("web", text, Some("TOKEN=x\n"));
+    drop(bench.run(&["adopt", "web", "--wait", "2s"]).code(0));
+    let (run, dir) = export(&bench, &[]);
+    drop(run.code(0));
+    assert_eq!(read(&dir, "compose.yaml"), format!("name: \"web\"\n{text}"));
+    assert_eq!(read(&dir, ".env"), "TOKEN=x\n");
+}
