@@ -54,7 +54,8 @@ pub(super) fn of(arg: &Arg, command: &str, given: &Given) -> Vec<Candidate> {
         (_, "stack") => settings(given).map_or(Vec::new(), |settings| stacks(&settings.location)),
         ("restore", "to") => snapshots(given).unwrap_or_default(),
         (_, "file") => compose_files(given).unwrap_or_default(),
-        (_, "tls") => ["off", "system"].map(str::to_owned).to_vec(),
+        (_, "tls") => ["off", "system", "pin"].map(str::to_owned).to_vec(),
+        (_, "endpoint") => vec!["auto".to_owned()],
         (_, "tool") => ["docker", "podman"].map(str::to_owned).to_vec(),
         _ => {
             let values = arg.get_possible_values().into_iter();
