@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn the_lines_of_a_list_keep_their_indentation() {
         assert_eq!(
-            wrap_lines("it lost:\n  - one two\n  - x", 9, Some(11)),
+            wrap_lines("it lost:\n  - one two\n  - x", 9, Some(10)),
             "it\n  lost:\n  - one\n    two\n  - x"
         );
         assert_eq!(

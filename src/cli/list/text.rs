@@ -205,7 +205,7 @@ mod tests {
             shown(Some(55)),
             [
                 "NAME    STATE         RUNNING  ADOPT",
-                "日本語  by hand       1/1      ready; recreates 書店, …",
+                "日本語  by hand       1/1      ready; recreates 書店,…",
                 "🚀      in Portainer  2/2      nothing to do",
             ]
         );
