@@ -1,0 +1,363 @@
+//! The Ansible collection, with the real Ansible, on three hosts with a real engine each and one embedded Portainer.
+//!
+//! `deploy/ansible/test` starts the hosts and runs this.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    fmt::Write as _,
+    fs, io,
+    net::{Shutdown, TcpListener, TcpStream},
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+    thread,
+};
+
+use rehearsal::{Options, Rehearsal, World};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const KEY: &str = "ptr_ansible-key-5c1e90";
+const SECRET: &str = "s3cr3t-of-the-database";
+const TEXT: &str = "services:
+  db:
+    image: stacklift-test-busybox
+    command: /bin/sleep 3600
+    init: true
+    env_file: .env
+    volumes: [data:/data]
+  app:
+    image: stacklift-test-busybox
+    command: /bin/sleep 3600
+    init: true
+    volumes: [./app:/app]
+volumes:
+  data:
+";
+
+/// Three hosts, and the embedded Portainer with an environment for each: the ID of the environment is the number of the
+/// host.
+struct Hosts {
+    /// The folder of `deploy/ansible/test`.
+    folder: PathBuf,
+    rehearsal: Rehearsal,
+    /// The inventory, and what the embedded Portainer writes.
+    own: TempDir,
+}
+
+/// A container's ID and start time, by its name.
+type Containers = BTreeMap<String, String>;
+
+/// A run of the playbook.
+struct Play {
+    code: Option<i32>,
+    /// Standard output, then standard error.
+    output: String,
+}
+
+impl Hosts {
+    fn start() -> Self {
+        let folder = env::var("STACKLIFT_ANSIBLE_HOSTS").expect("run deploy/ansible/test");
+        let folder = PathBuf::from(folder);
+        let own = tempfile::tempdir().unwrap();
+        let mut world = World::new(KEY);
+        world.deploy_millis = None;
+        for number in 1..=3 {
+            world.add_endpoint(number, &format!("host{number}"));
+        }
+        for (number, endpoint) in &mut world.endpoints {
+            let arguments = ["info", "--format", "{{.ID}}"];
+            endpoint.engine = docker_in(&folder, *number, &arguments);
+        }
+        world.engine.id.clone_from(&world.endpoints[&1].engine);
+        let stacks = own.path().join("stacks");
+        fs::create_dir(&stacks).unwrap();
+        let script = format!(
+            "DOCKER_HOST=unix://{}/host$PORTAINER_ENVIRONMENT/docker.sock exec {} \"$@\"",
+            folder.display(),
+            env::var("STACKLIFT_TEST_COMPOSE").unwrap()
+        );
+        let command = ["sh", "-c", &script, "deploy"].map(str::to_owned);
+        let compose = rehearsal::Compose {
+            command: command.to_vec(),
+            seen_as: stacks.to_str().unwrap().to_owned(),
+            folder: stacks,
+        };
+        let options = Options {
+            compose: Some(compose),
+            ..Options::default()
+        };
+        let rehearsal = Rehearsal::start(world, &options).unwrap();
+        let hosts = Self {
+            folder,
+            rehearsal,
+            own,
+        };
+        hosts.write_inventory(forward(
+            hosts.rehearsal.base_url().rsplit(':').next().unwrap(),
+        ));
+        hosts
+    }
+
+    /// Writes what a user writes: the inventory with the settings, and the configuration of Ansible.
+    fn write_inventory(&self, port: u16) {
+        let mut text = String::from("[docker_hosts]\n");
+        for number in 1..=3 {
+            let address = address(number);
+            writeln!(
+                text,
+                "host{number} ansible_host={address} stacklift_endpoint={number}"
+            )
+            .unwrap();
+        }
+        fs::write(self.own.path().join("hosts.ini"), text).unwrap();
+        let (ssh, binary) = (self.folder.join("ssh"), env!("CARGO_BIN_EXE_stacklift"));
+        let ssh = ssh.display();
+        let variables = format!(
+            "ansible_user: root\n\
+             ansible_python_interpreter: /usr/bin/python3\n\
+             ansible_ssh_private_key_file: {ssh}/client\n\
+             ansible_ssh_common_args: -o UserKnownHostsFile={ssh}/known_hosts -o StrictHostKeyChecking=yes\n\
+             stacklift_binary: {binary}\n\
+             stacklift_api_key: {KEY}\n\
+             stacklift_settings:\n\
+             \x20 base-url: https://10.213.9.254:{port}\n\
+             \x20 endpoint: '{{{{ stacklift_endpoint }}}}'\n"
+        );
+        let folder = self.own.path().join("group_vars");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("docker_hosts.yml"), variables).unwrap();
+        let playbook = "- ansible.builtin.import_playbook: stacklift.stacks.adopt\n";
+        fs::write(self.own.path().join("adopt.yml"), playbook).unwrap();
+    }
+
+    /// Runs the playbook of the collection. The key and the values of `.env` are never shown.
+    #[track_caller]
+    fn play(&self, what: &str, arguments: &[&str]) -> Play {
+        let output = Command::new("ansible-playbook")
+            .args(["-vvv", "-i", "hosts.ini", "adopt.yml"])
+            .args(arguments)
+            .current_dir(self.own.path())
+            .env("ANSIBLE_NOCOLOR", "1")
+            .env("HOME", self.own.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let play = Play {
+            code: output.status.code(),
+            output: text(&output),
+        };
+        println!("{what}: {}\n{}", arguments.join(" "), play.recap());
+        for secret in [KEY, SECRET] {
+            assert!(!play.output.contains(secret), "{what} shows {secret}");
+        }
+        play
+    }
+
+    /// Runs a shell script on a host.
+    #[track_caller]
+    fn ssh(&self, number: u64, script: &str) -> String {
+        let ssh = self.folder.join("ssh");
+        let output = Command::new("ssh")
+            .arg("-i")
+            .arg(ssh.join("client"))
+            .arg("-o")
+            .arg(format!("UserKnownHostsFile={}/known_hosts", ssh.display()))
+            .args([&format!("root@{}", address(number)), script])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{script}: {}", text(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Starts a stack by hand.
+    fn start_stack(&self, number: u64, name: &str) {
+        self.ssh(
+            number,
+            &format!(
+                "mkdir -p /opt/stacks/{name}/app && cd /opt/stacks/{name} && \
+                 printf 'PASSWORD={SECRET}\\n' > .env && printf '%s' '{TEXT}' > docker-compose.yml && \
+                 docker-compose up -d"
+            ),
+        );
+    }
+
+    fn containers(&self, number: u64) -> Containers {
+        let ids = docker_in(&self.folder, number, &["ps", "-aq", "--no-trunc"]);
+        let found = ids.lines().map(|id| {
+            let format = "{{.Name}} {{.Id}} {{.State.StartedAt}}";
+            let found = docker_in(&self.folder, number, &["inspect", "--format", format, id]);
+            let (name, rest) = found.split_once(' ').unwrap();
+            (name.to_owned(), rest.to_owned())
+        });
+        found.collect()
+    }
+
+    fn all(&self) -> [Containers; 3] {
+        [1, 2, 3].map(|number| self.containers(number))
+    }
+
+    /// The names of the Portainer stacks.
+    fn records(&self) -> Vec<String> {
+        self.rehearsal.world(|world| {
+            let records = world.records.values();
+            records
+                .map(|one| format!("{} {}", one.endpoint, one.name))
+                .collect()
+        })
+    }
+}
+
+impl Play {
+    /// The last lines: a line for each host.
+    fn recap(&self) -> &str {
+        let at = self.output.find("PLAY RECAP").expect("a recap");
+        self.output[at..].split("\n\n").next().unwrap()
+    }
+
+    /// What the recap counts for a host; `None` if the host is not in it.
+    fn count(&self, host: u64, what: &str) -> Option<u32> {
+        let start = format!("host{host} ");
+        let line = self.recap().lines().find(|line| line.starts_with(&start))?;
+        let words = line.split_whitespace();
+        let count = words
+            .filter_map(|word| word.split_once('='))
+            .find(|(name, _)| *name == what);
+        Some(count.unwrap().1.parse().unwrap())
+    }
+
+    /// `changed` and `failed` of each host.
+    fn counts(&self) -> [Option<(u32, u32)>; 3] {
+        [1, 2, 3].map(|host| Some((self.count(host, "changed")?, self.count(host, "failed")?)))
+    }
+
+    #[track_caller]
+    fn says(&self, part: &str) -> &Self {
+        assert!(self.output.contains(part), "no {part:?} in {}", self.output);
+        self
+    }
+}
+
+fn address(number: u64) -> String {
+    format!("10.213.9.{number}")
+}
+
+/// Runs `docker` for the engine of a host.
+#[track_caller]
+fn docker_in(folder: &std::path::Path, number: u64, arguments: &[&str]) -> String {
+    let host = format!("unix://{}/host{number}/docker.sock", folder.display());
+    let output = Command::new("docker")
+        .args(["-H", &host])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output));
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
+}
+
+fn text(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// Lets the hosts reach the embedded Portainer, which listens on a loopback address. Returns the port.
+fn forward(to: &str) -> u16 {
+    let to: u16 = to.parse().unwrap();
+    let listener = TcpListener::bind("10.213.9.254:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let (client, server) = (
+                client.unwrap(),
+                TcpStream::connect(("127.0.0.1", to)).unwrap(),
+            );
+            copy(client.try_clone().unwrap(), server.try_clone().unwrap());
+            copy(server, client);
+        }
+    });
+    port
+}
+
+fn copy(mut from: TcpStream, mut to: TcpStream) {
+    thread::spawn(move || {
+        io::copy(&mut from, &mut to).ok();
+        to.shutdown(Shutdown::Write).ok();
+    });
+}
+
+#[test]
+#[ignore = "needs Ansible, root and three engines: run deploy/ansible/test"]
+fn the_playbook_with_ansible() {
+    let hosts = Hosts::start();
+    for number in 1..=3 {
+        hosts.start_stack(number, &format!("web-{number}"));
+    }
+    let before = hosts.all();
+    assert!(before.iter().all(|containers| containers.len() == 2));
+
+    // Check mode says what would change, also before anything is installed.
+    let play = hosts.play("check", &["--check", "--diff"]);
+    assert_eq!(play.code, Some(0), "{}", play.output);
+    assert!(
+        play.counts()
+            .iter()
+            .all(|counts| matches!(counts, Some((1.., 0))))
+    );
+    play.says("web-1: to adopt (create)")
+        .says("app: unchanged")
+        .says("(in Portainer)");
+    assert_eq!(hosts.all(), before);
+    assert_eq!(hosts.records(), [""; 0]);
+    for number in 1..=3 {
+        let left = "ls -d /etc/stacklift* /usr/local/bin/stacklift /var/lib/stacklift /tmp/*stacklift 2>/dev/null || true";
+        assert_eq!(hosts.ssh(number, left), "");
+    }
+
+    // The second host fails: another environment has a Portainer stack of that name (M20). The first is adopted, and the
+    // third is not reached.
+    let other = hosts
+        .rehearsal
+        .world(|world| world.add_record("web-2", 1, TEXT));
+    let play = hosts.play("a blocked stack", &[]);
+    assert_eq!(play.code, Some(2), "{}", play.output);
+    let [Some((1.., 0)), Some((_, 1)), None] = play.counts() else {
+        panic!("{}", play.recap());
+    };
+    play.says("refused: web-2: ");
+    assert_eq!(hosts.all(), before);
+    assert_eq!(hosts.records(), ["1 web-2", "1 web-1"]);
+    hosts.rehearsal.world(|world| world.records.remove(&other));
+
+    // The second run continues: the first host is done.
+    let play = hosts.play("run", &[]);
+    assert_eq!(play.code, Some(0), "{}", play.output);
+    let [Some((0, 0)), Some((1.., 0)), Some((1.., 0))] = play.counts() else {
+        panic!("{}", play.recap());
+    };
+    assert_eq!(hosts.all(), before);
+    assert_eq!(hosts.records(), ["1 web-1", "2 web-2", "3 web-3"]);
+    let mode = hosts.ssh(3, "stat -c %a /etc/stacklift.key");
+    assert_eq!(mode.trim(), "600");
+
+    // Nothing changes, not in check mode either.
+    for arguments in [[].as_slice(), &["--check"]] {
+        let play = hosts.play("again", arguments);
+        assert_eq!(play.code, Some(0), "{}", play.output);
+        assert_eq!(play.counts(), [Some((0, 0)); 3]);
+        assert_eq!(hosts.all(), before);
+    }
+
+    // The engine of the second host cannot be reached. The third keeps its new stack as it is.
+    hosts.start_stack(3, "new-3");
+    let before = hosts.all();
+    hosts.ssh(2, "mv /run/docker.sock /run/docker.away");
+    let play = hosts.play("an engine that is down", &[]);
+    assert_eq!(play.code, Some(2), "{}", play.output);
+    assert_eq!(play.counts(), [Some((0, 0)), Some((0, 1)), None]);
+    assert_eq!(hosts.all(), before);
+    assert_eq!(hosts.records(), ["1 web-1", "2 web-2", "3 web-3"]);
+}
