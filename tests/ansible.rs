@@ -14,7 +14,6 @@ use std::{
 };
 
 use rehearsal::{Options, Rehearsal, World};
-use serde_json::Value;
 use tempfile::TempDir;
 
 const KEY: &str = "ptr_ansible-key-5c1e90";
@@ -30,6 +29,7 @@ const TEXT: &str = "services:
     image: stacklift-test-busybox
     command: /bin/sleep 3600
     init: true
+    restart: unless-stopped
     volumes: [./app:/app]
 volumes:
   data:
@@ -73,7 +73,9 @@ impl Hosts {
         let stacks = own.path().join("stacks");
         fs::create_dir(&stacks).unwrap();
         let script = format!(
-            "DOCKER_HOST=unix://{}/host$PORTAINER_ENVIRONMENT/docker.sock exec {} \"$@\"",
+            "case \"$*\" in *' up '*) if [ -e {}/fails ]; then echo 'no space left' >&2; exit 1; fi; esac
+             DOCKER_HOST=unix://{}/host$PORTAINER_ENVIRONMENT/docker.sock exec {} \"$@\"",
+            own.path().display(),
             folder.display(),
             env::var("STACKLIFT_TEST_COMPOSE").unwrap()
         );
@@ -111,8 +113,8 @@ impl Hosts {
             .unwrap();
         }
         fs::write(self.own.path().join("hosts.ini"), text).unwrap();
-        let (ssh, binary) = (self.folder.join("ssh"), env!("CARGO_BIN_EXE_stacklift"));
-        let ssh = ssh.display();
+        let (ssh, binary) = (self.folder.join("ssh"), self.folder.join("stacklift"));
+        let (ssh, binary) = (ssh.display(), binary.display());
         let variables = format!(
             "ansible_user: root\n\
              ansible_python_interpreter: /usr/bin/python3\n\
@@ -134,11 +136,30 @@ impl Hosts {
     /// Runs the playbook of the collection. The key and the values of `.env` are never shown.
     #[track_caller]
     fn play(&self, what: &str, arguments: &[&str]) -> Play {
-        let output = Command::new("ansible-playbook")
-            .args(["-vvv", "-i", "hosts.ini", "adopt.yml"])
+        let play = self.ansible("ansible-playbook", &[&["adopt.yml"], arguments].concat());
+        println!("{what}: {}\n{}", arguments.join(" "), play.recap());
+        play
+    }
+
+    /// Runs the module on a host.
+    #[track_caller]
+    fn module(&self, number: u64, arguments: &str) -> Play {
+        let host = format!("host{number}");
+        self.ansible(
+            "ansible",
+            &[&host, "-m", "stacklift.stacks.run", "-a", arguments],
+        )
+    }
+
+    /// Runs a program of Ansible.
+    #[track_caller]
+    fn ansible(&self, program: &str, arguments: &[&str]) -> Play {
+        let output = Command::new(program)
+            .args(["-vvv", "-i", "hosts.ini"])
             .args(arguments)
             .current_dir(self.own.path())
             .env("ANSIBLE_NOCOLOR", "1")
+            .env("ANSIBLE_PIPELINING", "1")
             .env("HOME", self.own.path())
             .stdin(Stdio::null())
             .output()
@@ -147,9 +168,8 @@ impl Hosts {
             code: output.status.code(),
             output: text(&output),
         };
-        println!("{what}: {}\n{}", arguments.join(" "), play.recap());
         for secret in [KEY, SECRET] {
-            assert!(!play.output.contains(secret), "{what} shows {secret}");
+            assert!(!play.output.contains(secret), "{program} shows {secret}");
         }
         play
     }
@@ -296,32 +316,44 @@ fn the_playbook_with_ansible() {
     for number in 1..=3 {
         hosts.start_stack(number, &format!("web-{number}"));
     }
+    checks(&hosts);
+    stops_at_a_blocked_stack(&hosts);
+    continues(&hosts);
+    changes_nothing_again(&hosts);
+    for number in 2..=3 {
+        hosts.start_stack(number, &format!("new-{number}"));
+    }
+    stops_at_a_failed_deployment(&hosts);
+    stops_at_an_engine_that_is_down(&hosts);
+    refuses_a_loss(&hosts);
+    rolls_back(&hosts);
+}
+
+/// Check mode says what would change, also before anything is installed.
+fn checks(hosts: &Hosts) {
     let before = hosts.all();
     assert!(before.iter().all(|containers| containers.len() == 2));
-
-    // Check mode says what would change, also before anything is installed.
     let play = hosts.play("check", &["--check", "--diff"]);
     assert_eq!(play.code, Some(0), "{}", play.output);
-    assert!(
-        play.counts()
-            .iter()
-            .all(|counts| matches!(counts, Some((1.., 0))))
-    );
+    let would_change = |counts: &Option<_>| matches!(counts, Some((1.., 0)));
+    assert!(play.counts().iter().all(would_change));
     play.says("web-1: to adopt (create)")
         .says("app: unchanged")
         .says("(in Portainer)");
     assert_eq!(hosts.all(), before);
     assert_eq!(hosts.records(), [""; 0]);
+    let left = "find /etc/stacklift* /usr/local/bin/stacklift /var/lib/stacklift /tmp -name '*stacklift*' 2>/dev/null || true";
     for number in 1..=3 {
-        let left = "ls -d /etc/stacklift* /usr/local/bin/stacklift /var/lib/stacklift /tmp/*stacklift 2>/dev/null || true";
         assert_eq!(hosts.ssh(number, left), "");
     }
+}
 
-    // The second host fails: another environment has a Portainer stack of that name (M20). The first is adopted, and the
-    // third is not reached.
-    let other = hosts
-        .rehearsal
-        .world(|world| world.add_record("web-2", 1, TEXT));
+/// The second host fails, because another environment has a Portainer stack of that name (M20). The first is adopted, and
+/// the third is not reached.
+fn stops_at_a_blocked_stack(hosts: &Hosts) {
+    let before = hosts.all();
+    let add = |world: &mut World| world.add_record("web-2", 1, TEXT);
+    let other = hosts.rehearsal.world(add);
     let play = hosts.play("a blocked stack", &[]);
     assert_eq!(play.code, Some(2), "{}", play.output);
     let [Some((1.., 0)), Some((_, 1)), None] = play.counts() else {
@@ -331,33 +363,93 @@ fn the_playbook_with_ansible() {
     assert_eq!(hosts.all(), before);
     assert_eq!(hosts.records(), ["1 web-2", "1 web-1"]);
     hosts.rehearsal.world(|world| world.records.remove(&other));
+}
 
-    // The second run continues: the first host is done.
-    let play = hosts.play("run", &[]);
+/// The next run continues: the first host is done.
+fn continues(hosts: &Hosts) {
+    let before = hosts.all();
+    let play = hosts.play("the next run", &[]);
     assert_eq!(play.code, Some(0), "{}", play.output);
     let [Some((0, 0)), Some((1.., 0)), Some((1.., 0))] = play.counts() else {
         panic!("{}", play.recap());
     };
     assert_eq!(hosts.all(), before);
     assert_eq!(hosts.records(), ["1 web-1", "2 web-2", "3 web-3"]);
-    let mode = hosts.ssh(3, "stat -c %a /etc/stacklift.key");
-    assert_eq!(mode.trim(), "600");
+    assert_eq!(hosts.ssh(3, "stat -c %a /etc/stacklift.key"), "600\n");
+}
 
-    // Nothing changes, not in check mode either.
+fn changes_nothing_again(hosts: &Hosts) {
+    let before = hosts.all();
     for arguments in [[].as_slice(), &["--check"]] {
         let play = hosts.play("again", arguments);
         assert_eq!(play.code, Some(0), "{}", play.output);
         assert_eq!(play.counts(), [Some((0, 0)); 3]);
         assert_eq!(hosts.all(), before);
     }
+}
 
-    // The engine of the second host cannot be reached. The third keeps its new stack as it is.
-    hosts.start_stack(3, "new-3");
+/// Portainer fails to deploy on the second host and removes the containers (M06). They are restored, and the third host
+/// is not reached.
+fn stops_at_a_failed_deployment(hosts: &Hosts) {
+    let before = hosts.all();
+    let fails = hosts.own.path().join("fails");
+    fs::write(&fails, "").unwrap();
+    let play = hosts.play("a failed deployment", &[]);
+    fs::remove_file(fails).unwrap();
+    assert_eq!(play.code, Some(2), "{}", play.output);
+    assert_eq!(play.counts(), [Some((0, 0)), Some((0, 1)), None]);
+    play.says("no space left").says("new-2: restored");
+    let mut after = hosts.all();
+    let is_running = |containers: &Containers| containers.keys().eq(before[1].keys());
+    assert!(is_running(&after[1]), "{after:#?}");
+    after[1].retain(|name, _| name.starts_with("/web-2"));
+    let mut kept = before;
+    kept[1].retain(|name, _| name.starts_with("/web-2"));
+    assert_eq!(after, kept);
+    assert_eq!(hosts.records(), ["1 web-1", "2 web-2", "3 web-3"]);
+}
+
+fn stops_at_an_engine_that_is_down(hosts: &Hosts) {
     let before = hosts.all();
     hosts.ssh(2, "mv /run/docker.sock /run/docker.away");
     let play = hosts.play("an engine that is down", &[]);
+    hosts.ssh(2, "mv /run/docker.away /run/docker.sock");
     assert_eq!(play.code, Some(2), "{}", play.output);
     assert_eq!(play.counts(), [Some((0, 0)), Some((0, 1)), None]);
+    play.says("cannot reach the engine");
     assert_eq!(hosts.all(), before);
     assert_eq!(hosts.records(), ["1 web-1", "2 web-2", "3 web-3"]);
+}
+
+/// A stopped container would be started: that is a loss, which only `accept_losses` accepts.
+fn refuses_a_loss(hosts: &Hosts) {
+    hosts.ssh(3, "docker stop new-3-app-1");
+    let before = hosts.all();
+    let play = hosts.module(3, "command=adopt stacks=new-3");
+    play.says("host3 | FAILED!").says("hint: set accept_losses");
+    assert_eq!(hosts.all(), before);
+    let play = hosts.module(3, "command=adopt stacks=new-3 accept_losses=true");
+    play.says("host3 | CHANGED").says("new-3: adopted");
+    hosts
+        .module(3, "command=list")
+        .says("host3 | SUCCESS")
+        .says("new-3: in-portainer, nothing-to-do");
+    let started = |name: &str| name != "/new-3-app-1";
+    let mut after = hosts.all();
+    let mut kept = before;
+    after[2].retain(|name, _| started(name));
+    kept[2].retain(|name, _| started(name));
+    assert_eq!(after, kept);
+}
+
+/// The command of the guide.
+fn rolls_back(hosts: &Hosts) {
+    let command = "STACKMGR_API_KEY_FILE=/etc/stacklift.key stacklift restore web-3 --yes";
+    let play = hosts.ansible(
+        "ansible",
+        &["host3", "-m", "ansible.builtin.shell", "-a", command],
+    );
+    assert_eq!(play.code, Some(0), "{}", play.output);
+    assert_eq!(hosts.records(), ["1 web-1", "2 web-2", "3 new-3"]);
+    assert_eq!(hosts.containers(3).len(), 4);
 }

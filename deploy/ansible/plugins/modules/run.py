@@ -122,18 +122,29 @@ class Stacklift:
         self.environment = {"STACKMGR_API_KEY_FILE": given["api_key_file"]}
         if given["settings_directory"]:
             self.environment["XDG_CONFIG_HOME"] = given["settings_directory"]
+        self.warned = set()
         self.result = {"changed": False, "summary": [], "stacks": []}
 
     def run(self, arguments):
         return self.module.run_command([self.program] + arguments, environ_update=self.environment)
 
     def report(self, arguments):
-        """The exit status, the JSON report or None, and what was written to standard error."""
+        """The exit status, the JSON report or None, and what was written to standard error, without the warnings."""
         status, output, errors = self.run(arguments + ["--output", "json"])
+        warnings = [line for line in errors.splitlines() if line.startswith("warning: ")]
+        errors = "\n".join(line for line in errors.splitlines() if line not in warnings)
+        for warning in warnings:
+            self.warn(warning[len("warning: ") :])
         try:
             return status, json.loads(output), errors.strip()
         except ValueError:
             return status, None, errors.strip()
+
+    def warn(self, warning):
+        """Shows a warning once: every command prints those about the settings."""
+        if warning not in self.warned:
+            self.warned.add(warning)
+            self.module.warn(warning)
 
     def fail(self, message, **more):
         self.result.update(more)
@@ -144,8 +155,8 @@ class Stacklift:
         status, listed, errors = self.report(["list"])
         if status != 0 or listed is None:
             self.fail("failed to list the stacks: %s" % errors)
-        for warning in listed.get("warnings") or []:
-            self.module.warn(warning)
+        for warning in listed["warnings"]:
+            self.warn(warning)
         return listed
 
     def wanted(self):
@@ -155,13 +166,13 @@ class Stacklift:
             return [(name, [name]) for name in given["stacks"]]
         listed = self.listed()
         if not listed.get("portainer") or not listed.get("containers_known"):
-            self.fail("the stacks of this host are unknown: %s" % "; ".join(listed.get("warnings") or []))
+            self.fail("the stacks of this host are unknown: %s" % "; ".join(listed["warnings"]))
         wanted = []
         for one in listed["stacks"]:
             if one["name"] in given["exclude"] or one["adopt"]["readiness"] == "no-file":
                 continue
             # The containers of a directory can have the name of another project.
-            wanted.append((one["name"], [one["name"], "--dir", one["dir"]]))
+            wanted.append((one["name"], [one["name"]] + (["--dir", one["dir"]] if one.get("dir") else [])))
         return wanted
 
     def plan(self, name, words):
@@ -196,7 +207,7 @@ class Stacklift:
             return
         status, patch, errors = self.run(shlex.split(command)[1:])
         if status != 0:
-            self.module.warn("failed to show the changes: %s" % errors.strip())
+            self.warn("failed to show the changes: %s" % errors.strip())
         elif patch:
             self.result.setdefault("diff", []).append({"prepared": patch})
 
