@@ -264,12 +264,8 @@ impl Texts {
             return;
         };
         let combined = observe::combined(program, situation.stack, &self.files);
-        let combined = combined.and_then(|combined| {
-            let rewrite = combined.rewrite(&Runs::default());
-            Ok((rewrite.map_err(Uncombined::Blocked)?, combined))
-        });
         let uncombined = match combined {
-            Ok((rewrite, combined)) => {
+            Ok((combined, rewrite)) => {
                 self.project.clone_from(&combined.project);
                 self.shell = combined.shell(None);
                 self.first = Ok(rewrite);

@@ -1,6 +1,10 @@
 //! What the program printed.
 
-use std::{collections::BTreeMap, fmt, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::Path,
+};
 
 use serde_json::Value;
 
@@ -160,14 +164,26 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
 }
 
 /// The resolved text in JSON, changed so that Compose can read it as a Compose file. Namespaces of services become those of
-/// `containers`. Keys lose the doubled `$`: Compose prints each `$` twice, but does not replace variables in keys.
+/// `containers`. Keys lose the doubled `$`: Compose prints each `$` twice, but does not replace variables in keys. Optional
+/// dependencies on inactive services are removed, as `up` removes them: Compose prints them, but does not read them.
 pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) -> String {
     let Ok(mut json) = serde_json::from_str::<Value>(&resolved) else {
         return resolved;
     };
     let mut is_changed = undoubled(&mut json);
     let services = json.get_mut("services").and_then(Value::as_object_mut);
+    let active: BTreeSet<String> = services
+        .iter()
+        .flat_map(|all| all.keys())
+        .cloned()
+        .collect();
     for service in services.into_iter().flatten().map(|(_, service)| service) {
+        let dependencies = service.get_mut("depends_on").and_then(Value::as_object_mut);
+        if let Some(dependencies) = dependencies {
+            let before = dependencies.len();
+            dependencies.retain(|name, how| how["required"] != false || active.contains(name));
+            is_changed |= dependencies.len() != before;
+        }
         for key in ["network_mode", "pid", "ipc"] {
             let mode = service.get(key).and_then(Value::as_str);
             let shared = mode.and_then(|mode| mode.strip_prefix("service:"));
@@ -234,6 +250,13 @@ mod tests {
         );
         let same = r#"{"services": {"b": {"cpus": 1.50}}}"#;
         assert_eq!(as_input(same.to_owned(), &containers), same);
+    }
+
+    #[test]
+    fn an_optional_dependency_on_an_inactive_service_is_removed() {
+        let text = r#"{"services":{"a":{},"b":{"depends_on":{"a":{"required":false},"job":{"required":false},"gone":{"required":true}}}}}"#;
+        let expected = r#"{"services":{"a":{},"b":{"depends_on":{"a":{"required":false},"gone":{"required":true}}}}}"#;
+        assert_eq!(as_input(text.to_owned(), &BTreeMap::new()), expected);
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! Reads a stack with several files as one text. The Compose program on the host combines the files, then reads the
 //! result, which must have the same configuration. Writes nothing.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, Result};
 use composefile::dotenv;
@@ -82,12 +86,12 @@ fn without_lines(mut blockers: Vec<Blocker>) -> Vec<Blocker> {
     blockers
 }
 
-/// Combines the files of a stack.
+/// Combines the files of a stack. Also returns the rewrite of the text that ignores the running containers.
 pub fn combined(
     program: &dyn Program,
     stack: &Stack,
     files: &Files,
-) -> Result<Combined, Uncombined> {
+) -> Result<(Combined, Faithful), Uncombined> {
     let name = stack.name().as_str();
     let on_disk = |project| Input::OnDisk {
         project,
@@ -97,7 +101,11 @@ pub fn combined(
     };
     let shell = Shell::of_combined(stack, Some(name), STACK_ENV);
     let shell = shell.context().shell;
-    let env = variables(stack, &files.env, shell)?;
+    let env_files = match files.env.as_slice() {
+        [] => &[".env".to_owned()],
+        passed => passed,
+    };
+    let env = variables(stack, env_files, shell)?;
     let read = files.read(stack.dir(), &|name| {
         let own = || env.iter().find(|(other, _)| other == name);
         shell(name).or_else(|| Some(own()?.1.clone()))
@@ -121,16 +129,16 @@ pub fn combined(
     let (resolved, profiles) = resolved?;
     let model = program.config(&on_disk(Some(name)), profiles, Values::Named, mask);
     let model = model.ok();
-    let own = stack.dir().join(match files.env.as_slice() {
-        [] => ".env",
-        [one, ..] => one,
-    });
+    let env_file = match env_files {
+        [one] => Some(stack.dir().join(one)),
+        _ => None,
+    };
     let input = Resolved {
         config: &resolved,
         model: model.as_ref(),
         project: name,
         env: &env,
-        env_file: own.to_str().filter(|_| files.env.len() < 2),
+        env_file: env_file.as_deref().and_then(Path::to_str),
         shell,
         values: &values,
     };
@@ -165,7 +173,7 @@ pub fn combined(
                 let expected = expected(resolved.clone(), name, &combined.env);
                 let places = places(&expected, &sent);
                 let Some(first) = places.first() else {
-                    return Ok(combined);
+                    return Ok((combined, rewrite));
                 };
                 different.clone_from(first);
                 avoid.env_files |= places.iter().any(|place| place.contains(".environment"));
@@ -203,8 +211,6 @@ fn variables(
     files: &[String],
     shell: composefile::interpolate::Lookup,
 ) -> Result<Vec<(String, String)>> {
-    let own = [".env".to_owned()];
-    let files = if files.is_empty() { &own[..] } else { files };
     let mut variables: Vec<(String, String)> = Vec::new();
     for file in files {
         let text = stack.read_env(file)?.unwrap_or_default();

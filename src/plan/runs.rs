@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use composefile::{document::Node, path::clean, services::MountSpec};
 
 use super::{
-    Adoption, AdoptionFacts, Blocker, Facts,
+    Adoption, AdoptionFacts, Blocker, Facts, Sent,
     mounted::is_anonymous,
     recreated,
     sent::{Given, SentService, SentStack, with_sent},
@@ -48,6 +48,7 @@ impl Keep {
 /// text without it.
 pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Blocker>) {
     let facts = input.facts;
+    let deployed = deployed_variables(facts);
     with_sent(facts.sent, facts.project, |_, stack| {
         let (mut runs, mut blockers) = (Runs::default(), Vec::new());
         for service in stack.map(SentStack::services).unwrap_or_default() {
@@ -68,7 +69,14 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 }
                 if !stays && !is_as_on_disk(container) {
                     let foreign = recreated::foreign_variables(facts, container, &service);
+                    let deployed = deployed.get(service.name);
+                    // The user has changed the files since.
+                    let is_deployed = |name: &str, value: &str| {
+                        let given = deployed.and_then(|deployed| deployed.get(name));
+                        matches!(given, Some(Given::Is(given)) if given == value)
+                    };
                     let foreign = foreign.into_iter();
+                    let foreign = foreign.filter(|(name, value)| !is_deployed(name, value));
                     let foreign = foreign.map(|(name, value)| (name.to_owned(), value.to_owned()));
                     found.variables.extend(foreign);
                 }
@@ -81,6 +89,20 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             runs.services.insert(service.name.to_owned(), found);
         }
         (runs, blockers)
+    })
+}
+
+/// The variables that the Portainer stack gives each service now, as far as they are known.
+fn deployed_variables(facts: &Facts) -> BTreeMap<String, BTreeMap<String, Given>> {
+    let contents = facts.record.as_ref().and_then(|record| record.contents);
+    contents.map_or_else(BTreeMap::new, |(text, env)| {
+        with_sent(Sent { text, env }, facts.project, |_, stack| {
+            let services = stack.map(SentStack::services).unwrap_or_default();
+            let variables = services
+                .iter()
+                .filter_map(|service| Some((service.name.to_owned(), service.environment()?)));
+            variables.collect()
+        })
     })
 }
 
@@ -138,9 +160,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::plan::{
-        Adoption, Hashes, adoption,
-        tests::{World, container, world},
+    use crate::{
+        model::Variable,
+        plan::{
+            Adoption, Hashes, adoption,
+            tests::{World, container, world},
+        },
     };
 
     const PLAIN: &str = "services:\n  web:\n    image: x\n    environment: {A: 1, B: }\n";
@@ -208,6 +233,24 @@ mod tests {
         );
         assert!(blockers[0].contains("\n    B\n    C\n"), "{blockers:?}");
         assert!(!blockers[0].contains("hunter2"));
+    }
+
+    #[test]
+    fn variables_that_the_portainer_stack_gives_may_change() {
+        let mut world = running(PLAIN);
+        world.deployed = Some((
+            "services: {web: {image: x, environment: {A: 1, B: '${B}'}}}",
+            vec![Variable {
+                name: "B".to_owned(),
+                value: "hunter2".to_owned(),
+            }],
+        ));
+        let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
+        assert!(
+            blockers[0].starts_with("service web runs with 1 variable"),
+            "{blockers:?}"
+        );
+        assert!(blockers[0].contains("\n    C\n"), "{blockers:?}");
     }
 
     #[test]

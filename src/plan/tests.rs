@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     compose::{Doubt, Rejection},
-    model::{Changes, Container, Mount, MountKind, PublishedPort},
+    model::{
+        Changes, Container, Deployment, Mount, MountKind, PublishedPort, Record, StackKind,
+        Variable,
+    },
     rewrite::{env::contract_env, literal},
     snapshot::Known,
 };
@@ -34,6 +37,8 @@ pub(super) struct World {
     pub(super) missing: Vec<&'static str>,
     pub(super) removal: Removal,
     pub(super) rejection: Option<Rejection>,
+    /// The text and the variables of the Portainer stack.
+    pub(super) deployed: Option<(&'static str, Vec<Variable>)>,
 }
 
 pub(super) fn world(compose: &str) -> World {
@@ -52,6 +57,7 @@ pub(super) fn world(compose: &str) -> World {
         missing: Vec::new(),
         removal: Removal::Stop,
         rejection: None,
+        deployed: None,
     }
 }
 
@@ -121,6 +127,15 @@ impl World {
             overrides: &[],
             env_files: &no_files,
         };
+        let record = Record {
+            id: "7".to_owned(),
+            name: "web".to_owned(),
+            endpoint_id: 1,
+            kind: StackKind::Compose,
+            deployment: Deployment::Active,
+            carries: Vec::new(),
+            variables: BTreeSet::new(),
+        };
         let listed: Vec<Container> = self.containers.iter().map(listed).collect();
         let known = BTreeSet::from(["known".to_owned()]);
         then(&Facts {
@@ -149,7 +164,10 @@ impl World {
             networks: Some(&known),
             volumes: Some(&known),
             changes: &self.changes,
-            record: None,
+            record: self.deployed.as_ref().map(|(text, env)| RecordFacts {
+                record: &record,
+                contents: Some((text, env)),
+            }),
             namesakes: &[],
             environment: self.environment.clone(),
             lookup: &|path| {

@@ -12,7 +12,7 @@ mod compare;
 mod variables;
 mod yaml;
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ pub use self::compare::{
 };
 use self::variables::Variables;
 use super::faithful;
-use composefile::interpolate::Lookup;
+use composefile::interpolate::{Lookup, escaped};
 
 /// What a Compose program prints for the files of a stack, and the variables with which it reads them.
 pub struct Resolved<'a> {
@@ -234,15 +234,7 @@ impl Combining<'_, '_> {
                 self.list(map, items, place)
             }
             (Value::Object(map), Value::Object(_) | Value::Array(_)) => {
-                let listed;
-                let model = match model {
-                    Value::Array(_) => {
-                        listed = named(Some(model));
-                        &listed
-                    }
-                    Value::Object(model) => model,
-                    _ => return value.clone(),
-                };
+                let model = named(Some(model));
                 let mut written = Map::new();
                 for (key, value) in map {
                     let place = [place, &[key]].concat();
@@ -287,7 +279,7 @@ impl Combining<'_, '_> {
             if let Some(at) = found {
                 written.push(Value::from(left.remove(at)));
             } else {
-                literal.push(Value::from(item.replace('$', "$$")));
+                literal.push(Value::from(escaped(&item)));
             }
         }
         for said in left {
@@ -365,18 +357,18 @@ fn plain(value: &Value) -> Option<String> {
 }
 
 /// The entries of a mapping, or of a list of `NAME=VALUE`.
-fn named(value: Option<&Value>) -> Map<String, Value> {
+fn named(value: Option<&Value>) -> Cow<'_, Map<String, Value>> {
     match value {
-        Some(Value::Object(map)) => map.clone(),
+        Some(Value::Object(map)) => Cow::Borrowed(map),
         Some(Value::Array(items)) => {
             let items = items.iter().filter_map(Value::as_str);
             let entries = items.map(|item| match item.split_once('=') {
                 Some((name, value)) => (name.to_owned(), Value::from(value)),
                 None => (item.to_owned(), Value::Null),
             });
-            entries.collect()
+            Cow::Owned(entries.collect())
         }
-        _ => Map::new(),
+        _ => Cow::default(),
     }
 }
 

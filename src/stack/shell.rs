@@ -2,7 +2,7 @@
 
 use std::env;
 
-use composefile::reader::{Context, EnvFiles};
+use composefile::reader::{Context, EnvFiles, NAME_FILES};
 
 use super::Stack;
 
@@ -11,13 +11,6 @@ const OVERRIDES: [&str; 4] = [
     "compose.override.yaml",
     "docker-compose.override.yml",
     "docker-compose.override.yaml",
-];
-
-/// Variables that name files for Compose to read.
-const NAME_FILES: [&str; 3] = [
-    "COMPOSE_FILE",
-    "COMPOSE_PATH_SEPARATOR",
-    "COMPOSE_ENV_FILES",
 ];
 
 /// Looks up a variable of the shell.

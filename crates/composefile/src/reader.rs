@@ -49,6 +49,13 @@ pub const DEFAULT_FILES: [&str; 4] = [
     "docker-compose.yaml",
 ];
 
+/// The variables that tell Compose which files to read.
+pub const NAME_FILES: [&str; 3] = [
+    "COMPOSE_FILE",
+    "COMPOSE_PATH_SEPARATOR",
+    "COMPOSE_ENV_FILES",
+];
+
 /// Where a Compose file is, and who runs Compose.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {

@@ -7,21 +7,17 @@ use std::{
     fmt::Write as _,
 };
 
-use composefile::interpolate::{self, Occurrence, interpolate};
+use composefile::{
+    interpolate::{self, Occurrence, interpolate},
+    reader::NAME_FILES,
+};
 
 use super::{Resolved, names_in};
 use crate::rewrite::faithful::{SET_BY_PORTAINER, encoded};
 
-/// Variables that tell Compose which files to read. The new text is the only file.
-const OF_FILES: [&str; 3] = [
-    "COMPOSE_FILE",
-    "COMPOSE_PATH_SEPARATOR",
-    "COMPOSE_ENV_FILES",
-];
-
 pub(super) struct Variables<'a> {
     resolved: &'a Resolved<'a>,
-    /// The variables of the project without [`OF_FILES`].
+    /// The variables of the project without [`NAME_FILES`]: the new text is the only file.
     own: HashMap<&'a str, &'a str>,
     /// In the order in which they were added.
     added: Vec<(String, String)>,
@@ -37,7 +33,7 @@ impl<'a> Variables<'a> {
         let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
         Self {
             resolved,
-            own: own.filter(|(name, _)| !OF_FILES.contains(name)).collect(),
+            own: own.filter(|(name, _)| !NAME_FILES.contains(name)).collect(),
             added: Vec::new(),
             named: resolved.model.map(names_in).unwrap_or_default(),
             unset: RefCell::default(),
