@@ -6,10 +6,12 @@ use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 
 mod adopt;
 mod arguments;
+mod certificate;
 mod confirm;
 mod console;
 mod diff;
 mod events;
+mod headers;
 mod interrupt;
 mod list;
 mod migrate;

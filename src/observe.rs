@@ -22,7 +22,7 @@ use crate::{
     model::{Changes, Container, Record, Variable, compose_label},
     parallel::side_by_side,
     plan::{self, Environment, Facts, PathKind, RecordFacts, Refusal, Removal, Sent},
-    portainer::{self, BaseUrl, Contents, EngineOf, Standing},
+    portainer::{self, BaseUrl, Contents, Standing},
     rewrite::{
         env::{secrets, stack_env},
         faithful::env_files_needed,
@@ -35,12 +35,15 @@ use crate::{
 
 mod combined;
 mod details;
+mod environment;
 mod host;
 
 pub use combined::{Combined, Uncombined, combined};
+pub use environment::Search;
 pub use host::Host;
 
 use details::Reader;
+use environment::environment;
 use host::Identity;
 
 /// A stack, and where Portainer would create it.
@@ -419,28 +422,6 @@ pub fn with_hint(error: &anyhow::Error) -> String {
     match Failure::hint_of(error) {
         Some(hint) => format!("{error:#} ({hint})"),
         None => format!("{error:#}"),
-    }
-}
-
-/// Compares the engine of the environment with the engine of this host, if that answers (B03, M17).
-fn environment(
-    portainer: &portainer::Reader,
-    engine: Option<&engine::Reader>,
-    endpoint: i64,
-) -> Environment {
-    match portainer.engine_of(endpoint) {
-        Ok(EngineOf::Engine(theirs)) => match engine.map(engine::Reader::id) {
-            Some(Ok(ours)) if ours == theirs => Environment::SameEngine,
-            Some(Ok(_)) => Environment::OtherEngine,
-            Some(Err(error)) => Environment::Unknown(format!("{error:#}")),
-            None => Environment::Unknown("the engine of this host does not answer".to_owned()),
-        },
-        Ok(EngineOf::Unnamed) => {
-            Environment::Unknown("Portainer's response contains no engine ID".to_owned())
-        }
-        Ok(EngineOf::NoEnvironment) => Environment::NotFound,
-        Ok(EngineOf::Forbidden(status)) => Environment::Forbidden(status),
-        Err(error) => Environment::Unknown(format!("{error:#}")),
     }
 }
 

@@ -116,9 +116,9 @@ impl Plan {
         if !listed.is_empty() {
             self.refusals
                 .extend(runs_portainer(listed, facts.portainer_port));
-            if facts.environment == Environment::OtherEngine {
+            if let Environment::OtherEngine { here } = facts.environment {
                 let endpoint = facts.endpoint;
-                self.refusals.push(Refusal::OtherEngine { endpoint });
+                self.refusals.push(Refusal::OtherEngine { endpoint, here });
             }
         }
         self.refusals.extend(facts.unlistable.cloned());
@@ -137,7 +137,9 @@ impl Plan {
     ) {
         let endpoint = facts.endpoint;
         match &facts.environment {
-            Environment::NotFound => self.refusals.push(Refusal::NoEnvironment { endpoint }),
+            &Environment::NotFound { here } => self
+                .refusals
+                .push(Refusal::NoEnvironment { endpoint, here }),
             &Environment::Forbidden(status) => self
                 .refusals
                 .push(Refusal::ForbiddenEnvironment { endpoint, status }),
@@ -145,7 +147,7 @@ impl Plan {
                 "cannot verify that environment {endpoint} is this host: {}",
                 printable(reason)
             )),
-            Environment::SameEngine | Environment::OtherEngine => {}
+            Environment::SameEngine | Environment::OtherEngine { .. } => {}
         }
         self.refusals
             .extend(rejected::refusals(facts, text, stack, is_damaged));

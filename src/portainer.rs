@@ -9,18 +9,23 @@ use std::{
 };
 
 use anyhow::Result;
+use secrecy::SecretString;
 
 use crate::{
     backoff::Backoff,
     failure::Failure,
     model::{Deployment, Record},
     text::Mask,
+    trace::Trace,
 };
 
 mod access;
 mod address;
+mod certificate;
 mod connection;
+mod environments;
 mod error;
+mod headers;
 mod http;
 mod list;
 mod tls;
@@ -28,7 +33,10 @@ mod wire;
 
 pub use access::Standing;
 pub use address::BaseUrl;
+pub use certificate::{Fingerprint, how_to_compare};
+pub use environments::NamedEnvironment;
 pub use error::{Error, Response};
+pub use headers::Headers;
 pub use http::Options;
 pub use tls::Tls;
 pub use wire::{Contents, Created, HINT_FOR_UNCLEAR, Listed, Payload};
@@ -82,6 +90,24 @@ impl Portainer {
             client: Client::new(options)?,
             timeout,
         }))
+    }
+
+    /// The fingerprint of the certificate that the server presents. Sends nothing but the beginning of a TLS handshake.
+    pub fn certificate(base_url: &BaseUrl, timeout: Duration) -> Result<Fingerprint> {
+        let action = "read Portainer's certificate";
+        let client = Client::new(Options {
+            base_url: base_url.clone(),
+            key: SecretString::default(),
+            tls: Tls::Pin(None),
+            pin: None,
+            headers: Headers::default(),
+            timeout,
+            trace: Trace::off(),
+        })?;
+        let refused = client.refused_certificate(action)?;
+        Ok(refused.ok_or_else(|| {
+            Failure::new(format!("failed to {action}: {base_url} does not use TLS"))
+        })?)
     }
 
     /// The part that cannot change anything.

@@ -16,6 +16,8 @@ mod blockers;
 mod calling;
 #[path = "integration/calls.rs"]
 mod calls;
+#[path = "integration/certificates.rs"]
+mod certificates;
 #[path = "integration/compose.rs"]
 mod compose;
 #[path = "integration/confirming.rs"]
@@ -26,6 +28,10 @@ mod disk;
 mod engines;
 #[path = "integration/environment.rs"]
 mod environment;
+#[path = "integration/environments.rs"]
+mod environments;
+#[path = "integration/headers.rs"]
+mod headers;
 #[path = "integration/hostile.rs"]
 mod hostile;
 #[path = "integration/hostile_peers.rs"]

@@ -50,7 +50,7 @@ pub(super) fn run(
         peers: &opened.peers,
         setup: &setup,
         base_url: &opened.settings.base_url,
-        endpoint: opened.settings.endpoint,
+        endpoint: opened.endpoint,
         tool: &opened.settings.location.tool,
         compose: &opened.compose,
         keep: (&arguments.keep).into(),

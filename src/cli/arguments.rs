@@ -14,7 +14,7 @@ use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
 pub(super) use rehearsing::{RehearseArguments, RehearsedWay};
 
-use super::options::{self, Setting};
+use super::options::{self, Endpoint, Setting};
 use crate::{
     engine,
     portainer::{BaseUrl, Tls},
@@ -89,6 +89,7 @@ const IGNORED: [(&str, &[&str]); 7] = [
             "tool",
             "engine",
             "tls",
+            "header_file",
             "timeout",
             "verbose",
             "quiet",
@@ -96,7 +97,7 @@ const IGNORED: [(&str, &[&str]); 7] = [
     ),
     ("render", &["quiet"]),
     ("restore", &["file"]),
-    ("rehearse", &["base_url", "engine", "tls"]),
+    ("rehearse", &["base_url", "engine", "tls", "header_file"]),
 ];
 
 /// Moves a running Compose stack into Portainer
@@ -134,7 +135,7 @@ pub(super) enum Command {
     /// Show what adopting or migrating a stack would do
     ///
     /// Shows what would happen to each service, what would be lost, and which command is recommended. Only reads:
-    /// takes no lock, and leaves no file behind.
+    /// takes no lock, and leaves no file behind, except a certificate that you accept with --tls pin.
     Plan(PlanArguments),
     /// List every stack of this host, and which can be adopted
     ///
@@ -280,9 +281,11 @@ pub(super) struct Common {
     /// Name of the Compose file in the stack directory [default: docker-compose.yml]
     #[arg(long, global = true, value_name = "NAME", value_parser = options::plain_name)]
     pub file: Option<String>,
-    /// ID of the Portainer environment for this host
-    #[arg(long, global = true, value_name = "ID", value_parser = options::environment_id)]
-    pub endpoint: Option<i64>,
+    /// ID of the Portainer environment for this host, or `auto`
+    ///
+    /// `auto` asks Portainer which environment has the engine of this host.
+    #[arg(long, global = true, value_name = "ID")]
+    pub endpoint: Option<Endpoint>,
     /// Container command
     ///
     /// Also determines the names of the Compose file (TOOL-compose.yml) and of the container labels
@@ -292,12 +295,20 @@ pub(super) struct Common {
     /// How to connect to the container engine
     #[arg(long, global = true, value_name = "METHOD")]
     pub engine: Option<engine::Choice>,
-    /// Verification of Portainer's certificate: off, system or a PEM file
+    /// Verification of Portainer's certificate: off, pin, sha256:…, system or a PEM file
     ///
-    /// `off` accepts any certificate. `system` accepts certificates that the system trusts. A path
-    /// accepts the certificates in the PEM file, and those that they signed.
+    /// `off` accepts any certificate. `pin` asks once whether to trust Portainer's certificate, and then
+    /// accepts no other; `pin:FINGERPRINT` accepts that certificate without a question, also in place of
+    /// another. `sha256:FINGERPRINT` accepts only that certificate. `system` accepts certificates that the
+    /// system trusts. A path accepts the certificates in the PEM file, and those that they signed.
     #[arg(long, global = true, value_name = "MODE")]
     pub tls: Option<Tls>,
+    /// File with headers for each request to Portainer, one `Name: value` per line
+    ///
+    /// For a proxy in front of Portainer that authenticates its clients. Only its owner may have access to
+    /// the file.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub header_file: Option<PathBuf>,
     /// Time limit for each create, each delete, and each wait for a deployment
     ///
     /// In seconds, or with the unit s, m or h: 90, 90s, 20m, 2h. At most 168h.
@@ -420,9 +431,12 @@ fn describe(flag: Arg, reads_variables: bool) -> Arg {
     let Some(setting) = options::ALL.iter().find(is_flag) else {
         return flag;
     };
-    let mut notes = vec![format!("[default: {}]", setting.default)];
+    let mut notes = Vec::new();
     if reads_variables {
-        notes.insert(0, format!("[env: {}]", setting.variable));
+        notes.push(format!("[env: {}]", setting.variable));
+    }
+    if !setting.default.is_empty() {
+        notes.push(format!("[default: {}]", setting.default));
     }
     let short = flag.get_help().unwrap_or_default().to_string();
     let long = flag
@@ -457,10 +471,14 @@ mod tests {
     fn every_setting_has_a_flag_with_its_default_and_its_variable() {
         let help = command().render_help().to_string();
         for setting in options::ALL {
+            let default = match setting.default {
+                "" => String::new(),
+                default => format!("[default: {default}]"),
+            };
             for shown in [
                 format!("--{} <", setting.key),
                 format!("[env: {}]", setting.variable),
-                format!("[default: {}]", setting.default),
+                default,
             ] {
                 // The help may be wrapped within a note.
                 let help = help.split_whitespace().collect::<Vec<_>>().join(" ");

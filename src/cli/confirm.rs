@@ -7,7 +7,12 @@ use crate::run::Consent;
 
 /// Whether a run asks: standard input and standard error are a terminal, and `--yes` is not given.
 fn asks(yes: bool) -> bool {
-    !yes && stdin().is_terminal() && stderr().is_terminal()
+    !yes && is_on_terminal()
+}
+
+/// Whether a question can be asked.
+pub(super) fn is_on_terminal() -> bool {
+    stdin().is_terminal() && stderr().is_terminal()
 }
 
 /// Whether the run asks `question` before something is lost.

@@ -1,6 +1,6 @@
 //! Terminal output: steps go to standard output, warnings and errors to standard error.
 //!
-//! Invariant: the API key is masked in all output (C56), and control characters in text from outside are
+//! Invariant: the API key and the values of `--header-file` are masked in all output (C56), and control characters in text from outside are
 //! escaped. A closed pipe ends the output, not the run.
 
 use std::{
@@ -39,7 +39,7 @@ pub(super) struct Console {
     verbose: bool,
     /// Whether steps and tables go to standard error, because standard output has another use.
     to_stderr: AtomicBool,
-    key: Mutex<Option<Mask>>,
+    secrets: Mutex<Vec<Mask>>,
     spinner: Mutex<Option<ProgressBar>>,
 }
 
@@ -49,7 +49,7 @@ impl Console {
             quiet,
             verbose,
             to_stderr: AtomicBool::new(false),
-            key: Mutex::new(None),
+            secrets: Mutex::default(),
             spinner: Mutex::new(None),
         }
     }
@@ -61,7 +61,12 @@ impl Console {
 
     /// Masks `key`, and its escaped forms, in all output from now on (C56).
     pub(super) fn hide(&self, key: &SecretString) {
-        *lock(&self.key) = Some(Mask::new([key.expose_secret()]));
+        self.hide_all(&[key.expose_secret()]);
+    }
+
+    /// Masks further secrets, and their escaped forms, in all output from now on.
+    pub(super) fn hide_all(&self, secrets: &[&str]) {
+        lock(&self.secrets).push(Mask::new(secrets.iter().copied()));
     }
 
     /// Prints a step: a verb and its object.
@@ -122,7 +127,7 @@ impl Console {
     /// Asks a yes-or-no question on the terminal. Anything but `y` and `yes` is a no, and so is the end of the input.
     pub(super) fn ask(&self, question: &str) -> bool {
         self.done();
-        let question = self.without_key(&printable(question));
+        let question = self.without_secrets(&printable(question));
         {
             let mut terminal = anstream::stderr().lock();
             let _ = write!(terminal, "{HINT}{question}{HINT:#} [y/N] ");
@@ -267,14 +272,14 @@ impl Console {
     }
 
     fn out(&self, text: &str) {
-        let text = self.without_key(text);
+        let text = self.without_secrets(text);
         self.paused(|| {
             let _ = writeln!(anstream::stdout().lock(), "{text}");
         });
     }
 
     fn err(&self, text: &str) {
-        let text = self.without_key(text);
+        let text = self.without_secrets(text);
         self.paused(|| {
             let _ = writeln!(anstream::stderr().lock(), "{text}");
         });
@@ -288,11 +293,9 @@ impl Console {
         }
     }
 
-    fn without_key(&self, text: &str) -> String {
-        match &*lock(&self.key) {
-            Some(key) => key.hide(text),
-            None => text.to_owned(),
-        }
+    fn without_secrets(&self, text: &str) -> String {
+        let hide = |text: String, mask: &Mask| mask.hide(&text);
+        lock(&self.secrets).iter().fold(text.to_owned(), hide)
     }
 }
 
@@ -335,7 +338,7 @@ mod tests {
             "ptr_a%2Bb%2Fc12345%3D",
             "ptr_a\\u002bb/c12345=",
         ] {
-            assert_eq!(console.without_key(text), "***", "{text}");
+            assert_eq!(console.without_secrets(text), "***", "{text}");
         }
     }
 }

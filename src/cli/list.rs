@@ -61,7 +61,7 @@ pub(super) fn run(
         command: peers::command(&surroundings.settings, given_state_folder()?),
     };
     console.waiting("reading Portainer and the engine");
-    let list = listing.list(surroundings.key_error.as_ref(), console);
+    let list = listing.list(surroundings.no_portainer.as_ref(), console);
     console.done();
     let list = list?;
     match arguments.output {
@@ -77,8 +77,8 @@ pub(super) fn run(
 /// What is the same for every stack. Nothing here can write.
 struct Listing<'a> {
     settings: &'a Settings,
-    /// `None` without an API key.
-    portainer: Option<&'a portainer::Reader>,
+    /// Portainer and the ID of the environment; `None` if Portainer is not used.
+    portainer: Option<(&'a portainer::Reader, i64)>,
     engine: &'a engine::Reader,
     compose: compose::Host,
     /// The settings of the printed commands.
@@ -86,14 +86,12 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    fn list(&self, key_error: Option<&anyhow::Error>, console: &Console) -> Result<List> {
-        let Settings {
-            location, endpoint, ..
-        } = self.settings;
+    fn list(&self, no_portainer: Option<&anyhow::Error>, console: &Console) -> Result<List> {
+        let Settings { location, .. } = self.settings;
         let root =
             std::path::absolute(&location.root).context("failed to resolve --stacks-root")?;
-        let mut host = Host::read(self.portainer, self.engine, *endpoint);
-        let mut warnings: Vec<String> = key_error.iter().map(|error| with_hint(error)).collect();
+        let mut host = Host::read(self.portainer, self.engine);
+        let mut warnings: Vec<String> = no_portainer.iter().map(|error| with_hint(error)).collect();
         warnings.append(&mut host.warnings);
         warnings.extend(unknown(&host));
         let found = found::find(self.settings, &host)?;
@@ -108,14 +106,17 @@ impl Listing<'_> {
         Ok(List {
             version: VERSION,
             stacks_root: root.display().to_string(),
-            portainer: host.records.is_some().then(|| {
-                PortainerReport::new(
-                    &self.settings.base_url,
-                    *endpoint,
-                    host.portainer_version.clone(),
-                    &host.environment,
-                )
-            }),
+            portainer: self
+                .portainer
+                .filter(|_| host.records.is_some())
+                .map(|(_, environment)| {
+                    PortainerReport::new(
+                        &self.settings.base_url,
+                        environment,
+                        host.portainer_version.clone(),
+                        &host.environment,
+                    )
+                }),
             containers_known: host.containers.is_some(),
             stacks,
             warnings,
@@ -173,7 +174,7 @@ impl Listing<'_> {
         if let Err(error) = stack.name().refuse_management_plane() {
             return Adoptable::blocked(&error);
         }
-        let Some(portainer) = self.portainer.filter(|_| host.records.is_some()) else {
+        let Some((portainer, endpoint)) = self.portainer.filter(|_| host.records.is_some()) else {
             return Adoptable::none(Readiness::Unknown);
         };
         let situation = Situation {
@@ -181,7 +182,7 @@ impl Listing<'_> {
             engine: self.engine,
             stack,
             base_url: &self.settings.base_url,
-            endpoint: self.settings.endpoint,
+            endpoint,
             tool: &location.tool,
             compose: &self.compose,
             host: Some(host),

@@ -8,6 +8,7 @@ use super::{
     confirm::consent,
     interrupt::Interrupt,
     opened::Opened,
+    options::Endpoint,
     peers, plan,
     report::{MigrateWay, Ways},
     settings::{KeySource, Settings},
@@ -30,7 +31,7 @@ pub(super) fn run(
     let name = StackName::new(name)?;
     let key = KeySource::from_env()?;
     name.refuse_management_plane()?;
-    let settings = Settings::load(common).map_err(Stopped::untouched)?;
+    let mut settings = Settings::load(common).map_err(Stopped::untouched)?;
     let key = key.read().map_err(Stopped::untouched)?;
     console.hide(&key);
     let stack = Stack::find(name.clone(), &settings.location)
@@ -38,12 +39,17 @@ pub(super) fn run(
         .map_err(Stopped::untouched)?;
     peers::warn_about_tls(&settings, console);
     let interrupt = Interrupt::watch(console);
-    let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
+    let clients = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
+    let (portainer, engine) = clients.readers();
+    let endpoint =
+        peers::environment(&settings, portainer, engine, console).map_err(Stopped::untouched)?;
+    settings.endpoint = Endpoint::Id(endpoint);
     let opened = Opened {
+        endpoint,
         compose: compose::Host::new(&settings.location.tool, console.trace()),
         settings,
         stack,
-        peers,
+        peers: clients,
     };
     if arguments.dry_run.wanted {
         let ways = Ways {
@@ -65,6 +71,7 @@ pub(super) fn run(
     let setup = opened.setup()?;
     let Opened {
         settings,
+        endpoint,
         stack,
         peers,
         compose,
@@ -74,7 +81,7 @@ pub(super) fn run(
         stack,
         peers,
         base_url: &settings.base_url,
-        endpoint: settings.endpoint,
+        endpoint: *endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: on_refusal(arguments.force),
         consent: consent(arguments.yes, &question),

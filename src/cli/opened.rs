@@ -3,13 +3,15 @@
 use std::{ffi::OsStr, sync::Arc};
 
 use super::{
-    Common, Console, Ended, peers,
+    Common, Console, Ended,
+    options::Endpoint,
+    peers,
     settings::{KeySource, Settings},
 };
 use crate::{
     compose,
     engine::{self, Engine, NoSharedVersion},
-    observe::Situation,
+    observe::{Search, Situation},
     portainer::{self, Portainer},
     run::{Peers, Setup, Stopped},
     stack::{Stack, StackName},
@@ -18,6 +20,8 @@ use crate::{
 /// A stack, and the clients to reach its surroundings.
 pub(super) struct Opened {
     pub(super) settings: Settings,
+    /// The ID of the environment.
+    pub(super) endpoint: i64,
     pub(super) stack: Stack,
     pub(super) peers: Peers,
     pub(super) compose: compose::Host,
@@ -34,12 +38,12 @@ impl Opened {
         let name = StackName::new(name)?;
         let key = KeySource::from_env()?;
         name.refuse_management_plane()?;
-        let settings = Settings::load(common).map_err(Stopped::untouched)?;
+        let mut settings = Settings::load(common).map_err(Stopped::untouched)?;
         let key = key.read().map_err(Stopped::untouched)?;
         console.hide(&key);
         peers::warn_about_tls(&settings, console);
         let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
-        let (_, engine) = peers.readers();
+        let (portainer, engine) = peers.readers();
         let containers = match engine.list(name.as_str()) {
             Err(error) if NoSharedVersion::caused(&error) => {
                 return Err(Stopped::untouched(error).into());
@@ -47,6 +51,9 @@ impl Opened {
             listed => listed.unwrap_or_default(),
         };
         engine.refuse_podman().map_err(Stopped::untouched)?;
+        let endpoint = peers::environment(&settings, portainer, engine, console)
+            .map_err(Stopped::untouched)?;
+        settings.endpoint = Endpoint::Id(endpoint);
         let earlier = peers::earlier(&settings, &name);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier)
             .map_err(Stopped::untouched)?;
@@ -54,6 +61,7 @@ impl Opened {
             compose: compose::Host::new(&settings.location.tool, console.trace())
                 .that_started(&containers),
             settings,
+            endpoint,
             stack,
             peers,
         })
@@ -71,7 +79,7 @@ impl Opened {
             engine,
             stack: &self.stack,
             base_url: &self.settings.base_url,
-            endpoint: self.settings.endpoint,
+            endpoint: self.endpoint,
             tool: &self.settings.location.tool,
             compose: &self.compose,
             host: None,
@@ -83,25 +91,41 @@ impl Opened {
 pub(super) struct Surroundings {
     pub(super) settings: Settings,
     engine: Engine,
-    portainer: Option<Portainer>,
-    /// Why there is no API key, and so no Portainer.
-    pub(super) key_error: Option<anyhow::Error>,
+    /// Portainer and the ID of the environment.
+    portainer: Option<(Portainer, i64)>,
+    /// Why Portainer is not used: there is no API key, or `--endpoint auto` could not read it.
+    pub(super) no_portainer: Option<anyhow::Error>,
 }
 
 impl Surroundings {
-    /// Prepares both clients without sending a request. The settings do not name a stack's directory.
+    /// Prepares both clients. Sends no request, unless the environment has to be found. The settings do not name a stack's
+    /// directory.
     pub(super) fn new(common: &Common, console: &Arc<Console>) -> Result<Self, Ended> {
         let common = Common {
             dir: None,
             ..common.clone()
         };
-        let settings = Settings::load(&common)?;
+        let mut settings = Settings::load(&common)?;
         let engine = peers::engine(&settings, console);
-        let (portainer, key_error) = match KeySource::from_env().and_then(KeySource::read) {
+        let (portainer, no_portainer) = match KeySource::from_env().and_then(KeySource::read) {
             Ok(key) => {
                 console.hide(&key);
                 peers::warn_about_tls(&settings, console);
-                (Some(peers::portainer(&settings, key, console)?), None)
+                let portainer = peers::portainer(&settings, key, console)?;
+                let endpoint = match settings.endpoint {
+                    Endpoint::Id(id) => Ok(id),
+                    Endpoint::Auto => match Search::new(portainer.reader(), engine.reader()) {
+                        Ok(search) => Ok(peers::found(&search, &settings, console)?),
+                        Err(error) => Err(error),
+                    },
+                };
+                match endpoint {
+                    Ok(id) => {
+                        settings.endpoint = Endpoint::Id(id);
+                        (Some((portainer, id)), None)
+                    }
+                    Err(error) => (None, Some(error)),
+                }
             }
             Err(error) => (None, Some(error)),
         };
@@ -109,13 +133,14 @@ impl Surroundings {
             settings,
             engine,
             portainer,
-            key_error,
+            no_portainer,
         })
     }
 
-    /// `None` without an API key.
-    pub(super) fn portainer(&self) -> Option<&portainer::Reader> {
-        self.portainer.as_ref().map(Portainer::reader)
+    /// Portainer and the ID of the environment; `None` if [`Self::no_portainer`] says why.
+    pub(super) fn portainer(&self) -> Option<(&portainer::Reader, i64)> {
+        let (portainer, endpoint) = self.portainer.as_ref()?;
+        Some((portainer.reader(), *endpoint))
     }
 
     pub(super) fn engine(&self) -> &engine::Reader {

@@ -1,12 +1,13 @@
 //! The settings that a flag, an environment variable and a settings file can give: names, defaults and syntax.
 
-use std::time::Duration;
+use std::{fmt, str::FromStr, time::Duration};
 
 /// A setting. Its flag is `--` and the key.
 pub(super) struct Setting {
     /// The key in a settings file.
     pub key: &'static str,
     pub variable: &'static str,
+    /// Empty if there is none.
     pub default: &'static str,
 }
 
@@ -46,12 +47,54 @@ pub(super) const TIMEOUT: Setting = Setting {
     default: "20m",
 };
 
-pub(super) const ALL: [Setting; 7] = [BASE_URL, STACKS_ROOT, ENDPOINT, TOOL, ENGINE, TLS, TIMEOUT];
+pub(super) const HEADER_FILE: Setting = Setting {
+    key: "header-file",
+    variable: "STACKLIFT_HEADER_FILE",
+    default: "",
+};
 
-/// `--endpoint`: the ID of a Portainer environment.
-pub(super) fn environment_id(text: &str) -> Result<i64, String> {
-    text.parse()
-        .map_err(|_| format!("expected a number, got {text:?}"))
+pub(super) const ALL: [Setting; 8] = [
+    BASE_URL,
+    STACKS_ROOT,
+    ENDPOINT,
+    TOOL,
+    ENGINE,
+    TLS,
+    HEADER_FILE,
+    TIMEOUT,
+];
+
+/// `--endpoint`: the Portainer environment for this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Endpoint {
+    /// The environment with this ID.
+    Id(i64),
+    /// The one whose engine is the engine of this host.
+    Auto,
+}
+
+impl FromStr for Endpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            // The text is not quoted: in a settings file, it may be a misplaced API key (C56).
+            id => id
+                .parse()
+                .map(Self::Id)
+                .map_err(|_| "expected a number or `auto`".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => id.fmt(f),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
 }
 
 /// `--tool`: a command name without a path.

@@ -11,14 +11,17 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::{
+    certificate,
     console::Console,
-    options,
-    settings::{Settings, given_state_folder, state_folder},
+    headers,
+    options::{self, Endpoint},
+    settings::{SYSTEM_FILE, Settings, given_state_folder, state_folder, user_file},
 };
 use crate::{
     engine::{self, Engine},
     model::Container,
-    portainer::{self, Portainer},
+    observe::Search,
+    portainer::{self, Fingerprint, Headers, Portainer},
     run::{Peers, RestoreCommand, Setup},
     snapshot::Place,
     stack::{StackName, stack_dir},
@@ -44,27 +47,72 @@ pub(super) fn open(
     Ok(Peers::new(portainer, engine(settings, console)))
 }
 
-/// The client of Portainer, without a request.
+/// The same for a run that sends nothing to Portainer.
+pub(super) fn open_engine_only(settings: &Settings, console: &Arc<Console>) -> Result<Peers> {
+    let none = (SecretString::default(), None, Headers::default());
+    let portainer = client(settings, none, console)?;
+    Ok(Peers::new(portainer, engine(settings, console)))
+}
+
+/// The client of Portainer, without a request. Asks whether to trust its certificate, if `--tls pin` needs that.
 pub(super) fn portainer(
     settings: &Settings,
     key: SecretString,
+    console: &Arc<Console>,
+) -> Result<Portainer> {
+    let headers = settings.header_file.as_deref().map(headers::read);
+    let headers = headers.transpose()?.unwrap_or_default();
+    console.hide_all(&headers.secrets());
+    let pin = certificate::pinned(settings, console)?;
+    client(settings, (key, pin, headers), console)
+}
+
+fn client(
+    settings: &Settings,
+    (key, pin, headers): (SecretString, Option<Fingerprint>, Headers),
     console: &Arc<Console>,
 ) -> Result<Portainer> {
     Portainer::new(portainer::Options {
         base_url: settings.base_url.clone(),
         key,
         tls: settings.tls.clone(),
+        pin,
+        headers,
         timeout: settings.timeout,
         trace: console.trace(),
     })
+}
+
+/// The ID of the environment. For `--endpoint auto`, finds it and says which it is.
+pub(super) fn environment(
+    settings: &Settings,
+    portainer: &portainer::Reader,
+    engine: &engine::Reader,
+    console: &Console,
+) -> Result<i64> {
+    match settings.endpoint {
+        Endpoint::Id(id) => Ok(id),
+        Endpoint::Auto => found(&Search::new(portainer, engine)?, settings, console),
+    }
+}
+
+/// The ID of the environment that was searched for.
+pub(super) fn found(search: &Search, settings: &Settings, console: &Console) -> Result<i64> {
+    let environment = search.found(&settings.base_url)?;
+    console.note(&format!("environment {environment} is this engine"));
+    for unread in search.unread() {
+        console.note(&unread);
+    }
+    Ok(environment.id)
 }
 
 /// Warns if Portainer is on another host and its certificate is not verified.
 pub(super) fn warn_about_tls(settings: &Settings, console: &Console) {
     if settings.tls == portainer::Tls::Off && !settings.base_url.is_loopback() {
         console.warning(&format!(
-            "TLS verification is off for {}; turn it on with --tls system or --tls FILE.pem",
-            settings.base_url
+            "TLS verification is off for {}; to turn it on, pass --tls pin, or write this line to {}: tls = \"pin\"",
+            settings.base_url,
+            user_file().map_or_else(|| SYSTEM_FILE.into(), |file| file.display().to_string())
         ));
     }
 }
@@ -99,7 +147,10 @@ pub(super) fn place(state: PathBuf, settings: &Settings, name: &StackName) -> Re
         name: name.as_str().to_owned(),
         dir: stack_dir(name, &settings.location)?,
         base_url: settings.base_url.to_string(),
-        endpoint: settings.endpoint,
+        endpoint: match settings.endpoint {
+            Endpoint::Id(id) => Some(id),
+            Endpoint::Auto => None,
+        },
     })
 }
 
@@ -137,8 +188,11 @@ pub(super) fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCom
     let at = &settings.location;
     let tls = match &settings.tls {
         portainer::Tls::File(path) => absolute(path),
+        // It is pinned by now.
+        portainer::Tls::Pin(_) => "pin".into(),
         tls => tls.to_string().into(),
     };
+    let header_file = settings.header_file.as_deref();
     let values = [
         (options::BASE_URL, settings.base_url.to_string().into()),
         (options::STACKS_ROOT, absolute(&at.root)),
@@ -146,6 +200,10 @@ pub(super) fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCom
         (options::TOOL, at.tool.clone().into()),
         (options::ENGINE, settings.engine.to_string().into()),
         (options::TLS, tls),
+        (
+            options::HEADER_FILE,
+            header_file.map(absolute).unwrap_or_default(),
+        ),
         (
             options::TIMEOUT,
             OsString::from(format!("{}s", settings.timeout.as_secs())),

@@ -244,8 +244,8 @@ impl PortainerReport {
             environment,
             engine: match engine {
                 Environment::SameEngine => EngineReport::ThisHost,
-                Environment::OtherEngine => EngineReport::Another,
-                Environment::NotFound => EngineReport::NoEnvironment,
+                Environment::OtherEngine { .. } => EngineReport::Another,
+                Environment::NotFound { .. } => EngineReport::NoEnvironment,
                 Environment::Forbidden(_) => EngineReport::Forbidden,
                 Environment::Unknown(_) => EngineReport::Unknown,
             },

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
-use secrecy::SecretString;
 
 use super::{
     Common, Console, Ended, RestoreArguments,
@@ -40,15 +39,16 @@ pub(super) fn run(
         }
         return Ok(list(setup.store(&engine), console)?);
     }
-    let key = match key {
-        Some(key) => key.read()?,
-        // Nothing is sent to Portainer.
-        None => SecretString::default(),
-    };
-    console.hide(&key);
+    let key = key.map(KeySource::read).transpose()?;
     let dir = stack_dir(&name, &settings.location)?;
     let interrupt = Interrupt::watch(console);
-    let peers = peers::open(&settings, key, console)?;
+    let peers = match key {
+        Some(key) => {
+            console.hide(&key);
+            peers::open(&settings, key, console)?
+        }
+        None => peers::open_engine_only(&settings, console)?,
+    };
     let setup = peers::setup(&settings, &name)?;
     let restore = Restore {
         name: &name,

@@ -18,7 +18,7 @@ use toml::de::DeTable;
 
 use super::{
     arguments::Common,
-    options::{self, Setting},
+    options::{self, Endpoint, Setting},
 };
 use crate::{
     engine,
@@ -27,7 +27,7 @@ use crate::{
     stack::Location,
 };
 
-const SYSTEM_FILE: &str = "/etc/stacklift.toml";
+pub(super) const SYSTEM_FILE: &str = "/etc/stacklift.toml";
 const USER_FILE: &str = "stacklift.toml";
 /// The size limit of a settings file, in bytes.
 const LONGEST_FILE: u64 = 64 * 1024;
@@ -41,9 +41,11 @@ const CHARACTERS_PER_TYPO: usize = 3;
 pub(super) struct Settings {
     pub base_url: BaseUrl,
     pub location: Location,
-    pub endpoint: i64,
+    /// The environment. Never `Auto` where Portainer is used.
+    pub endpoint: Endpoint,
     pub engine: engine::Choice,
     pub tls: Tls,
+    pub header_file: Option<PathBuf>,
     pub timeout: Duration,
 }
 
@@ -53,10 +55,13 @@ pub(super) struct Settings {
 struct File {
     base_url: Option<String>,
     stacks_root: Option<String>,
-    endpoint: Option<i64>,
+    /// A number or a text.
+    endpoint: Option<toml::Value>,
     tool: Option<String>,
     engine: Option<String>,
     tls: Option<String>,
+    #[serde(rename = "header-file")]
+    headers: Option<String>,
     timeout: Option<String>,
 }
 
@@ -112,8 +117,8 @@ impl Settings {
         let endpoint = sources.pick(
             &options::ENDPOINT,
             flags.endpoint,
-            |file| file.endpoint.map(|id| id.to_string()),
-            options::environment_id,
+            |file| file.endpoint.as_ref().map(id_or_text),
+            Endpoint::from_str,
         )?;
         let tool = sources.pick(
             &options::TOOL,
@@ -133,6 +138,12 @@ impl Settings {
             |file| file.tls.clone(),
             Tls::from_str,
         )?;
+        let header_file = sources.pick(
+            &options::HEADER_FILE,
+            flags.header_file.clone(),
+            |file| file.headers.clone(),
+            |text| Ok(PathBuf::from(text)),
+        )?;
         let timeout = sources.pick(
             &options::TIMEOUT,
             flags.timeout,
@@ -150,6 +161,7 @@ impl Settings {
             endpoint,
             engine,
             tls,
+            header_file: Some(header_file).filter(|path| !path.as_os_str().is_empty()),
             timeout,
         })
     }
@@ -195,6 +207,15 @@ impl Sources<'_> {
     }
 }
 
+/// The text of an endpoint in a settings file; empty, which is not valid, if it is neither a number nor a text.
+fn id_or_text(value: &toml::Value) -> String {
+    match value {
+        toml::Value::Integer(id) => id.to_string(),
+        toml::Value::String(text) => text.clone(),
+        _ => String::new(),
+    }
+}
+
 /// Refuses a variable that is not UTF-8: without this, the default would replace it.
 fn require_utf8(variable: &str) -> Result<()> {
     match env::var(variable) {
@@ -207,7 +228,8 @@ fn require_utf8(variable: &str) -> Result<()> {
     }
 }
 
-fn user_file() -> Option<PathBuf> {
+/// The user settings.
+pub(super) fn user_file() -> Option<PathBuf> {
     let dirs = etcetera::choose_base_strategy().ok()?;
     Some(dirs.config_dir().join(USER_FILE))
 }
@@ -411,13 +433,13 @@ mod tests {
 
     #[test]
     fn flag_before_environment_before_file_before_default() {
-        let file = |endpoint| File {
-            endpoint: Some(endpoint),
+        let file = |endpoint: i64| File {
+            endpoint: Some(endpoint.into()),
             ..File::default()
         };
         let files = [("user".into(), file(4)), ("system".into(), file(5))];
         let flags = Common {
-            endpoint: Some(2),
+            endpoint: Some(Endpoint::Id(2)),
             ..Common::default()
         };
         let env = |name: &str| (name == "STACKLIFT_ENDPOINT").then(|| "3".to_owned());
@@ -427,11 +449,31 @@ mod tests {
                 .expect("settings")
                 .endpoint
         };
-        assert_eq!(endpoint(&flags, &env, &files), 2);
-        assert_eq!(endpoint(&Common::default(), &env, &files), 3);
-        assert_eq!(endpoint(&Common::default(), &none, &files), 4);
-        assert_eq!(endpoint(&Common::default(), &none, &files[1..]), 5);
-        assert_eq!(endpoint(&Common::default(), &none, &[]), 1);
+        let id = Endpoint::Id;
+        assert_eq!(endpoint(&flags, &env, &files), id(2));
+        assert_eq!(endpoint(&Common::default(), &env, &files), id(3));
+        assert_eq!(endpoint(&Common::default(), &none, &files), id(4));
+        assert_eq!(endpoint(&Common::default(), &none, &files[1..]), id(5));
+        assert_eq!(endpoint(&Common::default(), &none, &[]), id(1));
+    }
+
+    #[test]
+    fn an_endpoint_in_a_file_is_a_number_or_auto() {
+        for (value, endpoint) in [
+            ("3", Endpoint::Id(3)),
+            ("\"3\"", Endpoint::Id(3)),
+            ("\"auto\"", Endpoint::Auto),
+        ] {
+            let settings = of_file(&format!("endpoint = {value}\n")).expect(value);
+            assert_eq!(settings.endpoint, endpoint, "{value}");
+        }
+        for value in ["\"secret\"", "true", "1.5", "[1]"] {
+            let error = of_file(&format!("endpoint = {value}\n")).expect_err(value);
+            assert_eq!(
+                error.to_string(),
+                "invalid endpoint in stacklift.toml: expected a number or `auto`"
+            );
+        }
     }
 
     /// The settings of a file with this text, and the defaults.
@@ -445,7 +487,7 @@ mod tests {
     fn an_empty_variable_is_unset() {
         let env = |_: &str| Some(String::new());
         let settings = Settings::from_sources(&Common::default(), &env, &[]).expect("settings");
-        assert_eq!(settings.endpoint, 1);
+        assert_eq!(settings.endpoint, Endpoint::Id(1));
     }
 
     #[test]
@@ -488,7 +530,7 @@ mod tests {
                 "valid keys: base-url, ",
             ),
             (
-                "endpoint = \"one\"\n",
+                "timeout = 20\n",
                 "cannot parse the settings file stacklift.toml: line 1: invalid type: ",
                 "expected lines such as: timeout = \"20m\"",
             ),
@@ -515,7 +557,7 @@ mod tests {
         fn any_text_gives_settings_or_an_error(
             text in proptest::collection::vec(
                 prop_oneof![
-                    "(base-url|stacks-root|endpoint|tool|engine|tls|timeout|other) = ",
+                    "(base-url|stacks-root|endpoint|tool|engine|tls|header-file|timeout|other) = ",
                     "(\"(https://[a-z@:/#?0-9]{0,12}|auto|off|20m|[ -~]{0,8})\"|-?[0-9]{1,20}|true)\n",
                     "(?s).{0,8}",
                 ],

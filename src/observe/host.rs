@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{environment, identity, with_hint};
+use super::{environment::environment, identity, with_hint};
 use crate::{
     engine,
     failure::Failure,
@@ -40,12 +40,8 @@ pub struct Host {
 pub(super) type Identity = Option<Option<(u64, u64)>>;
 
 impl Host {
-    /// Reads from Portainer, if there is a client for it, and from the engine, side by side.
-    pub fn read(
-        portainer: Option<&portainer::Reader>,
-        engine: &engine::Reader,
-        endpoint: i64,
-    ) -> Self {
+    /// Reads from Portainer and of one of its environments, if there is a client for it, and from the engine, side by side.
+    pub fn read(portainer: Option<(&portainer::Reader, i64)>, engine: &engine::Reader) -> Self {
         let mut warnings = Vec::new();
         let of_engine = || {
             (
@@ -54,7 +50,7 @@ impl Host {
                 engine.volume_names(),
             )
         };
-        let of_portainer = |portainer: &portainer::Reader| {
+        let of_portainer = |(portainer, endpoint): (&portainer::Reader, i64)| {
             let records = portainer.all_records(endpoint);
             // A Portainer that does not respond is asked only once.
             let others = records.is_ok().then(|| {

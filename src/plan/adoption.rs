@@ -10,7 +10,9 @@ use super::{
     Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
     PortainerCompose, ReplacedBy, dependents,
     fate::Deciding,
-    itself, missing, record, rejected, running,
+    itself, missing, record,
+    refusal::pass_endpoint,
+    rejected, running,
     sent::{SentStack, with_sent},
 };
 use crate::{
@@ -192,13 +194,13 @@ impl Adoption {
         let endpoint = facts.endpoint;
         let blocker = match &facts.environment {
             Environment::SameEngine => None,
-            Environment::OtherEngine => Some(Blocker::new(
+            Environment::OtherEngine { here } => Some(Blocker::new(
                 format!("environment {endpoint} is not this host's engine"),
-                "pass the ID of this host's environment with --endpoint",
+                pass_endpoint(*here),
             )),
-            Environment::NotFound => Some(Blocker::new(
+            Environment::NotFound { here } => Some(Blocker::new(
                 format!("Portainer has no environment {endpoint}"),
-                "pass the ID of this host's environment with --endpoint",
+                pass_endpoint(*here),
             )),
             Environment::Forbidden(status) => Some(Blocker::new(
                 format!("the API key is not allowed to use environment {endpoint} ({status})"),

@@ -9,7 +9,7 @@ mod needs;
 pub use needs::images_to_pull;
 
 use super::{
-    Adoption, AdoptionFacts, Blocker, Environment, Facts, Keep, Loss, PathKind, Request, record,
+    Adoption, AdoptionFacts, Blocker, Facts, Keep, Loss, PathKind, Request, record,
     sent::{SentStack, with_sent},
 };
 use crate::{
@@ -377,7 +377,7 @@ impl<'f> Blocking<'_, 'f> {
         let defined: BTreeSet<&str> = stack.services().iter().map(|one| one.name).collect();
         self.orphans(&active, &defined);
         self.not_running(&active);
-        if self.facts.environment != Environment::OtherEngine {
+        if !self.facts.environment.is_other_engine() {
             self.images(stack);
             self.held(stack, &active);
         }

@@ -124,14 +124,21 @@ pub struct RecordFacts<'a> {
 pub enum Environment {
     /// Its engine is the engine of this host.
     SameEngine,
-    /// Its engine is another one.
-    OtherEngine,
-    /// Portainer has no such environment (404).
-    NotFound,
+    /// Its engine is another one. The ID of the one environment whose engine is this host's, if it was found.
+    OtherEngine { here: Option<i64> },
+    /// Portainer has no such environment (404). The same ID.
+    NotFound { here: Option<i64> },
     /// The API key may not use it: the status, 401 or 403.
     Forbidden(u16),
     /// Which engine it has is unknown, with the reason.
     Unknown(String),
+}
+
+impl Environment {
+    /// Whether its engine is certainly not that of this host.
+    pub(super) fn is_other_engine(&self) -> bool {
+        matches!(self, Self::OtherEngine { .. })
+    }
 }
 
 /// What is at a path of this host.

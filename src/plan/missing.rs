@@ -175,7 +175,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     fn image(&mut self, service: &SentService<'_, 'd, '_>) {
         let Some(image) = service.image() else { return };
         let is_absent = matches!(self.facts.images.get(&image), Some(None));
-        if self.facts.environment == Environment::OtherEngine {
+        if self.facts.environment.is_other_engine() {
             return;
         }
         let policy = service.given(&["pull_policy"]).known().unwrap_or_default();
@@ -249,7 +249,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     }
 
     fn external(&mut self, service: &SentService<'_, 'd, '_>) {
-        if self.facts.environment == Environment::OtherEngine {
+        if self.facts.environment.is_other_engine() {
             return;
         }
         for key in service.network_keys() {

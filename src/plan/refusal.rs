@@ -13,6 +13,8 @@ pub enum Refusal {
     OtherEngine {
         /// Portainer's environment.
         endpoint: i64,
+        /// The environment whose engine is this host's, if it was found.
+        here: Option<i64>,
     },
     /// The stack runs Portainer itself (B04).
     RunsPortainer {
@@ -24,7 +26,7 @@ pub enum Refusal {
     /// The containers cannot be listed, because no API version is shared (B06): who shares none, and what to do.
     NoSharedVersion { problem: String, hint: String },
     /// Portainer has no such environment (B06).
-    NoEnvironment { endpoint: i64 },
+    NoEnvironment { endpoint: i64, here: Option<i64> },
     /// The API key may not use the environment (B06): the status, 401 or 403.
     ForbiddenEnvironment { endpoint: i64, status: u16 },
     /// Compose rejects the text as it is sent (B06).
@@ -47,7 +49,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Damage(_) => f.write_str("the literal rewrite damages the Compose file"),
-            Self::OtherEngine { endpoint } => write!(
+            Self::OtherEngine { endpoint, .. } => write!(
                 f,
                 "environment {endpoint} is not this host's engine: the stack's containers are here, and Portainer would create them there"
             ),
@@ -58,7 +60,7 @@ impl fmt::Display for Refusal {
             Self::NoSharedVersion { problem, .. } => {
                 f.write_str(problem)
             }
-            Self::NoEnvironment { endpoint } => {
+            Self::NoEnvironment { endpoint, .. } => {
                 write!(f, "Portainer has no environment {endpoint}")
             }
             Self::ForbiddenEnvironment { endpoint, status } => write!(
@@ -118,14 +120,14 @@ impl Refusal {
     pub fn hint(&self, stack: &str) -> String {
         let hint = match self {
             Self::Damage(_) => "change the lines above; --force sends the damaged file",
-            Self::OtherEngine { .. } => {
-                "pass the ID of this host's environment with --endpoint; --force overrides this check"
+            Self::OtherEngine { here, .. } => {
+                return format!("{}; --force overrides this check", pass_endpoint(*here));
             }
             Self::RunsPortainer { .. } => {
                 "manage this stack by hand: removing it would cut off Portainer; --force overrides this check"
             }
             Self::NoSharedVersion { hint, .. } => hint,
-            Self::NoEnvironment { .. } => "pass the ID of this host's environment with --endpoint",
+            Self::NoEnvironment { here, .. } => return pass_endpoint(*here),
             Self::ForbiddenEnvironment { .. } => {
                 "use an administrator's API key, or give the user of this key access to the environment in Portainer"
             }
@@ -148,5 +150,15 @@ impl Refusal {
             Self::Held(_) => "stop or rename those containers, or change the Compose file",
         };
         hint.to_owned()
+    }
+}
+
+/// What to do if the environment is not this host. `here` is the environment that is.
+pub(super) fn pass_endpoint(here: Option<i64>) -> String {
+    match here {
+        Some(id) => {
+            format!("environment {id} is this engine: pass --endpoint {id}, or --endpoint auto")
+        }
+        None => "pass the ID of this host's environment with --endpoint".to_owned(),
     }
 }

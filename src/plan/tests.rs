@@ -232,7 +232,7 @@ fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
 fn b06_nothing_is_refused_if_there_is_nothing_to_destroy() {
     let mut world = world("services: [\n");
     world.containers.clear();
-    world.environment = Environment::NotFound;
+    world.environment = Environment::NotFound { here: None };
     let plan = world.plan();
     assert!(!plan.destroys);
     assert_eq!(plan.refusals, []);
@@ -241,7 +241,7 @@ fn b06_nothing_is_refused_if_there_is_nothing_to_destroy() {
 #[test]
 fn b06_environments_that_cannot_be_used_are_refused() {
     let mut world = world(PLAIN);
-    world.environment = Environment::NotFound;
+    world.environment = Environment::NotFound { here: None };
     assert_eq!(world.refusals(), ["Portainer has no environment 1"]);
     world.environment = Environment::Forbidden(403);
     assert_eq!(
@@ -260,10 +260,17 @@ fn b06_environments_that_cannot_be_used_are_refused() {
 #[test]
 fn b03_another_engine_is_refused() {
     let mut world = world(PLAIN);
-    world.environment = Environment::OtherEngine;
+    for here in [None, Some(3)] {
+        world.environment = Environment::OtherEngine { here };
+        assert_eq!(
+            world.plan().refusals,
+            [Refusal::OtherEngine { endpoint: 1, here }]
+        );
+    }
+    let hint = world.plan().refusals[0].hint("web");
     assert_eq!(
-        world.plan().refusals,
-        [Refusal::OtherEngine { endpoint: 1 }]
+        hint,
+        "environment 3 is this engine: pass --endpoint 3, or --endpoint auto; --force overrides this check"
     );
 }
 

@@ -12,11 +12,12 @@ use ureq::http::Uri;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl {
     text: String,
+    scheme: Scheme,
     host: String,
     port: u16,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scheme {
     Http,
     Https,
@@ -31,6 +32,21 @@ impl BaseUrl {
     /// The port: explicit, or the default of the scheme.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The host in lower case, and the port: `nas.example:9443`, `[::1]:9443`.
+    pub fn host_and_port(&self) -> String {
+        let host = self.host.to_ascii_lowercase();
+        if host.contains(':') {
+            format!("[{host}]:{}", self.port)
+        } else {
+            format!("{host}:{}", self.port)
+        }
+    }
+
+    /// Whether the scheme is `https`.
+    pub fn is_https(&self) -> bool {
+        self.scheme == Scheme::Https
     }
 
     /// Whether the host is `localhost`, in `127.0.0.0/8`, or `::1`.
@@ -106,6 +122,7 @@ impl FromStr for BaseUrl {
         };
         Ok(Self {
             text: text.trim_end_matches('/').to_owned(),
+            scheme,
             host,
             port: authority.port_u16().unwrap_or(default_port),
         })
@@ -133,6 +150,19 @@ mod tests {
         ] {
             let url: BaseUrl = text.parse().expect(text);
             assert_eq!((url.join("/x").as_str(), url.port()), (joined, port));
+        }
+    }
+
+    #[test]
+    fn a_host_and_port_name_a_server() {
+        for (text, server) in [
+            ("https://NAS.example", "nas.example:443"),
+            ("https://[::1]:9443/x", "[::1]:9443"),
+            ("http://localhost:9000", "localhost:9000"),
+        ] {
+            let url: BaseUrl = text.parse().expect(text);
+            assert_eq!(url.host_and_port(), server);
+            assert_eq!(url.is_https(), text.starts_with("https"));
         }
     }
 

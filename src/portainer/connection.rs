@@ -5,6 +5,7 @@ use std::{
     io::{self, ErrorKind},
 };
 
+use rustls::CertificateError;
 use ureq::{
     config::Config,
     http::Uri,
@@ -14,7 +15,12 @@ use ureq::{
     },
 };
 
-use super::{address::BaseUrl, error::Error, tls::Tls};
+use super::{
+    address::BaseUrl,
+    certificate::{Fingerprint, NotPinned},
+    error::Error,
+    tls::Tls,
+};
 use crate::failure::Failure;
 
 /// Marks each error of resolving the host and connecting, up to the end of the TLS handshake, as
@@ -102,6 +108,9 @@ impl fmt::Display for NoResponse {
 impl NoResponse {
     /// The error of the request; `action` completes "failed to …".
     pub(super) fn into_error(self, action: &str, base_url: &BaseUrl, tls: &Tls) -> Error {
+        if let Some(refused) = self.not_pinned() {
+            return Error::not_sent(action, refused.failure(base_url, tls));
+        }
         let what = match &self.error {
             _ if self.sent == Sent::No => "cannot reach Portainer at",
             ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
@@ -134,6 +143,20 @@ impl NoResponse {
                 "check that Portainer is running and reachable".to_owned()
             }
             _ => "check that Portainer is running and that --base-url is its address".to_owned(),
+        }
+    }
+
+    /// The fingerprint of the certificate that was refused because it is not the pinned one.
+    pub(super) fn refused(&self) -> Option<Fingerprint> {
+        self.not_pinned().map(|refused| refused.received)
+    }
+
+    fn not_pinned(&self) -> Option<&NotPinned> {
+        match self.tls_error()? {
+            rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
+                other.0.downcast_ref()
+            }
+            _ => None,
         }
     }
 
@@ -178,7 +201,7 @@ fn is_disconnect(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rustls::{CertificateError, InvalidMessage};
+    use rustls::InvalidMessage;
     use ureq::Timeout;
 
     use super::*;

@@ -21,8 +21,10 @@ use ureq::{
 
 use super::{
     address::BaseUrl,
+    certificate::Fingerprint,
     connection::{MarkErrors, NoResponse, too_large, truncated},
     error::{Error, Response},
+    headers::Headers,
     tls::{Tls, TlsConnector},
 };
 use crate::{
@@ -45,6 +47,10 @@ pub struct Options {
     pub key: SecretString,
     /// How Portainer's certificate is verified.
     pub tls: Tls,
+    /// The certificate that [`Tls::Pin`] accepts. Without it, every connection fails.
+    pub pin: Option<Fingerprint>,
+    /// Headers that each request carries besides the API key.
+    pub headers: Headers,
     /// The time limit for a create, update or delete, from connecting to the end of the response, and for waiting
     /// for the deployment. Reads have 30 s, or this where it is less (B12).
     pub timeout: Duration,
@@ -113,7 +119,7 @@ impl Client {
             ().chain(SocksConnector::default())
                 .chain(ConnectProxyConnector::default())
                 .chain(TcpConnector::default())
-                .chain(TlsConnector(options.tls.config()?));
+                .chain(TlsConnector(options.tls.config(options.pin)?));
         let resolver = MarkErrors(DefaultResolver::default());
         Ok(Self {
             agent: Agent::with_parts(config, MarkErrors(connector), resolver),
@@ -122,6 +128,21 @@ impl Client {
             timeouts,
             mask: RwLock::default(),
         })
+    }
+
+    /// The fingerprint of the server's certificate, if the client accepts none: the handshake then ends before anything is
+    /// sent. `action` completes "failed to …".
+    pub(super) fn refused_certificate(&self, action: &str) -> Result<Option<Fingerprint>, Error> {
+        let Options { base_url, tls, .. } = &self.options;
+        let connecting = self.agent.get(base_url.join("/"));
+        let connecting = connecting.config().timeout_global(Some(self.timeouts.read));
+        match connecting.build().call().map_err(NoResponse::from) {
+            Ok(_) => Ok(None),
+            Err(error) => match error.refused() {
+                Some(received) => Ok(Some(received)),
+                None => Err(error.into_error(action, base_url, tls)),
+            },
+        }
     }
 
     /// A GET whose response must be 2xx. `action` completes "failed to …".
@@ -237,6 +258,7 @@ impl Client {
         let failed = |error: NoResponse| error.into_error(action, base_url, tls);
         let mut request =
             request.map_err(|error| failed(NoResponse::from(ureq::Error::from(error))))?;
+        self.options.headers.add_to(request.headers_mut());
         request.headers_mut().insert("X-API-Key", self.key.clone());
         let method = request.method().to_string();
         let request = request

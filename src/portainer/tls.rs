@@ -1,4 +1,5 @@
-//! TLS to Portainer: without verification, with the system's roots, or with the certificates of a file.
+//! TLS to Portainer: without verification, with the system's roots, with the certificates of a file, or with one pinned
+//! certificate.
 //!
 //! ureq 3 accepts no certificate verifier, so this module implements a connector of ureq's `unversioned`
 //! transport traits. They are the reason for the exact version of ureq in Cargo.toml.
@@ -13,8 +14,8 @@ use std::{
 
 use anyhow::{Context, Result};
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    StreamOwned,
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, OtherError,
+    RootCertStore, SignatureScheme, StreamOwned,
     client::{
         WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -27,6 +28,7 @@ use ureq::unversioned::transport::{
     TransportAdapter,
 };
 
+use super::certificate::{Fingerprint, NotPinned};
 use crate::failure::Failure;
 
 type Config = Arc<ClientConfig>;
@@ -40,17 +42,28 @@ pub enum Tls {
     System,
     /// Against the certificates of a PEM file: authorities, or Portainer's own certificate.
     File(PathBuf),
+    /// Against the certificate that was accepted at the first use. A fingerprint accepts that certificate now, in place of
+    /// the one that was accepted before.
+    Pin(Option<Fingerprint>),
+    /// Against the certificate with this fingerprint.
+    Fingerprint(Fingerprint),
 }
 
 impl FromStr for Tls {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fingerprint = |of| text.strip_prefix(of).map(Fingerprint::from_str);
         match text {
             "off" => Ok(Self::Off),
             "system" => Ok(Self::System),
-            "" => Err("expected `off`, `system` or a PEM file".to_owned()),
-            path => Ok(Self::File(PathBuf::from(path))),
+            "pin" => Ok(Self::Pin(None)),
+            "" => Err("expected `off`, `system`, `pin`, `sha256:…` or a PEM file".to_owned()),
+            path => match (fingerprint("sha256:"), fingerprint("pin:")) {
+                (Some(given), _) => given.map(Self::Fingerprint),
+                (_, Some(accepted)) => accepted.map(|accepted| Self::Pin(Some(accepted))),
+                _ => Ok(Self::File(PathBuf::from(path))),
+            },
         }
     }
 }
@@ -61,23 +74,39 @@ impl fmt::Display for Tls {
             Self::Off => f.write_str("off"),
             Self::System => f.write_str("system"),
             Self::File(path) => path.display().fmt(f),
+            Self::Pin(None) => f.write_str("pin"),
+            Self::Pin(Some(accepted)) => write!(f, "pin:{accepted}"),
+            Self::Fingerprint(given) => write!(f, "sha256:{given}"),
         }
     }
 }
 
 impl Tls {
-    /// The configuration for rustls. Reads the PEM file or the system's roots.
-    pub(super) fn config(&self) -> Result<Config> {
+    /// The configuration for rustls. Reads the PEM file or the system's roots. `pin` is the certificate that [`Self::Pin`]
+    /// accepts; without it, [`Self::Pin`] accepts none.
+    pub(super) fn config(&self, pin: Option<Fingerprint>) -> Result<Config> {
         let provider = Arc::new(ring::default_provider());
-        let (certificates, pinned) = match self {
-            Self::Off => (Vec::new(), false),
-            Self::System => (rustls_native_certs::load_native_certs().certs, false),
-            Self::File(path) => (read_pem(path)?, true),
+        let trusted = match self {
+            Self::Off => Trusted::Any,
+            Self::System => {
+                let authorities = rustls_native_certs::load_native_certs().certs;
+                let roots = roots(&authorities, &provider)?.ok_or_else(|| {
+                    Failure::new("the system has no certificate authorities")
+                        .hint("install ca-certificates, or pass a PEM file with --tls")
+                })?;
+                Trusted::Known(Vec::new(), Some(roots))
+            }
+            Self::File(path) => {
+                let certificates = read_pem(path)?;
+                // A certificate need not be a valid trust anchor: it is accepted if it is equal.
+                let roots = roots(&certificates, &provider)?;
+                Trusted::Known(certificates, roots)
+            }
+            Self::Pin(_) => Trusted::Only(pin),
+            Self::Fingerprint(given) => Trusted::Only(Some(*given)),
         };
         let verifier = Verifier {
-            roots: self.roots(&certificates, &provider)?,
-            pinned: if pinned { certificates } else { Vec::new() },
-            checks: *self != Self::Off,
+            trusted,
             provider: provider.clone(),
         };
         let config = ClientConfig::builder_with_provider(provider)
@@ -87,31 +116,22 @@ impl Tls {
             .with_no_client_auth();
         Ok(Arc::new(config))
     }
+}
 
-    fn roots(
-        &self,
-        certificates: &[CertificateDer<'static>],
-        provider: &Arc<CryptoProvider>,
-    ) -> Result<Option<Arc<WebPkiServerVerifier>>> {
-        if *self == Self::Off {
-            return Ok(None);
-        }
-        let mut store = RootCertStore::empty();
-        store.add_parsable_certificates(certificates.iter().cloned());
-        if store.is_empty() {
-            // A pinned certificate need not be a valid trust anchor: it is accepted if it is equal.
-            return match self {
-                Self::System => Err(Failure::new("the system has no certificate authorities")
-                    .hint("install ca-certificates, or pass a PEM file with --tls")
-                    .into()),
-                _ => Ok(None),
-            };
-        }
-        WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider.clone())
-            .build()
-            .map(Some)
-            .context("failed to use the certificates")
+/// A verifier with these authorities; `None` if none of them can be one.
+fn roots(
+    authorities: &[CertificateDer<'static>],
+    provider: &Arc<CryptoProvider>,
+) -> Result<Option<Arc<WebPkiServerVerifier>>> {
+    let mut store = RootCertStore::empty();
+    store.add_parsable_certificates(authorities.iter().cloned());
+    if store.is_empty() {
+        return Ok(None);
     }
+    WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider.clone())
+        .build()
+        .map(Some)
+        .context("failed to use the certificates")
 }
 
 fn read_pem(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>> {
@@ -135,13 +155,30 @@ fn read_pem(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>> {
     Ok(certificates)
 }
 
-/// Accepts every certificate, or pinned certificates and those that the roots verify.
+/// Which certificates are accepted.
+#[derive(Debug)]
+enum Trusted {
+    Any,
+    /// These, and those that the authorities verify.
+    Known(
+        Vec<CertificateDer<'static>>,
+        Option<Arc<WebPkiServerVerifier>>,
+    ),
+    /// The one with this fingerprint, or none.
+    Only(Option<Fingerprint>),
+}
+
+/// Verifies the certificate, and that the server has its key: the signature of the handshake.
 #[derive(Debug)]
 struct Verifier {
-    checks: bool,
-    pinned: Vec<CertificateDer<'static>>,
-    roots: Option<Arc<WebPkiServerVerifier>>,
+    trusted: Trusted,
     provider: Arc<CryptoProvider>,
+}
+
+impl Verifier {
+    fn checks_signatures(&self) -> bool {
+        !matches!(self.trusted, Trusted::Any)
+    }
 }
 
 impl ServerCertVerifier for Verifier {
@@ -153,14 +190,25 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if !self.checks || self.pinned.iter().any(|pinned| pinned == end_entity) {
-            return Ok(ServerCertVerified::assertion());
-        }
-        match &self.roots {
-            Some(roots) => {
+        match &self.trusted {
+            Trusted::Any => Ok(ServerCertVerified::assertion()),
+            Trusted::Known(certificates, _)
+                if certificates.iter().any(|known| known == end_entity) =>
+            {
+                Ok(ServerCertVerified::assertion())
+            }
+            Trusted::Known(_, Some(roots)) => {
                 roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
             }
-            None => Err(rustls::CertificateError::UnknownIssuer.into()),
+            Trusted::Known(_, None) => Err(CertificateError::UnknownIssuer.into()),
+            &Trusted::Only(pinned) => {
+                let received = Fingerprint::of(end_entity);
+                if pinned == Some(received) {
+                    return Ok(ServerCertVerified::assertion());
+                }
+                let refused = NotPinned { pinned, received };
+                Err(CertificateError::Other(OtherError(Arc::new(refused))).into())
+            }
         }
     }
 
@@ -170,7 +218,7 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if !self.checks {
+        if !self.checks_signatures() {
             return Ok(HandshakeSignatureValid::assertion());
         }
         let algorithms = &self.provider.signature_verification_algorithms;
@@ -183,7 +231,7 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if !self.checks {
+        if !self.checks_signatures() {
             return Ok(HandshakeSignatureValid::assertion());
         }
         let algorithms = &self.provider.signature_verification_algorithms;
@@ -275,5 +323,109 @@ impl Transport for TlsTransport {
 impl fmt::Debug for TlsTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TlsTransport")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::{
+        ServerConfig, ServerConnection,
+        pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
+        server::{ClientHello, ResolvesServerCert},
+        sign::CertifiedKey,
+    };
+
+    use super::*;
+
+    /// A server with a certificate, and the private key of that certificate or another one.
+    #[derive(Debug)]
+    struct Server(Arc<CertifiedKey>);
+
+    impl ResolvesServerCert for Server {
+        fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+            Some(self.0.clone())
+        }
+    }
+
+    /// The outcome of a handshake in memory.
+    fn handshake(
+        client: &Config,
+        server: Server,
+        version: &'static rustls::SupportedProtocolVersion,
+    ) -> Result<(), rustls::Error> {
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[version])
+            .expect("a version")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(server));
+        let mut server = ServerConnection::new(Arc::new(config)).expect("a server");
+        let name = ServerName::try_from("localhost").expect("a name");
+        let mut client = ClientConnection::new(client.clone(), name).expect("a client");
+        while client.is_handshaking() || server.is_handshaking() {
+            let mut bytes = Vec::new();
+            client.write_tls(&mut bytes).expect("written");
+            server.read_tls(&mut bytes.as_slice()).expect("read");
+            server.process_new_packets()?;
+            let mut bytes = Vec::new();
+            server.write_tls(&mut bytes).expect("written");
+            client.read_tls(&mut bytes.as_slice()).expect("read");
+            client.process_new_packets()?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_server_without_the_key_of_the_pinned_certificate_is_refused() {
+        let (der, own) = rehearsal::self_signed().expect("a certificate");
+        let (_, other) = rehearsal::self_signed().expect("a certificate");
+        let der = CertificateDer::from(der);
+        let server = |key: &[u8]| {
+            let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.to_vec()));
+            let key = rustls::crypto::ring::sign::any_supported_type(&key).expect("a key");
+            Server(Arc::new(CertifiedKey::new(vec![der.clone()], key)))
+        };
+        let given = Tls::Fingerprint(Fingerprint::of(&der)).config(None);
+        let pinned = Tls::Pin(None).config(Some(Fingerprint::of(&der)));
+        let unpinned = Tls::Pin(None).config(None).expect("a configuration");
+        let off = Tls::Off.config(None).expect("a configuration");
+        for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+            for client in [&given, &pinned] {
+                let client = client.as_ref().expect("a configuration");
+                handshake(client, server(&own), version).expect("accepted");
+                let error = handshake(client, server(&other), version).expect_err("refused");
+                assert!(
+                    matches!(
+                        error,
+                        rustls::Error::InvalidCertificate(CertificateError::BadSignature)
+                    ),
+                    "{error:?}"
+                );
+            }
+            handshake(&unpinned, server(&own), version).expect_err("refused");
+            // The default verifies nothing.
+            handshake(&off, server(&other), version).expect("accepted");
+        }
+    }
+
+    #[test]
+    fn each_mode_is_read_and_printed() {
+        let digits = "ab".repeat(32);
+        let shown = vec!["AB"; 32].join(":");
+        for (text, printed) in [
+            ("off", "off".to_owned()),
+            ("system", "system".to_owned()),
+            ("pin", "pin".to_owned()),
+            ("/a/b.pem", "/a/b.pem".to_owned()),
+            ("./pin", "./pin".to_owned()),
+            (&format!("sha256:{digits}"), format!("sha256:{shown}")),
+            (&format!("pin:{shown}"), format!("pin:{shown}")),
+        ] {
+            let tls: Tls = text.parse().expect(text);
+            assert_eq!(tls.to_string(), printed);
+            assert_eq!(printed.parse(), Ok(tls));
+        }
+        for text in ["", "sha256:", "sha256:ab", "pin:", "pin:nas.pem"] {
+            assert!(text.parse::<Tls>().is_err(), "{text}");
+        }
     }
 }

@@ -271,7 +271,7 @@ pub(super) fn deployed(body: &[u8]) -> Option<Created> {
     })
 }
 
-fn read<T: DeserializeOwned>(response: Unread) -> Result<T> {
+pub(super) fn read<T: DeserializeOwned>(response: Unread) -> Result<T> {
     serde_json::from_slice(&body_with_text(response)?).context("cannot parse the response")
 }
 

@@ -58,6 +58,16 @@ pub(super) fn write_new(dir: &Path, name: &str, contents: &[u8]) -> io::Result<(
     File::open(dir)?.sync_all()
 }
 
+/// Writes a file atomically with mode 0600 in place of the one with that name, and syncs it with its directory.
+pub(super) fn replace(dir: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
+    create(dir)?;
+    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(dir)?;
+    file.write_all(contents)?;
+    file.as_file().sync_all()?;
+    file.persist(dir.join(name)).map_err(|error| error.error)?;
+    File::open(dir)?.sync_all()
+}
+
 /// Removes a file. A file that does not exist is not an error.
 ///
 /// The removal is not synced: if a power failure undoes it, the next run is only more careful.

@@ -120,7 +120,7 @@ mod tests {
             name: name.to_owned(),
             dir: dir.into(),
             base_url: String::new(),
-            endpoint: 1,
+            endpoint: Some(1),
         }
     }
 

@@ -39,7 +39,8 @@ pub struct Place {
     /// The stack's directory. With the base URL and the environment, it identified a stack in older versions.
     pub dir: PathBuf,
     pub base_url: String,
-    pub endpoint: i64,
+    /// `None` if it is not known: the snapshots of older versions are then not found.
+    pub endpoint: Option<i64>,
 }
 
 /// The snapshots of one stack.
@@ -75,9 +76,11 @@ impl Place {
             endpoint,
             ..
         } = self;
-        let former = format!("{}\0{base_url}\0{endpoint}", dir.to_string_lossy());
-        let former = format!("{}-{}", self.name, short_hash(&former));
-        dirs.push(self.all().join(former));
+        if let Some(endpoint) = endpoint {
+            let former = format!("{}\0{base_url}\0{endpoint}", dir.to_string_lossy());
+            let former = format!("{}-{}", self.name, short_hash(&former));
+            dirs.push(self.all().join(former));
+        }
         let mut seen = BTreeSet::new();
         dirs.retain(|dir| seen.insert(dir.clone()));
         Store {

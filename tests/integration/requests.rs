@@ -246,7 +246,7 @@ fn b11_what_does_not_end_in_time_stops_the_run() {
 }
 
 /// The command of the hint.
-fn printed(run: &Run) -> String {
+pub fn printed(run: &Run) -> String {
     let hint = run
         .err
         .lines()

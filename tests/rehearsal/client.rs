@@ -49,9 +49,9 @@ impl Client {
     /// Connects to Portainer and verifies its certificate.
     pub fn portainer(rehearsal: &Rehearsal) -> Self {
         let mut roots = RootCertStore::empty();
-        let pem = rehearsal.certificate_pem().as_bytes();
+        let pem = rehearsal.certificate_pem();
         roots
-            .add(CertificateDer::from_pem_slice(pem).unwrap())
+            .add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
             .unwrap();
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()

@@ -25,6 +25,7 @@ mod world;
 use std::{
     fmt,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -45,7 +46,7 @@ pub use self::{
 /// A running rehearsal. Dropping it ends its threads and removes its directory.
 pub struct Rehearsal {
     server: Server,
-    certificate: String,
+    certificate: Arc<tls::Certificate>,
     key: String,
     socket: PathBuf,
     // Declared after the server, so that the socket is removed last.
@@ -78,7 +79,8 @@ impl Rehearsal {
         }
         .context("failed to create a directory for the rehearsal")?;
         let socket = folder.path().join("engine.sock");
-        let (tls, certificate) = tls::self_signed()?;
+        let certificate = Arc::new(tls::Certificate::new()?);
+        let tls = tls::config(Arc::clone(&certificate))?;
         let key = world.admin_key().to_owned();
         let deployer = options.compose.clone();
         let deployer = deployer.map(|compose| Deployer::new(compose, options.era));
@@ -109,8 +111,16 @@ impl Rehearsal {
     }
 
     /// Portainer's certificate in PEM.
-    pub fn certificate_pem(&self) -> &str {
-        &self.certificate
+    pub fn certificate_pem(&self) -> String {
+        self.certificate.pem()
+    }
+
+    /// Replaces Portainer's certificate for new connections.
+    ///
+    /// # Errors
+    /// If the certificate cannot be created.
+    pub fn renew_certificate(&self) -> anyhow::Result<()> {
+        self.certificate.renew()
     }
 
     /// Reads or changes the world. Requests wait until `access` returns.
@@ -152,6 +162,15 @@ impl Rehearsal {
             .revive()
             .context("failed to listen on the same addresses again")
     }
+}
+
+/// A new certificate like Portainer's, and its private key in PKCS #8, both in DER.
+///
+/// # Errors
+/// If they cannot be created.
+pub fn self_signed() -> anyhow::Result<(Vec<u8>, Vec<u8>)> {
+    let (certificate, pair) = tls::self_signed()?;
+    Ok((certificate.der().to_vec(), pair.serialize_der()))
 }
 
 impl fmt::Debug for Rehearsal {

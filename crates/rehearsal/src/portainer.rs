@@ -190,9 +190,9 @@ fn authenticated(
     let key = key(&world, incoming)?.clone();
     let id = stack_id(incoming).to_owned();
     match call {
-        Call::Endpoints => endpoints(&world, &id),
+        Call::Endpoints => endpoints(&world, &key, &id),
         Call::Me => Ok(me(&world, &key)),
-        Call::Info => proxied(&mut world, &id, incoming),
+        Call::Info => proxied(&mut world, &key, &id, incoming),
         Call::List => {
             let endpoint = listed_endpoint(incoming);
             drop(world);
@@ -283,17 +283,18 @@ fn version(world: &World) -> &'static str {
     }
 }
 
-/// All environments, or the one with that ID.
-fn endpoints(world: &World, id: &str) -> Result<Response, PortainerError> {
+/// All environments that the user may use, or the one with that ID.
+fn endpoints(world: &World, key: &ApiKey, id: &str) -> Result<Response, PortainerError> {
     let mut all = world
         .endpoints
         .iter()
+        .filter(|(one, _)| !id.is_empty() || world.check_access(**one, key).is_ok())
         .map(|(id, one)| shapes::endpoint_json(*id, &one.name));
     let body = if id.is_empty() {
         format!("[{}]\n", all.collect::<Vec<_>>().join(","))
     } else {
         let number = id.parse().unwrap_or(0);
-        world.check_endpoint(number)?;
+        world.check_access(number, key)?;
         let before = world.endpoints.range(..number).count();
         all.nth(before).unwrap_or_default()
     };
@@ -315,9 +316,14 @@ fn me(world: &World, key: &ApiKey) -> Response {
 }
 
 /// Passes a request on to the engine of an environment (M17).
-fn proxied(world: &mut World, id: &str, incoming: &Incoming) -> Result<Response, PortainerError> {
+fn proxied(
+    world: &mut World,
+    key: &ApiKey,
+    id: &str,
+    incoming: &Incoming,
+) -> Result<Response, PortainerError> {
     let number = id.parse::<u64>().unwrap_or(0);
-    world.check_endpoint(number)?;
+    world.check_access(number, key)?;
     let there = world
         .endpoints
         .get(&number)

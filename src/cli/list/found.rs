@@ -11,7 +11,7 @@ use anyhow::Result;
 use composefile::reader::DEFAULT_FILES;
 
 use crate::{
-    cli::{peers, settings::Settings},
+    cli::{options::Endpoint, peers, settings::Settings},
     failure::Failure,
     model::{Container, PORTAINER_FOLDERS, Record},
     observe::Host,
@@ -71,7 +71,7 @@ struct Finder<'a, 'h> {
 
 impl<'a, 'h> Finder<'a, 'h> {
     fn new(settings: &'a Settings, host: &'h Host) -> Self {
-        let (at, endpoint) = (&settings.location, settings.endpoint);
+        let at = &settings.location;
         let listed = host.records.iter().flatten();
         let records = listed.filter_map(|one| one.record.as_ref().ok());
         let mut projects: Option<BTreeMap<&str, Vec<&Container>>> =
@@ -101,7 +101,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             projects,
             started,
             records: records
-                .filter(|record| record.endpoint_id == endpoint)
+                .filter(|record| Endpoint::Id(record.endpoint_id) == settings.endpoint)
                 .collect(),
             found: Vec::new(),
         }

@@ -49,6 +49,7 @@ pub(super) struct Embedded<'a> {
     rehearsal: Arc<Rehearsal>,
     stack: &'a Stack,
     settings: &'a Settings,
+    endpoint: i64,
     base_url: BaseUrl,
     peers: Peers,
     setup: Setup,
@@ -72,6 +73,8 @@ impl<'a> Embedded<'a> {
             base_url: base_url.clone(),
             key,
             tls: portainer::Tls::Off,
+            pin: None,
+            headers: portainer::Headers::default(),
             timeout: settings.timeout,
             trace: trace.clone(),
         })?;
@@ -88,6 +91,7 @@ impl<'a> Embedded<'a> {
             settings.timeout,
             RestoreCommand::default(),
         )?;
+        let endpoint = peers::environment(settings, portainer.reader(), engine.reader(), console)?;
         let rehearsal = Arc::new(rehearsal);
         let host = compose::Host::new(tool, console.trace());
         let program = program::Embedded::new(Arc::clone(&rehearsal), host)?;
@@ -97,6 +101,7 @@ impl<'a> Embedded<'a> {
             rehearsal,
             stack,
             settings,
+            endpoint,
             base_url,
             setup,
         })
@@ -109,7 +114,7 @@ impl<'a> Embedded<'a> {
             engine,
             stack: self.stack,
             base_url: &self.base_url,
-            endpoint: self.settings.endpoint,
+            endpoint: self.endpoint,
             tool: &self.settings.location.tool,
             compose: &self.compose,
             host: None,
@@ -121,7 +126,7 @@ impl<'a> Embedded<'a> {
             stack: self.stack,
             peers: &self.peers,
             base_url: &self.base_url,
-            endpoint: self.settings.endpoint,
+            endpoint: self.endpoint,
             today: chrono::Local::now().date_naive(),
             on_refusal: migrate_command::on_refusal(force),
             consent: Consent::Given,
@@ -139,7 +144,7 @@ impl<'a> Embedded<'a> {
             peers: &self.peers,
             setup: &self.setup,
             base_url: &self.base_url,
-            endpoint: self.settings.endpoint,
+            endpoint: self.endpoint,
             tool: &self.settings.location.tool,
             compose: &self.compose,
             keep: Keep::default(),

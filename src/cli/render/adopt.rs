@@ -9,7 +9,9 @@ use composefile::document::Position;
 use crate::{
     adopt::Prepared,
     cli::{
-        Console, peers,
+        Console,
+        options::Endpoint,
+        peers,
         settings::{KeySource, Settings},
     },
     compose,
@@ -50,7 +52,11 @@ pub(super) fn adopted(
         engine: engine.reader(),
         stack: &stack,
         base_url: &settings.base_url,
-        endpoint: settings.endpoint,
+        // Only used with Portainer. It has no environment 0.
+        endpoint: match settings.endpoint {
+            Endpoint::Id(id) => id,
+            Endpoint::Auto => 0,
+        },
         tool: &settings.location.tool,
         compose: &compose,
         host: None,
@@ -60,8 +66,13 @@ pub(super) fn adopted(
         let key = KeySource::from_env()?.read()?;
         console.hide(&key);
         let portainer = peers::portainer(settings, key, console)?;
-        let portainer = Some(portainer.reader());
-        Prepared::new(&Situation { portainer, ..alone }, keep)
+        let portainer = portainer.reader();
+        let asked = Situation {
+            portainer: Some(portainer),
+            endpoint: peers::environment(settings, portainer, engine.reader(), console)?,
+            ..alone
+        };
+        Prepared::new(&asked, keep)
     });
     let prepared = match asked {
         Some(Ok(prepared)) => prepared,

@@ -15,6 +15,8 @@ pub struct Endpoint {
     pub name: String,
     /// The ID of its engine.
     pub engine: String,
+    /// Whether only administrators may see and use it.
+    pub restricted: bool,
 }
 
 /// A container engine.

@@ -33,6 +33,7 @@ impl World {
         let local = Endpoint {
             name: "local".to_owned(),
             engine: engine.id.clone(),
+            restricted: false,
         };
         let mut image_volumes = BTreeMap::<String, Vec<String>>::new();
         for (image, target) in IMAGE_VOLUMES {
@@ -85,6 +86,7 @@ impl World {
             Endpoint {
                 name: name.to_owned(),
                 engine: engine.clone(),
+                restricted: false,
             },
         );
         self.add_predefined_networks(&engine);

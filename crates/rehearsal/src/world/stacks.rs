@@ -3,6 +3,7 @@
 use super::{
     containers::AnonymousVolumes,
     deployment::Deployment,
+    entities::{ApiKey, Role},
     errors::PortainerError,
     in_flight::{Accepted, Ending, NamedVolumes, Work},
     record::{DeploymentNote, Pending, Record, ResourceControl, Status, Update, Variable},
@@ -39,6 +40,20 @@ impl World {
             Some(_) => Ok(()),
             None => Err(PortainerError::no_endpoint(message, endpoint)),
         }
+    }
+
+    /// The same for a user, who may not be allowed to use the environment.
+    pub(crate) fn check_access(&self, endpoint: u64, user: &ApiKey) -> Result<(), PortainerError> {
+        self.check_endpoint(endpoint)?;
+        let restricted = self
+            .endpoints
+            .get(&endpoint)
+            .is_some_and(|one| one.restricted);
+        if restricted && user.role != Role::Administrator {
+            let message = "Permission denied to access environment";
+            return Err(PortainerError::new(403, message, "Unauthorized"));
+        }
+        Ok(())
     }
 
     /// Creates a stack and returns its ID.

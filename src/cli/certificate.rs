@@ -1,0 +1,82 @@
+//! The pinned certificate of Portainer (`--tls pin`): accepted once, then the only one.
+
+use anyhow::Result;
+
+use super::{
+    confirm::is_on_terminal,
+    console::Console,
+    settings::{Settings, state_folder},
+};
+use crate::{
+    failure::Failure,
+    portainer::{Fingerprint, Portainer, Tls, how_to_compare},
+    snapshot::{pin_of, set_pin},
+};
+
+/// The certificate that `--tls pin` accepts, and `None` for another `--tls`. At the first use, asks on a terminal whether to
+/// trust the certificate that the server presents, and fails without a terminal. Only a handshake is sent for that, and
+/// never the API key.
+pub(super) fn pinned(settings: &Settings, console: &Console) -> Result<Option<Fingerprint>> {
+    let base_url = &settings.base_url;
+    let Tls::Pin(accepted) = settings.tls else {
+        return Ok(None);
+    };
+    if !base_url.is_https() {
+        return Ok(None);
+    }
+    let (state, server) = (state_folder()?, base_url.host_and_port());
+    let stored = pin_of(&state, &server)?
+        .map(|pin| pin.parse::<Fingerprint>())
+        .transpose()
+        .map_err(|reason| {
+            Failure::new(format!(
+                "cannot parse the pinned certificate of {server} in {}: {reason}",
+                state.display()
+            ))
+        })?;
+    if let Some(stored) = stored
+        && accepted.is_none_or(|accepted| accepted == stored)
+    {
+        return Ok(Some(stored));
+    }
+    let received = Portainer::certificate(base_url, settings.timeout)?;
+    match accepted {
+        Some(accepted) if accepted == received => {}
+        Some(accepted) => {
+            return Err(Failure::new(format!(
+                "the certificate of Portainer at {base_url} is not the one that --tls names: expected the SHA-256 fingerprint {accepted}, received {received}; it was not pinned, and the API key was not sent"
+            ))
+            .hint(how_to_compare(base_url))
+            .into());
+        }
+        None => ask(settings, received, console)?,
+    }
+    set_pin(&state, &server, &received.to_string())?;
+    console.note(&format!("pinned the certificate of {server}"));
+    Ok(Some(received))
+}
+
+fn ask(settings: &Settings, received: Fingerprint, console: &Console) -> Result<()> {
+    let base_url = &settings.base_url;
+    let compare = how_to_compare(base_url);
+    if !is_on_terminal() {
+        return Err(Failure::new(format!(
+            "the certificate of Portainer at {base_url} is not pinned yet, and there is no terminal to ask on: its SHA-256 fingerprint is {received}; the API key was not sent"
+        ))
+        .hint(format!(
+            "{compare}; then pass --tls sha256:{received}, or pin the certificate with --tls pin:{received}"
+        ))
+        .into());
+    }
+    console.warning(&format!(
+        "the certificate of Portainer at {base_url} is not pinned yet\nSHA-256 fingerprint: {received}\n{compare}"
+    ));
+    if console.ask("trust this certificate from now on?") {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "canceled: the certificate of Portainer at {base_url} was not accepted, and the API key was not sent"
+    ))
+    .hint("run the command again to accept it")
+    .into())
+}

@@ -1,0 +1,54 @@
+//! Reads the file of `--header-file`.
+
+use std::{fs::File, io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
+
+use anyhow::Result;
+
+use crate::{failure::Failure, portainer::Headers};
+
+/// The size limit of the file, in bytes.
+const LONGEST: u64 = 64 * 1024;
+
+/// Reads the headers. The file must be private: its values are secrets, and no error shows them.
+pub(super) fn read(path: &Path) -> Result<Headers> {
+    let failed = |error| {
+        Failure::new(format!("failed to read the header file {}", path.display()))
+            .source(error)
+            .hint("--header-file is a UTF-8 text file with lines such as: Name: value")
+    };
+    let refused = |why: &str| {
+        Failure::new(format!(
+            "refusing to read the header file {}: {why}",
+            path.display()
+        ))
+    };
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    let own = rustix::process::geteuid().as_raw();
+    let is_ours = metadata.uid() == 0 || metadata.uid() == own;
+    if !metadata.is_file() || !is_ours || metadata.mode() & 0o077 != 0 {
+        return Err(refused(
+            "it must be a file that is owned by you or root and not accessible to others",
+        )
+        .hint(format!(
+            "check its owner, then run: chmod 600 {}",
+            path.display()
+        ))
+        .into());
+    }
+    if metadata.len() > LONGEST {
+        return Err(refused(&format!("it is larger than {} KiB", LONGEST / 1024)).into());
+    }
+    let mut text = String::new();
+    file.take(LONGEST)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    text.parse().map_err(|problem: String| {
+        Failure::new(format!(
+            "cannot parse the header file {}: {problem}",
+            path.display()
+        ))
+        .hint("write one header per line: Name: value; lines that start with # are comments")
+        .into()
+    })
+}

@@ -1,0 +1,157 @@
+//! Which environment of Portainer is the engine of this host (M17).
+
+use anyhow::Result;
+
+use crate::{
+    engine,
+    failure::Failure,
+    parallel::in_parallel,
+    plan::Environment,
+    portainer::{self, BaseUrl, EngineOf, NamedEnvironment},
+};
+
+/// Compares the engine of the environment with the engine of this host, if that answers (B03, M17). If they differ, looks
+/// for the environment of this host: a refusal names it.
+pub(super) fn environment(
+    portainer: &portainer::Reader,
+    engine: Option<&engine::Reader>,
+    endpoint: i64,
+) -> Environment {
+    let here = || {
+        let search = Search::new(portainer, engine?).ok()?;
+        search.only().map(|one| one.id)
+    };
+    match portainer.engine_of(endpoint) {
+        Ok(EngineOf::Engine(theirs)) => match engine.map(engine::Reader::id) {
+            Some(Ok(ours)) if ours == theirs => Environment::SameEngine,
+            Some(Ok(_)) => Environment::OtherEngine { here: here() },
+            Some(Err(error)) => Environment::Unknown(format!("{error:#}")),
+            None => Environment::Unknown("the engine of this host does not answer".to_owned()),
+        },
+        Ok(EngineOf::Unnamed) => Environment::Unknown(UNNAMED.to_owned()),
+        Ok(EngineOf::NoEnvironment) => Environment::NotFound { here: here() },
+        Ok(EngineOf::Forbidden(status)) => Environment::Forbidden(status),
+        Err(error) => Environment::Unknown(format!("{error:#}")),
+    }
+}
+
+const UNNAMED: &str = "Portainer's response contains no engine ID";
+
+/// The environments that the API key may see, compared with the engine of this host.
+pub struct Search {
+    /// Those with this engine.
+    matching: Vec<NamedEnvironment>,
+    /// Those with another engine.
+    others: Vec<NamedEnvironment>,
+    /// Those whose engine is unknown, with the reason.
+    unread: Vec<(NamedEnvironment, String)>,
+    /// Whether the API key belongs to an administrator, if that was asked and is known.
+    is_administrator: Option<bool>,
+}
+
+impl Search {
+    /// Asks for the engine of every environment. Fails if the environments or the ID of this engine cannot be read.
+    pub fn new(portainer: &portainer::Reader, engine: &engine::Reader) -> Result<Self> {
+        let ours = engine.id()?;
+        let all = portainer.environments()?;
+        let engines = in_parallel(&all, |one| portainer.engine_of(one.id));
+        let mut search = Self {
+            matching: Vec::new(),
+            others: Vec::new(),
+            unread: Vec::new(),
+            is_administrator: None,
+        };
+        for (one, theirs) in all.into_iter().zip(engines) {
+            let reason = match theirs {
+                Ok(EngineOf::Engine(theirs)) if theirs == ours => {
+                    search.matching.push(one);
+                    continue;
+                }
+                Ok(EngineOf::Engine(_)) => {
+                    search.others.push(one);
+                    continue;
+                }
+                // It was deleted in the meantime.
+                Ok(EngineOf::NoEnvironment) => continue,
+                Ok(EngineOf::Unnamed) => UNNAMED.to_owned(),
+                Ok(EngineOf::Forbidden(status)) => {
+                    format!("the API key is not allowed to use it ({status})")
+                }
+                // Its hint is about Portainer, which responded with the list.
+                Err(error) => format!("{error:#}"),
+            };
+            search.unread.push((one, reason));
+        }
+        if search.matching.is_empty() {
+            search.is_administrator = portainer.is_administrator().ok().flatten();
+        }
+        Ok(search)
+    }
+
+    /// The one environment with this engine; `None` if there is none or more than one.
+    pub fn only(&self) -> Option<&NamedEnvironment> {
+        match self.matching.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+
+    /// The same. The error names what was found instead.
+    pub fn found(&self, base_url: &BaseUrl) -> Result<&NamedEnvironment> {
+        self.only().ok_or_else(|| self.not_found(base_url).into())
+    }
+
+    /// The environments whose engine is unknown, and why: one line each.
+    pub fn unread(&self) -> impl Iterator<Item = String> {
+        self.unread
+            .iter()
+            .map(|(one, reason)| format!("environment {one} could not be read: {reason}"))
+    }
+
+    fn not_found(&self, base_url: &BaseUrl) -> Failure {
+        let say = |what: &'static str| {
+            move |one: &NamedEnvironment| format!("environment {one} is {what} engine")
+        };
+        let matching = self.matching.iter().map(say("this"));
+        let others = self.others.iter().map(say("another"));
+        let lines: Vec<String> = matching.chain(others).chain(self.unread()).collect();
+        let (message, hint) = match (self.matching.len(), self.unread.len()) {
+            (0, _) if lines.is_empty() => (
+                format!("Portainer at {base_url} lists no environment with a container engine"),
+                self.where_it_may_be(),
+            ),
+            (0, 0) => (
+                format!("no environment of Portainer at {base_url} is this engine"),
+                self.where_it_may_be(),
+            ),
+            (0, _) => (
+                format!("no environment of Portainer at {base_url} is known to be this engine"),
+                self.where_it_may_be(),
+            ),
+            (several, _) => (
+                format!("{several} environments of Portainer at {base_url} are this engine"),
+                "pass the ID of one of them with --endpoint".to_owned(),
+            ),
+        };
+        let failure = Failure::new(message).hint(hint);
+        if lines.is_empty() {
+            failure
+        } else {
+            failure.details(lines.join("\n"))
+        }
+    }
+
+    fn where_it_may_be(&self) -> String {
+        let mut hints = Vec::new();
+        if !self.unread.is_empty() {
+            hints.push("an environment that could not be read may be this engine: make it reachable, or pass its ID with --endpoint");
+        }
+        if self.is_administrator == Some(false) {
+            hints.push("the API key does not belong to an administrator and may not see every environment: use an administrator's API key");
+        }
+        if hints.is_empty() {
+            hints.push("add this engine to Portainer as an environment");
+        }
+        hints.join("; ")
+    }
+}

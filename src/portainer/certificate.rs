@@ -1,0 +1,149 @@
+//! The SHA-256 fingerprint of a certificate, and the refusal of a certificate that is not the pinned one.
+
+use std::{fmt, str::FromStr};
+
+use ring::digest::{SHA256, digest};
+
+use super::{address::BaseUrl, tls::Tls};
+use crate::failure::Failure;
+
+/// The length of a fingerprint, in bytes.
+const LENGTH: usize = 32;
+
+/// The SHA-256 fingerprint of a certificate in DER. Prints as `openssl x509 -fingerprint -sha256` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint([u8; LENGTH]);
+
+impl Fingerprint {
+    pub(super) fn of(der: &[u8]) -> Self {
+        let mut bytes = [0; LENGTH];
+        bytes.copy_from_slice(digest(&SHA256, der).as_ref());
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, byte) in self.0.iter().enumerate() {
+            let colon = if at == 0 { "" } else { ":" };
+            write!(f, "{colon}{byte:02X}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Accepts 64 hexadecimal digits, with or without a colon after each pair.
+impl FromStr for Fingerprint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || "a SHA-256 fingerprint has 64 hexadecimal digits".to_owned();
+        let pairs: Vec<&[u8]> = if text.contains(':') {
+            text.split(':').map(str::as_bytes).collect()
+        } else {
+            text.as_bytes().chunks(2).collect()
+        };
+        let byte = |pair: &[u8]| match pair {
+            [high, low] => {
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
+            }
+            _ => None,
+        };
+        let bytes: Option<Vec<u8>> = pairs.into_iter().map(byte).collect();
+        let bytes = bytes.ok_or_else(wrong)?;
+        bytes.try_into().map(Self).map_err(|_| wrong())
+    }
+}
+
+/// Why a certificate is refused in the TLS handshake: it is not the pinned one.
+#[derive(Debug)]
+pub(super) struct NotPinned {
+    /// `None` if no certificate is pinned yet.
+    pub(super) pinned: Option<Fingerprint>,
+    pub(super) received: Fingerprint,
+}
+
+impl fmt::Display for NotPinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the certificate is not the pinned one")
+    }
+}
+
+impl std::error::Error for NotPinned {}
+
+impl NotPinned {
+    /// The error of a request that was not sent.
+    pub(super) fn failure(&self, base_url: &BaseUrl, tls: &Tls) -> Failure {
+        let received = self.received;
+        let not_sent = "neither the request nor the API key was sent";
+        let message = match (self.pinned, tls) {
+            (Some(pinned), Tls::Pin(_)) => format!(
+                "the certificate of Portainer at {base_url} has changed: the SHA-256 fingerprint was {pinned}, and now it is {received}; {not_sent}"
+            ),
+            (Some(given), _) => format!(
+                "the certificate of Portainer at {base_url} is not the one that --tls names: expected the SHA-256 fingerprint {given}, received {received}; {not_sent}"
+            ),
+            (None, _) => format!(
+                "the certificate of Portainer at {base_url} is not pinned: its SHA-256 fingerprint is {received}; {not_sent}"
+            ),
+        };
+        let accept = match tls {
+            Tls::Pin(_) => {
+                format!("run: stacklift list --base-url {base_url} --tls pin:{received}")
+            }
+            _ => format!("pass --tls sha256:{received}"),
+        };
+        Failure::new(message).hint(format!(
+            "if the certificate was replaced, {}, then {accept}; if it was not, another server responds in place of Portainer",
+            how_to_compare(base_url)
+        ))
+    }
+}
+
+/// How a user checks a fingerprint where no other server can answer.
+pub fn how_to_compare(base_url: &BaseUrl) -> String {
+    format!(
+        "check that this command on the host of Portainer prints the same fingerprint: openssl s_client -connect localhost:{} </dev/null 2>/dev/null | openssl x509 -noout -fingerprint -sha256",
+        base_url.port()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The SHA-256 of no bytes.
+    const EMPTY: &str = "E3:B0:C4:42:98:FC:1C:14:9A:FB:F4:C8:99:6F:B9:24:27:AE:41:E4:64:9B:93:4C:A4:95:99:1B:78:52:B8:55";
+
+    #[test]
+    fn a_fingerprint_prints_as_openssl_does_and_both_forms_are_read() {
+        let empty = Fingerprint::of(b"");
+        assert_eq!(empty.to_string(), EMPTY);
+        let plain = EMPTY.replace(':', "");
+        for text in [EMPTY, &EMPTY.to_lowercase(), &plain, &plain.to_lowercase()] {
+            assert_eq!(text.parse(), Ok(empty), "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_no_fingerprint() {
+        let plain = EMPTY.replace(':', "");
+        for text in [
+            "",
+            ":",
+            "E3",
+            &plain[1..],
+            &plain[2..],
+            &format!("{plain}00"),
+            &plain.replace('E', "G"),
+            &format!("{EMPTY}:"),
+            &EMPTY.replacen("E3:", "E3::", 1),
+            &EMPTY.replacen("E3:B0", "E3B:0", 1),
+            &format!("+{}", &plain[1..]),
+            &format!("é{}", &plain[2..]),
+        ] {
+            assert!(text.parse::<Fingerprint>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! `--tls pin` and `--tls sha256:…`: one certificate is accepted, and nothing is sent to a server that has another one.
+
+use std::fs;
+
+use rehearsal::{Call, FaultKind};
+use ring::digest::{SHA256, digest};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+
+use crate::{
+    bench::{Bench, PLAIN},
+    confirming::on_terminal,
+    requests,
+};
+
+const QUESTION: &str = "trust this certificate from now on? [y/N]";
+
+/// The fingerprint of Portainer's certificate, as `openssl x509 -fingerprint -sha256` prints it.
+fn fingerprint(bench: &Bench) -> String {
+    let pem = bench.rehearsal.certificate_pem();
+    let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("a certificate");
+    let bytes = digest(&SHA256, &der);
+    let pairs = bytes.as_ref().iter().map(|byte| format!("{byte:02X}"));
+    pairs.collect::<Vec<_>>().join(":")
+}
+
+/// Asserts that Portainer received no request, and so no API key, since this was last asked.
+#[track_caller]
+fn portainer_received_nothing(bench: &Bench) {
+    let requests = bench.rehearsal.requests();
+    let received: Vec<_> = requests.iter().filter(|one| one.port != 0).collect();
+    assert!(received.is_empty(), "{received:#?}");
+    bench.rehearsal.forget_requests();
+}
+
+fn started() -> Bench {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench
+}
+
+#[test]
+fn without_a_terminal_a_new_certificate_is_refused_with_its_fingerprint() {
+    let bench = started();
+    let fingerprint = fingerprint(&bench);
+    for args in [
+        ["web", "--tls", "pin"].as_slice(),
+        &["web", "--tls", "pin", "--yes"],
+        &["adopt", "web", "--tls", "pin"],
+    ] {
+        bench.run(args).code(1).says(&[
+            "is not pinned yet, and there is no terminal to ask on",
+            "the API key was not sent",
+            "state: this run changed nothing",
+            "openssl s_client -connect localhost:",
+            &format!("pass --tls sha256:{fingerprint}"),
+        ]);
+        portainer_received_nothing(&bench);
+        assert!(!bench.state().exists());
+    }
+    bench
+        .run(&["web", "--tls", &format!("sha256:{fingerprint}")])
+        .code(0);
+    assert!(!bench.state().join("pinned-certificates").exists());
+}
+
+#[test]
+fn only_the_named_certificate_is_accepted_in_both_forms() {
+    let bench = started();
+    let right = fingerprint(&bench);
+    let wrong = "00".repeat(32);
+    bench
+        .run(&["plan", "web", "--tls", &format!("sha256:{wrong}")])
+        .code(1)
+        .says(&[
+            "is not the one that --tls names",
+            &format!("received {right}"),
+            "neither the request nor the API key was sent",
+            &format!("then pass --tls sha256:{right}"),
+        ]);
+    portainer_received_nothing(&bench);
+    for form in [right.to_lowercase(), right.replace(':', "")] {
+        let tls = format!("sha256:{form}");
+        bench.run(&["plan", "web", "--tls", &tls]).code(0);
+    }
+    for tls in ["sha256:12", "pin:", "sha256:"] {
+        bench
+            .run(&["plan", "web", "--tls", tls])
+            .code(2)
+            .says(&["64 hexadecimal digits"]);
+    }
+}
+
+#[test]
+fn on_a_terminal_no_is_the_default_and_yes_does_not_accept_a_certificate() {
+    let bench = started();
+    let fingerprint = fingerprint(&bench);
+    for args in [
+        ["web", "--tls", "pin"].as_slice(),
+        &["web", "--tls", "pin", "--yes"],
+        &["list", "--tls", "pin"],
+    ] {
+        for answer in ["\n", "no\n", "\u{4}"] {
+            on_terminal(&bench, args, answer).code(1).says(&[
+                &format!("SHA-256 fingerprint: {fingerprint}"),
+                QUESTION,
+                "canceled",
+                "the API key was not sent",
+            ]);
+            portainer_received_nothing(&bench);
+        }
+    }
+    assert!(!bench.state().join("pinned-certificates").exists());
+}
+
+#[test]
+fn an_accepted_certificate_is_pinned_and_a_changed_one_is_refused() {
+    let bench = started();
+    let old = fingerprint(&bench);
+    on_terminal(&bench, &["plan", "web", "--tls", "pin"], "y\n")
+        .code(0)
+        .says(&[QUESTION, "pinned the certificate of 127.0.0.1:"]);
+    let pins = fs::read_to_string(bench.state().join("pinned-certificates")).expect("the pin");
+    let server = bench.rehearsal.base_url().replace("https://", "");
+    assert_eq!(pins, format!("{server} {old}\n"));
+    bench
+        .run(&["plan", "web", "--tls", "pin"])
+        .code(0)
+        .hides(QUESTION);
+
+    bench.rehearsal.renew_certificate().expect("renewed");
+    bench.rehearsal.forget_requests();
+    let new = fingerprint(&bench);
+    assert_ne!(old, new);
+    let accept = format!("--tls pin:{new}");
+    let changed = [
+        "has changed",
+        &format!("was {old}, and now it is {new}"),
+        "neither the request nor the API key was sent",
+        &accept,
+    ];
+    bench.run(&["web", "--tls", "pin"]).code(1).says(&changed);
+    // There is no question, and so no answer that accepts it.
+    on_terminal(&bench, &["web", "--tls", "pin", "--yes"], "y\ny\n")
+        .code(1)
+        .says(&changed)
+        .hides(QUESTION);
+    portainer_received_nothing(&bench);
+
+    for wrong in [&old, &"00".repeat(32)] {
+        let accept = format!("pin:{wrong}");
+        bench
+            .run(&["plan", "web", "--tls", &accept])
+            .code(1)
+            .says(&[&new]);
+        portainer_received_nothing(&bench);
+    }
+    let unchanged = fs::read_to_string(bench.state().join("pinned-certificates"));
+    assert_eq!(unchanged.expect("the pin"), pins);
+    bench
+        .run(&["list", "--tls", &format!("pin:{new}")])
+        .code(0)
+        .says(&["pinned the certificate"]);
+    bench.run(&["web", "--tls", "pin"]).code(0);
+}
+
+#[test]
+fn a_pin_that_cannot_be_read_is_not_a_missing_one() {
+    let bench = started();
+    let accept = format!("pin:{}", fingerprint(&bench));
+    bench.run(&["list", "--tls", &accept]).code(0);
+    bench.rehearsal.forget_requests();
+    let file = bench.state().join("pinned-certificates");
+    for (text, error) in [
+        ("127.0.0.1\n", "cannot parse the pinned certificates"),
+        ("\u{0} \n\n", "cannot parse the pinned certificates"),
+    ] {
+        fs::write(&file, text).expect("written");
+        for args in [["web", "--tls", "pin"], ["web", "--tls", &accept]] {
+            bench.run(&args).code(1).says(&[error]);
+        }
+        portainer_received_nothing(&bench);
+    }
+    let server = bench.rehearsal.base_url().replace("https://", "");
+    fs::write(&file, format!("{server} AA\n")).expect("written");
+    bench
+        .run(&["web", "--tls", "pin"])
+        .code(1)
+        .says(&["64 hexadecimal digits"]);
+    portainer_received_nothing(&bench);
+}
+
+#[test]
+fn b14_a_printed_command_verifies_the_same_certificate() {
+    let bench = started();
+    let fingerprint = fingerprint(&bench);
+    for (tls, printed) in [
+        (format!("pin:{fingerprint}"), "--tls pin ".to_owned()),
+        (
+            format!("sha256:{fingerprint}"),
+            format!("--tls sha256:{fingerprint}"),
+        ),
+    ] {
+        let kind = FaultKind::Status(500, "{\"message\":\"no\"}".to_owned());
+        bench.rehearsal.faults().once(Call::Create, kind);
+        let run = bench.run(&["web", "--tls", &tls]).code(1);
+        let command = requests::printed(&run);
+        assert!(command.contains(&printed), "{command}");
+        bench.run(&["restore", "web", "--tls", &tls]).code(0);
+    }
+}
+
+#[test]
+fn a_restore_that_does_not_use_portainer_needs_no_pin() {
+    let bench = started();
+    bench.run(&["web"]).code(0);
+    bench.rehearsal.forget_requests();
+    bench
+        .run(&["restore", "web", "--engine-only", "--tls", "pin"])
+        .code(0);
+    bench
+        .run(&["restore", "web", "--list", "--tls", "pin"])
+        .code(0);
+    bench.run(&["render", "web", "--tls", "pin"]).code(0);
+    portainer_received_nothing(&bench);
+    assert!(!bench.state().join("pinned-certificates").exists());
+}
+
+#[test]
+fn the_warning_about_tls_names_a_setting_that_ends_it() {
+    let bench = started();
+    let base_url = ["--base-url", "https://portainer.invalid:9443"];
+    bench
+        .run(&["plan", "web", base_url[0], base_url[1]])
+        .code(1)
+        .says(&[
+            "warning: TLS verification is off for https://portainer.invalid:9443",
+            "pass --tls pin",
+            ".config/stacklift.toml: tls = \"pin\"",
+        ]);
+    let config = bench.state().parent().expect("home").join(".config");
+    fs::create_dir(&config).expect("a directory");
+    fs::write(config.join("stacklift.toml"), "tls = \"pin\"\n").expect("settings");
+    bench
+        .run(&["plan", "web", base_url[0], base_url[1]])
+        .code(1)
+        .hides("TLS verification is off")
+        .says(&["cannot reach Portainer at https://portainer.invalid:9443"]);
+}

@@ -1,0 +1,111 @@
+//! `--header-file`: further headers for a proxy in front of Portainer. Their values are secrets.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
+
+use rehearsal::{Call, FaultKind};
+
+use crate::{
+    bench::{Bench, MARKED, PLAIN, Run},
+    requests::printed,
+};
+
+fn file(bench: &Bench, text: &str, mode: u32) -> PathBuf {
+    // Every other file of a bench is searched for the value.
+    let path = bench.root().join("headers.env");
+    fs::write(&path, text).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
+    path
+}
+
+fn run(bench: &Bench, file: &PathBuf, args: &[&str]) -> Run {
+    let mut command = bench.command(args);
+    command.env("STACKLIFT_HEADER_FILE", file);
+    Run::of(&mut command)
+}
+
+#[test]
+fn each_request_to_portainer_carries_the_headers_and_no_output_shows_them() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let text = format!("# the proxy\n\nCF-Access-Client-Id: id\nAuthorization: Bearer {MARKED}\n");
+    let headers = file(&bench, &text, 0o600);
+    let kind = FaultKind::Status(500, "{\"message\":\"no\"}".to_owned());
+    bench.rehearsal.faults().once(Call::Create, kind);
+    let failed = run(&bench, &headers, &["web", "-v"]).code(1);
+    let command = printed(&failed);
+    let flag = format!("--header-file {} ", headers.display());
+    assert!(command.contains(&flag), "{command}");
+    let requests = bench.rehearsal.requests();
+    let (portainer, engine): (Vec<_>, Vec<_>) = requests.iter().partition(|one| one.port != 0);
+    assert!(portainer.len() > 3 && !engine.is_empty());
+    let has = |one: &rehearsal::Request, name: &str, value: &str| {
+        let mut headers = one.headers.iter();
+        headers.any(|(of, is)| of.eq_ignore_ascii_case(name) && is == value)
+    };
+    for request in portainer {
+        assert!(has(request, "cf-access-client-id", "id"), "{request:?}");
+        let value = format!("Bearer {MARKED}");
+        assert!(has(request, "authorization", &value), "{request:?}");
+    }
+    for request in engine {
+        assert!(!format!("{request:?}").contains(MARKED), "{request:?}");
+    }
+    // A proxy may quote the request in its error.
+    let quoted = format!("<html>no session for token={MARKED}</html>");
+    for body in [quoted, format!("{{\"message\":\"bad token {MARKED}\"}}")] {
+        bench
+            .rehearsal
+            .faults()
+            .set(Call::List, FaultKind::Status(403, body));
+        // `Run::of` fails if the value shows.
+        run(&bench, &headers, &["web", "-v"]).code(1).says(&["403"]);
+        run(&bench, &headers, &["list", "--output", "json"]).code(0);
+    }
+}
+
+#[test]
+fn a_file_that_others_can_read_is_refused_and_an_error_names_the_line_only() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    for mode in [0o640, 0o604, 0o644, 0o660] {
+        let headers = file(&bench, "X-Token: t\n", mode);
+        run(&bench, &headers, &["web"]).code(1).says(&[
+            "refusing to read the header file",
+            &format!("chmod 600 {}", headers.display()),
+            "this run changed nothing",
+        ]);
+    }
+    fs::remove_file(bench.root().join("headers.env")).expect("removed");
+    for (text, problem) in [
+        (
+            format!("A: b\n{MARKED}\n"),
+            "line 2: expected `Name: value`",
+        ),
+        (
+            format!("x-api-key: {MARKED}\n"),
+            "line 1: the header `x-api-key`",
+        ),
+        (format!("\nHOST: {MARKED}\n"), "line 2: the header `host`"),
+        (format!("{MARKED} x: y\n"), "line 1: the name of the header"),
+        (format!("x: {MARKED}é\n"), "line 1: the value contains"),
+    ] {
+        let headers = file(&bench, &text, 0o600);
+        run(&bench, &headers, &["web"])
+            .code(1)
+            .says(&["cannot parse the header file", problem]);
+    }
+    let absent = bench.root().join("absent");
+    run(&bench, &absent, &["web"])
+        .code(1)
+        .says(&["failed to read the header file", "absent"]);
+    let directory = bench.root().to_owned();
+    run(&bench, &directory, &["web"])
+        .code(1)
+        .says(&["refusing to read the header file"]);
+    assert!(bench.calls(Call::List).is_empty());
+    // It is not read where Portainer is not used.
+    run(&bench, &absent, &["render", "web"]).code(0);
+    run(&bench, &absent, &["restore", "web", "--list"])
+        .code(1)
+        .hides("header file");
+}
