@@ -13,6 +13,7 @@ use std::{
     thread,
 };
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use rehearsal::{Options, Rehearsal, World};
 use tempfile::TempDir;
 
@@ -105,12 +106,7 @@ impl Hosts {
     fn write_inventory(&self, port: u16) {
         let mut text = String::from("[docker_hosts]\n");
         for number in 1..=3 {
-            let address = address(number);
-            writeln!(
-                text,
-                "host{number} ansible_host={address} stacklift_endpoint={number}"
-            )
-            .unwrap();
+            writeln!(text, "host{number} ansible_host={}", address(number)).unwrap();
         }
         fs::write(self.own.path().join("hosts.ini"), text).unwrap();
         let (ssh, binary) = (self.folder.join("ssh"), self.folder.join("stacklift"));
@@ -124,7 +120,8 @@ impl Hosts {
              stacklift_api_key: {KEY}\n\
              stacklift_settings:\n\
              \x20 base-url: https://10.213.9.254:{port}\n\
-             \x20 endpoint: '{{{{ stacklift_endpoint }}}}'\n"
+             \x20 tls: 'sha256:{}'\n",
+            fingerprint(&self.rehearsal.certificate_pem())
         );
         let folder = self.own.path().join("group_vars");
         fs::create_dir(&folder).unwrap();
@@ -279,6 +276,15 @@ fn docker_in(folder: &std::path::Path, number: u64, arguments: &[&str]) -> Strin
         .to_owned()
 }
 
+/// The SHA-256 fingerprint of a certificate.
+fn fingerprint(pem: &str) -> String {
+    let lines = pem.lines().filter(|line| !line.starts_with("-----"));
+    let der = BASE64_STANDARD.decode(lines.collect::<String>()).unwrap();
+    let digest = ring::digest::digest(&ring::digest::SHA256, &der);
+    let digits = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
+    digits.collect()
+}
+
 fn text(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     text(&output.stdout) + &text(&output.stderr)
@@ -342,7 +348,7 @@ fn checks(hosts: &Hosts) {
         .says("(in Portainer)");
     assert_eq!(hosts.all(), before);
     assert_eq!(hosts.records(), [""; 0]);
-    let left = "find /etc/stacklift* /usr/local/bin/stacklift /var/lib/stacklift /tmp -name '*stacklift*' 2>/dev/null || true";
+    let left = "find /etc/stacklift* /usr/local/bin/stacklift /var/lib/stacklift /tmp/*.stacklift 2>/dev/null || true";
     for number in 1..=3 {
         assert_eq!(hosts.ssh(number, left), "");
     }
