@@ -7,13 +7,17 @@ use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 mod adopt;
 mod arguments;
 mod certificate;
+mod completions;
+mod config;
 mod confirm;
 mod console;
 mod diff;
+mod doctor;
 mod events;
 mod headers;
 mod interrupt;
 mod list;
+mod man;
 mod migrate;
 mod opened;
 mod options;
@@ -103,7 +107,18 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::Adopt(adopt)) => adopt::run(&adopt, &common, console),
         Some(Command::Plan(plan)) => plan::run(&plan, &common, console),
         Some(Command::List(list)) => list::run(&list, &common, console),
+        Some(Command::Doctor(doctor)) => doctor::run(&doctor, &common, console),
+        Some(Command::Config(config)) => config::run(&config, &common, console),
         Some(Command::Schema(schema)) => Ok(schema::run(&schema, console)?),
+        Some(Command::Completions(completions)) => {
+            completions::script(completions.shell);
+            Ok(())
+        }
+        Some(Command::Complete(complete)) => {
+            completions::run(&complete);
+            Ok(())
+        }
+        Some(Command::Man(man)) => Ok(man::run(&man.into)?),
         Some(Command::Render(render)) => Ok(render::run(&render, &common, console)?),
         Some(Command::Restore(restore)) => restore::run(&restore, &common, console),
         Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, &common, console),

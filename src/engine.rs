@@ -6,6 +6,7 @@
 //! Invariants: a container is reported only if its own label names the project, even if the engine's filter
 //! returned it. Volumes are never removed. A failure is never treated as absence.
 
+mod about;
 mod api;
 mod choice;
 mod command;
@@ -23,21 +24,22 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use self::{
-    api::Api,
-    choice::{Adapter, Route},
-    command::Command,
-};
 pub use self::{
+    about::About,
     api::{ContainerEvent, Restoring},
     choice::Choice,
     objects::Archive,
     supported::NoSharedVersion,
 };
+use self::{
+    api::Api,
+    choice::{Adapter, Route},
+    command::Command,
+};
 use crate::{
     failure::Failure,
     model::{Container, MountKind, PublishedPort},
-    text::{counted, without_credentials},
+    text::counted,
     trace::Trace,
 };
 
@@ -181,21 +183,6 @@ impl Engine {
     /// The part that cannot change anything.
     pub fn reader(&self) -> &Reader {
         &self.0
-    }
-
-    /// The adapter that was chosen, and why.
-    pub fn adapter(&self) -> String {
-        let Adapter {
-            tool,
-            route,
-            reason,
-        } = &self.adapter;
-        let reason = without_credentials(reason);
-        match route {
-            Route::Api(socket) => format!("the Engine API on {} ({reason})", socket.display()),
-            Route::Command => format!("the command `{tool}` ({reason})"),
-            Route::Unavailable => format!("unavailable ({reason})"),
-        }
     }
 
     /// Removes `containers`, running or not, but not their volumes (C52).

@@ -28,6 +28,7 @@ mod error;
 mod headers;
 mod http;
 mod list;
+mod status;
 mod tls;
 mod wire;
 
@@ -38,6 +39,7 @@ pub use environments::NamedEnvironment;
 pub use error::{Error, Response};
 pub use headers::Headers;
 pub use http::Options;
+pub use status::Status;
 pub use tls::Tls;
 pub use wire::{Contents, Created, HINT_FOR_UNCLEAR, Listed, Payload};
 
@@ -215,21 +217,6 @@ impl Reader {
             record.deployment = self.hidden(record.deployment.clone());
         }
         Ok(listed)
-    }
-
-    /// Portainer's version, such as `2.23.0` (M17); `None` where the response does not say.
-    pub fn version(&self) -> Result<Option<String>> {
-        let action = "read Portainer's version";
-        let status = self.client.get("/api/system/status", action)?;
-        wire::version(status).map_err(failed_to(action))
-    }
-
-    /// Whether the API key belongs to an administrator; `None` where the response does not say. Other users
-    /// may not see every record.
-    pub fn is_administrator(&self) -> Result<Option<bool>> {
-        let action = "get the user of the API key";
-        let user = self.client.get("/api/users/me", action)?;
-        wire::is_administrator(user).map_err(failed_to(action))
     }
 
     /// The text and the variables of a record, and its status and access rights (M17).

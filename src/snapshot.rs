@@ -27,7 +27,7 @@ pub use layer::Layer;
 pub use lock::ProjectLock;
 pub use pins::{pin_of, set_pin};
 pub use requests::{Request, RequestKind, Unanswered};
-pub use store::{Place, Saved, Store};
+pub use store::{Place, Saved, Store, projects};
 use whole::is_whole;
 
 /// The version of new snapshots. Older versions stay readable.

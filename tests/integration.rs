@@ -20,10 +20,14 @@ mod calls;
 mod certificates;
 #[path = "integration/compose.rs"]
 mod compose;
+#[path = "integration/config.rs"]
+mod config;
 #[path = "integration/confirming.rs"]
 mod confirming;
 #[path = "integration/disk.rs"]
 mod disk;
+#[path = "integration/doctor.rs"]
+mod doctor;
 #[path = "integration/engines.rs"]
 mod engines;
 #[path = "integration/environment.rs"]

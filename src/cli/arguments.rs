@@ -3,12 +3,14 @@
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{
-    Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
 use adopting::WrittenArguments;
 pub(super) use adopting::{AdoptArguments, OnFailureArgument};
+pub(super) use completing::{CompleteArguments, CompletionsArguments, ManArguments, Shell};
+pub(super) use diagnosing::{ConfigAction, ConfigArguments, DoctorArguments, InitArguments};
 pub(super) use listing::ListArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
@@ -22,6 +24,8 @@ use crate::{
 };
 
 mod adopting;
+mod completing;
+mod diagnosing;
 mod listing;
 mod planning;
 mod rehearsing;
@@ -34,9 +38,11 @@ const MORE_HELP: &str = "\
 Run 'stacklift help <COMMAND>' for more information about a command.
 Run 'stacklift --help' for examples, environment variables, settings files and exit codes.";
 
-const EXAMPLES: &str = "\
+pub(super) const EXAMPLES: &str = "\
 Examples:
   stacklift rehearse --as adopt     Try an adoption against an embedded Portainer
+  stacklift config init             Write a settings file
+  stacklift doctor                  Check Portainer, the engine and the settings
   stacklift list                    Show every stack of this host
   stacklift plan books-db           Show what each way into Portainer would do
   stacklift adopt books-db          Move the running stack into Portainer
@@ -46,23 +52,23 @@ Examples:
 
   If a stack has the name of a command, run: stacklift migrate <STACK>";
 
-const ENVIRONMENT: &str = "\
+pub(super) const ENVIRONMENT: &str = "\
 Environment variables:
-  STACKMGR_API_KEY       Portainer API key; there is no flag for it
-  STACKMGR_API_KEY_FILE  File whose first line is the API key; used if STACKMGR_API_KEY is not set
-  STACKLIFT_STATE_DIR    Directory for snapshots [default: /var/lib/stacklift for root, otherwise
-                         ~/.local/state/stacklift]
-  NO_COLOR               Disable colored output";
+  STACKMGR_API_KEY     Portainer API key; there is no flag for it
+  STACKLIFT_STATE_DIR  Directory for snapshots [default: /var/lib/stacklift for root, otherwise
+                       ~/.local/state/stacklift]
+  NO_COLOR             Disable colored output";
 
-const SETTINGS_FILES: &str = "\
+pub(super) const SETTINGS_FILES: &str = "\
 Settings files:
   ~/.config/stacklift.toml  User settings
   /etc/stacklift.toml       System settings
 
   The keys are the names of the flags, for example: base-url = \"https://localhost:9443\"
+  `stacklift config init` writes a file with all of them, and `stacklift config` shows them
   Precedence: flags, environment variables, user settings, system settings";
 
-const EXIT_CODES: &str = "\
+pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0    Success; after a migration, the stack is deployed in Portainer
   1    The run was refused or failed; the output reports the state of the stack
@@ -74,31 +80,56 @@ Exit codes:
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 7] = [
+const IGNORED: [(&str, &[&str]); 12] = [
     ("list", &["dir"]),
+    ("doctor", &["dir", "file"]),
+    ("config", &["dir", "file", "verbose"]),
     ("adopt", &[]),
     ("plan", &[]),
-    (
-        "schema",
-        &[
-            "base_url",
-            "stacks_root",
-            "dir",
-            "file",
-            "endpoint",
-            "tool",
-            "engine",
-            "tls",
-            "header_file",
-            "timeout",
-            "verbose",
-            "quiet",
-        ],
-    ),
+    ("schema", &EVERY),
+    ("completions", &EVERY),
+    ("man", &EVERY),
+    (COMPLETE, &EVERY),
     ("render", &["quiet"]),
     ("restore", &["file"]),
-    ("rehearse", &["base_url", "engine", "tls", "header_file"]),
+    (
+        "rehearse",
+        &["base_url", "api_key_file", "engine", "tls", "header_file"],
+    ),
 ];
+
+/// The flags that every command accepts.
+const EVERY: [&str; 13] = [
+    "base_url",
+    "api_key_file",
+    "stacks_root",
+    "dir",
+    "file",
+    "endpoint",
+    "tool",
+    "engine",
+    "tls",
+    "header_file",
+    "timeout",
+    "verbose",
+    "quiet",
+];
+
+/// The command that the completion scripts run. No stack has this name (C11).
+const COMPLETE: &str = ".complete";
+
+/// What `--version -v` prints after the name.
+const DETAILED_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit: ",
+    env!("STACKLIFT_COMMIT"),
+    "\ncommit date: ",
+    env!("STACKLIFT_COMMIT_DATE"),
+    "\ntarget: ",
+    env!("STACKLIFT_TARGET"),
+    "\nrust: ",
+    env!("STACKLIFT_RUSTC"),
+);
 
 /// Moves a running Compose stack into Portainer
 ///
@@ -142,6 +173,15 @@ pub(super) enum Command {
     /// Lists the directories in the stacks root, the Compose projects of the engine, and the Portainer stacks of
     /// the environment. Only reads.
     List(ListArguments),
+    /// Check everything that the other commands need
+    ///
+    /// Checks the settings, the engine, the Compose program, Portainer, the API key, the environment, the stacks root,
+    /// the directory for snapshots, and the clocks. Only reads, and leaves no file behind. Exits with 1 if a check fails.
+    Doctor(DoctorArguments),
+    /// Show every setting, and where its value comes from
+    ///
+    /// Contacts nothing, and never shows the API key. Exits with 1 if a setting is invalid.
+    Config(ConfigArguments),
     /// Print the JSON schema of an output
     Schema(SchemaArguments),
     /// Show the request that would create the stack in Portainer
@@ -161,6 +201,18 @@ pub(super) enum Command {
     /// copies of the stack's Compose file and env files in a temporary directory. Ignores settings
     /// files and all variables except `STACKLIFT_STACKS_ROOT`.
     Rehearse(RehearseArguments),
+    /// Print a completion script for a shell
+    ///
+    /// The script completes commands, flags, stacks and snapshots. It runs stacklift, which reads the settings, the
+    /// stacks root and the names of the snapshots, and contacts neither Portainer nor the engine.
+    #[command(after_help = completing::EXAMPLES)]
+    Completions(CompletionsArguments),
+    /// Write the man pages into a directory
+    #[command(hide = true)]
+    Man(ManArguments),
+    /// Print how the last of some words can be completed
+    #[command(name = COMPLETE, hide = true)]
+    Complete(CompleteArguments),
 }
 
 #[derive(Debug, Args)]
@@ -272,11 +324,14 @@ pub(super) struct Common {
     /// URL of Portainer
     #[arg(long, global = true, value_name = "URL")]
     pub base_url: Option<BaseUrl>,
+    /// File whose first line is the API key; used if `STACKMGR_API_KEY` is not set
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub api_key_file: Option<PathBuf>,
     /// Directory that contains the stack directories
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub stacks_root: Option<PathBuf>,
     /// Stack directory, if it is not in the stacks root
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
     /// Name of the Compose file in the stack directory [default: docker-compose.yml]
     #[arg(long, global = true, value_name = "NAME", value_parser = options::plain_name)]
@@ -301,13 +356,13 @@ pub(super) struct Common {
     /// accepts no other; `pin:FINGERPRINT` accepts that certificate without a question, also in place of
     /// another. `sha256:FINGERPRINT` accepts only that certificate. `system` accepts certificates that the
     /// system trusts. A path accepts the certificates in the PEM file, and those that they signed.
-    #[arg(long, global = true, value_name = "MODE")]
+    #[arg(long, global = true, value_name = "MODE", value_hint = ValueHint::FilePath)]
     pub tls: Option<Tls>,
     /// File with headers for each request to Portainer, one `Name: value` per line
     ///
     /// For a proxy in front of Portainer that authenticates its clients. Only its owner may have access to
     /// the file.
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub header_file: Option<PathBuf>,
     /// Time limit for each create, each delete, and each wait for a deployment
     ///
@@ -329,9 +384,27 @@ pub(super) fn parse() -> Result<Arguments, clap::Error> {
     let mut command = command();
     let mut matches = command
         .try_get_matches_from_mut(std::env::args_os())
+        .map_err(detail_version)
         .map_err(suggest_command)
         .map_err(hide_credentials)?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// `stacklift --version -v`: clap stops at `--version`, so another flag has to be looked for.
+fn detail_version(error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::DisplayVersion {
+        return error;
+    }
+    let lenient = command()
+        .ignore_errors(true)
+        .mut_arg("version", |version| version.action(ArgAction::SetTrue));
+    let matches = lenient.try_get_matches_from(std::env::args_os());
+    if !matches.is_ok_and(|matches| matches.get_flag("verbose")) {
+        return error;
+    }
+    let detailed = command().version(DETAILED_VERSION);
+    let detailed = detailed.try_get_matches_from(std::env::args_os());
+    detailed.err().unwrap_or(error)
 }
 
 /// `stacklift migrat web`: the first word was taken for the stack, so `web` is unexpected. Suggests the command.
@@ -376,7 +449,8 @@ fn hide_credentials(mut error: clap::Error) -> clap::Error {
 /// The command that `name` probably misspells.
 pub(super) fn near_command(name: &str) -> Option<String> {
     let command = command();
-    let near = command.get_subcommands().map(|near| {
+    let shown = command.get_subcommands().filter(|near| !near.is_hide_set());
+    let near = shown.map(|near| {
         let near = near.get_name();
         (strsim::jaro(name, near), near)
     });
@@ -385,7 +459,8 @@ pub(super) fn near_command(name: &str) -> Option<String> {
     nearest.map(|(_, name)| name.to_owned())
 }
 
-fn command() -> clap::Command {
+/// The command line.
+pub(super) fn command() -> clap::Command {
     let mut command = Arguments::command();
     let flags: Vec<Arg> = command
         .get_arguments()
@@ -403,7 +478,15 @@ fn command() -> clap::Command {
     for flag in flags {
         command = command.mut_arg(flag.get_id(), |flag| describe(flag, true));
     }
+    let version = Arg::new("version").short('V').long("version");
     command
+        .disable_version_flag(true)
+        .arg(
+            version
+                .action(ArgAction::Version)
+                .help("Print version; with -v, also the commit, the target and the version of Rust")
+                .help_heading(None::<&'static str>),
+        )
         .mut_subcommand("rehearse", |rehearse| {
             rehearse
                 .mut_arg("faults", |flag| flag.long_help(rehearsing::fault_help()))
@@ -421,6 +504,17 @@ fn command() -> clap::Command {
         .after_long_help(format!(
             "{EXAMPLES}\n\n{ENVIRONMENT}\n\n{SETTINGS_FILES}\n\n{EXIT_CODES}"
         ))
+}
+
+/// The first sentence of the help of a setting, and what its help shows in place of a value.
+pub(super) fn help_of(setting: &Setting) -> (String, String) {
+    let command = Arguments::command();
+    let mut flags = command.get_arguments();
+    let flag = flags.find(|flag| flag.get_long() == Some(setting.key));
+    let help = flag.and_then(Arg::get_help).map(ToString::to_string);
+    let names = flag.and_then(Arg::get_value_names).unwrap_or_default();
+    let name = names.first().map(ToString::to_string);
+    (help.unwrap_or_default(), name.unwrap_or_default())
 }
 
 /// Adds the variable and the default of a setting to its help, as clap does for its own `env` and
@@ -480,6 +574,9 @@ mod tests {
                 format!("[env: {}]", setting.variable),
                 default,
             ] {
+                if setting.default.is_empty() && shown == "[default: ]" {
+                    continue;
+                }
                 // The help may be wrapped within a note.
                 let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
                 assert!(help.contains(&shown), "{shown}\n{help}");

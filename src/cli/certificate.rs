@@ -1,5 +1,7 @@
 //! The pinned certificate of Portainer (`--tls pin`): accepted once, then the only one.
 
+use std::path::Path;
+
 use anyhow::Result;
 
 use super::{
@@ -25,18 +27,7 @@ pub(super) fn pinned(settings: &Settings, console: &Console) -> Result<Option<Fi
         return Ok(None);
     }
     let (state, server) = (state_folder()?, base_url.host_and_port());
-    let stored = pin_of(&state, &server)?
-        .map(|pin| pin.parse::<Fingerprint>())
-        .transpose()
-        .map_err(|reason| {
-            Failure::new(format!(
-                "cannot parse the pinned certificate of {server} in {}: {reason}",
-                state.display()
-            ))
-        })?;
-    if let Some(stored) = stored
-        && accepted.is_none_or(|accepted| accepted == stored)
-    {
+    if let Some(stored) = stored(&state, &server, accepted)? {
         return Ok(Some(stored));
     }
     let received = Portainer::certificate(base_url, settings.timeout)?;
@@ -54,6 +45,43 @@ pub(super) fn pinned(settings: &Settings, console: &Console) -> Result<Option<Fi
     set_pin(&state, &server, &received.to_string())?;
     console.note(&format!("pinned the certificate of {server}"));
     Ok(Some(received))
+}
+
+/// The same for a command that only reads: fails if the certificate is not pinned yet.
+pub(super) fn pinned_before(settings: &Settings) -> Result<Option<Fingerprint>> {
+    let base_url = &settings.base_url;
+    let Tls::Pin(accepted) = settings.tls else {
+        return Ok(None);
+    };
+    if !base_url.is_https() {
+        return Ok(None);
+    }
+    let stored = stored(&state_folder()?, &base_url.host_and_port(), accepted)?;
+    let missing = || {
+        Failure::new(format!(
+            "the certificate of Portainer at {base_url} is not pinned yet"
+        ))
+        .hint("to pin it, run a command that contacts Portainer on a terminal: stacklift list")
+    };
+    Ok(Some(stored.ok_or_else(missing)?))
+}
+
+/// The pinned certificate of a server, unless `--tls` accepts another one.
+fn stored(
+    state: &Path,
+    server: &str,
+    accepted: Option<Fingerprint>,
+) -> Result<Option<Fingerprint>> {
+    let stored = pin_of(state, server)?
+        .map(|pin| pin.parse::<Fingerprint>())
+        .transpose()
+        .map_err(|reason| {
+            Failure::new(format!(
+                "cannot parse the pinned certificate of {server} in {}: {reason}",
+                state.display()
+            ))
+        })?;
+    Ok(stored.filter(|stored| accepted.is_none_or(|accepted| accepted == *stored)))
 }
 
 fn ask(settings: &Settings, received: Fingerprint, console: &Console) -> Result<()> {

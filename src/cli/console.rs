@@ -17,6 +17,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result};
 use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
@@ -26,6 +27,9 @@ use crate::{
     text::{Mask, needs_escaping, printable},
     trace::{Exchange, Peer, Trace},
 };
+
+/// The exit code of an interrupted run: 128 + SIGINT, as in shells.
+pub(super) const INTERRUPTED: i32 = 130;
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -145,6 +149,46 @@ impl Console {
                 .any(|yes| answer.eq_ignore_ascii_case(yes))
     }
 
+    /// Asks for a text on the terminal: one line, without blanks around it. `None` at the end of the input.
+    pub(super) fn ask_text(&self, question: &str) -> Option<String> {
+        self.done();
+        {
+            let mut terminal = anstream::stderr().lock();
+            let _ = write!(terminal, "{HINT}{}{HINT:#} ", printable(question));
+            let _ = terminal.flush();
+        }
+        let mut answer = String::new();
+        let read = stdin().read_line(&mut answer);
+        if !answer.ends_with('\n') {
+            self.err("");
+            return None;
+        }
+        read.ok().map(|_| answer.trim().to_owned())
+    }
+
+    /// Asks for a secret, which the terminal does not show. `None` at the end of the input.
+    pub(super) fn ask_secret(&self, question: &str) -> Result<Option<SecretString>> {
+        let failed = "failed to hide what is typed on the terminal";
+        let shown = tcgetattr(stdin()).context(failed)?;
+        let mut hidden = shown.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        hidden.local_modes.insert(LocalModes::ECHONL);
+        let restore = move || {
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &shown);
+        };
+        let interrupted = restore.clone();
+        // Without this, an interrupt would leave a terminal that shows nothing.
+        ctrlc::set_handler(move || {
+            interrupted();
+            std::process::exit(INTERRUPTED);
+        })
+        .context(failed)?;
+        tcsetattr(stdin(), OptionalActions::Now, &hidden).context(failed)?;
+        let answer = self.ask_text(question);
+        restore();
+        Ok(answer.map(SecretString::from))
+    }
+
     /// Prints a hint.
     pub(super) fn hint(&self, hint: &str) {
         self.err(&format!("{HINT}hint:{HINT:#} {}", printable(hint)));
@@ -187,12 +231,17 @@ impl Console {
 
     /// Prints a table whose first row is its header.
     pub(super) fn table(&self, rows: Vec<Vec<String>>) {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        for row in rows {
-            table.add_row(row.iter().map(|cell| printable(cell).into_owned()));
-        }
-        self.progress(&table.trim_fmt());
+        self.progress(&table(rows));
+    }
+
+    /// Prints a table whose first row is its header as the result of a command, even with `--quiet`.
+    pub(super) fn result_table(&self, rows: Vec<Vec<String>>) {
+        self.out(&table(rows));
+    }
+
+    /// Whether only warnings and errors are printed.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     fn progress(&self, text: &str) {
@@ -297,6 +346,16 @@ impl Console {
         let hide = |text: String, mask: &Mask| mask.hide(&text);
         lock(&self.secrets).iter().fold(text.to_owned(), hide)
     }
+}
+
+/// The text of a table without lines.
+fn table(rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    for row in rows {
+        table.add_row(row.iter().map(|cell| printable(cell).into_owned()));
+    }
+    table.trim_fmt()
 }
 
 /// Escapes the control characters of each line.

@@ -3,16 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
-    console::Console,
+    console::{Console, INTERRUPTED},
     events::{show, show_roll_back},
 };
 use crate::{
     compose,
     run::{Event, State},
 };
-
-/// The exit code of an interrupted run: 128 + SIGINT, as in shells.
-pub(super) const INTERRUPTED: i32 = 130;
 
 /// The console of a run that can be interrupted.
 pub(super) struct Interrupt {

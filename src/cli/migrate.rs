@@ -29,7 +29,7 @@ pub(super) fn run(
 ) -> Result<(), Ended> {
     let name = arguments.stack.as_deref().ok_or_else(stack_required)?;
     let name = StackName::new(name)?;
-    let key = KeySource::from_env()?;
+    let key = KeySource::find(common)?;
     name.refuse_management_plane()?;
     let mut settings = Settings::load(common).map_err(Stopped::untouched)?;
     let key = key.read().map_err(Stopped::untouched)?;

@@ -8,6 +8,8 @@ use super::{
     peers,
     settings::{KeySource, Settings},
 };
+use secrecy::SecretString;
+
 use crate::{
     compose,
     engine::{self, Engine, NoSharedVersion},
@@ -36,7 +38,7 @@ impl Opened {
         console: &Arc<Console>,
     ) -> Result<Self, Ended> {
         let name = StackName::new(name)?;
-        let key = KeySource::from_env()?;
+        let key = KeySource::find(common)?;
         name.refuse_management_plane()?;
         let mut settings = Settings::load(common).map_err(Stopped::untouched)?;
         let key = key.read().map_err(Stopped::untouched)?;
@@ -107,28 +109,29 @@ impl Surroundings {
         };
         let mut settings = Settings::load(&common)?;
         let engine = peers::engine(&settings, console);
-        let (portainer, no_portainer) = match KeySource::from_env().and_then(KeySource::read) {
-            Ok(key) => {
-                console.hide(&key);
-                peers::warn_about_tls(&settings, console);
-                let portainer = peers::portainer(&settings, key, console)?;
-                let endpoint = match settings.endpoint {
-                    Endpoint::Id(id) => Ok(id),
-                    Endpoint::Auto => match Search::new(portainer.reader(), engine.reader()) {
-                        Ok(search) => Ok(peers::found(&search, &settings, console)?),
-                        Err(error) => Err(error),
-                    },
-                };
-                match endpoint {
-                    Ok(id) => {
-                        settings.endpoint = Endpoint::Id(id);
-                        (Some((portainer, id)), None)
+        let (portainer, no_portainer) =
+            match KeySource::of(settings.api_key_file.as_deref()).and_then(KeySource::read) {
+                Ok(key) => {
+                    console.hide(&key);
+                    peers::warn_about_tls(&settings, console);
+                    let portainer = peers::portainer(&settings, key, console)?;
+                    let endpoint = match settings.endpoint {
+                        Endpoint::Id(id) => Ok(id),
+                        Endpoint::Auto => match Search::new(portainer.reader(), engine.reader()) {
+                            Ok(search) => Ok(peers::found(&search, &settings, console)?),
+                            Err(error) => Err(error),
+                        },
+                    };
+                    match endpoint {
+                        Ok(id) => {
+                            settings.endpoint = Endpoint::Id(id);
+                            (Some((portainer, id)), None)
+                        }
+                        Err(error) => (None, Some(error)),
                     }
-                    Err(error) => (None, Some(error)),
                 }
-            }
-            Err(error) => (None, Some(error)),
-        };
+                Err(error) => (None, Some(error)),
+            };
         Ok(Self {
             settings,
             engine,
@@ -141,6 +144,45 @@ impl Surroundings {
     pub(super) fn portainer(&self) -> Option<(&portainer::Reader, i64)> {
         let (portainer, endpoint) = self.portainer.as_ref()?;
         Some((portainer.reader(), *endpoint))
+    }
+
+    pub(super) fn engine(&self) -> &engine::Reader {
+        self.engine.reader()
+    }
+}
+
+/// The clients for `doctor`, which only reads.
+pub(super) struct Diagnosed {
+    engine: Engine,
+    portainer: Option<Portainer>,
+    /// Why there is no client for Portainer.
+    pub(super) no_portainer: Option<anyhow::Error>,
+}
+
+impl Diagnosed {
+    /// Prepares both clients without sending a request. Without an API key, the requests carry an empty one: Portainer's
+    /// status needs none.
+    pub(super) fn new(
+        settings: &Settings,
+        key: Option<SecretString>,
+        console: &Arc<Console>,
+    ) -> Self {
+        let engine = peers::engine(settings, console);
+        let portainer = peers::portainer_as_pinned(settings, key.unwrap_or_default(), console);
+        let (portainer, no_portainer) = match portainer {
+            Ok(portainer) => (Some(portainer), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self {
+            engine,
+            portainer,
+            no_portainer,
+        }
+    }
+
+    /// `None` if [`Self::no_portainer`] says why.
+    pub(super) fn portainer(&self) -> Option<&portainer::Reader> {
+        self.portainer.as_ref().map(Portainer::reader)
     }
 
     pub(super) fn engine(&self) -> &engine::Reader {

@@ -1,6 +1,6 @@
 //! The settings that a flag, an environment variable and a settings file can give: names, defaults and syntax.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 /// A setting. Its flag is `--` and the key.
 pub(super) struct Setting {
@@ -15,6 +15,11 @@ pub(super) const BASE_URL: Setting = Setting {
     key: "base-url",
     variable: "STACKLIFT_BASE_URL",
     default: "https://localhost:9443",
+};
+pub(super) const API_KEY_FILE: Setting = Setting {
+    key: "api-key-file",
+    variable: "STACKMGR_API_KEY_FILE",
+    default: "",
 };
 pub(super) const STACKS_ROOT: Setting = Setting {
     key: "stacks-root",
@@ -53,8 +58,9 @@ pub(super) const HEADER_FILE: Setting = Setting {
     default: "",
 };
 
-pub(super) const ALL: [Setting; 8] = [
+pub(super) const ALL: [Setting; 9] = [
     BASE_URL,
+    API_KEY_FILE,
     STACKS_ROOT,
     ENDPOINT,
     TOOL,
@@ -95,6 +101,22 @@ impl fmt::Display for Endpoint {
             Self::Auto => f.write_str("auto"),
         }
     }
+}
+
+/// How the API keys of Portainer start.
+const START_OF_KEY: &str = "ptr_";
+
+/// Whether a text is an API key of Portainer, such as one in the place of a path.
+pub(super) fn is_api_key(text: &str) -> bool {
+    text.starts_with(START_OF_KEY)
+}
+
+/// `--api-key-file`: a path. An empty text is none.
+pub(super) fn key_file(text: &str) -> Result<Option<PathBuf>, String> {
+    if is_api_key(text) {
+        return Err("expected the path of a file, not the API key".to_owned());
+    }
+    Ok((!text.is_empty()).then(|| PathBuf::from(text)))
 }
 
 /// `--tool`: a command name without a path.

@@ -15,7 +15,9 @@ use super::{
     console::Console,
     headers,
     options::{self, Endpoint},
-    settings::{SYSTEM_FILE, Settings, given_state_folder, state_folder, user_file},
+    settings::{
+        SYSTEM_FILE, Settings, api_key_is_given, given_state_folder, state_folder, user_file,
+    },
 };
 use crate::{
     engine::{self, Engine},
@@ -60,11 +62,28 @@ pub(super) fn portainer(
     key: SecretString,
     console: &Arc<Console>,
 ) -> Result<Portainer> {
+    let headers = headers(settings, console)?;
+    let pin = certificate::pinned(settings, console)?;
+    client(settings, (key, pin, headers), console)
+}
+
+/// The same, but asks nothing: fails if `--tls pin` has no pinned certificate.
+pub(super) fn portainer_as_pinned(
+    settings: &Settings,
+    key: SecretString,
+    console: &Arc<Console>,
+) -> Result<Portainer> {
+    let headers = headers(settings, console)?;
+    let pin = certificate::pinned_before(settings)?;
+    client(settings, (key, pin, headers), console)
+}
+
+/// The headers of `--header-file`. Their values are masked from now on.
+fn headers(settings: &Settings, console: &Console) -> Result<Headers> {
     let headers = settings.header_file.as_deref().map(headers::read);
     let headers = headers.transpose()?.unwrap_or_default();
     console.hide_all(&headers.secrets());
-    let pin = certificate::pinned(settings, console)?;
-    client(settings, (key, pin, headers), console)
+    Ok(headers)
 }
 
 fn client(
@@ -192,9 +211,13 @@ pub(super) fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCom
         portainer::Tls::Pin(_) => "pin".into(),
         tls => tls.to_string().into(),
     };
+    let key_file = settings.api_key_file.as_deref();
+    let key_file = key_file.filter(|_| !api_key_is_given());
+    let key_file = key_file.map(absolute).unwrap_or_default();
     let header_file = settings.header_file.as_deref();
     let values = [
         (options::BASE_URL, settings.base_url.to_string().into()),
+        (options::API_KEY_FILE, key_file),
         (options::STACKS_ROOT, absolute(&at.root)),
         (options::ENDPOINT, settings.endpoint.to_string().into()),
         (options::TOOL, at.tool.clone().into()),

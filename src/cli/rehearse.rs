@@ -29,8 +29,8 @@ use super::{
     Ended,
     arguments::{Common, RehearseArguments, RehearsedWay},
     console::Console,
+    console::INTERRUPTED,
     diff, events,
-    interrupt::INTERRUPTED,
     report::{self, MigrateWay, Report, Way, Ways},
     settings::Settings,
 };

@@ -28,7 +28,7 @@ pub(super) fn run(
     let key = if arguments.list || arguments.engine_only {
         None
     } else {
-        Some(KeySource::from_env()?)
+        Some(KeySource::find(common)?)
     };
     let settings = Settings::load(common)?;
     let setup = peers::setup(&settings, &name)?;

@@ -1,8 +1,10 @@
 //! Loads the settings. Precedence: flags, environment, user settings, system settings, defaults.
 
 use std::{
+    cell::RefCell,
+    collections::BTreeMap,
     env, fs,
-    io::{ErrorKind, Read as _},
+    io::ErrorKind,
     ops::Range,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -12,13 +14,12 @@ use std::{
 
 use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
-use secrecy::SecretString;
 use serde::Deserialize;
 use toml::de::DeTable;
 
 use super::{
     arguments::Common,
-    options::{self, Endpoint, Setting},
+    options::{self, Endpoint, Setting, is_api_key},
 };
 use crate::{
     engine,
@@ -27,12 +28,19 @@ use crate::{
     stack::Location,
 };
 
+mod key;
+mod origin;
+
+pub(super) use key::{KeySource, VARIABLE as API_KEY, is_given as api_key_is_given};
+pub(super) use origin::{Origin, Picked, Problem, SettingsFile};
+
+/// The variable that names the directory for snapshots.
+pub(super) const STATE_DIR: &str = "STACKLIFT_STATE_DIR";
+
 pub(super) const SYSTEM_FILE: &str = "/etc/stacklift.toml";
 const USER_FILE: &str = "stacklift.toml";
 /// The size limit of a settings file, in bytes.
 const LONGEST_FILE: u64 = 64 * 1024;
-/// How much of a key file is read to find its first line, in bytes.
-const LONGEST_KEY: u64 = 64 * 1024;
 /// A key is suggested for an unknown one if at most one in this many characters has to be changed.
 const CHARACTERS_PER_TYPO: usize = 3;
 
@@ -40,6 +48,8 @@ const CHARACTERS_PER_TYPO: usize = 3;
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     pub base_url: BaseUrl,
+    /// The file with the API key, if one is named. `STACKMGR_API_KEY` precedes it (C02).
+    pub api_key_file: Option<PathBuf>,
     pub location: Location,
     /// The environment. Never `Auto` where Portainer is used.
     pub endpoint: Endpoint,
@@ -54,6 +64,7 @@ pub(super) struct Settings {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
     base_url: Option<String>,
+    api_key_file: Option<String>,
     stacks_root: Option<String>,
     /// A number or a text.
     endpoint: Option<toml::Value>,
@@ -63,21 +74,67 @@ struct File {
     #[serde(rename = "header-file")]
     headers: Option<String>,
     timeout: Option<String>,
+    /// The line of each key.
+    #[serde(skip)]
+    lines: BTreeMap<String, usize>,
+}
+
+/// The settings and where each comes from, also if some are invalid.
+pub(super) struct Sourced {
+    /// The settings, or the first error.
+    pub settings: Result<Settings>,
+    /// Every setting, in the order of [`options::ALL`].
+    pub picked: Vec<Picked>,
+    /// The files that were looked for.
+    pub files: Vec<SettingsFile>,
+}
+
+impl Sourced {
+    /// Merges all sources.
+    pub(super) fn load(flags: &Common) -> Self {
+        let mut first_error = None;
+        let (mut contents, mut files) = (Vec::new(), Vec::new());
+        for path in settings_files() {
+            let (exists, error) = match read(&path) {
+                Ok(Some(file)) => {
+                    contents.push((path.clone(), file));
+                    (true, None)
+                }
+                Ok(None) => (false, None),
+                Err(error) => {
+                    let shown = origin::Problem::of(&error);
+                    first_error.get_or_insert(error);
+                    (true, Some(shown))
+                }
+            };
+            files.push(SettingsFile {
+                path,
+                exists,
+                error,
+            });
+        }
+        let env = |name: &str| env::var(name).ok();
+        let sources = Sources::new(&env, &contents);
+        let merged = Settings::of(flags, &sources);
+        let mut picked = sources.picked.into_inner();
+        for (setting, picked) in options::ALL.iter().zip(&mut picked) {
+            if let Err(error) = require_utf8(setting.variable) {
+                picked.replace_by_invalid(setting.variable, &error);
+                first_error.get_or_insert(error);
+            }
+        }
+        Self {
+            settings: first_error.map_or(merged, Err),
+            picked,
+            files,
+        }
+    }
 }
 
 impl Settings {
     /// Merges all sources.
     pub(super) fn load(flags: &Common) -> Result<Self> {
-        let mut files = Vec::new();
-        for path in user_file().into_iter().chain([PathBuf::from(SYSTEM_FILE)]) {
-            if let Some(file) = read(&path)? {
-                files.push((path, file));
-            }
-        }
-        for setting in &options::ALL {
-            require_utf8(setting.variable)?;
-        }
-        Self::from_sources(flags, &|name| env::var(name).ok(), &files)
+        Sourced::load(flags).settings
     }
 
     /// The flags, `STACKLIFT_STACKS_ROOT` and the defaults, for the rehearsal.
@@ -101,68 +158,94 @@ impl Settings {
         env: &dyn Fn(&str) -> Option<String>,
         files: &[(PathBuf, File)],
     ) -> Result<Self> {
-        let sources = Sources { env, files };
+        Self::of(flags, &Sources::new(env, files))
+    }
+
+    /// Picks every setting before it fails, so that [`Sources::picked`] has all of them.
+    fn of(flags: &Common, sources: &Sources) -> Result<Self> {
         let base_url = sources.pick(
             &options::BASE_URL,
             flags.base_url.clone(),
+            ToString::to_string,
             |file| file.base_url.clone(),
             BaseUrl::from_str,
-        )?;
+        );
+        let path = |path: &PathBuf| path.display().to_string();
+        let api_key_file = sources.pick(
+            &options::API_KEY_FILE,
+            flags.api_key_file.clone().map(Some),
+            |file| {
+                file.as_ref()
+                    .map(path)
+                    .filter(|path| !is_api_key(path))
+                    .unwrap_or_default()
+            },
+            |file| file.api_key_file.clone(),
+            options::key_file,
+        );
         let root = sources.pick(
             &options::STACKS_ROOT,
             flags.stacks_root.clone(),
+            path,
             |file| file.stacks_root.clone(),
             |text| Ok(PathBuf::from(text)),
-        )?;
+        );
         let endpoint = sources.pick(
             &options::ENDPOINT,
             flags.endpoint,
+            ToString::to_string,
             |file| file.endpoint.as_ref().map(id_or_text),
             Endpoint::from_str,
-        )?;
+        );
         let tool = sources.pick(
             &options::TOOL,
             flags.tool.clone(),
+            ToString::to_string,
             |file| file.tool.clone(),
             options::tool_name,
-        )?;
+        );
         let engine = sources.pick(
             &options::ENGINE,
             flags.engine,
+            ToString::to_string,
             |file| file.engine.clone(),
             engine::Choice::from_str,
-        )?;
+        );
         let tls = sources.pick(
             &options::TLS,
             flags.tls.clone(),
+            ToString::to_string,
             |file| file.tls.clone(),
             Tls::from_str,
-        )?;
+        );
         let header_file = sources.pick(
             &options::HEADER_FILE,
             flags.header_file.clone(),
+            path,
             |file| file.headers.clone(),
             |text| Ok(PathBuf::from(text)),
-        )?;
+        );
         let timeout = sources.pick(
             &options::TIMEOUT,
             flags.timeout,
+            |limit| format!("{}s", limit.as_secs()),
             |file| file.timeout.clone(),
             options::duration,
-        )?;
+        );
         Ok(Self {
-            base_url,
+            base_url: base_url?,
+            api_key_file: api_key_file?,
             location: Location {
-                root,
+                root: root?,
                 dir: flags.dir.clone(),
                 file: flags.file.clone(),
-                tool,
+                tool: tool?,
             },
-            endpoint,
-            engine,
-            tls,
-            header_file: Some(header_file).filter(|path| !path.as_os_str().is_empty()),
-            timeout,
+            endpoint: endpoint?,
+            engine: engine?,
+            tls: tls?,
+            header_file: Some(header_file?).filter(|path| !path.as_os_str().is_empty()),
+            timeout: timeout?,
         })
     }
 }
@@ -170,40 +253,67 @@ impl Settings {
 struct Sources<'a> {
     env: &'a dyn Fn(&str) -> Option<String>,
     files: &'a [(PathBuf, File)],
+    picked: RefCell<Vec<Picked>>,
 }
 
-impl Sources<'_> {
+impl<'a> Sources<'a> {
+    fn new(env: &'a dyn Fn(&str) -> Option<String>, files: &'a [(PathBuf, File)]) -> Self {
+        Self {
+            env,
+            files,
+            picked: RefCell::default(),
+        }
+    }
+
     /// The flag, or the first other source that has the setting. An empty variable is unset.
     fn pick<T>(
         &self,
         setting: &Setting,
         flag: Option<T>,
+        show: impl Fn(&T) -> String,
         field: fn(&File) -> Option<String>,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T> {
-        if let Some(value) = flag {
-            return Ok(value);
-        }
-        let variable = setting.variable;
-        let (origin, text) = if let Some(text) = (self.env)(variable).filter(|t| !t.is_empty()) {
-            (variable.to_owned(), text)
-        } else if let Some((path, text)) = self
-            .files
-            .iter()
-            .find_map(|(path, file)| Some((path, field(file)?)))
-        {
-            (format!("{} in {}", setting.key, path.display()), text)
+        let (origin, text, value) = if let Some(flag) = flag {
+            (Origin::Flag(setting.key), show(&flag), Ok(flag))
         } else {
-            ("the default".to_owned(), setting.default.to_owned())
+            let (origin, text) = self.find(setting, field);
+            let value = parse(&text);
+            (origin, text, value)
         };
-        parse(&text).map_err(|reason| {
-            Failure::new(format!("invalid {origin}: {reason}"))
-                .hint(format!(
-                    "see --{} in `stacklift --help` for valid values",
-                    setting.key
-                ))
-                .into()
-        })
+        let value = value.map_err(|reason| {
+            Failure::new(format!("invalid {}: {reason}", origin.of(setting.key))).hint(format!(
+                "see --{} in `stacklift --help` for valid values",
+                setting.key
+            ))
+        });
+        let value = value.map_err(anyhow::Error::from);
+        // An invalid value may be a misplaced API key (C56).
+        let is_shown = value.is_ok() && !text.is_empty();
+        self.picked.borrow_mut().push(Picked {
+            key: setting.key,
+            value: is_shown.then_some(text),
+            origin,
+            error: value.as_ref().err().map(origin::Problem::of),
+        });
+        value
+    }
+
+    /// The first source that has the setting, and its text.
+    fn find(&self, setting: &Setting, field: fn(&File) -> Option<String>) -> (Origin, String) {
+        let variable = setting.variable;
+        if let Some(text) = (self.env)(variable).filter(|text| !text.is_empty()) {
+            return (Origin::Variable(variable), text);
+        }
+        let mut files = self.files.iter();
+        let found = files.find_map(|(path, file)| Some((path, file, field(file)?)));
+        match found {
+            Some((path, file, text)) => {
+                let (path, line) = (path.clone(), file.lines.get(setting.key).copied());
+                (Origin::File { path, line }, text)
+            }
+            None => (Origin::Default, setting.default.to_owned()),
+        }
     }
 }
 
@@ -228,7 +338,17 @@ fn require_utf8(variable: &str) -> Result<()> {
     }
 }
 
-/// The user settings.
+/// Where settings files are looked for. The first has precedence.
+fn settings_files() -> impl Iterator<Item = PathBuf> {
+    user_file().into_iter().chain([system_file()])
+}
+
+/// The system's settings file.
+pub(super) fn system_file() -> PathBuf {
+    PathBuf::from(SYSTEM_FILE)
+}
+
+/// The user's settings file; `None` if the user has no home directory.
 pub(super) fn user_file() -> Option<PathBuf> {
     let dirs = etcetera::choose_base_strategy().ok()?;
     Some(dirs.config_dir().join(USER_FILE))
@@ -274,7 +394,11 @@ fn read(path: &Path) -> Result<Option<File>> {
 
 /// Parses a settings file. The error does not quote the line, which may contain a misplaced API key (C56).
 fn parse(path: &Path, text: &str) -> Result<File, Failure> {
-    toml::from_str(text).map_err(|error| {
+    let file = toml::from_str(text).map(|file| File {
+        lines: lines_of_keys(text),
+        ..file
+    });
+    file.map_err(|error| {
         let (reason, place, hint) = match unknown_key(text) {
             Some((key, place)) => (
                 format!("unknown key `{key}`"),
@@ -295,8 +419,7 @@ fn parse(path: &Path, text: &str) -> Result<File, Failure> {
             ),
         };
         let line = place.map_or(String::new(), |place| {
-            let before = text.get(..place.start).unwrap_or_default();
-            format!("line {}: ", before.matches('\n').count() + 1)
+            format!("line {}: ", line_of(text, &place))
         });
         Failure::new(format!(
             "cannot parse the settings file {}: {line}{reason}",
@@ -304,6 +427,22 @@ fn parse(path: &Path, text: &str) -> Result<File, Failure> {
         ))
         .hint(hint)
     })
+}
+
+/// The line of a place in a text, from 1.
+fn line_of(text: &str, place: &Range<usize>) -> usize {
+    let before = text.get(..place.start).unwrap_or_default();
+    before.matches('\n').count() + 1
+}
+
+/// The line of each key, if the text is TOML.
+fn lines_of_keys(text: &str) -> BTreeMap<String, usize> {
+    let Ok(table) = DeTable::parse(text) else {
+        return BTreeMap::new();
+    };
+    let keys = table.get_ref().keys();
+    keys.map(|key| (key.get_ref().to_string(), line_of(text, &key.span())))
+        .collect()
 }
 
 /// The first key that is not a setting, and its place, if the text is TOML.
@@ -356,73 +495,10 @@ pub(super) fn state_folder() -> Result<PathBuf> {
 
 /// `STACKLIFT_STATE_DIR`, absolute, if it is set.
 pub(super) fn given_state_folder() -> Result<Option<PathBuf>> {
-    let given = env::var_os("STACKLIFT_STATE_DIR").filter(|folder| !folder.is_empty());
+    let given = env::var_os(STATE_DIR).filter(|folder| !folder.is_empty());
     given
         .map(|folder| std::path::absolute(folder).context("invalid STACKLIFT_STATE_DIR"))
         .transpose()
-}
-
-/// The source of the API key (C02): `STACKMGR_API_KEY`, else the file that `STACKMGR_API_KEY_FILE` names.
-#[derive(Debug)]
-pub(super) enum KeySource {
-    Given(SecretString),
-    File(PathBuf),
-}
-
-impl KeySource {
-    /// Finds the source without reading a file, so that a refusal after it has read nothing (C05).
-    pub(super) fn from_env() -> Result<Self> {
-        let given = env::var_os("STACKMGR_API_KEY").filter(|key| !key.is_empty());
-        if let Some(key) = given {
-            let key = key.into_string().map_err(|_| {
-                Failure::new("STACKMGR_API_KEY is not valid UTF-8")
-                    .hint("set it to a Portainer API key")
-            })?;
-            return Ok(Self::Given(key.into()));
-        }
-        // An empty STACKMGR_API_KEY is an error (C02): the file replaces only an unset one.
-        let unset = env::var_os("STACKMGR_API_KEY").is_none();
-        match env::var_os("STACKMGR_API_KEY_FILE").filter(|path| unset && !path.is_empty()) {
-            Some(path) => Ok(Self::File(path.into())),
-            None => Err(key_required().into()),
-        }
-    }
-
-    /// Reads the key.
-    pub(super) fn read(self) -> Result<SecretString> {
-        let path = match self {
-            Self::Given(key) => return Ok(key),
-            Self::File(path) => path,
-        };
-        // The limit matters for a pipe that never ends.
-        let mut text = String::new();
-        fs::File::open(&path)
-            .and_then(|file| file.take(LONGEST_KEY).read_to_string(&mut text))
-            .map_err(|error| {
-                Failure::new(format!(
-                    "failed to read the API key file {}",
-                    path.display()
-                ))
-                .source(error)
-                .hint("set STACKMGR_API_KEY_FILE to a text file whose first line is the API key")
-            })?;
-        let key = text.lines().next().unwrap_or_default().trim();
-        if key.is_empty() {
-            return Err(Failure::new(format!(
-                "the first line of the API key file {} is empty",
-                path.display()
-            ))
-            .hint("write the Portainer API key to its first line")
-            .into());
-        }
-        Ok(key.into())
-    }
-}
-
-fn key_required() -> Failure {
-    Failure::new("STACKMGR_API_KEY is required: set it to a Portainer API key").hint(
-        "create a key in Portainer under My account > Access tokens, then run: export STACKMGR_API_KEY=…; or set STACKMGR_API_KEY_FILE to a file that contains the key",
-    )
 }
 
 #[cfg(test)]

@@ -29,7 +29,9 @@ use ureq::{Agent, http::Method};
 use self::socket::{NoResolver, UnixConnector};
 pub use self::{events::ContainerEvent, restoring::Restoring};
 use super::{
-    Options, Remaining, left_until, removal_result, stop_result,
+    About, Options, Remaining,
+    about::Info,
+    left_until, removal_result, stop_result,
     supported::{NoSharedVersion, refuses_version},
     wait_until,
 };
@@ -233,11 +235,21 @@ impl Api {
 
     /// The engine's ID.
     pub(super) fn id(&self) -> Result<String> {
-        let wire::Info { id } = self.get("/info")?;
-        if id.is_empty() {
+        Ok(self.info()?.id)
+    }
+
+    /// What the engine says about itself.
+    pub(super) fn about(&self) -> Result<About> {
+        let info = self.info()?;
+        Ok(info.about(Some(self.version()?.to_string())))
+    }
+
+    fn info(&self) -> Result<Info> {
+        let info: Info = self.get("/info")?;
+        if info.id.is_empty() {
             bail!("the engine on {} has no ID", self.socket.display());
         }
-        Ok(id)
+        Ok(info)
     }
 
     /// Sends `GET` for `path`, which does not include the API version.

@@ -17,7 +17,9 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::{
-    ClientConfig, MAX_OUTPUT, Options, Remaining, left_until,
+    About, ClientConfig, MAX_OUTPUT, Options, Remaining,
+    about::Info,
+    left_until,
     objects::ObjectKind,
     removal_result, stop_result,
     supported::{NoSharedVersion, is_podman},
@@ -256,6 +258,20 @@ impl Command {
             bail!("`{} info` printed no ID", self.tool);
         }
         Ok(id)
+    }
+
+    /// What the engine says about itself.
+    pub(super) fn about(&self) -> Result<About> {
+        let output = self.read(&["info", "--format", "{{json .}}"])?;
+        let info: Info = serde_json::from_slice(&output).with_context(|| {
+            let text = excerpt(&String::from_utf8_lossy(&output));
+            format!("unexpected output of `{} info`: {text}", self.tool)
+        })?;
+        match info.server_errors.first() {
+            _ if !info.id.is_empty() => Ok(info.about(None)),
+            Some(error) => bail!("`{} info`: {}", self.tool, excerpt(error)),
+            None => bail!("`{} info` printed no ID", self.tool),
+        }
     }
 
     /// Whether the command, or the engine that it reaches, says that it is Podman.

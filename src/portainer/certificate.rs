@@ -4,8 +4,7 @@ use std::{fmt, str::FromStr};
 
 use ring::digest::{SHA256, digest};
 
-use super::{address::BaseUrl, tls::Tls};
-use crate::failure::Failure;
+use super::address::BaseUrl;
 
 /// The length of a fingerprint, in bytes.
 const LENGTH: usize = 32;
@@ -71,35 +70,6 @@ impl fmt::Display for NotPinned {
 }
 
 impl std::error::Error for NotPinned {}
-
-impl NotPinned {
-    /// The error of a request that was not sent.
-    pub(super) fn failure(&self, base_url: &BaseUrl, tls: &Tls) -> Failure {
-        let received = self.received;
-        let not_sent = "neither the request nor the API key was sent";
-        let message = match (self.pinned, tls) {
-            (Some(pinned), Tls::Pin(_)) => format!(
-                "the certificate of Portainer at {base_url} has changed: the SHA-256 fingerprint was {pinned}, and now it is {received}; {not_sent}"
-            ),
-            (Some(given), _) => format!(
-                "the certificate of Portainer at {base_url} is not the one that --tls names: expected the SHA-256 fingerprint {given}, received {received}; {not_sent}"
-            ),
-            (None, _) => format!(
-                "the certificate of Portainer at {base_url} is not pinned: its SHA-256 fingerprint is {received}; {not_sent}"
-            ),
-        };
-        let accept = match tls {
-            Tls::Pin(_) => {
-                format!("run: stacklift list --base-url {base_url} --tls pin:{received}")
-            }
-            _ => format!("pass --tls sha256:{received}"),
-        };
-        Failure::new(message).hint(format!(
-            "if the certificate was replaced, {}, then {accept}; if it was not, another server responds in place of Portainer",
-            how_to_compare(base_url)
-        ))
-    }
-}
 
 /// How a user checks a fingerprint where no other server can answer.
 pub fn how_to_compare(base_url: &BaseUrl) -> String {

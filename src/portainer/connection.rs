@@ -17,7 +17,7 @@ use ureq::{
 
 use super::{
     address::BaseUrl,
-    certificate::{Fingerprint, NotPinned},
+    certificate::{Fingerprint, NotPinned, how_to_compare},
     error::Error,
     tls::Tls,
 };
@@ -109,7 +109,7 @@ impl NoResponse {
     /// The error of the request; `action` completes "failed to …".
     pub(super) fn into_error(self, action: &str, base_url: &BaseUrl, tls: &Tls) -> Error {
         if let Some(refused) = self.not_pinned() {
-            return Error::not_sent(action, refused.failure(base_url, tls));
+            return Error::not_sent(action, not_pinned(refused, base_url, tls));
         }
         let what = match &self.error {
             _ if self.sent == Sent::No => "cannot reach Portainer at",
@@ -166,6 +166,36 @@ impl NoResponse {
             _ => None,
         }
     }
+}
+
+/// The failure of a request that was not sent, because the certificate is not the pinned one.
+fn not_pinned(
+    &NotPinned { pinned, received }: &NotPinned,
+    base_url: &BaseUrl,
+    tls: &Tls,
+) -> Failure {
+    let not_sent = "neither the request nor the API key was sent";
+    let message = match (pinned, tls) {
+        (Some(pinned), Tls::Pin(_)) => format!(
+            "the certificate of Portainer at {base_url} has changed: the SHA-256 fingerprint was {pinned}, and now it is {received}; {not_sent}"
+        ),
+        (Some(given), _) => format!(
+            "the certificate of Portainer at {base_url} is not the one that --tls names: expected the SHA-256 fingerprint {given}, received {received}; {not_sent}"
+        ),
+        (None, _) => format!(
+            "the certificate of Portainer at {base_url} is not pinned: its SHA-256 fingerprint is {received}; {not_sent}"
+        ),
+    };
+    let accept = match tls {
+        Tls::Pin(_) => {
+            format!("run: stacklift list --base-url {base_url} --tls pin:{received}")
+        }
+        _ => format!("pass --tls sha256:{received}"),
+    };
+    Failure::new(message).hint(format!(
+        "if the certificate was replaced, {}, then {accept}; if it was not, another server responds in place of Portainer",
+        how_to_compare(base_url)
+    ))
 }
 
 /// The failure of a response that is larger than its limit (B12).

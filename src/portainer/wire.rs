@@ -242,20 +242,6 @@ pub(super) fn engine_id(response: Unread) -> Result<Option<String>> {
     Ok((!id.is_empty()).then(|| id.to_owned()))
 }
 
-/// The `Version` in Portainer's status (M17); `None` where it is missing or empty.
-pub(super) fn version(response: Unread) -> Result<Option<String>> {
-    let json: Value = read(response)?;
-    let version = json.get("Version").and_then(Value::as_str);
-    Ok(version.filter(|text| !text.is_empty()).map(str::to_owned))
-}
-
-/// Whether the `Role` of a user is 1, an administrator; `None` where there is no role.
-pub(super) fn is_administrator(response: Unread) -> Result<Option<bool>> {
-    let json: Value = read(response)?;
-    let role = json.get("Role").and_then(Value::as_i64);
-    Ok(role.map(|role| role == 1))
-}
-
 /// The Portainer stack in the response to a create or an update, if it is JSON with a non-empty `Id` (C54).
 pub(super) fn deployed(body: &[u8]) -> Option<Created> {
     let json: Value = serde_json::from_slice(body).ok()?;
@@ -470,7 +456,6 @@ mod tests {
             let _ = env_and_standing(response(&bytes));
             let _ = text(response(&bytes));
             let _ = engine_id(response(&bytes));
-            let _ = is_administrator(response(&bytes));
             let _ = deployed(&bytes);
         }
 

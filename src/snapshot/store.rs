@@ -19,6 +19,8 @@ use serde::Deserialize;
 use super::{Snapshot, VERSION, folder, is_whole, requests::SUFFIX as REQUEST};
 use crate::{failure::Failure, model::portainer_name};
 
+/// The directory of the snapshots in the state directory.
+const SNAPSHOTS: &str = "snapshots";
 /// How many of the newest snapshots are kept.
 const NEWEST: usize = 9;
 /// The file that exists while the last run that changed something has not ended as intended.
@@ -109,7 +111,7 @@ impl Place {
     }
 
     fn all(&self) -> PathBuf {
-        self.state.join("snapshots")
+        self.state.join(SNAPSHOTS)
     }
 
     fn dir_of(&self, engine: &str) -> PathBuf {
@@ -119,19 +121,32 @@ impl Place {
 
     /// The existing directories of the project, whatever the engine.
     fn dirs_of_project(&self) -> Vec<PathBuf> {
-        let prefix = format!("{}-", self.project());
-        let is_of_project = |name: &String| {
-            name.strip_prefix(&prefix).is_some_and(|hash| {
-                hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
-            })
-        };
+        let own = self.project();
         let all = self.all();
         let names = folder::names(&all).unwrap_or_default().into_iter();
         names
-            .filter(is_of_project)
+            .filter(|name| project_of(name) == Some(&own))
             .map(|name| all.join(name))
             .collect()
     }
+}
+
+/// The projects that have snapshots below a state directory, on any engine. Those that cannot be read are left out.
+pub fn projects(state: &Path) -> BTreeSet<String> {
+    let all = state.join(SNAPSHOTS);
+    let names = folder::names(&all).unwrap_or_default().into_iter();
+    let has_snapshot = |name: &String| ids_in(&all.join(name)).is_ok_and(|ids| !ids.is_empty());
+    names
+        .filter(has_snapshot)
+        .filter_map(|name| project_of(&name).map(str::to_owned))
+        .collect()
+}
+
+/// The project of a directory with this name.
+fn project_of(name: &str) -> Option<&str> {
+    let (project, hash) = name.rsplit_once('-')?;
+    let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then_some(project)
 }
 
 impl Store {

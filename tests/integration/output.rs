@@ -167,6 +167,34 @@ fn the_help_names_every_command_and_setting() {
 }
 
 #[test]
+fn the_version_with_verbose_names_the_commit_the_target_and_rust() {
+    let bench = Bench::new();
+    let mut texts = [
+        &["--version", "-v"][..],
+        &["-v", "--version"],
+        &["-vV"],
+        &["-Vv"],
+    ]
+    .map(|arguments| bench.run(arguments).code(0).out)
+    .to_vec();
+    texts.dedup();
+    assert_eq!(texts.len(), 1, "{texts:#?}");
+    let lines: Vec<&str> = texts[0].lines().collect();
+    let [version, commit, date, target, rust] = lines[..] else {
+        panic!("{lines:#?}");
+    };
+    assert_eq!(version, format!("stacklift {}", env!("CARGO_PKG_VERSION")));
+    let commit = commit.strip_prefix("commit: ").expect(commit);
+    let hash = commit.trim_end_matches("-dirty");
+    let is_hash = hash.len() == 40 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(is_hash || commit == "unknown", "{commit}");
+    let date = date.strip_prefix("commit date: ").expect(date);
+    assert!(date.len() == 10 || date == "unknown", "{date}");
+    assert!(target.starts_with(&format!("target: {}-", std::env::consts::ARCH)));
+    assert!(rust.starts_with("rust: rustc 1."), "{rust}");
+}
+
+#[test]
 fn the_help_of_a_command_shows_the_flags_that_it_uses() {
     let bench = Bench::new();
     for (command, used, ignored) in [

@@ -532,6 +532,8 @@ fn the_stored_schema_is_the_printed_one() {
         ("plan", SCHEMA),
         ("adopt", crate::adopt::SCHEMA),
         ("list", crate::list::SCHEMA),
+        ("doctor", crate::doctor::SCHEMA),
+        ("config", crate::config::SCHEMA),
     ] {
         let run = bench.run(&["schema", output]).code(0);
         assert!(

@@ -5,6 +5,7 @@ mod shapes;
 
 use std::{sync::Arc, thread};
 
+use chrono::DateTime;
 use serde_json::{Value, json};
 
 use self::{
@@ -74,10 +75,14 @@ pub(super) fn respond(
         _ if is_change(call) => change(shared, call, incoming, ending)?,
         _ => authenticated(shared, call, incoming),
     };
-    Some(outcome.unwrap_or_else(|error| {
+    let mut response = outcome.unwrap_or_else(|error| {
         let body = json!({ "message": error.message, "details": error.details });
         Response::json(error.status, &body)
-    }))
+    });
+    let now = DateTime::from_timestamp_millis(shared.world().now).unwrap_or_default();
+    let date = now.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    response.headers.push(("Date", date));
+    Some(response)
 }
 
 /// Changes a stack; `None` if the rehearsal ended first.

@@ -81,4 +81,8 @@ pub(in crate::cli) enum Described {
     List,
     /// The output of `stacklift adopt --output json`
     Adopt,
+    /// The output of `stacklift doctor --output json`
+    Doctor,
+    /// The output of `stacklift config --output json`
+    Config,
 }

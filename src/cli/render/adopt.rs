@@ -63,7 +63,7 @@ pub(super) fn adopted(
     };
     // Whether a container stays depends on Portainer, and nothing else that is written does.
     let asked = keep.anonymous.then(|| {
-        let key = KeySource::from_env()?.read()?;
+        let key = KeySource::of(settings.api_key_file.as_deref())?.read()?;
         console.hide(&key);
         let portainer = peers::portainer(settings, key, console)?;
         let portainer = portainer.reader();

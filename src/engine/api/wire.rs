@@ -56,13 +56,6 @@ pub(super) struct InspectedConfig {
     pub(super) image: String,
 }
 
-/// The fields of `GET /info` that are used.
-#[derive(Deserialize)]
-pub(super) struct Info {
-    #[serde(rename = "ID", default, deserialize_with = "nullable")]
-    pub(super) id: String,
-}
-
 /// An entry of `GET /networks`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]

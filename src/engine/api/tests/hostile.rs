@@ -53,7 +53,7 @@ proptest! {
         let (api, ok) = (api(), response(200, &body));
         let errors = [
             api.read::<wire::Inspected>(&ok).err(),
-            api.read::<wire::Info>(&ok).err(),
+            api.read::<Info>(&ok).err(),
             api.read::<Option<Vec<wire::Network>>>(&ok).err(),
             api.read::<wire::Volumes>(&ok).err(),
             api.read::<wire::Created>(&ok).err(),

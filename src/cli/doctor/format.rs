@@ -1,0 +1,139 @@
+//! The format of the checks: what `--output json` prints. `docs/schemas/doctor-v1.json` is its schema.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::cli::settings::Problem;
+
+/// What `stacklift doctor --output json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "The output of `stacklift doctor --output json`")]
+pub(in crate::cli) struct Diagnosis {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// Every check, in the order of the text. A subject can have several.
+    pub checks: Vec<Check>,
+}
+
+/// A check.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::cli) struct Check {
+    pub subject: Subject,
+    pub status: Status,
+    /// What was found, or why the subject was not checked.
+    pub fact: String,
+    /// What to do about it; null if nothing is to be done.
+    pub hint: Option<String>,
+}
+
+/// What is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::cli) enum Subject {
+    /// The settings and the settings files.
+    Settings,
+    /// The container engine of this host.
+    Engine,
+    /// The Compose program of this host.
+    Compose,
+    /// Portainer's address and version.
+    Portainer,
+    /// How Portainer's certificate is verified.
+    Tls,
+    /// Where the API key comes from.
+    ApiKey,
+    /// The user of the API key.
+    User,
+    /// Whether the Portainer environment is the engine of this host.
+    Environment,
+    /// The directory that contains the stack directories.
+    StacksRoot,
+    /// The directory for snapshots.
+    StateDirectory,
+    /// The clocks of Portainer and of the engine, compared with that of this host.
+    Clock,
+}
+
+impl Subject {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Settings => "settings",
+            Self::Engine => "engine",
+            Self::Compose => "Compose",
+            Self::Portainer => "Portainer",
+            Self::Tls => "TLS",
+            Self::ApiKey => "API key",
+            Self::User => "user",
+            Self::Environment => "environment",
+            Self::StacksRoot => "stacks root",
+            Self::StateDirectory => "state directory",
+            Self::Clock => "clock",
+        }
+    }
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::cli) enum Status {
+    Ok,
+    /// Some commands or stacks may have a problem.
+    Warning,
+    /// Commands will fail.
+    Failed,
+    /// It depends on a check that failed.
+    NotChecked,
+}
+
+impl Check {
+    pub(super) fn ok(subject: Subject, fact: impl Into<String>) -> Self {
+        Self {
+            subject,
+            status: Status::Ok,
+            fact: fact.into(),
+            hint: None,
+        }
+    }
+
+    pub(super) fn warning(
+        subject: Subject,
+        fact: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            status: Status::Warning,
+            hint: Some(hint.into()),
+            ..Self::ok(subject, fact)
+        }
+    }
+
+    pub(super) fn failed(
+        subject: Subject,
+        fact: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            status: Status::Failed,
+            ..Self::warning(subject, fact, hint)
+        }
+    }
+
+    /// `reason` says what is missing: `Portainer did not respond`.
+    pub(super) fn not_checked(subject: Subject, reason: &str) -> Self {
+        Self {
+            status: Status::NotChecked,
+            ..Self::ok(subject, format!("not checked: {reason}"))
+        }
+    }
+
+    /// A failure with the hint of the error, otherwise with this one.
+    pub(super) fn of_error(subject: Subject, error: &anyhow::Error, otherwise: &str) -> Self {
+        Self::of_problem(subject, Problem::of(error), otherwise)
+    }
+
+    /// The same.
+    pub(super) fn of_problem(subject: Subject, problem: Problem, otherwise: &str) -> Self {
+        let hint = problem.hint.unwrap_or_else(|| otherwise.to_owned());
+        Self::failed(subject, problem.message, hint)
+    }
+}

@@ -1,0 +1,231 @@
+//! The checks of this host: settings, API key, Compose program, stacks root and state directory.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use composefile::reader::DEFAULT_FILES;
+use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, accessat, statvfs};
+use secrecy::SecretString;
+
+use super::format::{Check, Subject};
+use crate::{
+    cli::settings::{API_KEY, KeySource, Settings, Sourced, state_folder},
+    compose,
+    snapshot::check_state_dir,
+    stack::Location,
+    text::{counted, shell_word},
+};
+
+/// The least free space for snapshots, in bytes. A snapshot of a large stack takes less than 1 MiB.
+const LEAST_SPACE: u64 = 16 << 20;
+
+/// The settings files that were read, or everything that is invalid.
+pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
+    let subject = Subject::Settings;
+    let files = sourced.files.iter().filter_map(|file| file.error.clone());
+    let settings = sourced.picked.iter().filter_map(|one| one.error.clone());
+    let problems: Vec<Check> = files
+        .chain(settings)
+        .map(|problem| {
+            Check::of_problem(
+                subject,
+                problem,
+                "to see every setting, run: stacklift config",
+            )
+        })
+        .collect();
+    if !problems.is_empty() {
+        return problems;
+    }
+    let (read, missing): (Vec<_>, Vec<_>) = sourced.files.iter().partition(|file| file.exists);
+    let said = [("read ", read), ("no ", missing)];
+    let said = said.into_iter().filter(|(_, files)| !files.is_empty());
+    let said = said.map(|(what, files)| {
+        let paths = files.iter().map(|file| file.path.display().to_string());
+        format!("{what}{}", paths.collect::<Vec<_>>().join(", "))
+    });
+    vec![Check::ok(subject, said.collect::<Vec<_>>().join("; "))]
+}
+
+/// The API key, if it can be read, and where it comes from.
+pub(super) fn api_key(settings: &Settings) -> (Option<SecretString>, Check) {
+    let subject = Subject::ApiKey;
+    let failed = |error| {
+        (
+            None,
+            Check::of_error(subject, &error, "set STACKMGR_API_KEY"),
+        )
+    };
+    let source = match KeySource::of(settings.api_key_file.as_deref()) {
+        Ok(source) => source,
+        Err(error) => return failed(error),
+    };
+    let check = match &source {
+        KeySource::Given(_) => Check::ok(subject, format!("from {API_KEY}")),
+        KeySource::File(path) => key_file(path),
+    };
+    match source.read() {
+        Ok(key) => (Some(key), check),
+        Err(error) => failed(error),
+    }
+}
+
+/// Whether only its owner, who is this user or root, can read a key file. Its content is not looked at.
+fn key_file(path: &Path) -> Check {
+    let subject = Subject::ApiKey;
+    let fact = format!("from the file {}", path.display());
+    // If it does not exist, reading it says so.
+    let Some(metadata) = fs::metadata(path).ok().filter(fs::Metadata::is_file) else {
+        return Check::ok(subject, fact);
+    };
+    let mode = metadata.mode() & 0o777;
+    let own = rustix::process::geteuid().as_raw();
+    let file = path.display().to_string();
+    let file = shell_word(&file);
+    if metadata.uid() != 0 && metadata.uid() != own {
+        let fact = format!("{fact}, which belongs to another user");
+        return Check::warning(subject, fact, format!("run: chown {own} {file}"));
+    }
+    if mode & 0o077 != 0 {
+        let fact = format!("{fact}, which others can access (mode {mode:04o})");
+        return Check::warning(subject, fact, format!("run: chmod 600 {file}"));
+    }
+    Check::ok(subject, format!("{fact} (mode {mode:04o})"))
+}
+
+/// The Compose program. Runs it to read its version.
+pub(super) fn compose(host: &compose::Host, tool: &str) -> Check {
+    match host.compose() {
+        Ok(program) => Check::ok(Subject::Compose, program.name()),
+        Err(_) => Check::warning(
+            Subject::Compose,
+            format!("not found: neither `{tool} compose` nor `docker-compose` prints a version"),
+            "install the Compose plugin: stacks with several Compose files cannot be adopted without it, and a plan \
+             cannot tell which services stay unchanged",
+        ),
+    }
+}
+
+/// Whether the stacks root can be read, and how many of its directories contain a Compose file.
+pub(super) fn stacks_root(at: &Location) -> Check {
+    let subject = Subject::StacksRoot;
+    let hint = "set --stacks-root to the directory that contains the stack directories";
+    let root = std::path::absolute(&at.root).unwrap_or_else(|_| at.root.clone());
+    let shown = root.display();
+    let entries = match fs::read_dir(&root) {
+        Ok(entries) => entries,
+        Err(error) => return Check::failed(subject, format!("cannot read {shown}: {error}"), hint),
+    };
+    let own_name = format!("{}-compose.yml", at.tool);
+    let has_file = |dir: &Path| {
+        let mut names = DEFAULT_FILES.into_iter().chain([own_name.as_str()]);
+        names.any(|name| dir.join(name).is_file())
+    };
+    let dirs = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    match dirs.filter(|dir| has_file(dir)).count() {
+        0 => Check::warning(
+            subject,
+            format!("{shown} has no directory with a Compose file"),
+            hint,
+        ),
+        stacks => Check::ok(subject, format!("{shown}: {}", counted(stacks, "stack"))),
+    }
+}
+
+/// Whether snapshots can be written. Writes nothing.
+pub(super) fn state_dir() -> Check {
+    let subject = Subject::StateDirectory;
+    let dir = match state_folder() {
+        Ok(dir) => dir,
+        Err(error) => return Check::of_error(subject, &error, "set STACKLIFT_STATE_DIR"),
+    };
+    if let Err(error) = check_state_dir(&dir) {
+        return Check::of_error(
+            subject,
+            &error,
+            "set STACKLIFT_STATE_DIR to a directory of your own",
+        );
+    }
+    let existing = nearest_existing(&dir);
+    let fact = if existing == dir {
+        format!("{} (mode 0700)", dir.display())
+    } else {
+        format!("{} does not exist; the first run creates it", dir.display())
+    };
+    writable(subject, fact, &existing)
+}
+
+/// The directory, or its nearest parent that exists.
+fn nearest_existing(dir: &Path) -> PathBuf {
+    let mut parents = dir.ancestors();
+    let existing = parents.find(|parent| fs::symlink_metadata(parent).is_ok());
+    existing.unwrap_or(dir).to_owned()
+}
+
+/// Whether something can be created in a directory, as far as its mode, its file system and its free space tell.
+fn writable(subject: Subject, fact: String, dir: &Path) -> Check {
+    let hint = "set STACKLIFT_STATE_DIR to a directory that you can write to";
+    let shown = dir.display();
+    if !dir.is_dir() {
+        return Check::failed(subject, format!("{shown} is not a directory"), hint);
+    }
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    if let Err(error) = accessat(CWD, dir, access, AtFlags::EACCESS) {
+        let error = std::io::Error::from(error);
+        return Check::failed(subject, format!("cannot write to {shown}: {error}"), hint);
+    }
+    let Ok(system) = statvfs(dir) else {
+        return Check::ok(subject, fact);
+    };
+    if system.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        let fact = format!("{shown} is on a read-only file system");
+        return Check::failed(subject, fact, hint);
+    }
+    let free = system.f_bavail.saturating_mul(system.f_frsize);
+    let fact = format!("{fact}; {} free", size(free));
+    if free < LEAST_SPACE {
+        let hint = "free some space: a run that cannot write its snapshot changes nothing";
+        return Check::warning(subject, fact, hint);
+    }
+    Check::ok(subject, fact)
+}
+
+/// `512 KiB`, `1.5 GiB`.
+fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..0x10_0000 => return format!("{} KiB", bytes >> 10),
+        0x10_0000..0x4000_0000 => (1 << 20, "MiB"),
+        _ => (1 << 30, "GiB"),
+    };
+    let tenths = bytes / (unit / 10);
+    format!("{}.{} {name}", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (bytes, shown) in [
+            (0, "0 KiB"),
+            (1 << 19, "512 KiB"),
+            (3 << 19, "1.5 MiB"),
+            (5 << 30, "5.0 GiB"),
+        ] {
+            assert_eq!(size(bytes), shown);
+        }
+    }
+
+    #[test]
+    fn a_missing_directory_is_created_in_its_nearest_parent() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let deep = folder.path().join("a/b/c");
+        assert_eq!(nearest_existing(&deep), folder.path());
+        fs::create_dir_all(&deep).expect("a folder");
+        assert_eq!(nearest_existing(&deep), deep);
+    }
+}

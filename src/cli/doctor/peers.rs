@@ -1,0 +1,301 @@
+//! The checks of Portainer and of the engine. Only reads.
+
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+
+use super::format::{Check, Status as CheckStatus, Subject};
+use crate::{
+    cli::{options::Endpoint, settings::Settings},
+    engine::{self, About},
+    observe::{Search, with_hint},
+    parallel::side_by_side,
+    portainer::{self, BaseUrl, EngineOf, Status, Tls},
+};
+
+/// The oldest version of Portainer that stacklift supports.
+const OLDEST: (u32, u32) = (2, 19);
+
+/// The difference between two clocks that is still ignored.
+const LARGEST_SKEW: Duration = Duration::from_mins(1);
+
+/// Portainer and the engine.
+type Peers<'a> = (&'a portainer::Reader, &'a engine::Reader);
+
+/// A response, and when it was received.
+pub(super) struct Received<T> {
+    response: Result<T>,
+    at: SystemTime,
+}
+
+impl<T> Received<T> {
+    pub(super) fn by(read: impl FnOnce() -> Result<T>) -> Self {
+        let response = read();
+        let at = SystemTime::now();
+        Self { response, at }
+    }
+
+    pub(super) fn known(&self) -> Option<&T> {
+        self.response.as_ref().ok()
+    }
+}
+
+/// The engine, and how it is reached.
+pub(super) fn engine(reader: &engine::Reader, about: &Received<About>) -> Check {
+    let subject = Subject::Engine;
+    let how = reader.adapter();
+    if let Err(error) = reader.refuse_podman() {
+        return Check::of_error(subject, &error, "use Docker Engine");
+    }
+    let about = match &about.response {
+        Ok(about) => about,
+        Err(error) => {
+            return Check::of_error(
+                subject,
+                error,
+                &format!("it is reached by {how}: is it running?"),
+            );
+        }
+    };
+    let version = about.version.as_deref().unwrap_or("unknown");
+    let api = about.api.as_ref();
+    let api = api.map_or(String::new(), |api| format!(", API {api}"));
+    let fact = format!("version {version}{api}, by {how}");
+    if reader.require_api().is_err() {
+        let hint = "adopt and restore need the Engine API: set DOCKER_HOST to the engine's socket (unix:///…), or use --engine api";
+        return Check::warning(subject, fact, hint);
+    }
+    Check::ok(subject, fact)
+}
+
+/// Portainer's address and version.
+pub(super) fn portainer(settings: &Settings, status: &Received<Status>) -> Check {
+    let subject = Subject::Portainer;
+    let status = match &status.response {
+        Ok(status) => status,
+        Err(error) => return Check::of_error(subject, error, "check --base-url and --tls"),
+    };
+    let base_url = &settings.base_url;
+    let needed = format!(
+        "stacklift needs Portainer {}.{} or later",
+        OLDEST.0, OLDEST.1
+    );
+    let Some(version) = &status.version else {
+        let fact = format!("the version of Portainer at {base_url} is unknown");
+        return Check::warning(subject, fact, needed);
+    };
+    let fact = format!("version {version} at {base_url}");
+    match major_and_minor(version) {
+        Some(found) if found < OLDEST => Check::failed(
+            subject,
+            format!("{fact} is too old"),
+            format!("upgrade Portainer: {needed}"),
+        ),
+        Some(_) => Check::ok(subject, fact),
+        None => Check::warning(subject, fact, needed),
+    }
+}
+
+fn major_and_minor(version: &str) -> Option<(u32, u32)> {
+    let (major, rest) = version.split_once('.')?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit());
+    let minor = &rest[..digits.unwrap_or(rest.len())];
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// How Portainer's certificate is verified.
+pub(super) fn tls(settings: &Settings, status: &Received<Status>) -> Check {
+    let subject = Subject::Tls;
+    let base_url = &settings.base_url;
+    if !base_url.is_https() {
+        return Check::ok(subject, "not used: the address is plain HTTP on this host");
+    }
+    match &settings.tls {
+        Tls::Off if base_url.is_loopback() => Check::ok(
+            subject,
+            "certificates are not verified; the address is on this host",
+        ),
+        Tls::Off => Check::warning(
+            subject,
+            format!(
+                "certificates are not verified: another host could pose as {base_url} and receive the API key"
+            ),
+            "set --tls pin to accept only the certificate of the first connection, or --tls system",
+        ),
+        mode if status.known().is_some() => Check::ok(
+            subject,
+            format!("Portainer's certificate was verified (--tls {mode})"),
+        ),
+        _ => Check::not_checked(subject, "Portainer did not respond"),
+    }
+}
+
+/// The user of the API key, and whether the environment is the engine of this host.
+pub(super) fn with_key(peers: Peers, settings: &Settings, about: Option<&About>) -> [Check; 2] {
+    let base_url = &settings.base_url;
+    let environment = || match (about, settings.endpoint) {
+        (Some(_), Endpoint::Auto) => found(peers, base_url),
+        (Some(about), Endpoint::Id(id)) => environment(peers, base_url, &about.id, id),
+        (None, _) => Check::not_checked(Subject::Environment, "the engine did not respond"),
+    };
+    let (environment, user) = side_by_side(environment, || user(peers.0));
+    if user.status == CheckStatus::Failed && environment.status != CheckStatus::Ok {
+        let reason = "the user of the API key could not be read";
+        return [user, Check::not_checked(Subject::Environment, reason)];
+    }
+    [user, environment]
+}
+
+fn user(reader: &portainer::Reader) -> Check {
+    let subject = Subject::User;
+    let user = match reader.user() {
+        Ok(user) => user,
+        Err(error) => return Check::of_error(subject, &error, "create another API key"),
+    };
+    let name = user.name.as_deref().unwrap_or("unknown");
+    match user.is_administrator {
+        Some(true) => Check::ok(subject, format!("{name}, an administrator")),
+        Some(false) => Check::warning(
+            subject,
+            format!("{name} is not an administrator: Portainer may not list every stack"),
+            "use an API key of an administrator",
+        ),
+        None => Check::warning(
+            subject,
+            format!("the role of {name} is unknown: Portainer may not list every stack"),
+            "use an API key of an administrator",
+        ),
+    }
+}
+
+/// Compares the engine of the environment with the engine of this host (M17).
+fn environment(peers: Peers, base_url: &BaseUrl, ours: &str, id: i64) -> Check {
+    let subject = Subject::Environment;
+    match peers.0.engine_of(id) {
+        Ok(EngineOf::Engine(theirs)) if theirs == ours => {
+            Check::ok(subject, format!("environment {id} is this engine"))
+        }
+        Ok(EngineOf::Engine(_)) => Check::failed(
+            subject,
+            format!("environment {id} is another engine"),
+            right_one(peers, base_url),
+        ),
+        Ok(EngineOf::NoEnvironment) => Check::failed(
+            subject,
+            format!("Portainer has no environment {id}"),
+            right_one(peers, base_url),
+        ),
+        Ok(EngineOf::Unnamed) => Check::warning(
+            subject,
+            format!(
+                "Portainer's response contains no engine ID: environment {id} may be another engine"
+            ),
+            "check any proxy in front of Portainer",
+        ),
+        Ok(EngineOf::Forbidden(status)) => Check::failed(
+            subject,
+            format!("the API key may not use environment {id} (status {status})"),
+            "use an administrator's API key, or give the user of this key access to the environment in Portainer",
+        ),
+        Err(error) => Check::of_error(subject, &error, "check the environment in Portainer"),
+    }
+}
+
+/// What to do if the environment is not this engine: names the one that is.
+fn right_one((portainer, engine): Peers, base_url: &BaseUrl) -> String {
+    let Ok(search) = Search::new(portainer, engine) else {
+        return "set --endpoint to the ID of the environment of this host".to_owned();
+    };
+    match search.found(base_url) {
+        Ok(one) => format!(
+            "environment {one} is this engine: set --endpoint {}, or --endpoint auto",
+            one.id
+        ),
+        Err(error) => with_hint(&error),
+    }
+}
+
+/// Finds the environment of this host (`--endpoint auto`).
+fn found((portainer, engine): Peers, base_url: &BaseUrl) -> Check {
+    let subject = Subject::Environment;
+    let search = match Search::new(portainer, engine) {
+        Ok(search) => search,
+        Err(error) => return Check::of_error(subject, &error, "pass its ID with --endpoint"),
+    };
+    match search.found(base_url) {
+        Ok(one) => Check::ok(subject, format!("environment {one} is this engine")),
+        Err(error) => Check::of_error(subject, &error, "pass its ID with --endpoint"),
+    }
+}
+
+/// The clocks of Portainer and of the engine, compared with that of this host.
+pub(super) fn clock(status: &Received<Status>, about: &Received<About>) -> Check {
+    let subject = Subject::Clock;
+    let portainer = status.known().and_then(|status| status.time);
+    let engine = about.known().and_then(|about| about.time);
+    let (mut near, mut far, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, theirs, at) in [
+        ("Portainer", portainer, status.at),
+        ("the engine", engine, about.at),
+    ] {
+        match theirs.map(|theirs| skew(theirs, at)) {
+            None => unknown.push(name),
+            Some((difference, _)) if difference <= LARGEST_SKEW => near.push(name),
+            Some((difference, direction)) => {
+                let minutes = difference.as_secs() / 60;
+                far.push(format!("{name} is {minutes} min {direction} this host"));
+            }
+        }
+    }
+    if near.is_empty() && far.is_empty() {
+        return Check::not_checked(subject, "neither Portainer nor the engine told the time");
+    }
+    if !near.is_empty() {
+        let verb = if near.len() == 1 { "is" } else { "are" };
+        let seconds = LARGEST_SKEW.as_secs();
+        far.push(format!(
+            "{} {verb} within {seconds} s of this host",
+            near.join(" and ")
+        ));
+    }
+    far.extend(
+        unknown
+            .iter()
+            .map(|name| format!("the time of {name} is unknown")),
+    );
+    let fact = far.join("; ");
+    if fact.contains(" min ") {
+        let hint =
+            "set the clocks, for example with NTP: times in snapshots and events would be wrong";
+        return Check::warning(subject, fact, hint);
+    }
+    Check::ok(subject, fact)
+}
+
+/// How far a clock is from this host's.
+fn skew(theirs: SystemTime, ours: SystemTime) -> (Duration, &'static str) {
+    match theirs.duration_since(ours) {
+        Ok(ahead) => (ahead, "ahead of"),
+        Err(behind) => (behind.duration(), "behind"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions() {
+        for (text, version) in [
+            ("2.23.0", Some((2, 23))),
+            ("2.9", Some((2, 9))),
+            ("2.39.1-rc1", Some((2, 39))),
+            ("2.19-sts", Some((2, 19))),
+            ("2", None),
+            ("latest", None),
+            ("2.x", None),
+        ] {
+            assert_eq!(major_and_minor(text), version, "{text}");
+        }
+    }
+}

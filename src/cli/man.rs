@@ -1,0 +1,154 @@
+//! `stacklift man`: the man pages, from the same texts as `--help`. They contain no date, so that each build of a version
+//! writes the same.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context as _, Result};
+use clap::Command;
+use clap_mangen::{
+    Man,
+    roff::{Roff, bold, roman},
+};
+
+use super::arguments::{self, ENVIRONMENT, EXAMPLES, EXIT_CODES, SETTINGS_FILES};
+
+/// Writes `stacklift.1`, and `stacklift-<COMMAND>.1` for each command, into a directory.
+pub(super) fn run(dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("failed to create {}", dir.display()))?;
+    let mut root = arguments::command()
+        .disable_help_subcommand(true)
+        .subcommand_help_heading("COMMANDS");
+    root.build();
+    write(dir, &root, &root)
+}
+
+/// Writes the page of a command, and those of its commands.
+fn write(dir: &Path, root: &Command, command: &Command) -> Result<()> {
+    let man = Man::new(command.clone());
+    let path = dir.join(man.get_filename());
+    let page = page(&man, root, command).context("failed to write a man page")?;
+    fs::write(&path, page).with_context(|| format!("failed to write {}", path.display()))?;
+    let shown = command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
+    shown
+        .into_iter()
+        .try_for_each(|command| write(dir, root, command))
+}
+
+fn page(man: &Man, root: &Command, command: &Command) -> std::io::Result<String> {
+    let shown = || {
+        command
+            .get_arguments()
+            .filter(|argument| !argument.is_hide_set())
+    };
+    let reads_settings = shown().any(|argument| {
+        let help = argument.get_help().map(ToString::to_string);
+        help.is_some_and(|help| help.contains("[env: "))
+    });
+    let mut page = Vec::new();
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    if shown().next().is_some() {
+        man.render_options_section(&mut page)?;
+    }
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let mut sections = Roff::new();
+    if reads_settings {
+        section(&mut sections, "ENVIRONMENT", ENVIRONMENT);
+        section(&mut sections, "FILES", SETTINGS_FILES);
+    }
+    section(&mut sections, "EXIT STATUS", EXIT_CODES);
+    section(&mut sections, "EXAMPLES", &examples(command, root));
+    see_also(&mut sections, root, command);
+    sections.to_writer(&mut page)?;
+    let page = String::from_utf8_lossy(&page);
+    // Each part has its own definitions, and blank lines between breaks.
+    let definitions = Roff::new().render();
+    let page = page.replace(&definitions, "").replace(".br\n\n.br\n", "\n");
+    let title = command.get_display_name().unwrap_or(root.get_name());
+    Ok(format!(
+        ".TH {} 1 \"\" \"stacklift {}\" \"Stacklift Manual\"\n{definitions}{page}",
+        title.to_uppercase(),
+        env!("CARGO_PKG_VERSION"),
+    ))
+}
+
+/// The lines of the examples that call a command; those of its own help, if it has some.
+fn examples(command: &Command, root: &Command) -> String {
+    if command.get_name() == root.get_name() {
+        return EXAMPLES.to_owned();
+    }
+    if let Some(own) = command.get_after_help() {
+        return own.to_string();
+    }
+    // Without a command, stacklift migrates.
+    let called = |line: &str| {
+        let word = line.split_whitespace().nth(1)?;
+        Some(
+            root.find_subcommand(word)
+                .map_or("migrate", Command::get_name),
+        )
+    };
+    let is_own = |line: &&str| called(line) == Some(command.get_name());
+    let (heading, lines) = EXAMPLES.split_once('\n').unwrap_or_default();
+    let lines: Vec<&str> = lines
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .filter(is_own)
+        .collect();
+    format!("{heading}\n{}", lines.join("\n"))
+}
+
+/// Adds a section of the help: a heading, then lines. A line of two columns begins an item, and lines that are indented
+/// deeper continue it. Other lines are paragraphs.
+fn section(page: &mut Roff, name: &str, text: &str) {
+    const INDENT: &str = "  ";
+    let mut lines = text
+        .lines()
+        .skip(1)
+        .filter(|line| !line.is_empty())
+        .peekable();
+    if lines.peek().is_some() {
+        page.control("SH", [name]);
+    }
+    while let Some(line) = lines.next() {
+        let line = line.strip_prefix(INDENT).unwrap_or(line);
+        let mut continued = || lines.next_if(|next| next.starts_with("   "));
+        let (item, about) = match line.split_once(INDENT) {
+            Some((item, about)) => (item, Some(about)),
+            // The second column may begin on the next line.
+            None => (line, continued()),
+        };
+        if let Some(about) = about {
+            page.control("TP", []);
+            page.text([bold(item)]);
+            page.text([roman(about.trim())]);
+            while let Some(more) = continued() {
+                page.text([roman(more.trim())]);
+            }
+        } else {
+            page.control("PP", []);
+            page.text([roman(item)]);
+        }
+    }
+}
+
+/// Refers to the other pages.
+fn see_also(page: &mut Roff, root: &Command, command: &Command) {
+    let own = command.get_display_name().unwrap_or_default();
+    let shown = root.get_subcommands().filter(|one| !one.is_hide_set());
+    let mut names: Vec<&str> = shown.filter_map(Command::get_display_name).collect();
+    names.push(root.get_name());
+    names.sort_unstable();
+    names.retain(|name| *name != own && *name != command.get_name());
+    page.control("SH", ["SEE ALSO"]);
+    let count = names.len();
+    for (at, name) in names.into_iter().enumerate() {
+        let comma = if at + 1 < count { "," } else { "" };
+        page.control("BR", [name, &format!("(1){comma}")]);
+    }
+}

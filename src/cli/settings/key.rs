@@ -1,0 +1,114 @@
+//! Where the API key comes from, and reading it.
+
+use std::{
+    env, fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+use secrecy::SecretString;
+
+use super::Settings;
+use crate::{
+    cli::{
+        arguments::Common,
+        options::{self, is_api_key},
+    },
+    failure::Failure,
+};
+
+/// The variable that contains the API key.
+pub(in crate::cli) const VARIABLE: &str = "STACKMGR_API_KEY";
+
+/// How much of a key file is read to find its first line, in bytes.
+const LONGEST_KEY: u64 = 64 * 1024;
+
+/// The source of the API key (C02): `STACKMGR_API_KEY`, otherwise the file that `--api-key-file`, `STACKMGR_API_KEY_FILE`
+/// or a settings file names.
+#[derive(Debug)]
+pub(in crate::cli) enum KeySource {
+    Given(SecretString),
+    File(PathBuf),
+}
+
+impl KeySource {
+    /// Finds the source. Reads the settings files only if neither a flag nor a variable names the source, so that a refusal
+    /// after it has read nothing (C05).
+    pub(in crate::cli) fn find(flags: &Common) -> Result<Self> {
+        if is_given() || flags.api_key_file.is_some() {
+            return Self::of(flags.api_key_file.as_deref());
+        }
+        let variable = options::API_KEY_FILE.variable;
+        match env::var_os(variable).filter(|path| !path.is_empty()) {
+            Some(path) => Self::of(Some(Path::new(&path))),
+            None => Self::of(Settings::load(flags)?.api_key_file.as_deref()),
+        }
+    }
+
+    /// The source, if this file is the one that the settings name.
+    pub(in crate::cli) fn of(file: Option<&Path>) -> Result<Self> {
+        match env::var_os(VARIABLE) {
+            // The file replaces only an unset key.
+            Some(key) if key.is_empty() => Err(key_required().into()),
+            Some(key) => {
+                let key = key.into_string().map_err(|_| {
+                    Failure::new("STACKMGR_API_KEY is not valid UTF-8")
+                        .hint("set it to a Portainer API key")
+                })?;
+                Ok(Self::Given(key.into()))
+            }
+            None => match file {
+                // No message shows what is a key.
+                Some(path) if is_api_key(&path.to_string_lossy()) => Err(Failure::new(
+                    "--api-key-file contains an API key instead of the path of a file",
+                )
+                .hint("write the API key to a file, and pass the path of that file")
+                .into()),
+                Some(path) => Ok(Self::File(path.to_owned())),
+                None => Err(key_required().into()),
+            },
+        }
+    }
+
+    /// Reads the key.
+    pub(in crate::cli) fn read(self) -> Result<SecretString> {
+        let path = match self {
+            Self::Given(key) => return Ok(key),
+            Self::File(path) => path,
+        };
+        // The limit matters for a pipe that never ends.
+        let mut text = String::new();
+        fs::File::open(&path)
+            .and_then(|file| file.take(LONGEST_KEY).read_to_string(&mut text))
+            .map_err(|error| {
+                Failure::new(format!(
+                    "failed to read the API key file {}",
+                    path.display()
+                ))
+                .source(error)
+                .hint("set --api-key-file to a text file whose first line is the API key")
+            })?;
+        let key = text.lines().next().unwrap_or_default().trim();
+        if key.is_empty() {
+            return Err(Failure::new(format!(
+                "the first line of the API key file {} is empty",
+                path.display()
+            ))
+            .hint("write the Portainer API key to its first line")
+            .into());
+        }
+        Ok(key.into())
+    }
+}
+
+/// Whether `STACKMGR_API_KEY` is set, even if it is empty: then no file is used.
+pub(in crate::cli) fn is_given() -> bool {
+    env::var_os(VARIABLE).is_some()
+}
+
+fn key_required() -> Failure {
+    Failure::new("STACKMGR_API_KEY is required: set it to a Portainer API key").hint(
+        "create a key in Portainer under My account > Access tokens, then run: export STACKMGR_API_KEY=…; or pass a file that contains the key with --api-key-file",
+    )
+}

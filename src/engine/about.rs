@@ -1,0 +1,107 @@
+//! What the engine says about itself, and how it is reached.
+
+use std::time::SystemTime;
+
+use anyhow::{Context as _, Result};
+use chrono::DateTime;
+use serde::Deserialize;
+
+use super::{
+    Client, Reader,
+    choice::{Adapter, Route},
+    wire::nullable,
+};
+use crate::text::without_credentials;
+
+/// What the engine says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// The ID that Portainer reports for its environment (M17).
+    pub id: String,
+    /// The version of the engine, such as `26.1.5`.
+    pub version: Option<String>,
+    /// The API version that requests use; `None` if the container command chooses it.
+    pub api: Option<String>,
+    /// The clock of the engine's host.
+    pub time: Option<SystemTime>,
+}
+
+/// The fields of `GET /info`, and of what `info` prints as JSON.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(super) struct Info {
+    #[serde(rename = "ID", deserialize_with = "nullable")]
+    pub(super) id: String,
+    #[serde(deserialize_with = "nullable")]
+    server_version: String,
+    #[serde(deserialize_with = "nullable")]
+    system_time: String,
+    /// Why the command could not read the rest.
+    #[serde(deserialize_with = "nullable")]
+    pub(super) server_errors: Vec<String>,
+}
+
+impl Info {
+    pub(super) fn about(self, api: Option<String>) -> About {
+        let time = DateTime::parse_from_rfc3339(&self.system_time).ok();
+        About {
+            id: self.id,
+            version: (!self.server_version.is_empty()).then_some(self.server_version),
+            api,
+            time: time.map(SystemTime::from),
+        }
+    }
+}
+
+impl Reader {
+    /// The adapter that was chosen, and why.
+    pub fn adapter(&self) -> String {
+        let Adapter {
+            tool,
+            route,
+            reason,
+        } = &self.adapter;
+        let reason = without_credentials(reason);
+        match route {
+            Route::Api(socket) => format!("the Engine API on {} ({reason})", socket.display()),
+            Route::Command => format!("the command `{tool}` ({reason})"),
+            Route::Unavailable => format!("unavailable ({reason})"),
+        }
+    }
+
+    /// What the engine says about itself. One request.
+    pub fn about(&self) -> Result<About> {
+        let about = match &self.client {
+            Client::Api(api) => api.about(),
+            Client::Command(command) => command.about(),
+            Client::Unavailable => Err(self.unavailable()),
+        };
+        let about = about.context("failed to read what the engine is")?;
+        self.id.get_or_init(|| about.id.clone());
+        Ok(about)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_may_be_missing() {
+        let of = |json: &str| {
+            let info: Info = serde_json::from_str(json).expect("JSON");
+            info.about(None)
+        };
+        let full = of(
+            r#"{"ID":"A","ServerVersion":"26.1","SystemTime":"2026-01-02T03:04:05.678901234+01:00"}"#,
+        );
+        assert_eq!(full.version.as_deref(), Some("26.1"));
+        let since = full
+            .time
+            .expect("a time")
+            .duration_since(SystemTime::UNIX_EPOCH);
+        assert_eq!(since.expect("after 1970").as_secs(), 1_767_319_445);
+        let empty = of(r#"{"ID":null,"SystemTime":"now"}"#);
+        assert_eq!((empty.version, empty.time), (None, None));
+    }
+}

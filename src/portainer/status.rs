@@ -1,0 +1,118 @@
+//! What Portainer says about itself and about the user of the API key.
+
+use std::time::SystemTime;
+
+use anyhow::Result;
+use chrono::DateTime;
+use serde_json::Value;
+use ureq::http::header::DATE;
+
+use super::{Reader, failed_to, http::Unread, wire};
+
+/// Portainer's version and clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// Such as `2.23.0` (M17); `None` where the response does not say.
+    pub version: Option<String>,
+    /// The `Date` of the response, in whole seconds; `None` where it has none. A proxy may have set it.
+    pub time: Option<SystemTime>,
+}
+
+/// The user of the API key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    pub name: Option<String>,
+    /// Whether the user is an administrator; `None` where the response does not say. Other users may not see every record.
+    pub is_administrator: Option<bool>,
+}
+
+impl Reader {
+    /// Portainer's version and clock. Needs no API key.
+    pub fn status(&self) -> Result<Status> {
+        let action = "read Portainer's version";
+        let response = self.client.get("/api/system/status", action)?;
+        let time = time(&response);
+        let version = version(response).map_err(failed_to(action))?;
+        Ok(Status { version, time })
+    }
+
+    /// Portainer's version, such as `2.23.0` (M17); `None` where the response does not say.
+    pub fn version(&self) -> Result<Option<String>> {
+        Ok(self.status()?.version)
+    }
+
+    /// The user of the API key.
+    pub fn user(&self) -> Result<User> {
+        let action = "get the user of the API key";
+        let response = self.client.get("/api/users/me", action)?;
+        user(response).map_err(failed_to(action))
+    }
+
+    /// Whether the API key belongs to an administrator; `None` where the response does not say. Other users
+    /// may not see every record.
+    pub fn is_administrator(&self) -> Result<Option<bool>> {
+        Ok(self.user()?.is_administrator)
+    }
+}
+
+fn time(response: &Unread) -> Option<SystemTime> {
+    let date = response.headers().get(DATE)?.to_str().ok()?;
+    Some(DateTime::parse_from_rfc2822(date).ok()?.into())
+}
+
+/// The `Version` in Portainer's status (M17); `None` where it is missing or empty.
+fn version(response: Unread) -> Result<Option<String>> {
+    let json: Value = wire::read(response)?;
+    let version = json.get("Version").and_then(Value::as_str);
+    Ok(version.filter(|text| !text.is_empty()).map(str::to_owned))
+}
+
+/// The `Username`, and whether the `Role` is 1, an administrator.
+fn user(response: Unread) -> Result<User> {
+    let json: Value = wire::read(response)?;
+    let name = json.get("Username").and_then(Value::as_str);
+    let role = json.get("Role").and_then(Value::as_i64);
+    Ok(User {
+        name: name.map(str::to_owned),
+        is_administrator: role.map(|role| role == 1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use ureq::{Body, http};
+
+    use super::*;
+
+    fn response(body: &[u8]) -> Unread {
+        http::Response::new(Body::builder().data(body.to_vec()))
+    }
+
+    #[test]
+    fn the_date_of_a_response_is_a_time() {
+        let mut dated = response(b"{}");
+        assert_eq!(time(&dated), None);
+        for (date, seconds) in [
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(784_111_777)),
+            ("yesterday", None),
+        ] {
+            dated
+                .headers_mut()
+                .insert(DATE, date.parse().expect("a value"));
+            let since = time(&dated).map(|time| {
+                let since = time.duration_since(SystemTime::UNIX_EPOCH);
+                since.expect("after 1970").as_secs()
+            });
+            assert_eq!(since, seconds, "{date}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_response_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = version(response(&bytes));
+            let _ = user(response(&bytes));
+        }
+    }
+}

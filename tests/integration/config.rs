@@ -1,0 +1,365 @@
+//! `stacklift config` and `stacklift config init`.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+
+use rehearsal::{Call, FaultKind};
+use serde_json::{Value, json};
+
+use crate::{
+    bench::{Bench, KEY, PLAIN, Run},
+    confirming::{on_terminal, on_terminal_after},
+    plan::conforms,
+};
+
+pub const SCHEMA: &str = include_str!("../../docs/schemas/config-v1.json");
+
+/// The file with the user's settings.
+fn user_file(bench: &Bench) -> PathBuf {
+    bench
+        .state()
+        .with_file_name(".config")
+        .join("stacklift.toml")
+}
+
+fn write_user_file(bench: &Bench, text: &str) {
+    let file = user_file(bench);
+    fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
+    fs::write(&file, text).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("a mode");
+}
+
+/// The output without what differs between runs, with one blank between columns.
+fn shown(bench: &Bench, run: &Run) -> String {
+    let home = bench.state().with_file_name("");
+    let home = home.to_str().expect("UTF-8").trim_end_matches('/');
+    let text = run
+        .out
+        .replace(bench.root().to_str().expect("UTF-8"), "ROOT")
+        .replace(home, "HOME")
+        .replace(bench.rehearsal.base_url().as_str(), "URL");
+    let lines = text.lines().map(|line| {
+        let columns = line
+            .split("  ")
+            .map(str::trim)
+            .filter(|part| !part.is_empty());
+        columns.collect::<Vec<_>>().join(" | ") + "\n"
+    });
+    lines.collect()
+}
+
+fn mode(path: &PathBuf) -> u32 {
+    fs::metadata(path).expect("a file").permissions().mode() & 0o777
+}
+
+#[test]
+fn every_setting_and_where_it_comes_from() {
+    let bench = Bench::new();
+    write_user_file(
+        &bench,
+        "# mine\ntool = \"podman\"\n\ntls = \"system\"\ntimeout = \"5m\"\n",
+    );
+    let run = bench.run(&["config", "--endpoint", "7"]).code(0);
+    assert_eq!(
+        shown(&bench, &run),
+        "\
+SETTING | VALUE | SOURCE
+base-url | URL | STACKLIFT_BASE_URL
+api-key-file | - | default
+stacks-root | ROOT | STACKLIFT_STACKS_ROOT
+endpoint | 7 | --endpoint
+tool | podman | HOME/.config/stacklift.toml, line 2
+engine | api | STACKLIFT_ENGINE
+tls | system | HOME/.config/stacklift.toml, line 4
+header-file | - | default
+timeout | 4s | STACKLIFT_TIMEOUT
+API key | set | STACKMGR_API_KEY
+state directory | HOME/state | STACKLIFT_STATE_DIR
+settings file | HOME/.config/stacklift.toml | read
+settings file | /etc/stacklift.toml | not found
+"
+    );
+    assert_eq!(run.err, "");
+    assert!(bench.rehearsal.requests().is_empty());
+    let run = bench.run(&["config", "--output", "json"]).code(0);
+    let json: Value = serde_json::from_str(&run.out).expect("JSON");
+    conforms(SCHEMA, &json);
+    assert_eq!(
+        json["settings"][4],
+        json!({
+            "name": "tool",
+            "value": "podman",
+            "source": {"kind": "file", "name": user_file(&bench).to_str(), "line": 2},
+            "error": null,
+        })
+    );
+    assert_eq!(json["api_key"]["is_set"], true);
+}
+
+#[test]
+fn invalid_settings_are_shown_with_the_others() {
+    let bench = Bench::new();
+    write_user_file(&bench, "tls = \"\"\n");
+    let run = bench.run(&["config", "--timeout", "9s"]);
+    let mut command = bench.command(&["config", "--timeout", "9s"]);
+    command
+        .env("STACKLIFT_ENDPOINT", "one")
+        .env("STACKLIFT_BASE_URL", "https://me:pa55-word@host")
+        .env_remove("STACKMGR_API_KEY");
+    assert_eq!(run.code, 1);
+    let run = Run::of(&mut command).code(1).hides("pa55-word");
+    let text = shown(&bench, &run);
+    for line in [
+        "endpoint | - | STACKLIFT_ENDPOINT (invalid)\n",
+        "tls | - | HOME/.config/stacklift.toml, line 1 (invalid)\n",
+        "timeout | 9s | --timeout\n",
+        "API key | - | not set\n",
+    ] {
+        assert!(text.contains(line), "no {line} in {text}");
+    }
+    drop(run.says(&[
+        "error: invalid STACKLIFT_BASE_URL: ",
+        "error: invalid STACKLIFT_ENDPOINT: expected a number or `auto`",
+        "hint: see --endpoint in `stacklift --help` for valid values",
+        "error: invalid tls in ",
+    ]));
+    write_user_file(&bench, "base-ulr = \"x\"\n");
+    let run = bench.run(&["config", "--output", "json"]).code(1);
+    let json: Value = serde_json::from_str(&run.out).expect("JSON");
+    conforms(SCHEMA, &json);
+    let error = json["files"][0]["error"].as_str().expect("an error");
+    assert!(error.contains("line 1: unknown key `base-ulr`"), "{error}");
+    drop(run.says(&["did you mean `base-url`?"]));
+}
+
+#[test]
+fn c02_a_settings_file_names_the_file_with_the_key() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let folder = tempfile::tempdir().expect("a folder");
+    let key = folder.path().join("key");
+    fs::write(&key, format!("{KEY}\nmore\n")).expect("a file");
+    let key = key.display().to_string();
+    write_user_file(&bench, &format!("api-key-file = {key:?}\n"));
+    let run = |args: &[&str], variables: &[(&str, &str)]| {
+        let mut command = bench.command(args);
+        command
+            .env_remove("STACKMGR_API_KEY")
+            .envs(variables.iter().copied());
+        Run::of(&mut command)
+    };
+    drop(run(&["list"], &[]).code(0).hides("STACKMGR_API_KEY"));
+    let shows = format!("API key | set | HOME/.config/stacklift.toml, line 1\n");
+    let config = run(&["config"], &[]).code(0);
+    assert!(shown(&bench, &config).contains(&shows), "{config:?}");
+    // The flag precedes the variable, and the variable the settings file.
+    drop(
+        run(&["plan", "web"], &[("STACKMGR_API_KEY_FILE", "/no/key")])
+            .code(1)
+            .says(&["/no/key"]),
+    );
+    let flag = ["plan", "web", "--api-key-file", &key];
+    drop(run(&flag, &[("STACKMGR_API_KEY_FILE", "/no/key")]).code(0));
+    // STACKMGR_API_KEY precedes all of them, even if it is empty.
+    drop(
+        run(&flag, &[("STACKMGR_API_KEY", "")])
+            .code(1)
+            .says(&["STACKMGR_API_KEY is required"]),
+    );
+    let other = ["plan", "web", "--api-key-file", "/no/key"];
+    drop(run(&other, &[("STACKMGR_API_KEY", KEY)]).code(0));
+}
+
+#[test]
+fn c56_a_key_in_the_place_of_its_file_is_not_shown() {
+    let bench = Bench::new();
+    for args in [
+        &["list", "--api-key-file", KEY][..],
+        &["plan", "web", "--api-key-file", KEY],
+        &["config", "--api-key-file", KEY],
+        &["doctor", "--api-key-file", KEY],
+    ] {
+        let mut command = bench.command(args);
+        command.env_remove("STACKMGR_API_KEY");
+        let run = Run::of(&mut command);
+        drop(run.says(&["--api-key-file contains an API key"]));
+    }
+    for setting in ["api-key-file", "endpoint", "engine"] {
+        let mut command = bench.command(&["config"]);
+        command
+            .env_remove("STACKMGR_API_KEY")
+            .env_remove("STACKLIFT_ENGINE");
+        write_user_file(&bench, &format!("{setting} = {KEY:?}\n"));
+        drop(Run::of(&mut command).code(1).says(&["(invalid)"]));
+    }
+    fs::remove_file(user_file(&bench)).expect("the file contains the key");
+}
+
+#[test]
+fn b14_a_printed_restore_command_names_the_key_file() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("key"), KEY).expect("a file");
+    let kind = FaultKind::Status(500, "{\"message\":\"no\"}".to_owned());
+    bench.rehearsal.faults().set(Call::Create, kind);
+    let mut command = bench.command(&["web", "--api-key-file", "key"]);
+    command
+        .env_remove("STACKMGR_API_KEY")
+        .current_dir(folder.path());
+    let path = fs::canonicalize(folder.path()).expect("a path").join("key");
+    let flag = format!("--api-key-file {} ", path.display());
+    drop(
+        Run::of(&mut command)
+            .code(1)
+            .says(&["stacklift restore web ", &flag]),
+    );
+    // The variable with the key is used, so the file is not needed.
+    bench.started("two", PLAIN, None);
+    bench
+        .run(&["two", "--api-key-file", "/no/key"])
+        .code(1)
+        .says(&["stacklift restore two"])
+        .hides("/no/key");
+}
+
+#[test]
+fn init_writes_every_setting_as_a_comment() {
+    let bench = Bench::new();
+    let run = bench.run(&["config", "init", "--user"]).code(0);
+    let file = user_file(&bench);
+    assert_eq!(run.out, format!("  written {}\n", file.display()));
+    assert_eq!(
+        run.err,
+        "hint: to check the settings, run: stacklift doctor\n"
+    );
+    let text = fs::read_to_string(&file).expect("a file");
+    assert!(
+        text.contains("\n# URL of Portainer\n#base-url = \"https://localhost:9443\"\n"),
+        "{text}"
+    );
+    assert_eq!(mode(&file), 0o644);
+    let printed = bench.run(&["config", "init", "--print"]).code(0);
+    assert_eq!(printed.out, text);
+    drop(bench.run(&["config"]).code(0).says(&["stacklift.toml"]));
+    // An existing file is kept.
+    fs::write(&file, "endpoint = 5\n").expect("a file");
+    bench
+        .run(&["config", "init", "--user"])
+        .code(1)
+        .says(&["already exists", "--force"]);
+    assert_eq!(fs::read_to_string(&file).expect("a file"), "endpoint = 5\n");
+    drop(
+        bench
+            .run(&["config", "init", "--user", "--force", "--endpoint", "8"])
+            .code(0),
+    );
+    let forced = fs::read_to_string(&file).expect("a file");
+    assert!(forced.contains("\nendpoint = 8\n"), "{forced}");
+    let files = fs::read_dir(file.parent().expect("a parent")).expect("a directory");
+    assert_eq!(files.count(), 1, "no temporary file is left");
+    assert!(bench.rehearsal.requests().is_empty());
+}
+
+#[test]
+fn init_writes_absolute_paths() {
+    let bench = Bench::new();
+    let run = bench.run(&[
+        "config",
+        "init",
+        "--print",
+        "--stacks-root",
+        "my stacks",
+        "--tls",
+        "ca.pem",
+        "--api-key-file",
+        "key",
+        "--timeout",
+        "2h",
+    ]);
+    let home = bench.state().with_file_name("");
+    let home = fs::canonicalize(home).expect("a path");
+    for (key, value) in [
+        ("stacks-root", "my stacks"),
+        ("tls", "ca.pem"),
+        ("api-key-file", "key"),
+    ] {
+        let line = format!("\n{key} = {:?}\n", home.join(value).display().to_string());
+        assert!(run.out.contains(&line), "no {line} in {}", run.out);
+    }
+    assert!(run.out.contains("\ntimeout = \"7200s\"\n"), "{}", run.out);
+}
+
+#[test]
+fn init_asks_on_a_terminal() {
+    let bench = Bench::new();
+    let args = ["config", "init", "--user"];
+    let run = on_terminal(&bench, &args, "ftp://x\nhttps://nas.example:9443\n\n");
+    let run = run.code(0).says(&[
+        "Address of Portainer [https://localhost:9443]: ",
+        "warning: expected a URL such as https://localhost:9443",
+        "My account > Access tokens",
+        "File with the API key [none; set STACKMGR_API_KEY]: ",
+    ]);
+    assert!(run.out.contains("written"), "{run:?}");
+    let text = fs::read_to_string(user_file(&bench)).expect("a file");
+    assert!(
+        text.contains("\nbase-url = \"https://nas.example:9443\"\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n#api-key-file = "), "{text}");
+}
+
+#[test]
+fn init_writes_a_key_file_that_only_the_user_can_read() {
+    let bench = Bench::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("portainer key");
+    let file = path.display().to_string();
+    let args = [
+        "config",
+        "init",
+        "--user",
+        "--base-url",
+        "https://nas:9443",
+        "--api-key-file",
+        &file,
+    ];
+    let run = on_terminal_after(
+        &bench,
+        &args,
+        "create the file yourself): ",
+        || {},
+        &format!("{KEY}\n"),
+    );
+    // The terminal does not show what is typed.
+    let run = run.code(0).hides(KEY);
+    assert!(run.out.contains("(mode 0600)"), "{run:?}");
+    assert_eq!(
+        fs::read_to_string(&path).expect("a file"),
+        format!("{KEY}\n")
+    );
+    assert_eq!(mode(&path), 0o600);
+    let text = fs::read_to_string(user_file(&bench)).expect("a file");
+    assert!(
+        text.contains(&format!("\napi-key-file = {file:?}\n")),
+        "{text}"
+    );
+    // An existing key file is kept, and the key is not asked for.
+    let again = [&args[..], &["--force"]].concat();
+    on_terminal(&bench, &again, "").code(0).hides("API key (");
+}
+
+#[test]
+fn init_can_be_canceled() {
+    let bench = Bench::new();
+    for (shown, typed) in [("9443]: ", "\u{4}"), ("STACKMGR_API_KEY]: ", "\u{4}")] {
+        let answer = if shown.starts_with('9') { "" } else { "\n" };
+        let typed = format!("{answer}{typed}");
+        let run = on_terminal(&bench, &["config", "init", "--user"], &typed);
+        drop(
+            run.code(1)
+                .says(&[shown, "canceled: no settings file was written"]),
+        );
+        assert!(!user_file(&bench).exists());
+    }
+}

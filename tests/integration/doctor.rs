@@ -1,0 +1,439 @@
+//! `stacklift doctor`.
+
+use std::{
+    fs,
+    net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
+    time::{Duration, Instant},
+};
+
+use rehearsal::{Call, FaultKind};
+use serde_json::Value;
+
+use crate::{
+    bench::{Bench, KEY, PLAIN, Run},
+    confirming::on_terminal,
+    plan::conforms,
+};
+
+pub const SCHEMA: &str = include_str!("../../docs/schemas/doctor-v1.json");
+
+/// The API key of a standard user.
+const OTHER_KEY: &str = "ptr_bench-key-of-bob-77e1";
+
+/// A bench with a Compose program, one stack, and a state directory.
+fn healthy() -> Bench {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    fs::create_dir(bench.state()).expect("a directory");
+    fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
+    bench.script("docker-compose", "echo 2.26.1\n");
+    bench
+}
+
+/// Runs `doctor` with the Compose program of [`healthy`].
+fn doctor(bench: &Bench, args: &[&str], variables: &[(&str, &str)]) -> Run {
+    let bin = bench.state().with_file_name("bin");
+    let args = [&["doctor"], args].concat();
+    let mut command = bench.command(&args);
+    command
+        .env("PATH", bench.path(&[&bin]))
+        .envs(variables.iter().copied());
+    Run::of(&mut command)
+}
+
+/// The output without what differs between machines and runs.
+fn shown(bench: &Bench, run: &Run) -> String {
+    let home = bench.state().with_file_name("");
+    let home = home.to_str().expect("UTF-8").trim_end_matches('/');
+    let text = run
+        .out
+        .replace(bench.root().to_str().expect("UTF-8"), "ROOT")
+        .replace(home, "HOME")
+        .replace(bench.rehearsal.base_url().as_str(), "URL")
+        .replace(&bench.rehearsal.socket().display().to_string(), "SOCKET");
+    let lines = text.lines().map(|line| match line.split_once("; ") {
+        Some((start, rest)) if rest.ends_with(" free") => format!("{start}; SPACE free\n"),
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+/// Status and fact of a subject in JSON, which must conform to the schema.
+fn checked(run: &Run, subject: &str) -> (String, String) {
+    let json: Value = serde_json::from_str(&run.out).expect("JSON");
+    conforms(SCHEMA, &json);
+    let checks = json["checks"].as_array().expect("checks");
+    let found = checks.iter().find(|check| check["subject"] == subject);
+    let found = found.unwrap_or_else(|| panic!("no {subject} in {json:#}"));
+    let text = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
+    let is_bad = ["warning", "failed"].contains(&text("status").as_str());
+    assert_eq!(!found["hint"].is_null(), is_bad, "{found:#}");
+    (text("status"), text("fact"))
+}
+
+#[test]
+fn everything_is_well() {
+    let bench = healthy();
+    let run = doctor(&bench, &[], &[]).code(0);
+    assert_eq!(
+        shown(&bench, &run),
+        "\
+ok       settings         no HOME/.config/stacklift.toml, /etc/stacklift.toml
+ok       engine           version 20.10.24, API 1.41, by the Engine API on SOCKET (as requested, DOCKER_HOST)
+ok       Compose          docker-compose 2.26.1
+ok       Portainer        version 2.23.0 at URL
+ok       TLS              certificates are not verified; the address is on this host
+ok       API key          from STACKMGR_API_KEY
+ok       user             admin, an administrator
+ok       environment      environment 1 is this engine
+ok       stacks root      ROOT: 1 stack
+ok       state directory  HOME/state (mode 0700); SPACE free
+ok       clock            Portainer and the engine are within 60 s of this host
+"
+    );
+    assert_eq!(run.err, "no problems found\n");
+    assert!(bench.nothing_was_changed());
+    let left = fs::read_dir(bench.state()).expect("a directory");
+    assert_eq!(left.count(), 0, "it leaves no file behind");
+    let quiet = doctor(&bench, &["--quiet"], &[]).code(0);
+    assert_eq!(quiet.all(), "");
+}
+
+#[test]
+fn nothing_responds() {
+    let bench = Bench::new();
+    let file = bench.state().with_file_name("no-compose").join("docker");
+    let mut command = bench.command(&["doctor", "--base-url", "https://127.0.0.1:1"]);
+    command
+        .env_remove("STACKMGR_API_KEY")
+        .env("DOCKER_HOST", "unix:///no/engine.sock")
+        .env("STACKLIFT_STACKS_ROOT", "/no/stacks")
+        .env("STACKLIFT_STATE_DIR", file.join("state"));
+    let run = Run::of(&mut command).code(1);
+    assert_eq!(
+        shown(&bench, &run),
+        "\
+ok       settings         no HOME/.config/stacklift.toml, /etc/stacklift.toml
+failed   engine           failed to read what the engine is: cannot reach the engine on /no/engine.sock: No such file or directory (os error 2)
+                          hint: is the engine running?
+warning  Compose          not found: neither `docker compose` nor `docker-compose` prints a version
+                          hint: install the Compose plugin: stacks with several Compose files cannot be adopted without it, and a plan cannot tell which services stay unchanged
+failed   Portainer        failed to read Portainer's version: cannot reach Portainer at https://127.0.0.1:1: Connection refused (os error 111)
+                          hint: check that Portainer is running and that --base-url is its address
+ok       TLS              certificates are not verified; the address is on this host
+failed   API key          STACKMGR_API_KEY is required: set it to a Portainer API key
+                          hint: create a key in Portainer under My account > Access tokens, then run: export STACKMGR_API_KEY=…; or pass a file that contains the key with --api-key-file
+-        user             not checked: there is no API key
+-        environment      not checked: there is no API key
+failed   stacks root      cannot read /no/stacks: No such file or directory (os error 2)
+                          hint: set --stacks-root to the directory that contains the stack directories
+failed   state directory  HOME/no-compose/docker is not a directory
+                          hint: set STACKLIFT_STATE_DIR to a directory that you can write to
+-        clock            not checked: neither Portainer nor the engine told the time
+"
+    );
+    assert_eq!(run.err, "5 failures, 1 warning, 3 not checked\n");
+}
+
+#[test]
+fn without_a_key_portainer_is_asked_for_its_version() {
+    let bench = healthy();
+    let mut command = bench.command(&["doctor"]);
+    command.env_remove("STACKMGR_API_KEY");
+    let run = Run::of(&mut command).code(1);
+    drop(run.says(&["ok       Portainer        version 2.23.0 at "]));
+    let keys = bench.rehearsal.requests();
+    let keys = keys.iter().filter(|request| request.call == Call::Status);
+    assert_eq!(keys.count(), 1);
+}
+
+#[test]
+fn a_portainer_that_hangs_is_not_waited_for() {
+    let bench = healthy();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("https://{}", listener.local_addr().expect("an address"));
+    let started = Instant::now();
+    let run = doctor(
+        &bench,
+        &["--base-url", &url, "--timeout", "20m", "--output", "json"],
+        &[],
+    );
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        started.elapsed()
+    );
+    let run = run.code(1);
+    assert_eq!(checked(&run, "portainer").0, "failed");
+    assert_eq!(checked(&run, "tls").0, "ok");
+    assert_eq!(
+        checked(&run, "environment"),
+        (
+            "not-checked".to_owned(),
+            "not checked: Portainer did not respond".to_owned()
+        )
+    );
+    assert_eq!(
+        checked(&run, "clock").1,
+        "the engine is within 60 s of this host; the time of Portainer is unknown"
+    );
+}
+
+#[test]
+fn the_key_of_another_user() {
+    let bench = healthy();
+    bench
+        .rehearsal
+        .world(|world| world.add_user(OTHER_KEY, "bob"));
+    let run = doctor(
+        &bench,
+        &["--output", "json"],
+        &[("STACKMGR_API_KEY", OTHER_KEY)],
+    );
+    let run = run.code(0).hides(OTHER_KEY);
+    assert_eq!(
+        checked(&run, "user"),
+        (
+            "warning".to_owned(),
+            "bob is not an administrator: Portainer may not list every stack".to_owned()
+        )
+    );
+    let wrong = "ptr_not-a-key-at-all-9b2c";
+    let run = doctor(
+        &bench,
+        &["--output", "json"],
+        &[("STACKMGR_API_KEY", wrong)],
+    );
+    let run = run.code(1).hides(wrong).says(&["the API key was rejected"]);
+    assert_eq!(checked(&run, "user").0, "failed");
+    assert_eq!(
+        checked(&run, "environment").1,
+        "not checked: the user of the API key could not be read"
+    );
+}
+
+#[test]
+fn a_key_file_that_others_can_read() {
+    let bench = healthy();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("key");
+    fs::write(&file, format!("{KEY}\n")).expect("a file");
+    let run = |mode| {
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("a mode");
+        let path = file.to_str().expect("UTF-8");
+        let args = ["doctor", "--output", "json", "--api-key-file", path];
+        let mut command = bench.command(&args);
+        command.env_remove("STACKMGR_API_KEY");
+        Run::of(&mut command).code(0)
+    };
+    let path = file.display();
+    assert_eq!(
+        checked(&run(0o640), "api-key"),
+        (
+            "warning".to_owned(),
+            format!("from the file {path}, which others can access (mode 0640)")
+        )
+    );
+    let private = run(0o600);
+    assert_eq!(
+        checked(&private, "api-key"),
+        ("ok".to_owned(), format!("from the file {path} (mode 0600)"))
+    );
+}
+
+#[test]
+fn an_environment_that_is_another_engine_names_the_right_one() {
+    let bench = healthy();
+    bench.rehearsal.world(|world| world.add_endpoint(3, "nas"));
+    for (id, fact) in [
+        ("3", "environment 3 is another engine"),
+        ("9", "Portainer has no environment 9"),
+    ] {
+        let run = doctor(&bench, &["--endpoint", id, "--output", "json"], &[]).code(1);
+        assert_eq!(
+            checked(&run, "environment"),
+            ("failed".to_owned(), fact.to_owned())
+        );
+        drop(
+            run.says(&[
+                "environment 1 (local) is this engine: set --endpoint 1, or --endpoint auto",
+            ]),
+        );
+    }
+}
+
+#[test]
+fn the_environment_is_searched_for() {
+    let bench = healthy();
+    bench.rehearsal.world(|world| world.add_endpoint(3, "nas"));
+    let run = doctor(&bench, &["--endpoint", "auto", "--output", "json"], &[]);
+    let run = run.code(0);
+    assert_eq!(
+        checked(&run, "environment").1,
+        "environment 1 (local) is this engine"
+    );
+    bench
+        .rehearsal
+        .world(|world| world.engine.id = "ELSEWHERE".to_owned());
+    let run = doctor(&bench, &["--endpoint", "auto", "--output", "json"], &[]);
+    let (status, fact) = checked(&run, "environment");
+    assert_eq!(status, "failed", "{fact}");
+}
+
+#[test]
+fn a_certificate_that_is_not_pinned_yet() {
+    let bench = healthy();
+    let run = on_terminal(&bench, &["doctor", "--tls", "pin"], "y\n");
+    let run = run.code(1).says(&["stacklift list"]).hides("trust");
+    assert!(run.out.contains("is not pinned yet"), "{run:?}");
+    assert!(bench.rehearsal.requests().is_empty());
+    on_terminal(&bench, &["list", "--tls", "pin"], "y\n").code(0);
+    let run = doctor(&bench, &["--tls", "pin", "--output", "json"], &[]).code(0);
+    assert_eq!(
+        checked(&run, "tls").1,
+        "Portainer's certificate was verified (--tls pin)"
+    );
+}
+
+#[test]
+fn a_portainer_that_is_too_old_or_does_not_say() {
+    for (body, status) in [
+        (r#"{"Version":"2.18.4"}"#, "failed"),
+        (r#"{"Version":"2.19.0"}"#, "ok"),
+        (r#"{"Version":"develop"}"#, "warning"),
+        ("{}", "warning"),
+        ("<html>", "failed"),
+    ] {
+        let bench = healthy();
+        let kind = FaultKind::Status(200, body.to_owned());
+        bench.rehearsal.faults().set(Call::Status, kind);
+        let run = doctor(&bench, &["--output", "json"], &[]);
+        let (found, fact) = checked(&run, "portainer");
+        assert_eq!(found, status, "{body}: {fact}");
+        assert_eq!(run.code, i32::from(status == "failed"));
+    }
+}
+
+#[test]
+fn a_clock_that_differs() {
+    let bench = healthy();
+    bench.rehearsal.skip(Duration::from_secs(90 * 60 + 20));
+    let run = doctor(&bench, &["--output", "json"], &[]).code(0);
+    assert_eq!(
+        checked(&run, "clock"),
+        (
+            "warning".to_owned(),
+            "Portainer is 90 min ahead of this host; the engine is 90 min ahead of this host"
+                .to_owned()
+        )
+    );
+}
+
+#[test]
+fn tls_is_off_for_another_host() {
+    let bench = healthy();
+    // A reserved address: nothing responds.
+    let run = doctor(
+        &bench,
+        &[
+            "--base-url",
+            "https://192.0.2.1:9",
+            "--timeout",
+            "1s",
+            "--output",
+            "json",
+        ],
+        &[("NO_PROXY", "*")],
+    );
+    let run = run.code(1);
+    assert_eq!(checked(&run, "tls").0, "warning");
+    assert_eq!(run.err, "", "the check is the warning");
+    let pem = bench.root().join("portainer.pem");
+    fs::write(&pem, bench.rehearsal.certificate_pem()).expect("a file");
+    let pem = pem.to_str().expect("UTF-8");
+    let run = doctor(&bench, &["--tls", pem, "--output", "json"], &[]).code(0);
+    assert_eq!(
+        checked(&run, "tls"),
+        (
+            "ok".to_owned(),
+            format!("Portainer's certificate was verified (--tls {pem})")
+        )
+    );
+    let run = doctor(&bench, &["--tls", "/no/file.pem", "--output", "json"], &[]).code(1);
+    assert_eq!(checked(&run, "portainer").0, "failed");
+    assert_eq!(checked(&run, "tls").0, "not-checked");
+}
+
+#[test]
+fn invalid_settings() {
+    let bench = healthy();
+    let run = doctor(
+        &bench,
+        &["--output", "json"],
+        &[("STACKLIFT_TLS", "off"), ("STACKLIFT_ENDPOINT", "one")],
+    );
+    let run = run.code(1);
+    assert_eq!(
+        checked(&run, "settings"),
+        (
+            "failed".to_owned(),
+            "invalid STACKLIFT_ENDPOINT: expected a number or `auto`".to_owned()
+        )
+    );
+    assert_eq!(
+        checked(&run, "engine").1,
+        "not checked: the settings are invalid"
+    );
+    assert_eq!(checked(&run, "state-directory").0, "ok");
+    assert!(bench.rehearsal.requests().is_empty());
+}
+
+#[test]
+fn the_state_directory_of_others() {
+    let bench = healthy();
+    fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o755)).expect("a mode");
+    let run = doctor(&bench, &["--output", "json"], &[]).code(1);
+    let (status, fact) = checked(&run, "state-directory");
+    assert_eq!(status, "failed");
+    assert!(fact.contains("its mode is 755"), "{fact}");
+    fs::remove_dir(bench.state()).expect("a directory");
+    let run = doctor(&bench, &["--output", "json"], &[]).code(0);
+    let (status, fact) = checked(&run, "state-directory");
+    assert_eq!(status, "ok");
+    assert!(
+        fact.contains("does not exist; the first run creates it; "),
+        "{fact}"
+    );
+    assert!(!bench.state().exists());
+}
+
+#[test]
+fn an_engine_that_only_the_command_reaches() {
+    let bench = healthy();
+    let run = doctor(&bench, &["--engine", "command", "--output", "json"], &[]);
+    // The `docker` of this bench only fails.
+    let run = run.code(1);
+    let (status, fact) = checked(&run, "engine");
+    assert_eq!(status, "failed", "{fact}");
+    let info = r#"{"ID":"A","ServerVersion":"26.1.5","SystemTime":"2020-01-01T00:00:00Z"}"#;
+    bench.script("docker", &format!("test \"$1\" = info && echo '{info}'\n"));
+    let run = doctor(&bench, &["--engine", "command", "--output", "json"], &[]);
+    assert_eq!(
+        checked(&run, "engine"),
+        (
+            "warning".to_owned(),
+            "version 26.1.5, by the command `docker` (as requested)".to_owned()
+        )
+    );
+    assert_eq!(
+        checked(&run, "environment").1,
+        "environment 1 is another engine"
+    );
+    let (status, fact) = checked(&run, "clock");
+    assert_eq!(status, "warning");
+    assert!(
+        fact.ends_with("behind this host; Portainer is within 60 s of this host"),
+        "{fact}"
+    );
+}
