@@ -12,9 +12,9 @@ use crate::{
     compose,
     failure::Failure,
     observe::Situation,
-    plan::{Adoption, Keep, Request},
+    plan::{Adoption, Fate, Keep, Request},
     portainer::BaseUrl,
-    run::{self, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
+    run::{self, Consent, Effect, Listener, Peers, Run, Setup, Stopped, Witness},
     stack::Stack,
 };
 
@@ -225,8 +225,14 @@ impl<'a> Procedure<'a, '_> {
         }
         self.report.losses = plan.losses.iter().map(ToString::to_string).collect();
         for service in &plan.services {
-            self.run
-                .step("plan", format!("{}: {}", service.service, service.fate));
+            let effect = match service.fate {
+                Fate::Unchanged | Fate::LeftBehind(_) => Effect::Keeps,
+                Fate::Recreated(_) | Fate::Restarted(_) => Effect::Changes,
+                Fate::Started(_) => Effect::Adds,
+                Fate::Unknown(_) => Effect::Unknown,
+            };
+            let object = format!("{}: {}", service.service, service.fate);
+            self.run.planned(effect, object);
         }
         self.report.notices = prepared.notices(self.a.stack.file());
         for notice in &self.report.notices {

@@ -7,6 +7,7 @@ use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
 mod adopt;
 mod arguments;
 mod certificate;
+mod columns;
 mod completions;
 mod config;
 mod confirm;
@@ -29,7 +30,9 @@ mod report;
 mod restore;
 mod schema;
 mod settings;
+mod spinner;
 mod style;
+mod table;
 
 use arguments::{Arguments, Command, Common, MigrateArguments, RestoreArguments};
 use console::Console;
@@ -49,6 +52,7 @@ pub fn main() -> ExitCode {
         arguments.common.quiet,
         arguments.common.verbose,
     ));
+    interrupt::clean_up_after_panics(&console);
     match dispatch(arguments, &console) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ended::Usage(message)) => {

@@ -48,11 +48,23 @@ pub struct Setup {
     restore: RestoreCommand,
 }
 
+/// What happens to something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    Keeps,
+    Adds,
+    Changes,
+    Removes,
+    Unknown,
+}
+
 /// What a run reports while it works.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A step: its verb, and what it acts on.
     Step(&'static str, String),
+    /// A part of the plan: what happens to what the text names.
+    Planned(Effect, String),
     /// A warning; the run continues.
     Warning(String),
     /// A step that may take a while; it ends with the next event that is shown.
@@ -258,6 +270,11 @@ impl<'a> Run<'a> {
     /// Reports a step: its verb, and what it acts on.
     pub fn step(&mut self, verb: &'static str, object: impl Into<String>) {
         (self.listener)(Event::Step(verb, object.into()));
+    }
+
+    /// Reports a part of the plan.
+    pub fn planned(&mut self, effect: Effect, object: impl Into<String>) {
+        (self.listener)(Event::Planned(effect, object.into()));
     }
 
     /// Reports a warning.

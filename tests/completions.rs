@@ -450,6 +450,10 @@ fn stacks_are_looked_for_where_the_line_and_the_settings_say() {
     let others = home.path("others").display().to_string();
     assert_eq!(home.values(&["--stacks-root", &others, "adopt", ""]), ["a"]);
     assert_eq!(
+        home.values(&["--stacks-root", "~/others", "adopt", ""]),
+        ["a"]
+    );
+    assert_eq!(
         home.values(&["adopt", &format!("--stacks-root={others}"), ""]),
         ["a"]
     );

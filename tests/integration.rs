@@ -72,6 +72,8 @@ mod rules;
 mod several;
 #[path = "integration/shapes.rs"]
 mod shapes;
+#[path = "integration/terminal.rs"]
+mod terminal;
 #[path = "integration/text.rs"]
 mod text;
 #[path = "integration/transport.rs"]

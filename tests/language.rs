@@ -23,6 +23,7 @@ const ROOTS: [&str; 14] = [
     "deploy",
     "docs",
     "fuzz/fuzz_targets",
+    "packaging",
     "scripts",
     "src",
     "tests",

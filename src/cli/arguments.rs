@@ -3,12 +3,14 @@
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{
-    Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
+    Arg, ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
+    ValueEnum, ValueHint,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
 use adopting::WrittenArguments;
 pub(super) use adopting::{AdoptArguments, OnFailureArgument};
+use color::{color_of, use_color};
 pub(super) use completing::{CompleteArguments, CompletionsArguments, ManArguments, Shell};
 pub(super) use diagnosing::{ConfigAction, ConfigArguments, DoctorArguments, InitArguments};
 pub(super) use listing::ListArguments;
@@ -24,6 +26,7 @@ use crate::{
 };
 
 mod adopting;
+mod color;
 mod completing;
 mod diagnosing;
 mod listing;
@@ -57,7 +60,8 @@ Environment variables:
   STACKMGR_API_KEY     Portainer API key; there is no flag for it
   STACKLIFT_STATE_DIR  Directory for snapshots [default: /var/lib/stacklift for root, otherwise
                        ~/.local/state/stacklift]
-  NO_COLOR             Disable colored output";
+  NO_COLOR             Disable colored output
+  CLICOLOR_FORCE       Color the output even if it is not a terminal";
 
 pub(super) const SETTINGS_FILES: &str = "\
 Settings files:
@@ -377,6 +381,13 @@ pub(super) struct Common {
     #[arg(short, long, global = true, action = ArgAction::SetTrue)]
     #[arg(help_heading = None::<&'static str>)]
     pub quiet: bool,
+    /// When to color the output [default: auto]
+    ///
+    /// `auto` colors the output on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`. This flag has precedence over
+    /// all environment variables.
+    #[arg(long, global = true, value_name = "WHEN", value_enum)]
+    #[arg(help_heading = None::<&'static str>)]
+    pub color: Option<ColorChoice>,
 }
 
 /// Parses the arguments of the process.
@@ -386,8 +397,13 @@ pub(super) fn parse() -> Result<Arguments, clap::Error> {
         .try_get_matches_from_mut(std::env::args_os())
         .map_err(detail_version)
         .map_err(suggest_command)
-        .map_err(hide_credentials)?;
-    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+        .map_err(hide_credentials)
+        // The help and an error end the parsing, perhaps before it reaches the flag.
+        .inspect_err(|_| use_color(color_of(std::env::args_os())))?;
+    let arguments = Arguments::from_arg_matches_mut(&mut matches)
+        .map_err(|error| error.format(&mut command))?;
+    use_color(arguments.common.color);
+    Ok(arguments)
 }
 
 /// `stacklift --version -v`: clap stops at `--version`, so another flag has to be looked for.

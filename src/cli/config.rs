@@ -1,9 +1,15 @@
 //! `stacklift config`: every setting, its value and where it comes from.
 
+use std::path::Path;
+
 use super::{
     Common, Console, Ended,
     arguments::{ConfigAction, ConfigArguments, Output},
-    settings::{API_KEY, KeySource, Origin, Picked, Problem, STATE_DIR, Sourced, state_folder},
+    options,
+    settings::{
+        API_KEY, KeySource, Origin, Picked, Problem, STATE_DIR, Sourced, api_key_is_given,
+        state_folder,
+    },
 };
 use crate::failure::Failure;
 
@@ -49,7 +55,7 @@ pub(super) fn run(
 /// The settings, and everything that is invalid.
 fn config(common: &Common, console: &Console) -> (Config, Vec<Problem>) {
     let sourced = Sourced::load(common);
-    let (api_key, key_problem) = api_key(&sourced.picked, console);
+    let (api_key, key_problem) = api_key(&sourced.picked, common, console);
     let (state_directory, state_problem) = state_directory();
     let of_files = sourced.files.iter().map(|file| file.error.clone());
     let of_settings = sourced.picked.iter().map(|picked| picked.error.clone());
@@ -85,18 +91,23 @@ fn config(common: &Common, console: &Console) -> (Config, Vec<Problem>) {
 }
 
 /// Where the API key comes from. Reads it, to mask it and to report a file that cannot be used.
-fn api_key(picked: &[Picked], console: &Console) -> (ApiKeyEntry, Option<Problem>) {
-    let file = picked.iter().find(|one| one.key == "api-key-file");
-    let path = file.and_then(|one| one.value.as_deref());
-    let Ok(found) = KeySource::of(path.map(AsRef::as_ref)) else {
+fn api_key(
+    picked: &[Picked],
+    common: &Common,
+    console: &Console,
+) -> (ApiKeyEntry, Option<Problem>) {
+    let file = picked
+        .iter()
+        .find(|one| one.key == options::API_KEY_FILE.key);
+    let named = file.and_then(|one| one.value.as_deref()).map(Path::new);
+    let path = common.api_key_file.as_deref().or(named);
+    let origin = match file {
         // A missing key is not an invalid setting: some commands need none.
-        return (ApiKeyEntry::default(), None);
+        _ if path.is_none() && !api_key_is_given() => return (ApiKeyEntry::default(), None),
+        Some(file) if !api_key_is_given() => file.origin.clone(),
+        _ => Origin::Variable(API_KEY),
     };
-    let source = match (&found, file) {
-        (KeySource::File(_), Some(file)) => Source::of(&file.origin),
-        _ => Source::of(&Origin::Variable(API_KEY)),
-    };
-    let problem = match found.read() {
+    let problem = match KeySource::of(path).and_then(KeySource::read) {
         Ok(key) => {
             console.hide(&key);
             None
@@ -105,7 +116,7 @@ fn api_key(picked: &[Picked], console: &Console) -> (ApiKeyEntry, Option<Problem
     };
     let entry = ApiKeyEntry {
         is_set: problem.is_none(),
-        source: Some(source),
+        source: Some(Source::of(&origin)),
         error: problem.as_ref().map(|problem| problem.message.clone()),
     };
     (entry, problem)

@@ -5,22 +5,24 @@
 
 use std::{
     fmt::Write as _,
-    io::{IsTerminal, Write, stderr, stdin},
+    io::{IsTerminal, Write, stderr, stdin, stdout},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
-use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result};
-use comfy_table::{Table, presets};
-use indicatif::{ProgressBar, ProgressStyle};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
+use super::{
+    columns::{of_terminal, readable, wrap, wrap_lines},
+    spinner::Spinner,
+    style::Meaning,
+    table::table,
+};
 use crate::{
     failure::Failure,
     model::Container,
@@ -30,12 +32,10 @@ use crate::{
 
 /// The exit code of an interrupted run: 128 + SIGINT, as in shells.
 pub(super) const INTERRUPTED: i32 = 130;
-
-const GOOD: Style = AnsiColor::Green.on_default().bold();
-const WARNING: Style = AnsiColor::Yellow.on_default().bold();
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-const HINT: Style = AnsiColor::Cyan.on_default().bold();
-const DIM: Style = Style::new().dimmed();
+/// A verb is right-aligned in a column of this width.
+const VERBS: usize = 9;
+/// The answers to a question, the default one in upper case.
+const ANSWER: &str = " [y/N] ";
 
 /// Prints steps, warnings and errors.
 pub(super) struct Console {
@@ -44,7 +44,7 @@ pub(super) struct Console {
     /// Whether steps and tables go to standard error, because standard output has another use.
     to_stderr: AtomicBool,
     secrets: Mutex<Vec<Mask>>,
-    spinner: Mutex<Option<ProgressBar>>,
+    spinner: Mutex<Option<Spinner>>,
 }
 
 impl Console {
@@ -75,9 +75,19 @@ impl Console {
 
     /// Prints a step: a verb and its object.
     pub(super) fn step(&self, verb: &str, about: &str) {
-        if !self.quiet {
-            self.progress(&format!("{GOOD}{verb:>9}{GOOD:#} {}", printable(about)));
+        self.step_that(Meaning::of_step(verb), verb, about);
+    }
+
+    /// Prints a step in the color of what it means.
+    pub(super) fn step_that(&self, meaning: Meaning, verb: &str, about: &str) {
+        if self.quiet {
+            return;
         }
+        let indent = VERBS + 1;
+        let most = readable(self.steps_width()).saturating_sub(indent);
+        let about = wrap(&printable(about), most, most).join(&format!("\n{:indent$}", ""));
+        let style = meaning.style().bold();
+        self.progress(&format!("{style}{verb:>VERBS$}{style:#} {about}"));
     }
 
     /// Prints the result of a command, even with `--quiet`.
@@ -85,35 +95,55 @@ impl Console {
         self.out(&lines(text));
     }
 
-    /// Prints a line of styled parts, even with `--quiet`.
-    pub(super) fn parts(&self, parts: &[(Style, String)]) {
+    /// Prints a line of parts that mean something, even with `--quiet`.
+    pub(super) fn parts(&self, parts: &[(Meaning, String)]) {
         let parts = parts
             .iter()
-            .map(|(style, text)| format!("{style}{}{style:#}", printable(text)));
+            .map(|(meaning, text)| meaning.paint(&printable(text)));
         self.out(&parts.collect::<String>());
+    }
+
+    /// Prints text for reading, broken at the width of the terminal, even with `--quiet`.
+    pub(super) fn text(&self, meaning: Meaning, text: &str) {
+        let text = wrap_lines(&lines(text), 0, Self::width());
+        for line in text.split('\n') {
+            self.out(&meaning.paint(line));
+        }
+    }
+
+    /// The width of what the results are printed on; `None` if it is not a terminal.
+    pub(super) fn width() -> Option<usize> {
+        of_terminal(stdout())
+    }
+
+    fn steps_width(&self) -> Option<usize> {
+        if self.to_stderr.load(Ordering::Relaxed) {
+            of_terminal(stderr())
+        } else {
+            Self::width()
+        }
     }
 
     /// Prints a heading.
     pub(super) fn heading(&self, text: &str) {
         if !self.quiet {
-            self.out(&format!("\n{HINT}{text}{HINT:#}"));
+            self.out("");
+            self.text(Meaning::Label, text);
         }
     }
 
     /// Prints a warning of one or more lines.
     pub(super) fn warning(&self, text: &str) {
-        self.err(&format!("{WARNING}warning:{WARNING:#} {}", lines(text)));
+        self.labeled(Meaning::Warning, "warning", &lines(text));
     }
 
     /// Prints an error: the message with its causes, details, the state of the stack and a hint.
     pub(super) fn error(&self, error: &anyhow::Error, state: Option<&str>) {
         self.done();
-        self.err(&format!(
-            "{ERROR}error:{ERROR:#} {}",
-            printable(&format!("{error:#}"))
-        ));
+        let message = format!("{error:#}");
+        self.labeled(Meaning::Error, "error", &printable(&message));
         if let Some(details) = Failure::details_of(error) {
-            self.err(&lines(details));
+            self.details(&lines(details));
         }
         if let Some(state) = state {
             self.state(state);
@@ -125,16 +155,17 @@ impl Console {
 
     /// Prints the state of the stack.
     pub(super) fn state(&self, state: &str) {
-        self.err(&format!("{HINT}state:{HINT:#} {}", printable(state)));
+        self.labeled(Meaning::Label, "state", &printable(state));
     }
 
     /// Asks a yes-or-no question on the terminal. Anything but `y` and `yes` is a no, and so is the end of the input.
     pub(super) fn ask(&self, question: &str) -> bool {
         self.done();
-        let question = self.without_secrets(&printable(question));
+        let most = of_terminal(stderr()).map(|columns| columns.saturating_sub(ANSWER.len()));
+        let question = self.without_secrets(&wrap_lines(&printable(question), 0, most));
         {
             let mut terminal = anstream::stderr().lock();
-            let _ = write!(terminal, "{HINT}{question}{HINT:#} [y/N] ");
+            let _ = write!(terminal, "{}{ANSWER}", Meaning::Label.paint(&question));
             let _ = terminal.flush();
         }
         let mut answer = String::new();
@@ -154,7 +185,8 @@ impl Console {
         self.done();
         {
             let mut terminal = anstream::stderr().lock();
-            let _ = write!(terminal, "{HINT}{}{HINT:#} ", printable(question));
+            let question = Meaning::Label.paint(&printable(question));
+            let _ = write!(terminal, "{question} ");
             let _ = terminal.flush();
         }
         let mut answer = String::new();
@@ -191,7 +223,21 @@ impl Console {
 
     /// Prints a hint.
     pub(super) fn hint(&self, hint: &str) {
-        self.err(&format!("{HINT}hint:{HINT:#} {}", printable(hint)));
+        self.labeled(Meaning::Label, "hint", &printable(hint));
+    }
+
+    /// Prints `label: text`, broken at the width of the terminal.
+    fn labeled(&self, meaning: Meaning, label: &str, text: &str) {
+        let label = format!("{label}:");
+        let text = wrap_lines(text, label.len() + 1, of_terminal(stderr()));
+        self.err(&format!("{} {text}", meaning.paint(&label)));
+    }
+
+    /// Prints details of an error. The lines of a picture of the Compose file are aligned with each other, and not broken.
+    fn details(&self, text: &str) {
+        let is_picture = text.lines().any(|line| line.trim_start().starts_with('|'));
+        let width = of_terminal(stderr()).filter(|_| !is_picture);
+        self.err(&wrap_lines(text, 0, width));
     }
 
     /// Prints a result as JSON.
@@ -204,7 +250,8 @@ impl Console {
     /// Prints a remark about the result.
     pub(super) fn note(&self, text: &str) {
         if !self.quiet {
-            self.err(&format!("{DIM}{}{DIM:#}", printable(text)));
+            let text = wrap_lines(&printable(text), 0, of_terminal(stderr()));
+            self.err(&Meaning::Remark.paint(&text));
         }
     }
 
@@ -231,12 +278,12 @@ impl Console {
 
     /// Prints a table whose first row is its header.
     pub(super) fn table(&self, rows: Vec<Vec<String>>) {
-        self.progress(&table(rows));
+        self.progress(&table(rows, self.steps_width()));
     }
 
     /// Prints a table whose first row is its header as the result of a command, even with `--quiet`.
     pub(super) fn result_table(&self, rows: Vec<Vec<String>>) {
-        self.out(&table(rows));
+        self.out(&table(rows, Self::width()));
     }
 
     /// Whether only warnings and errors are printed.
@@ -252,24 +299,19 @@ impl Console {
         }
     }
 
-    /// Shows a spinner, on a terminal only.
+    /// Shows a spinner with the time that has passed, on a terminal only. It replaces the one before.
     pub(super) fn waiting(&self, what: &str) {
         self.done();
-        if self.quiet || !stderr().is_terminal() {
+        if self.quiet {
             return;
         }
-        let spinner = ProgressBar::new_spinner().with_message(printable(what).into_owned());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
-            spinner.set_style(style);
-        }
-        spinner.enable_steady_tick(Duration::from_millis(120));
-        *lock(&self.spinner) = Some(spinner);
+        *lock(&self.spinner) = Spinner::start(&printable(what));
     }
 
     /// Changes what the spinner says, if there is one.
     pub(super) fn still_waiting(&self, what: &str) {
         if let Some(spinner) = &*lock(&self.spinner) {
-            spinner.set_message(printable(what).into_owned());
+            spinner.say(&printable(what));
         }
     }
 
@@ -285,7 +327,7 @@ impl Console {
     /// Ends the spinner.
     pub(super) fn done(&self) {
         if let Some(spinner) = lock(&self.spinner).take() {
-            spinner.finish_and_clear();
+            spinner.end();
         }
     }
 
@@ -301,7 +343,7 @@ impl Console {
     /// Prints a line that only `-v` shows.
     pub(super) fn detail(&self, text: &str) {
         if self.verbose {
-            self.err(&format!("{DIM}{}{DIM:#}", printable(text)));
+            self.err(&Meaning::Remark.paint(&printable(text)));
         }
     }
 
@@ -334,9 +376,20 @@ impl Console {
         });
     }
 
-    /// Prints while the spinner is hidden.
+    /// Removes the spinner in a panic, whose thread may be the one that holds it.
+    pub(super) fn panicked(&self) {
+        if let Ok(mut spinner) = self.spinner.try_lock()
+            && let Some(spinner) = spinner.take()
+        {
+            spinner.end();
+        }
+    }
+
+    /// Prints while the spinner is hidden. Without one, nothing is locked: a thread that waits for the reader of a pipe
+    /// must not keep a signal from ending the program.
     fn paused(&self, print: impl FnOnce()) {
-        match &*lock(&self.spinner) {
+        let spinner = lock(&self.spinner).clone();
+        match spinner {
             Some(spinner) => spinner.suspend(print),
             None => print(),
         }
@@ -346,16 +399,6 @@ impl Console {
         let hide = |text: String, mask: &Mask| mask.hide(&text);
         lock(&self.secrets).iter().fold(text.to_owned(), hide)
     }
-}
-
-/// The text of a table without lines.
-fn table(rows: Vec<Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    for row in rows {
-        table.add_row(row.iter().map(|cell| printable(cell).into_owned()));
-    }
-    table.trim_fmt()
 }
 
 /// Escapes the control characters of each line.

@@ -28,6 +28,18 @@ const VERSION: u32 = 1;
 /// The time limit for each request, so that the command ends even if nothing responds.
 const LIMIT: Duration = Duration::from_secs(5);
 
+/// What is not checked if a setting is invalid.
+const NEED_SETTINGS: [Subject; 8] = [
+    Subject::Engine,
+    Subject::Compose,
+    Subject::Portainer,
+    Subject::Tls,
+    Subject::ApiKey,
+    Subject::User,
+    Subject::Environment,
+    Subject::StacksRoot,
+];
+
 pub(super) fn run(
     arguments: &DoctorArguments,
     common: &Common,
@@ -58,25 +70,14 @@ fn checks(common: &Common, console: &Arc<Console>) -> Vec<Check> {
     };
     let sourced = Sourced::load(&common);
     let mut checks = here::settings(&sourced);
-    match sourced.settings {
-        Ok(settings) => checks.extend(with_settings(settings, console)),
-        Err(_) => {
-            let needs_settings = [
-                Subject::Engine,
-                Subject::Compose,
-                Subject::Portainer,
-                Subject::Tls,
-                Subject::ApiKey,
-                Subject::User,
-                Subject::Environment,
-                Subject::StacksRoot,
-            ];
-            let reason = "the settings are invalid";
-            checks.extend(needs_settings.map(|subject| Check::not_checked(subject, reason)));
-            checks.push(here::state_dir());
-            checks.push(Check::not_checked(Subject::Clock, reason));
-        }
-    }
+    let Ok(settings) = sourced.settings else {
+        let reason = "the settings are invalid";
+        checks.extend(NEED_SETTINGS.map(|subject| Check::not_checked(subject, reason)));
+        checks.push(here::state_dir());
+        checks.push(Check::not_checked(Subject::Clock, reason));
+        return checks;
+    };
+    checks.extend(with_settings(settings, console));
     checks
 }
 

@@ -1,7 +1,7 @@
 //! What a run reports, on the console.
 
-use super::Console;
-use crate::run::{Event, State};
+use super::{Console, style::Meaning};
+use crate::run::{Effect, Event, State};
 
 /// Shows an event.
 pub(super) fn show(console: &Console, event: &Event) {
@@ -11,6 +11,16 @@ pub(super) fn show(console: &Console, event: &Event) {
     console.done();
     match event {
         Event::Step(verb, object) => console.step(verb, object),
+        Event::Planned(effect, object) => {
+            let meaning = match effect {
+                Effect::Keeps => Meaning::Kept,
+                Effect::Adds => Meaning::Added,
+                Effect::Changes => Meaning::Changed,
+                Effect::Removes => Meaning::Removed,
+                Effect::Unknown => Meaning::Unknown,
+            };
+            console.step_that(meaning, "plan", object);
+        }
         Event::Warning(text) => console.warning(text),
         Event::Waiting(step) => console.waiting(step),
         Event::Containers(containers) => console.containers(containers),

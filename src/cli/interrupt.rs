@@ -1,6 +1,9 @@
 //! SIGINT, SIGTERM and SIGHUP: the run ends at once and reports the state of the stack.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    panic,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use super::{
     console::{Console, INTERRUPTED},
@@ -10,6 +13,27 @@ use crate::{
     compose,
     run::{Event, State},
 };
+
+/// Handles the signals of a command that only reads. If that is impossible, a signal ends the program at once.
+pub(super) fn watch_reading(console: &Arc<Console>) {
+    let shown = Arc::clone(console);
+    let _ = ctrlc::set_handler(move || {
+        shown.end_line();
+        shown.warning("interrupted");
+        compose::remove_folders();
+        std::process::exit(INTERRUPTED);
+    });
+}
+
+/// Removes the spinner before the message of a panic.
+pub(super) fn clean_up_after_panics(console: &Arc<Console>) {
+    let shown = Arc::clone(console);
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |about| {
+        shown.panicked();
+        print(about);
+    }));
+}
 
 /// The console of a run that can be interrupted.
 pub(super) struct Interrupt {

@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result};
 use super::{
     Common, Console, Ended,
     arguments::{ListArguments, Output},
+    interrupt::watch_reading,
     opened::Surroundings,
     peers,
     report::{
@@ -52,6 +53,7 @@ pub(super) fn run(
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
+    watch_reading(console);
     let surroundings = Surroundings::new(common, console)?;
     let listing = Listing {
         settings: &surroundings.settings,

@@ -46,6 +46,7 @@ impl Opened {
         peers::warn_about_tls(&settings, console);
         let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
         let (portainer, engine) = peers.readers();
+        console.waiting("finding the stack's containers");
         let containers = match engine.list(name.as_str()) {
             Err(error) if NoSharedVersion::caused(&error) => {
                 return Err(Stopped::untouched(error).into());
@@ -59,6 +60,7 @@ impl Opened {
         let earlier = peers::earlier(&settings, &name);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier)
             .map_err(Stopped::untouched)?;
+        console.done();
         Ok(Self {
             compose: compose::Host::new(&settings.location.tool, console.trace())
                 .that_started(&containers),

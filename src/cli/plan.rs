@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Common, Console, Ended,
     arguments::{Output, PlanArguments, Reporting},
+    interrupt::watch_reading,
     opened::Opened,
     report::{self, MigrateWay, Report, Ways},
     settings::Settings,
@@ -16,6 +17,7 @@ pub(super) fn run(
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
+    watch_reading(console);
     let opened = Opened::new(&arguments.stack, common, console)?;
     let ways = Ways {
         adopt: Some((&arguments.keep).into()),

@@ -33,6 +33,7 @@ use super::{
     diff, events,
     report::{self, MigrateWay, Report, Way, Ways},
     settings::Settings,
+    style::Meaning,
 };
 use crate::{
     compose,
@@ -180,10 +181,20 @@ impl Rehearsed<'_> {
         console.heading("Changes");
         match diff::lines(&before, &embedded.world().summary().to_string()) {
             changes if changes.is_empty() => console.line("none"),
-            changes => console.line(&changes),
+            changes => {
+                for line in changes.lines() {
+                    console.text(Meaning::of_diff(line), line);
+                }
+            }
         }
         console.heading("Verdict");
-        console.line(&verdict(what, self.stack, ended.is_ok(), warnings));
+        let meaning = if ended.is_ok() {
+            Meaning::Kept
+        } else {
+            Meaning::Failed
+        };
+        let verdict = verdict(what, self.stack, ended.is_ok(), warnings);
+        console.text(meaning, &verdict);
         if self.verbose {
             console.heading("API requests");
             for request in embedded.requests() {

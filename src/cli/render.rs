@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
@@ -12,7 +13,9 @@ use super::{
     arguments::{Common, RenderArguments, Way},
     console::Console,
     diff,
+    interrupt::watch_reading,
     settings::Settings,
+    style::Meaning,
 };
 use crate::{
     failure::Failure,
@@ -31,13 +34,17 @@ pub(super) fn run(
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<()> {
+    watch_reading(console);
     let name = StackName::new(&arguments.stack)?;
     let settings = Settings::load(common)?;
     match arguments.way {
         Way::Literal => literal(arguments, &Stack::find(name, &settings.location)?, console),
         Way::Adopt => {
             let keep = (&arguments.written).into();
-            let adopted = adopt::adopted(name, &settings, keep, console)?;
+            console.waiting("inspecting the containers");
+            let adopted = adopt::adopted(name, &settings, keep, console);
+            console.done();
+            let adopted = adopted?;
             faithful(arguments, &adopted, console)
         }
     }
@@ -122,27 +129,34 @@ fn mask_values(payload: &mut Value) {
     }
 }
 
-/// Prints the changes as a patch, or nothing if there are none. Control characters are escaped on a terminal only: a
-/// patch in a file must be exact.
+/// Prints the changes as a patch, or nothing if there are none. Control characters are escaped on a terminal and in a
+/// colored patch only: a patch in a file must be exact.
 fn print_diff(stack: &Stack, before: &str, after: &str) {
     let hunks = diff::hunks(before, after);
     if hunks.is_empty() {
         return;
     }
     let file = stack.file();
-    let patch = format!("--- {file}\n+++ {file}\t(in Portainer)\n{hunks}");
-    if stdout().is_terminal() {
-        write(harmless(&patch).as_bytes());
-    } else {
-        write(patch.as_bytes());
+    let head = format!("--- {file}\n+++ {file}\t(in Portainer)\n");
+    let is_colored = AutoStream::choice(&stdout()) != ColorChoice::Never;
+    if !is_colored && !stdout().is_terminal() {
+        write(format!("{head}{hunks}").as_bytes());
+        return;
+    }
+    let head = head.lines().map(|line| (Meaning::Name, line));
+    let hunks = hunks.lines().map(|line| (Meaning::of_diff(line), line));
+    for (meaning, line) in head.chain(hunks) {
+        let line = meaning.paint(&harmless(line));
+        // A closed pipe is not an error.
+        let _ = writeln!(anstream::stdout().lock(), "{line}");
     }
 }
 
-/// A text without characters that could control a terminal, except line feeds and tabs.
+/// A line without characters that could control a terminal, except tabs.
 fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if matches!(c, '\n' | '\t') || !needs_escaping(c) {
+        if c == '\t' || !needs_escaping(c) {
             shown.push(c);
         } else {
             shown.extend(c.escape_default());

@@ -64,7 +64,8 @@ pub(super) struct Settings {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
     base_url: Option<String>,
-    api_key_file: Option<String>,
+    #[serde(rename = "api-key-file")]
+    key: Option<String>,
     stacks_root: Option<String>,
     /// A number or a text.
     endpoint: Option<toml::Value>,
@@ -180,7 +181,7 @@ impl Settings {
                     .filter(|path| !is_api_key(path))
                     .unwrap_or_default()
             },
-            |file| file.api_key_file.clone(),
+            |file| file.key.clone(),
             options::key_file,
         );
         let root = sources.pick(

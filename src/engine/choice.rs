@@ -49,7 +49,8 @@ impl FromStr for Choice {
             "auto" => Ok(Self::Auto),
             "api" => Ok(Self::Api),
             "command" => Ok(Self::Command),
-            _ => Err(format!("expected auto, api or command, got `{text}`")),
+            // The text is not quoted: in a settings file, it may be a misplaced API key (C56).
+            _ => Err("expected auto, api or command".to_owned()),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     failure::Failure,
     model::Container,
     parallel::in_parallel,
+    run::Effect,
     snapshot::{Inspected, Known},
     text::counted,
 };
@@ -91,8 +92,8 @@ impl Procedure<'_, '_, '_> {
         let mut removed: Vec<String> = plan.remove.iter().map(|(_, name)| name.clone()).collect();
         removed.extend(replaced.iter().map(|name| format!("network {name}")));
         if !removed.is_empty() {
-            self.run
-                .step("plan", format!("remove {}", removed.join(", ")));
+            let object = format!("remove {}", removed.join(", "));
+            self.run.planned(Effect::Removes, object);
         }
         let order = plan.dependencies.order();
         let in_order = || order.iter().map(|&index| (index, containers[index]));
@@ -102,11 +103,11 @@ impl Procedure<'_, '_, '_> {
             .collect();
         recreated.extend(replaced.iter().map(|name| format!("network {name}")));
         if !recreated.is_empty() {
-            self.run
-                .step("plan", format!("recreate {}", recreated.join(", ")));
+            let object = format!("recreate {}", recreated.join(", "));
+            self.run.planned(Effect::Changes, object);
         }
         if !plan.keep.is_empty() {
-            self.run.step("plan", matching(plan.keep.len()));
+            self.run.planned(Effect::Keeps, matching(plan.keep.len()));
         }
         let removes_all = record.removes_containers();
         if removes_all {

@@ -148,9 +148,9 @@ fn c02_a_settings_file_names_the_file_with_the_key() {
         Run::of(&mut command)
     };
     drop(run(&["list"], &[]).code(0).hides("STACKMGR_API_KEY"));
-    let shows = format!("API key | set | HOME/.config/stacklift.toml, line 1\n");
+    let shows = "API key | set | HOME/.config/stacklift.toml, line 1\n";
     let config = run(&["config"], &[]).code(0);
-    assert!(shown(&bench, &config).contains(&shows), "{config:?}");
+    assert!(shown(&bench, &config).contains(shows), "{config:?}");
     // The flag precedes the variable, and the variable the settings file.
     drop(
         run(&["plan", "web"], &[("STACKMGR_API_KEY_FILE", "/no/key")])

@@ -1,17 +1,17 @@
 //! B08: the question on a terminal before something is lost.
 
 use std::{
-    fs::{File, OpenOptions},
     io::{Read, Write},
-    os::fd::OwnedFd,
     process::{Command, Stdio},
     thread,
 };
 
 use rehearsal::{Call, FaultKind};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::bench::{Bench, PLAIN, Run};
+use crate::{
+    bench::{Bench, PLAIN, Run},
+    terminal::{everything_on, terminal},
+};
 
 /// A Compose file of one service with an anonymous volume, which a migration loses.
 const LOSES: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n";
@@ -31,15 +31,7 @@ pub fn on_terminal_after(
     act: impl FnOnce(),
     typed: &str,
 ) -> Run {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-    grantpt(&terminal).expect("access");
-    unlockpt(&terminal).expect("unlocked");
-    let name = ptsname(&terminal, Vec::new()).expect("a name");
-    let inner = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(name.to_str().expect("UTF-8"))
-        .expect("the inner end");
+    let (terminal, inner) = terminal(80, 24);
     let mut command: Command = bench.command(args);
     command
         .env("TERM", "dumb")
@@ -49,7 +41,7 @@ pub fn on_terminal_after(
     let child = command.spawn().expect("the binary runs");
     // Closes this process's copies of the inner end, so that the output ends with the child.
     drop(command);
-    let mut keyboard = File::from(terminal.try_clone().expect("a copy"));
+    let mut keyboard = terminal.try_clone().expect("a copy");
     let mut beginning = String::new();
     while !beginning.contains(shown) {
         let mut bytes = [0; 4096];
@@ -58,20 +50,14 @@ pub fn on_terminal_after(
     }
     act();
     keyboard.write_all(typed.as_bytes()).expect("typed");
-    let screen = thread::spawn(move || everything(terminal));
+    let screen = thread::spawn(move || everything_on(terminal));
     let output = child.wait_with_output().expect("it ends");
     Run {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: beginning + &screen.join().expect("the screen"),
+        // A line that was broken is one line again.
+        err: (beginning + &screen.join().expect("the screen")).replace("\r\n  ", " "),
     }
-}
-
-/// All output until the last program closes the terminal, which is an error on Linux.
-fn everything(terminal: OwnedFd) -> String {
-    let mut bytes = Vec::new();
-    let _ = File::from(terminal).read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rehearsal::{Call, FaultKind};
+use rehearsal::{Call, FaultKind, Peer};
 use serde_json::Value;
 
 use crate::{
@@ -287,7 +287,8 @@ fn a_certificate_that_is_not_pinned_yet() {
     let run = on_terminal(&bench, &["doctor", "--tls", "pin"], "y\n");
     let run = run.code(1).says(&["stacklift list"]).hides("trust");
     assert!(run.out.contains("is not pinned yet"), "{run:?}");
-    assert!(bench.rehearsal.requests().is_empty());
+    let requests = bench.rehearsal.requests();
+    assert!(requests.iter().all(|one| one.peer == Peer::Engine));
     on_terminal(&bench, &["list", "--tls", "pin"], "y\n").code(0);
     let run = doctor(&bench, &["--tls", "pin", "--output", "json"], &[]).code(0);
     assert_eq!(

@@ -1,23 +1,14 @@
 //! `stacklift list`.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io::Read,
-    net::TcpListener,
-    os::unix::fs::symlink,
-    process::Stdio,
-};
+use std::{fs, net::TcpListener, os::unix::fs::symlink};
 
 use rehearsal::{Call, FaultKind, Status};
-use rustix::{
-    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{Winsize, tcsetwinsize},
-};
 use serde_json::{Value, json};
 
 use crate::{
     bench::{Bench, PLAIN, Run},
     plan::conforms,
+    terminal::screen,
 };
 
 /// A service with an anonymous volume, whose container an adoption recreates, and one without.
@@ -396,37 +387,9 @@ fn a_line_fits_the_terminal() {
     let full = bench.run(&["list"]).code(0);
     let full = full.out.lines().nth(1).expect("a line").to_owned();
     assert!(full.chars().count() > 100, "{full}");
-    for (columns, width) in [(40, 80), (100, 100), (1000, full.chars().count())] {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-        grantpt(&terminal).expect("access");
-        unlockpt(&terminal).expect("unlocked");
-        let name = ptsname(&terminal, Vec::new()).expect("a name");
-        let size = Winsize {
-            ws_row: 24,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&terminal, size).expect("a size");
-        let inner = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(name.to_str().expect("UTF-8"))
-            .expect("the inner end");
-        let mut command = bench.command(&["list"]);
-        command
-            .env("NO_COLOR", "1")
-            .stderr(Stdio::null())
-            .stdout(inner);
-        let status = command.status().expect("the binary runs");
-        assert!(status.success());
-        // Closes the last inner end, so that the output ends.
-        drop(command);
-        let mut screen = Vec::new();
-        // The end of the output is an error on Linux.
-        let _ = File::from(terminal).read_to_end(&mut screen);
-        let screen = String::from_utf8_lossy(&screen).into_owned();
-        let line = screen.lines().nth(1).expect("a line").trim_end();
+    for (columns, width) in [(80, 80), (100, 100), (1000, full.chars().count())] {
+        let screen = screen(bench.command(&["list"]).env("NO_COLOR", "1"), columns);
+        let line = screen.lines().nth(1).expect("a line");
         assert!(line.chars().count() <= width, "{columns}: {line}");
         let kept = line.trim_end_matches('…');
         assert!(

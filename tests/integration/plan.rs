@@ -114,8 +114,7 @@ adopt   Portainer adopts the running stack
 migrate removes the stack, then Portainer creates it from the literal rewrite
   -  a  removed and recreated
   the file does not change; 1 loss
-     stack  1 running container will be stopped with SIGKILL, without time to
-            shut down
+     stack  1 running container will be stopped with SIGKILL, without time to shut down
   interruption: until started again"
     );
     // B14: the command works when it is pasted.
@@ -169,7 +168,8 @@ fn a_service_that_is_recreated_and_one_that_depends_on_it() {
         .says(&[
             "  ~  db   recreated once: the anonymous volume at /cache gets a name",
             "  ?  app  unknown: it depends on db, which is recreated",
-            "interruption: db up to 10 s to stop, then until started again; app none, or",
+            "interruption: db up to 10 s to stop, then until started again\n",
+            "interruption: app none, or up to 3 s to stop, then until started again\n",
         ]);
 }
 

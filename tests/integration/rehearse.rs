@@ -64,15 +64,21 @@ fn each_example_rehearses_its_adoption_in_both_eras() {
     }
 }
 
-/// The rows of the comparison, without the way: from `not touched` to the result.
+/// The columns of the comparison, of `adopt` and of `migrate`: from `not touched` to the result.
 fn compared(run: &Run) -> [Vec<String>; 2] {
-    ["adopt", "migrate"].map(|way| {
-        let (_, table) = run.out.split_once("\nComparison\n").expect("a comparison");
-        let row = table.lines().find(|line| line.trim().starts_with(way));
-        let cells = row.expect(way).split("  ").map(str::trim);
-        let cells = cells.filter(|cell| !cell.is_empty()).skip(1);
-        cells.map(str::to_owned).collect()
-    })
+    let (_, table) = run.out.split_once("\nComparison\n").expect("a comparison");
+    let mut columns = [Vec::new(), Vec::new()];
+    // The header is the first row, and an explanation follows the last.
+    for row in table.lines().skip(1).take(7) {
+        let cells = row.split("  ").map(str::trim);
+        let cells: Vec<_> = cells.filter(|cell| !cell.is_empty()).collect();
+        let [_, adopted, migrated] = cells[..] else {
+            panic!("{row}");
+        };
+        columns[0].push(adopted.to_owned());
+        columns[1].push(migrated.to_owned());
+    }
+    columns
 }
 
 #[test]

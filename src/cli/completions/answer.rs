@@ -1,10 +1,11 @@
 //! What can stand at the last of some words.
 
-use std::collections::BTreeMap;
+use clap::{Arg, ArgAction, Command, ValueHint};
 
-use clap::{Arg, ArgAction, Command, ValueHint, builder::StyledStr};
-
-use super::{super::arguments, values};
+use super::{
+    super::arguments,
+    values::{self, Candidate, Given},
+};
 
 /// How the last word can be completed.
 pub(super) struct Answer {
@@ -16,37 +17,12 @@ pub(super) struct Answer {
     pub(super) paths: Paths,
 }
 
-/// A completion of a word.
-pub(super) struct Candidate {
-    /// The whole word, without quotes.
-    pub(super) value: String,
-    /// One line that describes it, or nothing.
-    pub(super) about: String,
-}
-
 /// Which paths can be completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paths {
     None,
     Files,
     Directories,
-}
-
-/// The values that stand before the word, by the ID of their argument.
-pub(super) type Given = BTreeMap<String, String>;
-
-impl Candidate {
-    /// A candidate that the first line of a help describes.
-    pub(super) fn new(value: impl Into<String>, help: Option<&StyledStr>) -> Self {
-        let about = help.map(ToString::to_string).unwrap_or_default();
-        let line = about.lines().next().unwrap_or_default();
-        // The help of a setting ends with its variable and its default.
-        let (about, _) = line.split_once(" [").unwrap_or((line, ""));
-        Self {
-            value: value.into(),
-            about: about.to_owned(),
-        }
-    }
 }
 
 impl Answer {

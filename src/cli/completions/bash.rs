@@ -1,9 +1,6 @@
 //! The answer for Bash, which passes the line as it was typed, and inserts what it gets as it is.
 
-use super::{
-    answer::{Answer, Candidate},
-    lines,
-};
+use super::{answer::Answer, lines, values::Candidate};
 
 /// The quote that the end of a line is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,14 +1,15 @@
 //! The values of an argument that can be completed.
 
 use std::{
+    collections::BTreeMap,
+    env,
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
 };
 
-use clap::Arg;
+use clap::{Arg, builder::StyledStr};
 
-use super::answer::{Candidate, Given};
 use crate::{
     cli::{
         arguments::Common,
@@ -20,6 +21,31 @@ use crate::{
     text::needs_escaping,
 };
 
+/// A completion of a word.
+pub(super) struct Candidate {
+    /// The whole word, without quotes.
+    pub(super) value: String,
+    /// One line that describes it, or nothing.
+    pub(super) about: String,
+}
+
+/// The values that stand before the word, by the ID of their argument.
+pub(super) type Given = BTreeMap<String, String>;
+
+impl Candidate {
+    /// A candidate that the first line of a help describes.
+    pub(super) fn new(value: impl Into<String>, help: Option<&StyledStr>) -> Self {
+        let about = help.map(ToString::to_string).unwrap_or_default();
+        let line = about.lines().next().unwrap_or_default();
+        // The help of a setting ends with its variable and its default.
+        let (about, _) = line.split_once(" [").unwrap_or((line, ""));
+        Self {
+            value: value.into(),
+            about: about.to_owned(),
+        }
+    }
+}
+
 /// The values of `arg` of a command, given the values before it.
 pub(super) fn of(arg: &Arg, command: &str, given: &Given) -> Vec<Candidate> {
     let values = match (command, arg.get_id().as_str()) {
@@ -28,7 +54,6 @@ pub(super) fn of(arg: &Arg, command: &str, given: &Given) -> Vec<Candidate> {
         (_, "stack") => settings(given).map_or(Vec::new(), |settings| stacks(&settings.location)),
         (_, "to") => snapshots(given).unwrap_or_default(),
         (_, "file") => compose_files(given).unwrap_or_default(),
-        (_, "engine") => ["auto", "api", "command"].map(str::to_owned).to_vec(),
         (_, "tls") => ["off", "system"].map(str::to_owned).to_vec(),
         (_, "tool") => ["docker", "podman"].map(str::to_owned).to_vec(),
         _ => {
@@ -53,7 +78,12 @@ fn has_root(given: &Given) -> bool {
 
 /// The settings, with those that the line gives and that decide where stacks and snapshots are.
 fn settings(given: &Given) -> Option<Settings> {
-    let path = |id| given.get(id).map(PathBuf::from);
+    // The shell has not expanded the line yet.
+    let expanded = |path: &String| match (path.strip_prefix("~/"), env::home_dir()) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => PathBuf::from(path),
+    };
+    let path = |id| given.get(id).map(expanded);
     let flags = Common {
         stacks_root: path("stacks_root"),
         dir: path("dir"),

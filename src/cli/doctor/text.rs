@@ -4,13 +4,16 @@ use super::format::{Check, Diagnosis, Status};
 use crate::{
     cli::{
         Console,
-        style::{BAD, BOLD, CAREFUL, GOOD, PLAIN},
+        columns::{readable, wrap},
+        style::Meaning,
     },
     text::counted,
 };
 
 /// The width of a status, and that of a subject.
 const WIDTHS: (usize, usize) = (7, 15);
+/// The least room for a fact. With less, it begins on the next line.
+const LEAST: usize = 30;
 
 /// Prints the checks, and what they add up to on standard error. With `--quiet`, only warnings and failures.
 pub(super) fn show(diagnosis: &Diagnosis, console: &Console) {
@@ -24,25 +27,32 @@ pub(super) fn show(diagnosis: &Diagnosis, console: &Console) {
 }
 
 fn line(check: &Check, console: &Console) {
-    let (style, status) = match check.status {
-        Status::Ok => (GOOD, "ok"),
-        Status::Warning => (CAREFUL, "warning"),
-        Status::Failed => (BAD, "failed"),
-        Status::NotChecked => (PLAIN, "-"),
+    let (meaning, status) = match check.status {
+        Status::Ok => (Meaning::Kept, "ok"),
+        Status::Warning => (Meaning::Warning, "warning"),
+        Status::Failed => (Meaning::Failed, "failed"),
+        Status::NotChecked => (Meaning::Plain, "-"),
     };
     let (first, second) = WIDTHS;
-    console.parts(&[
-        (style, format!("{status:first$}  ")),
-        (BOLD, format!("{:second$}  ", check.subject.name())),
-        (PLAIN, check.fact.clone()),
-    ]);
-    if let Some(hint) = &check.hint {
-        let indent = " ".repeat(first + second + 4);
-        console.parts(&[
-            (PLAIN, indent),
-            (BOLD, "hint: ".to_owned()),
-            (PLAIN, hint.clone()),
-        ]);
+    let mut start = vec![
+        (meaning, format!("{status:first$}  ")),
+        (Meaning::Name, format!("{:second$}  ", check.subject.name())),
+    ];
+    let mut indent = first + second + 4;
+    let most = readable(Console::width());
+    if most < indent + LEAST {
+        console.parts(&start);
+        indent = 4;
+        start = vec![(Meaning::Plain, " ".repeat(indent))];
+    }
+    let room = most.saturating_sub(indent);
+    let hint = check.hint.as_ref().map(|hint| format!("hint: {hint}"));
+    for text in std::iter::once(&check.fact).chain(&hint) {
+        for line in wrap(text, room, room) {
+            start.push((Meaning::Plain, line));
+            console.parts(&start);
+            start = vec![(Meaning::Plain, " ".repeat(indent))];
+        }
     }
 }
 

@@ -1,50 +1,33 @@
 //! The list as text for people: one line per stack, the name first. On a terminal, a line is cut at its width.
 
-use std::io::{IsTerminal as _, stdout};
-
-use anstyle::Style;
-
 use super::format::{List, Readiness, StackEntry, State};
 use crate::{
     cli::{
         Console,
+        columns::{cut, pad, width},
         report::FateKind,
-        style::{BAD, BOLD, CAREFUL, GOOD, PLAIN},
+        style::Meaning,
     },
     text::{printable, shell_word},
 };
 
-/// The least width of a terminal.
-const WIDTH: usize = 80;
 /// The widest column of names.
 const NAMES: usize = 24;
 /// The most services that a line names.
 const MOST_SERVICES: usize = 3;
+/// The least room for the last column. With less, a stack has two lines.
+const LEAST: usize = 24;
 
-type Part = (Style, String);
+type Part = (Meaning, String);
 
 /// Prints the list, and what it leaves out on standard error.
 pub(super) fn show(list: &List, console: &Console) {
-    let width = width_of_terminal();
-    let header = ["NAME", "STATE", "RUNNING", "ADOPT"].map(|title| (BOLD, title.to_owned()));
+    let header =
+        ["NAME", "STATE", "RUNNING", "ADOPT"].map(|title| (Meaning::Name, title.to_owned()));
     let rows = list.stacks.iter().map(row);
     let rows: Vec<[Part; 4]> = std::iter::once(header).chain(rows).collect();
-    let columns = [0, 1, 2].map(|at| {
-        let cells = rows.iter().map(|row| row[at].1.chars().count());
-        cells.max().unwrap_or(0).min(NAMES)
-    });
-    for row in rows {
-        let mut left = width;
-        let [name, state, running, adopt] = row;
-        let mut parts = Vec::new();
-        for ((style, text), column) in [name, state, running].into_iter().zip(columns) {
-            let text = format!("{text:column$}");
-            left = left.map(|left| left.saturating_sub(text.chars().count() + 2));
-            parts.extend([(style, text), (PLAIN, "  ".to_owned())]);
-        }
-        let (style, text) = adopt;
-        parts.push((style, cut(text, left)));
-        console.parts(&parts);
+    for line in lines(rows, Console::width()) {
+        console.parts(&line);
     }
     if list.stacks.is_empty() {
         console.note(&format!("no stacks in {}", list.stacks_root));
@@ -52,6 +35,33 @@ pub(super) fn show(list: &List, console: &Console) {
     if let Some(note) = note(list) {
         console.note(&note);
     }
+}
+
+/// The rows with aligned columns, cut at the width of the terminal. If that is too narrow, each name has its own line.
+fn lines(rows: Vec<[Part; 4]>, terminal: Option<usize>) -> Vec<Vec<Part>> {
+    let [names, states, counts] = [0, 1, 2].map(|at| {
+        let cells = rows.iter().map(|row| width(&row[at].1));
+        cells.max().unwrap_or(0)
+    });
+    let names = names.min(NAMES);
+    let is_narrow = terminal.is_some_and(|most| names + states + counts + 6 + LEAST > most);
+    let mut lines = Vec::new();
+    for [name, state, count, adopt] in rows {
+        let mut line = Vec::new();
+        if is_narrow {
+            lines.push(vec![(name.0, cut(name.1, terminal))]);
+            line.push((Meaning::Plain, "  ".to_owned()));
+        } else {
+            line.push((name.0, format!("{}  ", pad(&name.1, names))));
+        }
+        line.push((state.0, format!("{}  ", pad(&state.1, states))));
+        line.push((count.0, format!("{}  ", pad(&count.1, counts))));
+        let taken: usize = line.iter().map(|(_, text)| width(text)).sum();
+        let left = terminal.map(|most| most.saturating_sub(taken));
+        line.push((adopt.0, cut(adopt.1, left)));
+        lines.push(line);
+    }
+    lines
 }
 
 /// What the list does not say.
@@ -70,26 +80,16 @@ fn note(list: &List) -> Option<String> {
     Some(format!("{note}, run: stacklift plan <STACK>"))
 }
 
-/// The width of the terminal; `None` if the output is not one.
-fn width_of_terminal() -> Option<usize> {
-    if !stdout().is_terminal() {
-        return None;
-    }
-    let size = rustix::termios::tcgetwinsize(stdout());
-    let columns = size.map_or(WIDTH, |size| size.ws_col.into());
-    Some(columns.max(WIDTH))
-}
-
 fn row(stack: &StackEntry) -> [Part; 4] {
     let (style, state) = match stack.state {
-        State::ByHand => (PLAIN, "by hand"),
-        State::InPortainer => (PLAIN, "in Portainer"),
-        State::Both => (CAREFUL, "both"),
-        State::Stopped => (PLAIN, "stopped"),
-        State::Orphaned => (CAREFUL, "orphaned"),
-        State::Swarm => (PLAIN, "swarm"),
-        State::Kubernetes => (PLAIN, "Kubernetes"),
-        State::Unknown => (CAREFUL, "unknown"),
+        State::ByHand => (Meaning::Plain, "by hand"),
+        State::InPortainer => (Meaning::Kept, "in Portainer"),
+        State::Both => (Meaning::Changed, "both"),
+        State::Stopped => (Meaning::Plain, "stopped"),
+        State::Orphaned => (Meaning::Changed, "orphaned"),
+        State::Swarm => (Meaning::Plain, "swarm"),
+        State::Kubernetes => (Meaning::Plain, "Kubernetes"),
+        State::Unknown => (Meaning::Unknown, "unknown"),
     };
     let running = match &stack.containers {
         Some(containers) => format!("{}/{}", containers.running, containers.all),
@@ -101,9 +101,9 @@ fn row(stack: &StackEntry) -> [Part; 4] {
         None => adopt,
     };
     [
-        (BOLD, printable(&stack.name).into_owned()),
+        (Meaning::Name, printable(&stack.name).into_owned()),
         (style, state.to_owned()),
-        (PLAIN, running),
+        (Meaning::Plain, running),
         (color, printable(&adopt).into_owned()),
     ]
 }
@@ -126,10 +126,14 @@ fn adopt(stack: &StackEntry) -> Part {
                 .services
                 .iter()
                 .any(|one| matches!(one.fate.kind, FateKind::Recreated | FateKind::Restarted));
-            let style = if interrupts { CAREFUL } else { GOOD };
+            let style = if interrupts {
+                Meaning::Changed
+            } else {
+                Meaning::Kept
+            };
             (style, format!("ready{}", changes.concat()))
         }
-        Readiness::NothingToDo => (PLAIN, "nothing to do".to_owned()),
+        Readiness::NothingToDo => (Meaning::Kept, "nothing to do".to_owned()),
         Readiness::Blocked => {
             let first = adopt.blockers.first();
             let first = first.map_or("", |blocker| blocker.message.as_str());
@@ -137,17 +141,17 @@ fn adopt(stack: &StackEntry) -> Part {
                 0 => String::new(),
                 more => format!(" (+{more} more)"),
             };
-            (BAD, format!("blocked{more}: {first}"))
+            (Meaning::Failed, format!("blocked{more}: {first}"))
         }
         Readiness::NoFile => {
             let blockers = adopt.blockers.iter();
             let blockers = blockers.map(|blocker| format!("; {}", blocker.message));
             (
-                PLAIN,
+                Meaning::Plain,
                 format!("no Compose file{}", blockers.collect::<String>()),
             )
         }
-        Readiness::Unknown => (CAREFUL, "unknown".to_owned()),
+        Readiness::Unknown => (Meaning::Unknown, "unknown".to_owned()),
     }
 }
 
@@ -170,26 +174,62 @@ fn services(stack: &StackEntry, kind: FateKind) -> Option<String> {
     }
 }
 
-/// The text in at most so many characters.
-fn cut(text: String, most: Option<usize>) -> String {
-    match most {
-        Some(most) if text.chars().count() > most => {
-            let kept: String = text.chars().take(most.saturating_sub(1)).collect();
-            format!("{}…", kept.trim_end())
-        }
-        _ => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn row(cells: [&str; 4]) -> [Part; 4] {
+        cells.map(|cell| (Meaning::Plain, cell.to_owned()))
+    }
+
+    fn shown(terminal: Option<usize>) -> Vec<String> {
+        let rows = vec![
+            row(["NAME", "STATE", "RUNNING", "ADOPT"]),
+            row([
+                "日本語",
+                "by hand",
+                "1/1",
+                "ready; recreates 書店, b, c and 9 more",
+            ]),
+            row(["🚀", "in Portainer", "2/2", "nothing to do"]),
+        ];
+        let lines = lines(rows, terminal).into_iter();
+        lines
+            .map(|line| line.into_iter().map(|(_, text)| text).collect())
+            .collect()
+    }
+
     #[test]
-    fn a_text_is_cut_at_the_width() {
-        assert_eq!(cut("ready; x".to_owned(), None), "ready; x");
-        assert_eq!(cut("ready; x".to_owned(), Some(8)), "ready; x");
-        assert_eq!(cut("ready; x".to_owned(), Some(7)), "ready;…");
-        assert_eq!(cut("ready; x".to_owned(), Some(0)), "…");
+    fn the_columns_are_aligned_and_fit() {
+        assert_eq!(
+            shown(Some(55)),
+            [
+                "NAME    STATE         RUNNING  ADOPT",
+                "日本語  by hand       1/1      ready; recreates 書店, …",
+                "🚀      in Portainer  2/2      nothing to do",
+            ]
+        );
+        assert_eq!(
+            shown(None)[1],
+            "日本語  by hand       1/1      ready; recreates 書店, b, c and 9 more"
+        );
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_two_lines_for_each_stack() {
+        assert_eq!(
+            shown(Some(40)),
+            [
+                "NAME",
+                "  STATE         RUNNING  ADOPT",
+                "日本語",
+                "  by hand       1/1      ready; recreat…",
+                "🚀",
+                "  in Portainer  2/2      nothing to do",
+            ]
+        );
+        for line in shown(Some(40)) {
+            assert!(width(&line) <= 40, "{line}");
+        }
     }
 }

@@ -2,7 +2,10 @@
 
 use rehearsal::{Action, Container, World};
 
-use crate::{cli::Console, stack::Stack};
+use crate::{
+    cli::{Console, style::Meaning},
+    stack::Stack,
+};
 
 /// What a run did to the containers that existed before it.
 pub(super) struct Outcome {
@@ -62,41 +65,34 @@ fn away(before: &World, after: &World, container: &Container) -> i64 {
     away
 }
 
-/// Prints a table: the ways, what they did, and how many losses their plans list.
+/// Prints a table with a column for each way: what it did, and how many losses its plan lists.
 pub(super) fn show(ways: &[(&str, Outcome, usize)], console: &Console) {
-    let head = [
-        "",
-        "not touched",
-        "restarted",
-        "recreated",
-        "removed",
-        "longest time away",
-        "losses",
-        "result",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for (way, outcome, losses) in ways {
-        let away = outcome.away.map_or_else(
+    let row = |name: &str, cell: &dyn Fn(&Outcome, usize) -> String| {
+        let cells = ways
+            .iter()
+            .map(|(_, outcome, losses)| cell(outcome, *losses));
+        std::iter::once(name.to_owned()).chain(cells).collect()
+    };
+    let away = |away: Option<i64>| {
+        away.map_or_else(
             || "does not run".to_owned(),
             |millis| format!("{}.{:02} s", millis / 1000, millis % 1000 / 10),
-        );
-        let result = if outcome.succeeded {
-            "succeeded"
-        } else {
-            "failed"
-        };
-        rows.push(vec![
-            (*way).to_owned(),
-            outcome.untouched.to_string(),
-            outcome.restarted.to_string(),
-            outcome.recreated.to_string(),
-            outcome.removed.to_string(),
-            away,
-            losses.to_string(),
-            result.to_owned(),
-        ]);
-    }
-    console.table(rows);
-    console
-        .line("The embedded engine stops and starts a container at once. A real one takes longer.");
+        )
+    };
+    let ended = |succeeded| if succeeded { "succeeded" } else { "failed" };
+    let head = ways.iter().map(|(way, ..)| (*way).to_owned());
+    console.table(vec![
+        std::iter::once(String::new()).chain(head).collect(),
+        row("not touched", &|of, _| of.untouched.to_string()),
+        row("restarted", &|of, _| of.restarted.to_string()),
+        row("recreated", &|of, _| of.recreated.to_string()),
+        row("removed", &|of, _| of.removed.to_string()),
+        row("longest time away", &|of, _| away(of.away)),
+        row("losses", &|_, losses| losses.to_string()),
+        row("result", &|of, _| ended(of.succeeded).to_owned()),
+    ]);
+    console.text(
+        Meaning::Plain,
+        "The embedded engine stops and starts a container at once. A real one takes longer.",
+    );
 }

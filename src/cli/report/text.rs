@@ -1,6 +1,6 @@
-//! A report as text for people, in 80 columns. Commands are never broken.
-
-use anstyle::{AnsiColor, Style};
+//! A report as text for people, in the width of the terminal. Commands are never broken.
+//!
+//! Without a terminal, nothing is broken, and each line is complete: it names what it is about.
 
 use super::{
     EngineReport, FateKind, Interruption, LossReport, Report, RequestKind, ServiceReport,
@@ -9,21 +9,25 @@ use super::{
 use crate::{
     cli::{
         Console,
-        style::{BAD, BOLD, CAREFUL, GOOD, PLAIN},
+        columns::{pad, readable, width, wrap},
+        style::Meaning,
     },
     text::counted,
 };
 
-const COMMAND: Style = AnsiColor::Cyan.on_default();
-
-/// The width of the output.
-const WIDTH: usize = 80;
 /// The widest column of names.
 const NAMES: usize = 20;
+/// The least room for the text next to a name. With less, it begins below the name.
+const LEAST: usize = 30;
 
 /// Prints the report, and its warnings on standard error.
 pub(in crate::cli) fn show(report: &Report, console: &Console) {
-    let out = Out { console };
+    let terminal = Console::width();
+    let out = Out {
+        console,
+        width: readable(terminal),
+        complete: terminal.is_none(),
+    };
     out.head(report);
     for (way, of) in [(Way::Adopt, &report.adopt), (Way::Migrate, &report.migrate)] {
         if let Some(of) = of {
@@ -34,8 +38,8 @@ pub(in crate::cli) fn show(report: &Report, console: &Console) {
     console.parts(&[]);
     match &report.recommended {
         Some(recommended) => console.parts(&[
-            (BOLD, "Recommended: ".to_owned()),
-            (COMMAND, recommended.command.clone()),
+            (Meaning::Name, "Recommended: ".to_owned()),
+            (Meaning::Command, recommended.command.clone()),
         ]),
         None if report.has_nothing_to_do() => out.wrapped(0, "There is nothing to do."),
         None => out.wrapped(
@@ -55,6 +59,9 @@ pub(in crate::cli) fn show(report: &Report, console: &Console) {
 
 struct Out<'a> {
     console: &'a Console,
+    width: usize,
+    /// Whether each line names what it is about.
+    complete: bool,
 }
 
 impl Out<'_> {
@@ -62,11 +69,12 @@ impl Out<'_> {
         let StackReport { name, dir, .. } = &report.stack;
         let state = state(&report.stack);
         let rest = format!("  {dir}  {state}");
-        let name = (BOLD, name.clone());
-        if width(&name.1) + width(&rest) <= WIDTH {
-            self.console.parts(&[name, (PLAIN, rest)]);
+        let name = (Meaning::Name, name.clone());
+        if width(&name.1) + width(&rest) <= self.width {
+            self.console.parts(&[name, (Meaning::Plain, rest)]);
         } else {
-            self.console.parts(&[name, (PLAIN, format!("  {dir}"))]);
+            self.console
+                .parts(&[name, (Meaning::Plain, format!("  {dir}"))]);
             self.wrapped(2, &state);
         }
         let portainer = &report.portainer;
@@ -101,13 +109,14 @@ impl Out<'_> {
             Way::Adopt => "adopt",
             Way::Migrate => "migrate",
         };
-        let parts = [
-            (BOLD, format!("{verb:<8}")),
-            (PLAIN, about(way, of, &report.stack)),
-        ];
-        self.console.parts(&parts);
+        let room = self.width.saturating_sub(8);
+        let mut verb = (Meaning::Name, format!("{verb:<8}"));
+        for line in wrap(&about(way, of, &report.stack), room, room) {
+            self.console.parts(&[verb, (Meaning::Plain, line)]);
+            verb = (Meaning::Plain, " ".repeat(8));
+        }
         for blocker in &of.blockers {
-            self.row((BAD, "!"), "", 0, &blocker.message);
+            self.row((Meaning::Failed, "!"), "", 0, &blocker.message);
             for detail in &blocker.details {
                 self.wrapped(7, detail);
             }
@@ -143,12 +152,20 @@ impl Out<'_> {
         self.wrapped(2, &format!("{changed}{lost}"));
         self.losses(&losses);
         if of.changed_lines.is_some_and(|lines| lines > 0) || !of.combined_files.is_empty() {
-            let command = (COMMAND, of.diff_command.clone());
+            let command = (Meaning::Command, of.diff_command.clone());
             self.console
-                .parts(&[(PLAIN, "  diff: ".to_owned()), command]);
+                .parts(&[(Meaning::Plain, "  diff: ".to_owned()), command]);
         }
         if report.losses_known {
-            self.wrapped(2, &format!("interruption: {}", interruptions(&of.services)));
+            let groups = interruptions(&of.services);
+            let lines = if self.complete {
+                groups
+            } else {
+                vec![groups.join("; ")]
+            };
+            for line in lines {
+                self.wrapped(2, &format!("interruption: {line}"));
+            }
         }
         for notice in &of.notices {
             self.wrapped(2, &format!("note: {notice}"));
@@ -176,15 +193,21 @@ impl Out<'_> {
             if done.contains(&fate) {
                 continue;
             }
-            done.push(fate);
-            let same = |one: &&ServiceReport| (one.fate.kind, one.fate.reason.as_ref()) == fate;
+            // Each complete line is about one service.
+            if !self.complete {
+                done.push(fate);
+            }
+            let same = |one: &&ServiceReport| {
+                let is_same = (one.fate.kind, one.fate.reason.as_ref()) == fate;
+                is_same && (!self.complete || one.service == service.service)
+            };
             let names: Vec<&str> = services
                 .iter()
                 .filter(same)
                 .map(|one| one.service.as_str())
                 .collect();
             let (symbol, words) = match fate.0 {
-                FateKind::Recreated => ((CAREFUL, "-"), "removed and recreated"),
+                FateKind::Recreated => ((Meaning::Changed, "-"), "removed and recreated"),
                 kind => words(kind),
             };
             let reason = fate
@@ -215,42 +238,56 @@ impl Out<'_> {
             done.push(owner);
             let mut shown = owner.as_str();
             for loss in losses.iter().filter(|loss| of(loss) == *owner) {
-                self.row((PLAIN, " "), shown, names, &loss.message);
-                shown = "";
+                self.row((Meaning::Plain, " "), shown, names, &loss.message);
+                if !self.complete {
+                    shown = "";
+                }
             }
         }
     }
 
-    /// A symbol, a name in a column of `names` characters, and a text that is wrapped next to it.
-    fn row(&self, (style, symbol): (Style, &str), name: &str, names: usize, text: &str) {
-        let gap = if names == 0 { 0 } else { 2 };
-        let indent = 5 + names + gap;
-        let pad = (names + gap).saturating_sub(width(name)).max(gap);
-        let name = format!("  {name}{}", " ".repeat(pad));
-        let first = 3 + width(&name);
-        for (index, line) in wrap(text, WIDTH - indent, WIDTH.saturating_sub(first))
-            .into_iter()
-            .enumerate()
-        {
-            if index == 0 {
-                let symbol = (style, format!("  {symbol}"));
-                self.console
-                    .parts(&[symbol, (PLAIN, name.clone()), (PLAIN, line)]);
-            } else {
-                let line = format!("{}{line}", " ".repeat(indent));
-                self.console.parts(&[(PLAIN, line)]);
-            }
+    /// A symbol, a name in a column of `names` columns, and a text that is wrapped next to it, or below it if there is
+    /// not enough room.
+    fn row(&self, (meaning, symbol): (Meaning, &str), name: &str, names: usize, text: &str) {
+        let (gap, first) = match names {
+            0 => (0, 5),
+            _ => (2, 5 + width(name).max(names) + 2),
+        };
+        let mut indent = 5 + names + gap;
+        let mut symbol = vec![(meaning, format!("  {symbol}  "))];
+        if !name.is_empty() && self.width < indent + LEAST {
+            symbol.push((meaning, name.to_owned()));
+            self.console.parts(&symbol);
+            symbol = vec![(Meaning::Plain, " ".repeat(7))];
+            indent = 7;
+        } else if self.width < indent + LEAST {
+            indent = 7;
+            symbol.push((Meaning::Plain, " ".repeat(if names == 0 { 0 } else { 2 })));
+        } else {
+            symbol.push((meaning, pad(name, first - 5)));
+        }
+        let taken = symbol.iter().map(|(_, text)| width(text)).sum();
+        let lines = wrap(
+            text,
+            self.width.saturating_sub(taken),
+            self.width.saturating_sub(indent),
+        );
+        for line in lines {
+            symbol.push((Meaning::Plain, line));
+            self.console.parts(&symbol);
+            symbol = vec![(Meaning::Plain, " ".repeat(indent))];
         }
     }
 
     fn wrapped(&self, indent: usize, text: &str) {
-        for (index, line) in wrap(text, WIDTH - indent - 2, WIDTH - indent)
+        let room = |indent: usize| self.width.saturating_sub(indent);
+        for (index, line) in wrap(text, room(indent), room(indent + 2))
             .into_iter()
             .enumerate()
         {
             let hanging = if index == 0 { indent } else { indent + 2 };
             let line = format!("{}{line}", " ".repeat(hanging));
-            self.console.parts(&[(PLAIN, line)]);
+            self.console.parts(&[(Meaning::Plain, line)]);
         }
     }
 }
@@ -306,20 +343,20 @@ fn about(way: Way, of: &WayReport, stack: &StackReport) -> String {
     }
 }
 
-fn words(kind: FateKind) -> ((Style, &'static str), &'static str) {
+fn words(kind: FateKind) -> ((Meaning, &'static str), &'static str) {
     match kind {
-        FateKind::Unchanged => ((GOOD, "="), "unchanged, keeps running"),
-        FateKind::Recreated => ((CAREFUL, "~"), "recreated once"),
-        FateKind::Restarted => ((CAREFUL, "~"), "restarted once"),
-        FateKind::Started => ((GOOD, "+"), "started"),
-        FateKind::Removed => ((BAD, "-"), "removed"),
-        FateKind::LeftBehind => ((PLAIN, ">"), "left as it is"),
-        FateKind::Unknown => ((CAREFUL, "?"), "unknown"),
+        FateKind::Unchanged => ((Meaning::Kept, "="), "unchanged, keeps running"),
+        FateKind::Recreated => ((Meaning::Changed, "~"), "recreated once"),
+        FateKind::Restarted => ((Meaning::Changed, "~"), "restarted once"),
+        FateKind::Started => ((Meaning::Added, "+"), "started"),
+        FateKind::Removed => ((Meaning::Removed, "-"), "removed"),
+        FateKind::LeftBehind => ((Meaning::Plain, ">"), "left as it is"),
+        FateKind::Unknown => ((Meaning::Unknown, "?"), "unknown"),
     }
 }
 
 /// Which services are interrupted, and how long their containers may take to stop.
-fn interruptions(services: &[ServiceReport]) -> String {
+fn interruptions(services: &[ServiceReport]) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for service in services {
         let stop = service.stop_seconds.map_or_else(String::new, |seconds| {
@@ -336,7 +373,7 @@ fn interruptions(services: &[ServiceReport]) -> String {
             None => groups.push((how, vec![&service.service])),
         }
     }
-    let groups: Vec<String> = match groups.as_slice() {
+    match groups.as_slice() {
         [] => vec!["none".to_owned()],
         [(how, _)] => vec![how.clone()],
         groups => {
@@ -345,44 +382,10 @@ fn interruptions(services: &[ServiceReport]) -> String {
                 .map(|(how, names)| format!("{} {how}", names.join(", ")))
                 .collect()
         }
-    };
-    groups.join("; ")
+    }
 }
 
 /// The width of a column of names.
 fn column<'a>(names: impl Iterator<Item = &'a str>) -> usize {
     names.map(width).max().unwrap_or(0).min(NAMES)
-}
-
-fn width(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// Breaks a text between words, into lines of at most `most` characters; the first has `first`. Longer words stay whole.
-fn wrap(text: &str, most: usize, first: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let most = if lines.len() == 1 { first } else { most };
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if width(line) + 1 + width(word) <= most => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_broken_between_words() {
-        assert_eq!(wrap("ab cd ef", 5, 2), ["ab", "cd ef"]);
-        assert_eq!(wrap("abcdefgh ij", 5, 5), ["abcdefgh", "ij"]);
-        assert_eq!(wrap("", 5, 5), [""]);
-    }
 }

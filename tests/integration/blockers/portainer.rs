@@ -12,7 +12,7 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     bench
         .rehearsal
         .world(|world| world.add_endpoint(2, "other"));
-    let hint = "hint: pass the ID of this host's environment with --endpoint";
+    let hint = "hint: environment 1 is this engine: pass --endpoint 1, or --endpoint auto";
     refuses(
         &bench,
         &["web", "--endpoint", "2"],

@@ -1,0 +1,192 @@
+//! The width of texts and terminals, in columns: a wide character, such as 日, has two.
+
+use std::{io::IsTerminal, os::fd::AsFd};
+
+use unicode_width::UnicodeWidthStr;
+
+/// The width of a terminal that does not say its own.
+const USUAL: usize = 80;
+/// Text for reading is not wider than this.
+const READABLE: usize = 120;
+
+/// The width of a stream; `None` if it is not a terminal. What is not read on a terminal is not wrapped, so that each
+/// line is complete.
+pub(super) fn of_terminal(stream: impl IsTerminal + AsFd) -> Option<usize> {
+    if !stream.is_terminal() {
+        return None;
+    }
+    let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| size.ws_col.into());
+    Some(if columns == 0 { USUAL } else { columns })
+}
+
+/// The width for text that is read, on a stream of this width.
+pub(super) fn readable(width: Option<usize>) -> usize {
+    width.map_or(usize::MAX, |width| width.min(READABLE))
+}
+
+/// The columns that a text takes.
+pub(super) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text with spaces up to a width.
+pub(super) fn pad(text: &str, to: usize) -> String {
+    format!("{text}{}", " ".repeat(to.saturating_sub(width(text))))
+}
+
+/// The text in at most so many columns.
+pub(super) fn cut(text: String, most: Option<usize>) -> String {
+    match most {
+        Some(most) if width(&text) > most => {
+            let mut kept = String::new();
+            for c in text.chars() {
+                kept.push(c);
+                if width(&kept) > most.saturating_sub(1) {
+                    kept.pop();
+                    break;
+                }
+            }
+            format!("{}…", kept.trim_end())
+        }
+        _ => text,
+    }
+}
+
+/// Breaks a text between words, into lines of at most `most` columns; the first has `first`. Longer words stay whole, and
+/// so do commands, so that they can be copied: the terminal breaks them, and does not add a line feed.
+pub(super) fn wrap(text: &str, first: usize, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in words(text) {
+        let most = if lines.len() == 1 { first } else { most };
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if width(line).saturating_add(1 + width(word)) <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Breaks each line of a text. The rest of a line is indented by two columns, or to the text of an item, after `-` or
+/// `+`. The first line has `taken` columns before it. Without a width, nothing is broken.
+pub(super) fn wrap_lines(text: &str, taken: usize, width: Option<usize>) -> String {
+    let most = readable(width);
+    let mut wrapped = Vec::new();
+    for (index, line) in text.split('\n').enumerate() {
+        let taken = if index == 0 { taken } else { 0 };
+        let (start, words, hanging) = indented(line);
+        let room = |indent: usize| most.saturating_sub(indent);
+        for (at, part) in wrap(words, room(start.len() + taken), room(hanging))
+            .iter()
+            .enumerate()
+        {
+            let indent = if at == 0 { 0 } else { hanging };
+            let start = if at == 0 { start } else { "" };
+            wrapped.push(format!("{start}{:indent$}{part}", ""));
+        }
+    }
+    wrapped.join("\n")
+}
+
+/// The spaces and the sign of an item that a line starts with, the rest, and the indentation of what does not fit.
+fn indented(line: &str) -> (&str, &str, usize) {
+    let words = line.trim_start_matches(' ');
+    let item = words.strip_prefix(['-', '+']).unwrap_or_default();
+    let item_words = item.trim_start_matches(' ');
+    let is_item = item.len() > item_words.len();
+    let words = if is_item { item_words } else { words };
+    let start = line.len() - words.len();
+    let hanging = if is_item { start } else { start + 2 };
+    (&line[..start], words, hanging)
+}
+
+/// What introduces a command up to the end of a clause.
+const RUN: &str = "run: ";
+
+/// The parts of a text that are not broken: words, what is between backticks, and commands.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    let mut in_command = false;
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let mut quoted = false;
+        let end = text.char_indices().find(|&(at, c)| {
+            quoted ^= c == '`';
+            let ends_command = text[..at].ends_with(';');
+            c == ' ' && !quoted && (!in_command || ends_command)
+        });
+        // A backtick without its end quotes nothing.
+        let end = end.map(|(at, _)| at).or_else(|| {
+            let is_open = quoted && !in_command;
+            text.find(' ').filter(|_| is_open)
+        });
+        let (word, left) = match end {
+            Some(at) => (&text[..at], Some(&text[at + 1..])),
+            None => (text, None),
+        };
+        rest = left;
+        in_command = word == RUN.trim_end();
+        Some(word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_broken_between_words() {
+        assert_eq!(wrap("ab cd ef", 2, 5), ["ab", "cd ef"]);
+        assert_eq!(wrap("abcdefgh ij", 5, 5), ["abcdefgh", "ij"]);
+        assert_eq!(wrap("", 5, 5), [""]);
+        assert_eq!(wrap("ab cd", usize::MAX, usize::MAX), ["ab cd"]);
+    }
+
+    #[test]
+    fn wide_characters_have_two_columns() {
+        assert_eq!(wrap("日本 語 x", 4, 4), ["日本", "語 x"]);
+        assert_eq!(pad("日本", 5), "日本 ");
+        assert_eq!(cut("日本語".to_owned(), Some(4)), "日…");
+        assert_eq!(cut("a👩\u{200d}🚀b".to_owned(), Some(4)), "a👩\u{200d}🚀b");
+    }
+
+    #[test]
+    fn a_command_is_not_broken() {
+        assert_eq!(
+            wrap("to roll back, run: a b c", 12, 12),
+            ["to roll", "back, run:", "a b c"]
+        );
+        assert_eq!(
+            wrap("use `a b c d` now or run: e f; then g", 6, 6),
+            ["use", "`a b c d`", "now or", "run:", "e f;", "then g"]
+        );
+        assert_eq!(wrap("a ` b c", 1, 1), ["a", "`", "b", "c"]);
+    }
+
+    #[test]
+    fn the_lines_of_a_list_keep_their_indentation() {
+        assert_eq!(
+            wrap_lines("it lost:\n  - one two\n  - x", 9, Some(11)),
+            "it\n  lost:\n  - one\n    two\n  - x"
+        );
+        assert_eq!(
+            wrap_lines("+   a b\n-c d", 0, Some(5)),
+            "+   a\n    b\n-c d"
+        );
+        let long = "word ".repeat(100);
+        assert_eq!(wrap_lines(&long, 9, None), long);
+        let lines = wrap_lines(&long, 0, Some(500));
+        assert!(lines.lines().all(|line| width(line) <= READABLE), "{lines}");
+    }
+
+    #[test]
+    fn a_text_is_cut_at_the_width() {
+        assert_eq!(cut("ready; x".to_owned(), None), "ready; x");
+        assert_eq!(cut("ready; x".to_owned(), Some(8)), "ready; x");
+        assert_eq!(cut("ready; x".to_owned(), Some(7)), "ready;…");
+        assert_eq!(cut("ready; x".to_owned(), Some(0)), "…");
+    }
+}

@@ -1,0 +1,361 @@
+//! Colors, widths and the spinner on a terminal, and plain lines without one.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::Read,
+    process::{Command, Stdio},
+    thread,
+};
+
+use rehearsal::{Call, FaultKind};
+use rustix::{
+    process::{Pid, Signal, kill_process},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+
+use crate::{
+    bench::{Bench, Run},
+    plan::{labeled, with_hashes},
+};
+
+/// A service that stays, one that is recreated, and losses of a migration.
+const MIXED: &str = "\
+services:
+  kept:
+    image: busybox:1.36
+    command: sleep 1000
+  cached:
+    image: busybox:1.36
+    command: sleep 1000
+    volumes: [/cache]
+";
+
+/// The Compose file cannot be moved.
+const BLOCKED: &str = "\
+services:
+  a:
+    image: busybox:1.36
+    volumes:
+      - {type: bind, source: ./missing, target: /data}
+";
+
+/// The outer and the inner end of a new terminal.
+pub fn terminal(columns: u16, rows: u16) -> (File, File) {
+    let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&outer).expect("access");
+    unlockpt(&outer).expect("unlocked");
+    let name = ptsname(&outer, Vec::new()).expect("a name");
+    let size = Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&outer, size).expect("a size");
+    let inner = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(name.to_str().expect("UTF-8"))
+        .expect("the inner end");
+    (File::from(outer), inner)
+}
+
+/// All output until the last program closes the terminal, which is an error on Linux.
+pub fn everything_on(mut terminal: File) -> String {
+    let mut bytes = Vec::new();
+    let _ = terminal.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What the binary prints on a terminal of this width, as lines.
+pub fn screen(command: &mut Command, columns: u16) -> String {
+    let (outer, inner) = terminal(columns, 24);
+    command
+        .stdin(Stdio::null())
+        .stdout(inner.try_clone().expect("a copy"))
+        .stderr(inner);
+    let mut child = command.spawn().expect("the binary runs");
+    // Closes the inner ends of this process, so that the output ends with the child.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let screen = everything_on(outer);
+    child.wait().expect("it ends");
+    screen.replace("\r\n", "\n")
+}
+
+/// The bench with a stack that stays, one that changes and one that cannot be moved.
+fn stacks() -> Bench {
+    let bench = Bench::new();
+    bench.started("web", MIXED, None);
+    bench.stack("blocked", BLOCKED, None);
+    bench
+}
+
+#[test]
+fn the_flag_has_precedence_over_the_environment() {
+    let bench = stacks();
+    let colored = |args: &[&str], variables: &[(&str, &str)]| {
+        let mut command = bench.command(args);
+        command.envs(variables.iter().copied());
+        Run::of(&mut command).all().contains("\x1b[")
+    };
+    for args in [
+        &["list"][..],
+        &["plan", "web"],
+        &["render", "web", "--diff", "--as", "adopt"],
+        &["--help"],
+        &["help", "plan"],
+        &["web", "--absent-flag"],
+    ] {
+        let with =
+            |more: &[&str], variables: &[(&str, &str)]| colored(&[more, args].concat(), variables);
+        assert!(!with(&[], &[]), "{args:?}: without a terminal");
+        assert!(with(&["--color", "always"], &[]), "{args:?}");
+        assert!(with(&["--color=always"], &[("NO_COLOR", "1")]), "{args:?}");
+        assert!(with(&["--color=always"], &[("TERM", "dumb")]), "{args:?}");
+        let forced = [("CLICOLOR_FORCE", "1")];
+        assert!(with(&[], &forced), "{args:?}: forced");
+        assert!(with(&["--color", "auto"], &forced), "{args:?}: forced");
+        assert!(!with(&["--color", "never"], &forced), "{args:?}: never");
+        let both = [("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")];
+        assert!(!with(&[], &both), "{args:?}: NO_COLOR is stronger");
+    }
+    bench.run(&["list", "--color", "sometimes"]).code(2);
+}
+
+#[test]
+fn the_environment_decides_on_a_terminal() {
+    let bench = stacks();
+    for (variables, is_colored) in [
+        (&[("TERM", "xterm")][..], true),
+        (&[("TERM", "dumb")], false),
+        (&[("TERM", "xterm"), ("NO_COLOR", "1")], false),
+        (&[("TERM", "xterm"), ("CLICOLOR", "0")], false),
+        (&[("TERM", "dumb"), ("CLICOLOR_FORCE", "1")], true),
+    ] {
+        let mut command = bench.command(&["list"]);
+        command.envs(variables.iter().copied());
+        let screen = screen(&mut command, 80);
+        let colors = ["\x1b[1m", "\x1b[3"];
+        let has_color = colors.iter().any(|color| screen.contains(color));
+        assert_eq!(has_color, is_colored, "{variables:?} {screen:?}");
+    }
+}
+
+#[test]
+fn a_color_tells_what_a_sign_tells() {
+    let bench = stacks();
+    let colored = |args: &[&str]| {
+        let args = [&["--color", "always"], args].concat();
+        with_hashes(&bench, &args, &labeled(&bench))
+    };
+    drop(colored(&["plan", "web"]).code(0).says(&[
+        "\x1b[32m  =  \x1b[0m\x1b[32mkept    \x1b[0m",
+        "\x1b[33m  ~  \x1b[0m\x1b[33mcached  \x1b[0m",
+        "\x1b[33m  -  \x1b[0m",
+    ]));
+    drop(colored(&["plan", "blocked"]).says(&["\x1b[31m  !  \x1b[0m"]));
+    let unknown = bench.run(&["plan", "web", "--color", "always"]);
+    drop(unknown.says(&["\x1b[35m  ?  \x1b[0m\x1b[35mkept"]));
+    drop(colored(&["list"]).says(&[
+        "\x1b[33mready; recreates cached\x1b[0m",
+        "\x1b[31mblocked: ",
+    ]));
+    drop(
+        colored(&["render", "web", "--as", "adopt", "--diff"])
+            .code(0)
+            .says(&[
+                "\x1b[1m--- docker-compose.yml\x1b[0m\n",
+                "\x1b[36m@@ ",
+                "\x1b[31m-    volumes: [/cache]\x1b[0m\n",
+                "\x1b[32m+",
+            ]),
+    );
+    drop(colored(&["adopt", "web"]).code(0).says(&[
+        "\x1b[1m\x1b[32m     plan\x1b[0m kept: unchanged",
+        "\x1b[1m\x1b[33m     plan\x1b[0m cached: recreated",
+        "\x1b[1m\x1b[33mrecreated\x1b[0m web-cached-1",
+        "\x1b[1m\x1b[32m verified\x1b[0m ",
+    ]));
+}
+
+/// A line that is too wide may only contain a command, or one word that is too long.
+fn fits(line: &str, columns: usize) -> bool {
+    let words = line.split_whitespace().count();
+    line.chars().count() <= columns || line.contains("stacklift ") || words < 3
+}
+
+#[test]
+fn every_line_fits_a_narrow_and_a_wide_terminal() {
+    let bench = stacks();
+    bench.run(&["adopt", "web", "--wait", "2s"]).code(0);
+    for columns in [40, 80, 120] {
+        for args in [
+            &["list"][..],
+            &["plan", "web"],
+            &["plan", "blocked"],
+            &["adopt", "blocked", "--yes"],
+            &["adopt", "web", "--yes", "--rerun-jobs"],
+            &["restore", "web", "--list"],
+            &["rehearse", "--as", "adopt"],
+            &["web", "--yes", "--dry-run"],
+        ] {
+            let screen = screen(bench.command(args).env("TERM", "dumb"), columns);
+            assert!(!screen.is_empty(), "{args:?}");
+            for line in screen.lines() {
+                assert!(fits(line, columns.into()), "{columns} {args:?}: {line}");
+            }
+        }
+    }
+    // Each width is used.
+    let lines = |columns| {
+        let screen = screen(bench.command(&["plan", "web"]).env("TERM", "dumb"), columns);
+        screen.lines().count()
+    };
+    assert!(lines(40) > lines(80) && lines(80) > lines(120));
+}
+
+#[test]
+fn without_a_terminal_each_line_is_complete_and_plain() {
+    let bench = stacks();
+    let mut outputs = Vec::new();
+    for args in [
+        &["list"][..],
+        &["plan", "web"],
+        &["plan", "blocked"],
+        &["adopt", "blocked"],
+        &["render", "web", "--as", "adopt", "--diff"],
+        &["adopt", "web", "--wait", "2s"],
+        &["restore", "web", "--list"],
+        &["restore", "web"],
+        &["rehearse", "--as", "adopt"],
+        &["--help"],
+        &["web", "--absent-flag"],
+    ] {
+        let mut command = bench.command(args);
+        command.env("TERM", "xterm");
+        let run = Run::of(&mut command);
+        for line in run.all().lines() {
+            let is_control = |c: char| c.is_control() && c != '\t';
+            assert!(!line.chars().any(is_control), "{args:?}: {line:?}");
+            assert!(!line.contains('…'), "{args:?}: {line:?}");
+        }
+        outputs.push(run.out);
+    }
+    let plan = &outputs[1];
+    // One fact in each line, which names what it is about.
+    let about = |start: &str| plan.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!(about("  -  "), 2, "{plan}");
+    assert!(about("  interruption: ") > 2, "{plan}");
+    assert!(about("     cached  ") > 0, "{plan}");
+}
+
+/// The spinner's line, when it says `text`.
+fn shows(screen: &str, text: &str) -> bool {
+    screen
+        .rsplit('\r')
+        .any(|line| line.contains(text) && line.contains("s "))
+}
+
+/// Runs the binary on a terminal until it shows `text`, then sends the signal. Its code, and the screen.
+fn interrupted(mut command: Command, text: &str, signal: Signal) -> (Option<i32>, String) {
+    let (mut outer, inner) = terminal(80, 24);
+    command
+        .stdout(inner.try_clone().expect("a copy"))
+        .stderr(inner);
+    let mut child = command.env("TERM", "xterm").spawn().expect("it runs");
+    drop(command);
+    let mut screen = String::new();
+    while !shows(&screen, text) {
+        let mut bytes = [0; 4096];
+        let read = outer.read(&mut bytes).expect("the screen");
+        screen.push_str(&String::from_utf8_lossy(&bytes[..read]));
+    }
+    kill_process(Pid::from_child(&child), signal).expect("sent");
+    let rest = thread::spawn(move || everything_on(outer));
+    let status = child.wait().expect("it ends");
+    screen.push_str(&rest.join().expect("the screen"));
+    (status.code(), screen)
+}
+
+/// What the line that the cursor was on shows, for each line of the screen, if only `\r` and the erasure of a line
+/// change it.
+fn left(screen: &str) -> Vec<String> {
+    let lines = screen.replace("\r\n", "\n");
+    lines
+        .split('\n')
+        .map(|line| {
+            let after = line.rsplit("\x1b[2K").next().unwrap_or_default();
+            after.trim_start_matches('\r').to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn a_signal_removes_the_spinner() {
+    let bench = stacks();
+    bench.rehearsal.faults().set(Call::List, FaultKind::Hang);
+    for (args, text, signal) in [
+        (&["plan", "web"][..], "inspecting what exists", Signal::INT),
+        (&["list"], "reading Portainer and the engine", Signal::TERM),
+        (&["adopt", "web"], "inspecting what exists", Signal::INT),
+    ] {
+        let command = bench.command(&[&["--color", "never", "--timeout", "10m"], args].concat());
+        let (code, screen) = interrupted(command, text, signal);
+        assert_eq!(code, Some(130), "{screen:?}");
+        let left = left(&screen);
+        assert!(left.iter().all(|line| !line.contains(text)), "{left:#?}");
+        let warning = left.iter().position(|line| line == "warning: interrupted");
+        assert!(warning.is_some(), "{left:#?}");
+        // The cursor was never hidden.
+        assert!(!screen.contains("\x1b[?25l"), "{screen:?}");
+    }
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn an_error_removes_the_spinner_and_a_long_text_does_not_wrap() {
+    let bench = stacks();
+    let slow = FaultKind::LateFailure(std::time::Duration::from_secs(2));
+    bench.rehearsal.faults().set(Call::Create, slow);
+    let command = |args: &[&str]| {
+        let mut command = bench.command(args);
+        command.env("TERM", "xterm").env("STACKLIFT_TIMEOUT", "1m");
+        command
+    };
+    let screen = screen(&mut command(&["adopt", "web", "--color", "never"]), 30);
+    assert!(shows(&screen, "Portainer is deploy…"), "{screen:?}");
+    for line in screen.split(['\r', '\n']) {
+        let line = line.trim_start_matches("\x1b[2K");
+        let is_spinner = line.contains("deploy…");
+        assert!(
+            !is_spinner || line.trim_end().chars().count() < 28,
+            "{line:?}"
+        );
+    }
+    let left = left(&screen);
+    assert!(
+        left.iter().any(|line| line.starts_with("error: ")),
+        "{left:#?}"
+    );
+    assert!(
+        left.iter().all(|line| !line.contains("deploy…")),
+        "{left:#?}"
+    );
+}
+
+#[test]
+fn no_spinner_with_quiet_on_a_dumb_terminal_or_without_one() {
+    for (quiet, term) in [(true, "xterm"), (false, "dumb")] {
+        let bench = stacks();
+        let slow = FaultKind::LateSuccess(std::time::Duration::from_secs(1));
+        bench.rehearsal.faults().set(Call::Create, slow);
+        let mut command = bench.command(&["adopt", "web", "--wait", "2s"]);
+        command.env("TERM", term).args(quiet.then_some("-q"));
+        let screen = screen(&mut command, 80);
+        assert!(
+            !screen.contains("\x1b[2K") && !screen.contains('\r'),
+            "{screen:?}"
+        );
+    }
+}

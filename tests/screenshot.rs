@@ -1,0 +1,116 @@
+//! The picture in README.md shows what the program prints. `scripts/screenshot` makes it again.
+
+use std::{
+    env,
+    fs::{self, File, OpenOptions},
+    io::Read,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anstyle_svg::{Term, WIN10_CONSOLE};
+use rustix::{
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+
+const PICTURE: &str = "docs/assets/rehearse.svg";
+const COMMAND: &[&str] = &["rehearse", "--as", "adopt"];
+const COLUMNS: u16 = 80;
+
+/// What the program prints on a terminal, with its escape sequences.
+fn printed() -> String {
+    let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&outer).expect("access");
+    unlockpt(&outer).expect("unlocked");
+    let size = Winsize {
+        ws_row: 40,
+        ws_col: COLUMNS,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&outer, size).expect("a size");
+    let name = ptsname(&outer, Vec::new()).expect("a name");
+    let inner = OpenOptions::new()
+        .write(true)
+        .open(name.to_str().expect("UTF-8"))
+        .expect("the inner end");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
+    command
+        .args(COMMAND)
+        .env_clear()
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .stdout(inner)
+        // Without a terminal, it has no spinner.
+        .stderr(Stdio::piped());
+    let child = command.spawn().expect("the binary runs");
+    // Closes the inner end of this process, so that the output ends with the child.
+    drop(command);
+    let mut bytes = Vec::new();
+    // The end of the output is an error on Linux.
+    let _ = File::from(outer).read_to_end(&mut bytes);
+    let output = child.wait_with_output().expect("it ends");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.is_empty(), "{errors}");
+    String::from_utf8(bytes)
+        .expect("text")
+        .replace("\r\n", "\n")
+}
+
+/// The lines, without those that only repeat the plan, and with fixed text in place of what differs from run to run.
+fn shown(printed: &str) -> String {
+    let mut lines = vec![format!("$ stacklift {}", COMMAND.join(" "))];
+    let mut left_out = false;
+    for line in printed.lines() {
+        let ends = ["Recommended: ", "Comparison"];
+        if ends.iter().any(|end| line.contains(end)) {
+            lines.extend([ELLIPSIS.to_owned(), String::new()]);
+            left_out = false;
+        }
+        let starts = ["     stack  ", " Names  "];
+        // The losses of the migration, and the containers with the changes.
+        left_out |= starts.iter().any(|start| line.starts_with(start));
+        if !left_out {
+            lines.push(fixed(line));
+        }
+    }
+    lines.join("\n")
+}
+
+const ELLIPSIS: &str = "  …";
+
+fn fixed(line: &str) -> String {
+    let mut line = line.to_owned();
+    for (mark, same) in [
+        ("/tmp/stacklift-", "aB3xYz"),
+        ("https://127.0.0.1:", "43217"),
+        ("snapshot\x1b[0m ", "20261122T043102.116Z"),
+        ("did not run for ", "0.00"),
+        ("longest time away  ", "0.00 s     0.00"),
+        ("calibre-web:0.6.24  Up ", "2 seconds"),
+    ] {
+        if let Some((before, after)) = line.clone().split_once(mark) {
+            let is_last = mark.ends_with("Up ");
+            let rest = if is_last { "" } else { &after[same.len()..] };
+            line = format!("{before}{mark}{same}{rest}");
+        }
+    }
+    line
+}
+
+#[test]
+fn the_picture_shows_what_the_program_prints() {
+    let text = shown(&printed());
+    let term = Term::new().palette(WIN10_CONSOLE);
+    let picture = term.render_svg(&text);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PICTURE);
+    if env::var_os("STACKLIFT_BLESS").is_some() {
+        fs::write(&path, &picture).expect("written");
+    }
+    let stored = fs::read_to_string(&path).expect("the picture");
+    assert!(
+        stored == picture,
+        "{PICTURE} is out of date: run scripts/screenshot\n{text}"
+    );
+}
