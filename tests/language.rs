@@ -11,7 +11,7 @@ use std::{
 use proc_macro2::{TokenStream, TokenTree};
 
 /// Where the texts are. Other folders hold test data.
-const ROOTS: [&str; 14] = [
+const ROOTS: [&str; 15] = [
     ".ci",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -20,6 +20,7 @@ const ROOTS: [&str; 14] = [
     "README.md",
     "bench/src",
     "crates",
+    "deploy",
     "docs",
     "fuzz/fuzz_targets",
     "packaging",

@@ -14,7 +14,8 @@ use super::world::{Era, PortainerError, Work};
 /// The world then has Portainer's stacks, but not their containers.
 #[derive(Debug, Clone)]
 pub struct Compose {
-    /// The program and its first arguments, such as `docker exec portainer docker-compose`.
+    /// The program and its first arguments, such as `docker exec portainer docker-compose`. The variable
+    /// `PORTAINER_ENVIRONMENT` tells it the ID of the environment to deploy to.
     ///
     /// For [`Era::Sync`](super::Era::Sync), a Compose program. For [`Era::Async`](super::Era::Async), a program that uses Compose as a library and has the
     /// commands `up PROJECT FILE [ENV_FILE]` and `down PROJECT`.
@@ -45,13 +46,13 @@ impl Deployer {
     pub fn perform(&self, work: &Work) -> Result<(), PortainerError> {
         if work.contents().is_none() {
             return self
-                .down(work.name())
+                .down(work)
                 .map_err(|reason| PortainerError::failed_down(&reason));
         }
         let _one_at_a_time = self.lock();
         self.up(work).map_err(|reason| {
             // Portainer reports the failure of `up`, even if `down` fails too.
-            let _ = self.down(work.name());
+            let _ = self.down(work);
             PortainerError::failed(&reason)
         })
     }
@@ -60,7 +61,7 @@ impl Deployer {
     pub fn deploy(&self, work: &Work, in_error: bool) -> Result<(), String> {
         let _one_at_a_time = self.lock();
         if in_error {
-            self.down(work.name())?;
+            self.down(work)?;
         }
         self.up(work)
     }
@@ -89,14 +90,16 @@ impl Deployer {
             Era::Async if has_env => arguments.push(&env),
             Era::Async => {}
         }
-        self.run(&arguments)
+        self.run(work, &arguments)
     }
 
-    fn down(&self, project: &str) -> Result<(), String> {
-        match self.era {
-            Era::Sync => self.run(&["--project-name", project, "down", "--remove-orphans"]),
-            Era::Async => self.run(&["down", project]),
-        }
+    fn down(&self, work: &Work) -> Result<(), String> {
+        let project = work.name();
+        let arguments: &[&str] = match self.era {
+            Era::Sync => &["--project-name", project, "down", "--remove-orphans"],
+            Era::Async => &["down", project],
+        };
+        self.run(work, arguments)
     }
 
     /// Writes the text and the variables (M07).
@@ -114,8 +117,8 @@ impl Deployer {
         fs::write(folder.join("stack.env"), lines.collect::<String>())
     }
 
-    /// Runs the program. The error is what it prints to standard error.
-    fn run(&self, arguments: &[&str]) -> Result<(), String> {
+    /// Runs the program for the environment of `work`. The error is what it prints to standard error.
+    fn run(&self, work: &Work, arguments: &[&str]) -> Result<(), String> {
         let (program, first) = self
             .compose
             .command
@@ -124,6 +127,7 @@ impl Deployer {
         let output = Command::new(program)
             .args(first)
             .args(arguments)
+            .env("PORTAINER_ENVIRONMENT", work.endpoint().to_string())
             .output()
             .map_err(|error| format!("failed to run {program}: {error}"))?;
         if output.status.success() {
