@@ -23,22 +23,33 @@ fn pages() -> (tempfile::TempDir, BTreeMap<String, String>) {
     (parent, pages)
 }
 
-#[test]
-fn there_is_a_page_for_the_program_and_for_each_command_of_its_help() {
-    let (_parent, pages) = pages();
+/// The commands that the help of a command lists, none if it has no commands.
+fn commands(of: &[&str]) -> Vec<String> {
     let help = Command::new(env!("CARGO_BIN_EXE_stacklift"))
+        .args(of)
         .arg("-h")
         .output();
     let help = String::from_utf8(help.expect("the binary runs").stdout).expect("UTF-8");
-    let (_, commands) = help.split_once("Commands:\n").expect("commands");
-    let (commands, _) = commands.split_once("\n\n").expect("more");
-    let names = commands
-        .lines()
-        .filter_map(|line| line.split_whitespace().next());
-    let mut names: Vec<String> = names
+    let listed = help.split_once("Commands:\n").map(|(_, rest)| rest);
+    let listed = listed.and_then(|rest| rest.split_once("\n\n"));
+    let lines = listed.map_or("", |(commands, _)| commands).lines();
+    lines
+        .filter_map(|line| line.split_whitespace().next())
         .filter(|name| *name != "help")
-        .map(|name| format!("stacklift-{name}.1"))
-        .collect();
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn there_is_a_page_for_the_program_and_for_each_command_of_its_help() {
+    let (_parent, pages) = pages();
+    let mut names = Vec::new();
+    for command in commands(&[]) {
+        names.push(format!("stacklift-{command}.1"));
+        let subcommands = commands(&[&command]);
+        let pages = subcommands.iter();
+        names.extend(pages.map(|sub| format!("stacklift-{command}-{sub}.1")));
+    }
     assert!(names.len() > 8, "{names:?}");
     names.push("stacklift.1".to_owned());
     names.sort();
