@@ -516,7 +516,7 @@ fn an_answer_contacts_nothing_writes_nothing_and_shows_no_value() {
 fn an_answer_is_silent_about_errors() {
     let home = Home::new();
     fs::write(home.path(".config/stacklift.toml"), "no = \"setting\"\n").expect("a settings file");
-    assert_eq!(home.values(&["adopt", ""])[0], "--yes");
+    assert_eq!(home.values(&["adopt", ""])[0], "--all");
     fs::remove_file(home.path(".config/stacklift.toml")).expect("removed");
     fs::remove_dir_all(home.path("stacks")).expect("removed");
     fs::remove_dir_all(home.path("state")).expect("removed");

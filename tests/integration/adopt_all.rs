@@ -215,7 +215,7 @@ fn b08_a_plan_that_became_worse_is_asked_about_again() {
     let run = on_terminal_after(&bench, &ALL, "adopt 1 stack? [y/N]", edit, "y\nn\n");
     run.code(1).says(&[
         "the plan for web became worse after it was shown:",
-        "  - b: started: ",
+        " - b: started: ",
         "adopt web? [y/N]",
         "canceled",
     ]);

@@ -59,8 +59,12 @@ fn every_setting_and_where_it_comes_from() {
         "# mine\ntool = \"podman\"\n\ntls = \"system\"\ntimeout = \"5m\"\n",
     );
     let run = bench.run(&["config", "--endpoint", "7"]).code(0);
+    // The package installs a file that sets nothing.
+    let system = "/etc/stacklift.toml | ";
+    let shown =
+        shown(&bench, &run).replace(&format!("{system}read"), &format!("{system}not found"));
     assert_eq!(
-        shown(&bench, &run),
+        shown,
         "\
 SETTING | VALUE | SOURCE
 base-url | URL | STACKLIFT_BASE_URL
@@ -241,7 +245,13 @@ fn init_writes_every_setting_as_a_comment() {
     let printed = bench.run(&["config", "init", "--print"]).code(0);
     assert_eq!(printed.out, text);
     drop(bench.run(&["config"]).code(0).says(&["stacklift.toml"]));
-    // An existing file is kept.
+    // A file of which nothing was changed is replaced.
+    drop(
+        bench
+            .run(&["config", "init", "--user", "--endpoint", "7"])
+            .code(0),
+    );
+    // Another file is kept.
     fs::write(&file, "endpoint = 5\n").expect("a file");
     bench
         .run(&["config", "init", "--user"])

@@ -35,13 +35,16 @@ pub(super) fn run(arguments: InitArguments, common: &Common, console: &Console) 
     }
     let is_root = rustix::process::geteuid().is_root();
     let path = target(arguments, is_root)?;
-    if !arguments.force && fs::symlink_metadata(&path).is_ok() {
+    // A package installs a file that sets nothing.
+    let sets_nothing =
+        fs::read_to_string(&path).is_ok_and(|text| text == settings_file(&BTreeMap::new()));
+    let overwrites = arguments.force || sets_nothing;
+    if !overwrites && fs::symlink_metadata(&path).is_ok() {
         return Err(already_exists(&path));
     }
     if stdin().is_terminal() && stderr().is_terminal() {
         ask(&mut values, console)?;
     }
-    let overwrites = arguments.force;
     write(&path, &settings_file(&values), MODE_OF_SETTINGS, overwrites)?;
     console.step("written", &path.display().to_string());
     console.hint("to check the settings, run: stacklift doctor");
