@@ -180,6 +180,10 @@ impl<'f> Blocking<'_, 'f> {
             }
         }
         let Facts { name, dir: own, .. } = *self.facts;
+        let is_shared = self.containers().any(|container| {
+            let dir = self.label(container, "project.working_dir");
+            dir.is_some_and(|dir| self.is_here(dir))
+        });
         for (dir, containers) in dirs {
             let is_missing = (self.facts.lookup)(dir) == PathKind::Missing;
             let may_be_portainers = may_be_portainers(dir);
@@ -196,6 +200,10 @@ impl<'f> Blocking<'_, 'f> {
                 format!(
                     "that directory is gone: recreate the containers from this one with `{} compose -p {name} up -d --force-recreate`",
                     self.facts.tool
+                )
+            } else if is_shared {
+                format!(
+                    "both directories use the project name {name}: set another `name:` in one of the Compose files and recreate its containers; to keep the data of its volumes, give them their present names explicitly"
                 )
             } else {
                 format!("adopt them from there: {}", command(name, dir))

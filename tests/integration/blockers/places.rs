@@ -90,6 +90,22 @@ fn the_name_of_the_project_is_that_of_its_containers() {
 }
 
 #[test]
+fn two_directories_with_the_same_project_name() {
+    let bench = Bench::new();
+    let (here, there) = (dir(&bench, "web"), dir(&bench, "old"));
+    bench.started("web", PLAIN, None);
+    bench.stack("old", "services:\n  b:\n    image: busybox:1.36\n", None);
+    bench
+        .rehearsal
+        .world(|world| world.start_by_hand("web", &there))
+        .expect("a stack that starts");
+    adopt(&bench, &["web"]).code(1).says(&[
+        &format!("containers of project web were started in {there}, not in {here}"),
+        "hint: both directories use the project name web: set another `name:` in one of the Compose files",
+    ]);
+}
+
+#[test]
 fn containers_that_were_started_in_another_directory() {
     let bench = Bench::new();
     let (here, there) = (dir(&bench, "web"), dir(&bench, "old"));
