@@ -77,6 +77,13 @@ pub fn may_be_portainers(dir: &str) -> bool {
     parts.next().is_some_and(is_number) && parts.next() == Some("compose")
 }
 
+/// Whether a directory is the one that Portainer keeps for the Portainer stack `id`: `…/compose/<Id>` (M07), where newer
+/// versions keep a folder of each version.
+pub fn is_folder_of(id: &str, dir: &str) -> bool {
+    let below = dir.rsplit_once(&format!("/compose/{id}"));
+    below.is_some_and(|(_, below)| below.is_empty() || below.starts_with('/'))
+}
+
 /// The name of a label of the tool's Compose: `com.<tool>.compose.<name>`.
 pub fn compose_label(tool: &str, name: &str) -> String {
     format!("com.{tool}.compose.{name}")

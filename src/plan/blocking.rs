@@ -309,6 +309,14 @@ impl<'f> Blocking<'_, 'f> {
         };
         self.record(record.record);
         let id = printable(&record.record.id);
+        let Facts { name, dir, .. } = *self.facts;
+        if self.facts.is_portainers(dir) && !matches!(self.plan.request, Request::Nothing(_)) {
+            self.add(
+                format!("{dir} is the folder of Portainer stack {id}: the stack is in Portainer already"),
+                format!("change the stack in Portainer, or write it into a directory of your own: stacklift export {}", shell_word(name)),
+                Vec::new(),
+            );
+        }
         if record.contents.is_none() {
             self.add(
                 format!("cannot read the text of Portainer stack {id}: what an update would replace is unknown"),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::Refusal;
 use crate::{
     compose::Rejection,
-    model::{Changes, Container, Record, Variable},
+    model::{Changes, Container, Record, Variable, is_folder_of},
     snapshot::{Inspected, Known},
 };
 
@@ -80,14 +80,10 @@ impl Facts<'_> {
         self.name != self.project && project == Some(self.project)
     }
 
-    /// Whether a directory is Portainer's folder of the Portainer stack: `…/compose/<Id>` (M07), where newer versions
-    /// keep a folder of each version.
+    /// Whether a directory is Portainer's folder of the Portainer stack.
     pub(super) fn is_portainers(&self, dir: &str) -> bool {
-        self.record.is_some_and(|facts| {
-            let folder = format!("/compose/{}", facts.record.id);
-            let below = dir.rsplit_once(&folder).map(|(_, below)| below);
-            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-        })
+        self.record
+            .is_some_and(|facts| is_folder_of(&facts.record.id, dir))
     }
 }
 

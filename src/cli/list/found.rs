@@ -13,7 +13,7 @@ use composefile::reader::DEFAULT_FILES;
 use crate::{
     cli::{options::Endpoint, peers, settings::Settings},
     failure::Failure,
-    model::{Container, PORTAINER_FOLDERS, Record},
+    model::{Container, PORTAINER_FOLDERS, Record, is_folder_of},
     observe::Host,
     stack::{EXAMPLES, Location, Stack, StackName},
 };
@@ -205,6 +205,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             .flatten()
             .filter_map(|one| one.compose_label(&self.at.tool, "project.working_dir"))
             .filter(|dir| dir.starts_with('/') && !dir.starts_with(PORTAINER_FOLDERS))
+            .filter(|dir| !self.is_portainers(project, dir))
             .collect();
         let mut files = dirs
             .into_iter()
@@ -212,6 +213,12 @@ impl<'a, 'h> Finder<'a, 'h> {
         files
             .find(|files| !matches!(files, Files::None))
             .unwrap_or(Files::None)
+    }
+
+    /// Whether a directory is the one that Portainer keeps for the project's Portainer stack.
+    fn is_portainers(&self, project: &str, dir: &str) -> bool {
+        let mut records = self.records.iter();
+        records.any(|record| record.name == project && is_folder_of(&record.id, dir))
     }
 
     /// The Portainer stacks without a directory and without containers.

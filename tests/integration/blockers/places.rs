@@ -3,6 +3,8 @@
 use std::fs;
 
 use super::{adopt, adopts, dir, refuses};
+use rehearsal::Call;
+
 use crate::bench::{Bench, PLAIN};
 
 #[test]
@@ -87,6 +89,32 @@ fn the_name_of_the_project_is_that_of_its_containers() {
     assert_eq!(rendered.out.as_bytes(), sent);
     let sent = bench.sent_text();
     assert!(sent.contains("image: \"shop-a\""), "{sent}");
+}
+
+#[test]
+fn m07_the_folder_of_a_portainer_stack_is_not_adopted() {
+    let bench = Bench::new();
+    // As on a host where Portainer's data has the same path as in its container.
+    let folder = dir(&bench, "compose/1");
+    bench.stack("compose/1", PLAIN, None);
+    bench
+        .rehearsal
+        .world(|world| world.start_by_hand("web", &folder))
+        .expect("a stack that starts");
+    adopts(&bench, "web", &["web", "--dir", &folder]);
+    let ids = bench
+        .rehearsal
+        .world(|world| world.records.keys().copied().collect::<Vec<_>>());
+    assert_eq!(ids, [1]);
+    bench.stack("compose/1", &format!("# edited\n{PLAIN}"), None);
+    adopt(&bench, &["web", "--dir", &folder]).code(1).says(&[
+        &format!("{folder} is the folder of Portainer stack 1: the stack is in Portainer already"),
+        "change the stack in Portainer, or write it into a directory of your own: stacklift export web",
+    ]);
+    let list = bench.run(&["list"]).code(0);
+    assert!(!list.out.contains("ready"), "{list:#?}");
+    let all = bench.run(&["adopt", "--all", "--yes"]).code(0);
+    assert!(bench.calls(Call::Update).is_empty(), "{all:#?}");
 }
 
 #[test]
