@@ -4,7 +4,7 @@ use std::{io::IsTerminal, os::fd::AsFd};
 
 use unicode_width::UnicodeWidthStr;
 
-/// The width of a terminal that does not say its own.
+/// The width of a terminal that does not report its own.
 const USUAL: usize = 80;
 /// Text for reading is not wider than this.
 const READABLE: usize = 120;

@@ -118,14 +118,14 @@ impl Exporting<'_> {
                 &format!("{program} reads the same configuration from both"),
             ),
             Err(why) => console.warning(&format!(
-                "not checked whether {} means the same as in Portainer: {why}",
+                "could not check whether the exported files of {} match the stack in Portainer: {why}",
                 record.name
             )),
         }
         Ok(())
     }
 
-    /// One failure does not prevent the other exports.
+    /// Exports every stack. A failure does not stop the others.
     fn all(
         &self,
         records: Vec<Result<Record, (String, anyhow::Error)>>,
@@ -161,7 +161,7 @@ impl Exporting<'_> {
             return Ok(());
         }
         self.console
-            .warning(&format!("{failed} of {all} could not be exported"));
+            .warning(&format!("failed to export {failed} of {all}"));
         Err(Ended::Verdict(1))
     }
 }

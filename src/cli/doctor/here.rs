@@ -41,7 +41,7 @@ pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
         return problems;
     }
     let (read, missing): (Vec<_>, Vec<_>) = sourced.files.iter().partition(|file| file.exists);
-    let said = [("read ", read), ("no ", missing)];
+    let said = [("read ", read), ("not found: ", missing)];
     let said = said.into_iter().filter(|(_, files)| !files.is_empty());
     let said = said.map(|(what, files)| {
         let paths = files.iter().map(|file| file.path.display().to_string());
