@@ -196,7 +196,7 @@ fn config(program: &dyn Program, input: &Input, profiles: Profiles, mask: &Mask)
     program.config(input, profiles, Values::Resolved, mask)
 }
 
-/// What must not be shown.
+/// The values that no message may show.
 fn values(variables: &[Variable]) -> Vec<String> {
     let own = variables.iter().map(|one| one.value.clone());
     own.chain(secrets(&stack_env(variables))).collect()

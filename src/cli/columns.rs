@@ -34,7 +34,7 @@ pub(super) fn pad(text: &str, to: usize) -> String {
     format!("{text}{}", " ".repeat(to.saturating_sub(width(text))))
 }
 
-/// The text in at most so many columns.
+/// The text, cut to at most this many columns.
 pub(super) fn cut(text: String, most: Option<usize>) -> String {
     match most {
         Some(most) if width(&text) > most => {

@@ -139,7 +139,7 @@ impl Exporting<'_> {
                 let exported = StackName::new(OsStr::new(&name)).and_then(|own| {
                     if !seen.insert(name.clone()) {
                         return Err(Failure::new(format!(
-                            "Portainer has a second stack named {own}, with the ID {}",
+                            "Portainer has another stack named {own}, with the ID {}",
                             record.id
                         ))
                         .hint("rename or delete one of them in Portainer")

@@ -10,7 +10,7 @@ use crate::{
     portainer::{self, BaseUrl, EngineOf, NamedEnvironment},
 };
 
-/// Compares the engine of the environment with the engine of this host, if the latter responds (B03, M17). If they
+/// Compares the engine of the environment with the engine of this host, if that engine responds (B03, M17). If they
 /// differ, looks for the environment of this host: a refusal names it.
 pub(super) fn environment(
     portainer: &portainer::Reader,

@@ -21,8 +21,8 @@ use crate::model::Variable;
 /// The home directory in Portainer's container (M12).
 const HOME: &str = "/root";
 
-/// Settings of Compose that have no effect in Portainer, which passes the file and the name of the project, but would
-/// have one in `.env`.
+/// Variables that Compose reads as settings. Portainer passes the file and the name of the project itself, so they
+/// have no effect there, but they would have one in `.env`.
 const WITHOUT_EFFECT: [&str; 4] = [
     "COMPOSE_FILE",
     "COMPOSE_PATH_SEPARATOR",

@@ -19,7 +19,8 @@ use crate::{
     text::{counted, shell_word},
 };
 
-/// The least free space for snapshots, in bytes. A snapshot of a large stack takes less than 1 MiB.
+/// The minimum free space for snapshots, in bytes. A snapshot of a large stack takes less than 1
+/// MiB.
 const LEAST_SPACE: u64 = 16 << 20;
 
 /// The settings files that were read, or everything that is invalid.
