@@ -12,11 +12,11 @@ fn main() {
         println!("cargo:rerun-if-env-changed={variable}");
     }
     let given = |name| env::var(name).ok().filter(|value| !value.is_empty());
-    // A tarball may be unpacked below the directory of another repository.
+    // A tarball may be unpacked inside another repository.
     let is_own = git(&["rev-parse", "--show-prefix"]).is_some_and(|prefix| prefix.is_empty());
     let of_git = |arguments| git(arguments).filter(|_| is_own);
     let log = of_git(&["rev-parse", "--git-path", "logs/HEAD"]);
-    // Cargo would run this at each call for a file that does not exist.
+    // If a listed file did not exist, Cargo would run this script at each build.
     if let Some(log) = log.filter(|log| Path::new(log).exists()) {
         println!("cargo:rerun-if-changed={log}");
     }

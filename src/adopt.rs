@@ -53,8 +53,8 @@ pub struct Adopt<'a> {
     pub pull: bool,
     /// Whether to ask before a container is replaced or something is lost (B08).
     pub consent: Consent<'a>,
-    /// The plan that the user has seen and confirmed. Only what is worse now is asked about; without a question, it is
-    /// refused.
+    /// The plan that the user has seen and confirmed. The run asks again only if the plan is worse now; if it cannot
+    /// ask, it is refused.
     pub confirmed: Option<&'a Adoption>,
     /// How long containers may take until they run, and are healthy if they were.
     pub wait: Duration,
@@ -281,7 +281,7 @@ impl<'a> Procedure<'a, '_> {
                     "the plan for {name} became worse after it was shown, so it was not adopted"
                 ))
                 .details(worse)
-                .hint("run the command again: it shows the plan as it is now")
+                .hint("run the command again to see the current plan")
                 .into());
             }
             (Consent::Ask(ask), worse) => {

@@ -67,13 +67,13 @@ pub struct Exported {
 }
 
 impl Export<'_> {
-    /// Writes a Portainer stack into `dir`. Fails before anything is written if the files would not mean the same, or if
-    /// the directory has other files.
+    /// Writes a Portainer stack into `dir`. Fails before anything is written if the files would have a different
+    /// meaning, or if the directory is refused.
     pub fn run(&self, record: &Record, dir: &Path) -> Result<Exported> {
         self.check(dir)?;
         if record.kind == StackKind::Kubernetes {
             return Err(Failure::new(format!(
-                "the Portainer stack {} belongs to Kubernetes: its text is not a Compose file",
+                "the Portainer stack {} is a Kubernetes stack: its text is not a Compose file",
                 printable(&record.name)
             ))
             .hint("copy its manifest from Portainer")
@@ -99,7 +99,8 @@ impl Export<'_> {
         })
     }
 
-    /// Refuses a directory with other files, unless they may be replaced; and one with files that Compose would add.
+    /// Refuses a directory that is not empty, unless its files may be replaced, and one with files that Compose
+    /// would merge.
     fn check(&self, dir: &Path) -> Result<()> {
         let hint = "pass another directory with --to";
         let entries = match fs::read_dir(dir) {
@@ -116,7 +117,7 @@ impl Export<'_> {
         };
         if let Some(file) = OVERRIDES.iter().find(|file| dir.join(file).exists()) {
             return Err(Failure::new(format!(
-                "cannot export into {}: Compose would add its {file} to the exported file",
+                "cannot export into {}: Compose would merge its {file} into the exported file",
                 dir.display()
             ))
             .hint(hint)
@@ -183,7 +184,7 @@ impl Export<'_> {
                     place.join("."),
                     printable(&record.name)
                 ))
-                .hint("a variable of your shell may have another value than in Portainer: unset it, then run the command again")
+                .hint("a variable in your shell may have a different value than in Portainer: unset it, then run the command again")
                 .into());
             }
         }
@@ -195,17 +196,17 @@ fn config(program: &dyn Program, input: &Input, profiles: Profiles, mask: &Mask)
     program.config(input, profiles, Values::Resolved, mask)
 }
 
-/// What must not be shown.
+/// The values that no message may show.
 fn values(variables: &[Variable]) -> Vec<String> {
     let own = variables.iter().map(|one| one.value.clone());
     own.chain(secrets(&stack_env(variables))).collect()
 }
 
 fn of_swarm() -> String {
-    "a swarm deploys the text with `docker stack deploy`, which does not read .env".to_owned()
+    "a swarm stack is deployed with `docker stack deploy`, which does not read .env".to_owned()
 }
 
-/// The text without a change.
+/// The text, unchanged.
 fn as_it_is(stored: &Stored) -> Files {
     Files {
         text: stored.contents.text.clone(),
@@ -220,7 +221,7 @@ fn files_of(record: &Record, stored: &Stored) -> Result<Files> {
     let name = printable(&record.name);
     if stored.further_files > 0 {
         return Err(Failure::new(format!(
-            "cannot export {name}: Portainer gives only the first of its {} Compose files",
+            "cannot export {name}: Portainer returns only the first of its {} Compose files",
             stored.further_files + 1
         ))
         .hint("clone its Git repository instead")
@@ -239,7 +240,7 @@ fn files_of(record: &Record, stored: &Stored) -> Result<Files> {
         });
         let lines: Vec<String> = lines.collect();
         Failure::new(format!(
-            "cannot export {name}: its text would not mean the same outside Portainer"
+            "cannot export {name}: its text would have a different meaning outside Portainer"
         ))
         .details(lines.join("\n"))
         .hint("fix the text in Portainer, or copy it and its variables from there")
@@ -251,7 +252,9 @@ fn files_of(record: &Record, stored: &Stored) -> Result<Files> {
 fn notes(files: &Files, folder: &str) -> Vec<String> {
     let changes = files.changes.iter().map(|change| {
         let why = if is_path(change) {
-            format!(": in Portainer, it leads into {folder} or the home directory of its container")
+            format!(
+                ": in Portainer, it points into {folder} or the home directory of its container"
+            )
         } else {
             String::new()
         };

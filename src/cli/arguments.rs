@@ -187,13 +187,14 @@ pub(super) enum Command {
     Doctor(DoctorArguments),
     /// Show every setting, and where its value comes from
     ///
-    /// Contacts nothing, and never shows the API key. Exits with 1 if a setting is invalid.
+    /// Contacts neither Portainer nor the engine, and never shows the API key. Exits with 1 if a setting is invalid.
     Config(ConfigArguments),
-    /// Write a Portainer stack as files that Compose can use
+    /// Export a Portainer stack as compose.yaml and .env
     ///
-    /// Writes the text of the Portainer stack into compose.yaml, and its variables into .env, so that `docker compose
-    /// up -d` does there what Portainer does. Compares both with the Compose program of this host. Only reads from
-    /// Portainer, and contacts no container.
+    /// Writes the stack's text to compose.yaml and its variables to .env, so that `docker compose up -d` in that
+    /// directory does what Portainer does. If this host has a Compose program, checks with it that Compose reads the
+    /// same configuration from these files as from the stack in Portainer. Only reads from Portainer, and contacts no
+    /// container.
     Export(ExportArguments),
     /// Print the JSON schema of an output
     Schema(SchemaArguments),
@@ -223,7 +224,7 @@ pub(super) enum Command {
     /// Write the man pages into a directory
     #[command(hide = true)]
     Man(ManArguments),
-    /// Print how the last of some words can be completed
+    /// Print the completions of the last word
     #[command(name = COMPLETE, hide = true)]
     Complete(CompleteArguments),
 }
@@ -366,15 +367,16 @@ pub(super) struct Common {
     /// Verification of Portainer's certificate: off, pin, sha256:…, system or a PEM file
     ///
     /// `off` accepts any certificate. `pin` asks once whether to trust Portainer's certificate, and then
-    /// accepts no other; `pin:FINGERPRINT` accepts that certificate without a question, also in place of
-    /// another. `sha256:FINGERPRINT` accepts only that certificate. `system` accepts certificates that the
-    /// system trusts. A path accepts the certificates in the PEM file, and those that they signed.
+    /// accepts no other. `pin:FINGERPRINT` pins that certificate without asking, even in place of another
+    /// one. `sha256:FINGERPRINT` accepts only that certificate, and stores nothing. `system` accepts
+    /// certificates that the system trusts. A path accepts the certificates in the PEM file, and those
+    /// that they signed.
     #[arg(long, global = true, value_name = "MODE", value_hint = ValueHint::FilePath)]
     pub tls: Option<Tls>,
     /// File with headers for each request to Portainer, one `Name: value` per line
     ///
-    /// For a proxy in front of Portainer that authenticates its clients. Only its owner may have access to
-    /// the file.
+    /// For a proxy in front of Portainer that authenticates its clients. The file must be owned by you or
+    /// root, and must not be accessible to others.
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub header_file: Option<PathBuf>,
     /// Time limit for each create, each delete, and each wait for a deployment
@@ -392,8 +394,8 @@ pub(super) struct Common {
     pub quiet: bool,
     /// When to color the output [default: auto]
     ///
-    /// `auto` colors the output on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`. This flag has precedence over
-    /// all environment variables.
+    /// `auto` colors the output on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`. This flag takes precedence
+    /// over all environment variables.
     #[arg(long, global = true, value_name = "WHEN", value_enum)]
     #[arg(help_heading = None::<&'static str>)]
     pub color: Option<ColorChoice>,

@@ -1,4 +1,5 @@
-//! The pinned certificate of Portainer (`--tls pin`): accepted once, then the only one.
+//! The pinned certificate of Portainer (`--tls pin`): accepted once, then the only one that is
+//! accepted.
 
 use std::path::Path;
 
@@ -35,7 +36,7 @@ pub(super) fn pinned(settings: &Settings, console: &Console) -> Result<Option<Fi
         Some(accepted) if accepted == received => {}
         Some(accepted) => {
             return Err(Failure::new(format!(
-                "the certificate of Portainer at {base_url} is not the one that --tls names: expected the SHA-256 fingerprint {accepted}, received {received}; it was not pinned, and the API key was not sent"
+                "the certificate of Portainer at {base_url} does not match --tls: expected the SHA-256 fingerprint {accepted}, received {received}; it was not pinned, and the API key was not sent"
             ))
             .hint(how_to_compare(base_url))
             .into());
@@ -47,7 +48,7 @@ pub(super) fn pinned(settings: &Settings, console: &Console) -> Result<Option<Fi
     Ok(Some(received))
 }
 
-/// The same for a command that only reads: fails if the certificate is not pinned yet.
+/// The same, but asks nothing: fails if the certificate is not pinned yet.
 pub(super) fn pinned_before(settings: &Settings) -> Result<Option<Fingerprint>> {
     let base_url = &settings.base_url;
     let Tls::Pin(accepted) = settings.tls else {
@@ -61,7 +62,7 @@ pub(super) fn pinned_before(settings: &Settings) -> Result<Option<Fingerprint>> 
         Failure::new(format!(
             "the certificate of Portainer at {base_url} is not pinned yet"
         ))
-        .hint("to pin it, run a command that contacts Portainer on a terminal: stacklift list")
+        .hint("to pin it, run this command on a terminal: stacklift list")
     };
     Ok(Some(stored.ok_or_else(missing)?))
 }

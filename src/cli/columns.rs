@@ -4,7 +4,7 @@ use std::{io::IsTerminal, os::fd::AsFd};
 
 use unicode_width::UnicodeWidthStr;
 
-/// The width of a terminal that does not say its own.
+/// The width of a terminal that does not report its own.
 const USUAL: usize = 80;
 /// Text for reading is not wider than this.
 const READABLE: usize = 120;
@@ -34,7 +34,7 @@ pub(super) fn pad(text: &str, to: usize) -> String {
     format!("{text}{}", " ".repeat(to.saturating_sub(width(text))))
 }
 
-/// The text in at most so many columns.
+/// The text, cut to at most this many columns.
 pub(super) fn cut(text: String, most: Option<usize>) -> String {
     match most {
         Some(most) if width(&text) > most => {

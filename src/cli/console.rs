@@ -203,7 +203,7 @@ impl Console {
 
     /// Asks for a secret, which the terminal does not show. `None` at the end of the input.
     pub(super) fn ask_secret(&self, question: &str) -> Result<Option<SecretString>> {
-        let failed = "failed to hide what is typed on the terminal";
+        let failed = "failed to turn off the terminal's echo";
         let shown = tcgetattr(stdin()).context(failed)?;
         let mut hidden = shown.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
@@ -212,7 +212,7 @@ impl Console {
             let _ = tcsetattr(stdin(), OptionalActions::Now, &shown);
         };
         let interrupted = restore.clone();
-        // Without this, an interrupt would leave a terminal that shows nothing.
+        // Without this, an interrupt would leave the terminal's echo off.
         ctrlc::set_handler(move || {
             interrupted();
             std::process::exit(INTERRUPTED);

@@ -116,7 +116,7 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
         }
         _ => {
             let reason = if has_key {
-                "Portainer did not respond"
+                "Portainer could not be read"
             } else {
                 "there is no API key"
             };

@@ -118,14 +118,14 @@ impl Exporting<'_> {
                 &format!("{program} reads the same configuration from both"),
             ),
             Err(why) => console.warning(&format!(
-                "not checked whether {} means the same as in Portainer: {why}",
+                "could not check whether the exported files of {} match the stack in Portainer: {why}",
                 record.name
             )),
         }
         Ok(())
     }
 
-    /// One failure does not prevent the other exports.
+    /// Exports every stack. A failure does not stop the others.
     fn all(
         &self,
         records: Vec<Result<Record, (String, anyhow::Error)>>,
@@ -139,7 +139,7 @@ impl Exporting<'_> {
                 let exported = StackName::new(OsStr::new(&name)).and_then(|own| {
                     if !seen.insert(name.clone()) {
                         return Err(Failure::new(format!(
-                            "Portainer has a second stack named {own}, with the ID {}",
+                            "Portainer has another stack named {own}, with the ID {}",
                             record.id
                         ))
                         .hint("rename or delete one of them in Portainer")
@@ -161,7 +161,7 @@ impl Exporting<'_> {
             return Ok(());
         }
         self.console
-            .warning(&format!("{failed} of {all} could not be exported"));
+            .warning(&format!("failed to export {failed} of {all}"));
         Err(Ended::Verdict(1))
     }
 }

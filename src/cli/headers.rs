@@ -14,7 +14,7 @@ pub(super) fn read(path: &Path) -> Result<Headers> {
     let failed = |error| {
         Failure::new(format!("failed to read the header file {}", path.display()))
             .source(error)
-            .hint("--header-file is a UTF-8 text file with lines such as: Name: value")
+            .hint("pass a UTF-8 text file that has lines such as `Name: value` with --header-file")
     };
     let refused = |why: &str| {
         Failure::new(format!(

@@ -111,7 +111,7 @@ pub(super) fn is_api_key(text: &str) -> bool {
     text.starts_with(START_OF_KEY)
 }
 
-/// `--api-key-file`: a path. An empty text is none.
+/// `--api-key-file`: a path. An empty text means no file.
 pub(super) fn key_file(text: &str) -> Result<Option<PathBuf>, String> {
     if is_api_key(text) {
         return Err("expected the path of a file, not the API key".to_owned());

@@ -48,7 +48,7 @@ const CHARACTERS_PER_TYPO: usize = 3;
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     pub base_url: BaseUrl,
-    /// The file with the API key, if one is named. `STACKMGR_API_KEY` precedes it (C02).
+    /// The file with the API key, if one is named. `STACKMGR_API_KEY` takes precedence over it (C02).
     pub api_key_file: Option<PathBuf>,
     pub location: Location,
     /// The environment. Never `Auto` where Portainer is used.

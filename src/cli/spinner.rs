@@ -15,7 +15,7 @@ use super::columns::{cut, of_terminal};
 /// The columns that stay free: a terminal that adds `^C` to a full line continues on the next one, and what removes the
 /// spinner would then miss its line.
 const FREE: usize = "^C".len() + 1;
-/// What is next to the text, at most.
+/// What comes before the text, at its widest.
 const NEXT: usize = "/ 100m ".len();
 /// A shorter wait shows nothing: the line would only flash.
 const DELAY: Duration = Duration::from_millis(100);

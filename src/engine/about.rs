@@ -76,7 +76,7 @@ impl Reader {
             Client::Command(command) => command.about(),
             Client::Unavailable => Err(self.unavailable()),
         };
-        let about = about.context("failed to read what the engine is")?;
+        let about = about.context("failed to read the engine's version and ID")?;
         self.id.get_or_init(|| about.id.clone());
         Ok(about)
     }

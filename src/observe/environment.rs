@@ -10,8 +10,8 @@ use crate::{
     portainer::{self, BaseUrl, EngineOf, NamedEnvironment},
 };
 
-/// Compares the engine of the environment with the engine of this host, if that answers (B03, M17). If they differ, looks
-/// for the environment of this host: a refusal names it.
+/// Compares the engine of the environment with the engine of this host, if that engine responds (B03, M17). If they
+/// differ, looks for the environment of this host: a refusal names it.
 pub(super) fn environment(
     portainer: &portainer::Reader,
     engine: Option<&engine::Reader>,
@@ -26,7 +26,7 @@ pub(super) fn environment(
             Some(Ok(ours)) if ours == theirs => Environment::SameEngine,
             Some(Ok(_)) => Environment::OtherEngine { here: here() },
             Some(Err(error)) => Environment::Unknown(format!("{error:#}")),
-            None => Environment::Unknown("the engine of this host does not answer".to_owned()),
+            None => Environment::Unknown("the engine of this host does not respond".to_owned()),
         },
         Ok(EngineOf::Unnamed) => Environment::Unknown(UNNAMED.to_owned()),
         Ok(EngineOf::NoEnvironment) => Environment::NotFound { here: here() },
@@ -71,7 +71,7 @@ impl Search {
                     search.others.push(one);
                     continue;
                 }
-                // It was deleted in the meantime.
+                // The environment was deleted in the meantime.
                 Ok(EngineOf::NoEnvironment) => continue,
                 Ok(EngineOf::Unnamed) => UNNAMED.to_owned(),
                 Ok(EngineOf::Forbidden(status)) => {

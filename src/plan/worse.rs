@@ -1,10 +1,10 @@
-//! What is worse in a plan than in an earlier one that the user has seen.
+//! What became worse in a plan since an earlier one that the user has seen.
 
 use super::{Adoption, Fate};
 
 impl Adoption {
-    /// What this plan does that the one `shown` before did not say, one line each. Empty if the user has seen all of it.
-    /// A fate that was shown as unknown covers every other one.
+    /// What this plan does that the plan `shown` before did not list, one line each. Empty if the user has seen all of
+    /// it. A fate that was shown as unknown covers every other one.
     pub fn worse_than(&self, shown: &Self) -> Vec<String> {
         let shown_fate = |service: &str| {
             let mut services = shown.services.iter();

@@ -180,7 +180,7 @@ fn not_pinned(
             "the certificate of Portainer at {base_url} has changed: the SHA-256 fingerprint was {pinned}, and now it is {received}; {not_sent}"
         ),
         (Some(given), _) => format!(
-            "the certificate of Portainer at {base_url} is not the one that --tls names: expected the SHA-256 fingerprint {given}, received {received}; {not_sent}"
+            "the certificate of Portainer at {base_url} does not match --tls: expected the SHA-256 fingerprint {given}, received {received}; {not_sent}"
         ),
         (None, _) => format!(
             "the certificate of Portainer at {base_url} is not pinned: its SHA-256 fingerprint is {received}; {not_sent}"
@@ -193,7 +193,7 @@ fn not_pinned(
         _ => format!("pass --tls sha256:{received}"),
     };
     Failure::new(message).hint(format!(
-        "if the certificate was replaced, {}, then {accept}; if it was not, another server responds in place of Portainer",
+        "if the certificate was replaced, {}, then {accept}; otherwise, another server is responding in place of Portainer",
         how_to_compare(base_url)
     ))
 }

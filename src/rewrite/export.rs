@@ -1,7 +1,7 @@
 //! The text of a Portainer stack as the files of a directory: `compose.yaml`, which names its project, and `.env`.
 //!
-//! The opposite of the faithful rewrite, made with it: what Portainer's folder and container decide is written into the
-//! text first. Then `stack.env` becomes `.env`, and the text gets the name of the project.
+//! The opposite of the faithful rewrite, which it uses: first, everything that depends on Portainer's folder or
+//! container is written into the text. Then `stack.env` becomes `.env`, and the text gets the name of the project.
 //!
 //! Invariant: pure. The result is parsed again and compared with the text it was made from.
 #![deny(clippy::disallowed_methods)]
@@ -21,8 +21,8 @@ use crate::model::Variable;
 /// The home directory in Portainer's container (M12).
 const HOME: &str = "/root";
 
-/// Settings of Compose that have no effect in Portainer, which passes the file and the name of the project, but would
-/// have one in `.env`.
+/// Variables that Compose reads as settings. Portainer passes the file and the name of the project itself, so they
+/// have no effect there, but they would have one in `.env`.
 const WITHOUT_EFFECT: [&str; 4] = [
     "COMPOSE_FILE",
     "COMPOSE_PATH_SEPARATOR",
@@ -141,7 +141,7 @@ fn env_file_edits(document: &Document<'_>) -> Vec<Edit> {
                     .filter(|entry| entry.name() == Some("path"))
                     .map(|entry| entry.value),
             );
-            // What has an anchor may be something else in another place.
+            // A value with an anchor may have another meaning where an alias repeats it.
             if node.as_str() == Some(STACK_ENV) && node.is_scalar() && node.anchor().is_none() {
                 let text = &document.text()[node.span()];
                 edits.push((node.span(), text.replacen(STACK_ENV, ".env", 1)));

@@ -72,7 +72,7 @@ fn only_the_named_certificate_is_accepted_in_both_forms() {
         .run(&["plan", "web", "--tls", &format!("sha256:{wrong}")])
         .code(1)
         .says(&[
-            "is not the one that --tls names",
+            "does not match --tls",
             &format!("received {right}"),
             "neither the request nor the API key was sent",
             &format!("then pass --tls sha256:{right}"),

@@ -308,7 +308,7 @@ fn init_asks_on_a_terminal() {
         "Address of Portainer [https://localhost:9443]: ",
         "warning: expected a URL such as https://localhost:9443",
         "My account > Access tokens",
-        "File with the API key [none; set STACKMGR_API_KEY]: ",
+        "File with the API key [none: use STACKMGR_API_KEY]: ",
     ]);
     assert!(run.out.contains("written"), "{run:?}");
     let text = fs::read_to_string(user_file(&bench)).expect("a file");

@@ -79,8 +79,8 @@ fn everything_is_well() {
     assert_eq!(
         shown(&bench, &run),
         "\
-ok       settings         no HOME/.config/stacklift.toml, /etc/stacklift.toml
-ok       engine           version 20.10.24, API 1.41, by the Engine API on SOCKET (as requested, DOCKER_HOST)
+ok       settings         not found: HOME/.config/stacklift.toml, /etc/stacklift.toml
+ok       engine           version 20.10.24, API 1.41, through the Engine API on SOCKET (as requested, DOCKER_HOST)
 ok       Compose          docker-compose 2.26.1
 ok       Portainer        version 2.23.0 at URL
 ok       TLS              certificates are not verified; the address is on this host
@@ -114,8 +114,8 @@ fn nothing_responds() {
     assert_eq!(
         shown(&bench, &run),
         "\
-ok       settings         no HOME/.config/stacklift.toml, /etc/stacklift.toml
-failed   engine           failed to read what the engine is: cannot reach the engine on /no/engine.sock: No such file or directory (os error 2)
+ok       settings         not found: HOME/.config/stacklift.toml, /etc/stacklift.toml
+failed   engine           failed to read the engine's version and ID: cannot reach the engine on /no/engine.sock: No such file or directory (os error 2)
                           hint: is the engine running?
 warning  Compose          not found: neither `docker compose` nor `docker-compose` prints a version
                           hint: install the Compose plugin: stacks with several Compose files cannot be adopted without it, and a plan cannot tell which services stay unchanged
@@ -130,7 +130,7 @@ failed   stacks root      cannot read /no/stacks: No such file or directory (os 
                           hint: set --stacks-root to the directory that contains the stack directories
 failed   state directory  HOME/no-compose/docker is not a directory
                           hint: set STACKLIFT_STATE_DIR to a directory that you can write to
--        clock            not checked: neither Portainer nor the engine told the time
+-        clock            not checked: neither Portainer nor the engine reported its time
 "
     );
     assert_eq!(run.err, "5 failures, 1 warning, 3 not checked\n");
@@ -171,7 +171,7 @@ fn a_portainer_that_hangs_is_not_waited_for() {
         checked(&run, "environment"),
         (
             "not-checked".to_owned(),
-            "not checked: Portainer did not respond".to_owned()
+            "not checked: Portainer could not be read".to_owned()
         )
     );
     assert_eq!(
@@ -424,7 +424,7 @@ fn an_engine_that_only_the_command_reaches() {
         checked(&run, "engine"),
         (
             "warning".to_owned(),
-            "version 26.1.5, by the command `docker` (as requested)".to_owned()
+            "version 26.1.5, through the command `docker` (as requested)".to_owned()
         )
     );
     assert_eq!(

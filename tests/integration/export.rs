@@ -64,7 +64,7 @@ fn a_stack_becomes_two_files() {
     );
     assert_eq!(
         run.err,
-        "warning: not checked whether web means the same as in Portainer: this host has no Compose program\n"
+        "warning: could not check whether the exported files of web match the stack in Portainer: this host has no Compose program\n"
     );
     assert_eq!(
         read(&dir, "compose.yaml"),
@@ -104,7 +104,7 @@ fn other_files_are_replaced_only_with_force() {
     fs::write(dir.join("compose.override.yaml"), "services: {}").expect("a file");
     let (run, _) = export(&bench, &["--force"]);
     run.code(1)
-        .says(&["Compose would add its compose.override.yaml"]);
+        .says(&["Compose would merge its compose.override.yaml"]);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn m12_paths_in_portainers_folder_are_named() {
     record(&bench, "web", &text, &[("COMPOSE_FILE", "x.yml")]);
     let (run, dir) = export(&bench, &[]);
     run.code(0).says(&[
-        "     note line 5 of the text in Portainer: the path becomes absolute: in Portainer, it leads into /data/compose/1 or",
+        "     note line 5 of the text in Portainer: the path becomes absolute: in Portainer, it points into /data/compose/1 or",
         "     note COMPOSE_FILE is left out of .env: it has no effect in Portainer",
         "warning: the stack uses paths in Portainer's folder: move that data",
     ]);
@@ -129,7 +129,7 @@ fn what_cannot_mean_the_same_is_refused() {
     record(&bench, "web", &text, &[]);
     let (run, dir) = export(&bench, &[]);
     run.code(1).says(&[
-        "error: cannot export web: its text would not mean the same outside Portainer",
+        "error: cannot export web: its text would have a different meaning outside Portainer",
         "  - line 1: ",
     ]);
     assert!(!dir.exists());
@@ -156,7 +156,7 @@ fn another_configuration_is_refused() {
     command.env("PATH", bench.path(&[&bin]));
     Run::of(&mut command).code(1).says(&[
         "Compose reads services.a.image of the exported stack web differently from what Portainer deploys; nothing was written",
-        "a variable of your shell",
+        "a variable in your shell",
     ]);
     assert!(!Path::new(to).exists());
 }
@@ -176,7 +176,7 @@ fn all_stacks_are_exported_and_one_failure_does_not_stop_the_others() {
         "error: stack ../two: \"../two\" is not a stack name",
         "error: stack web: cannot export web",
         "exported zoo to ",
-        "warning: 2 of 4 stacks could not be exported",
+        "warning: failed to export 2 of 4 stacks",
     ]);
     let mut names: Vec<_> = fs::read_dir(&to)
         .expect("it")

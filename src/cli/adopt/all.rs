@@ -197,12 +197,10 @@ impl All<'_> {
         engine.refuse_podman()?;
         let host = Host::read(Some((portainer, self.endpoint)), engine);
         if host.records.is_none() || host.containers.is_none() {
-            return Err(
-                Failure::new("the stacks of this host are not known completely")
-                    .details(host.warnings.join("\n"))
-                    .hint("fix the errors above, then run the command again")
-                    .into(),
-            );
+            return Err(Failure::new("cannot list every stack of this host")
+                .details(host.warnings.join("\n"))
+                .hint("fix the errors above, then run the command again")
+                .into());
         }
         let found = found::find(&self.settings, &host)?;
         let (mut stacks, mut plans) = (Vec::new(), Vec::new());

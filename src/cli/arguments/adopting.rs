@@ -16,8 +16,8 @@ pub(in crate::cli) struct AdoptArguments {
     /// Adopt every stack of this host that can be adopted
     ///
     /// Shows one table of all stacks, asks once, then adopts one stack after the other, in the order of
-    /// `stacklift list`. Stops at the first failure. Run it again to continue: a stack that is adopted already
-    /// is left alone.
+    /// `stacklift list`. Stops at the first failure. Run it again to continue: there is nothing to do for a
+    /// stack that is already adopted.
     #[arg(long, conflicts_with = "stack")]
     pub all: bool,
     /// With --all, continue after a failure

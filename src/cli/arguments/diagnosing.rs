@@ -23,20 +23,21 @@ pub(in crate::cli) struct ConfigArguments {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ConfigAction {
-    /// Write a settings file with every setting and its default, as comments
+    /// Write a settings file with every setting and its default, commented out
     ///
-    /// Settings that are passed as flags are written as values. On a terminal, stacklift asks for the address of
-    /// Portainer and for the file with the API key, which it creates if it does not exist. Contacts nothing.
+    /// Settings that you pass as flags are not commented out. On a terminal, stacklift asks for the address of
+    /// Portainer and for the file with the API key, which it creates if it does not exist. Contacts neither
+    /// Portainer nor the engine.
     Init(InitArguments),
 }
 
 #[derive(Debug, Clone, Copy, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct InitArguments {
-    /// Write the settings of the system, /etc/stacklift.toml [default for root]
+    /// Write the system settings, /etc/stacklift.toml [default for root]
     #[arg(long, conflicts_with = "user")]
     pub system: bool,
-    /// Write your own settings, ~/.config/stacklift.toml [default for other users]
+    /// Write the user settings, ~/.config/stacklift.toml [default for other users]
     #[arg(long)]
     pub user: bool,
     /// Replace an existing settings file

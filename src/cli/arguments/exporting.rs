@@ -9,13 +9,13 @@ pub(in crate::cli) struct ExportArguments {
     /// Name of the Portainer stack
     #[arg(value_name = "STACK", required_unless_present = "all")]
     pub stack: Option<OsString>,
-    /// Export every stack of the environment, each into a directory of its name
+    /// Export every stack of the environment, each into a directory with its name
     #[arg(long, conflicts_with = "stack")]
     pub all: bool,
     /// Directory to write to [default: ./STACK]
     ///
-    /// It must be empty, or not exist. With --all, the directory that contains the directories of the stacks
-    /// [default: .].
+    /// The directory must be empty or not exist. With --all, this is the parent directory of the stacks'
+    /// directories [default: .].
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
     /// Replace compose.yaml and .env in a directory that is not empty

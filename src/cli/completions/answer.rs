@@ -1,4 +1,4 @@
-//! What can stand at the last of some words.
+//! How the last word of a command line can be completed.
 
 use clap::{Arg, ArgAction, Command, ValueHint};
 
@@ -13,7 +13,7 @@ pub(super) struct Answer {
     pub(super) word: String,
     /// In the order to show them. They need not start with the word: most shells filter them.
     pub(super) candidates: Vec<Candidate>,
-    /// The paths that are valid, too.
+    /// The paths that are candidates, too.
     pub(super) paths: Paths,
 }
 

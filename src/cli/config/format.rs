@@ -17,7 +17,7 @@ pub(in crate::cli) struct Config {
     pub settings: Vec<SettingEntry>,
     pub api_key: ApiKeyEntry,
     pub state_directory: StateDirectoryEntry,
-    /// The settings files that were looked for. The first that has a setting gives its value.
+    /// The settings files that were looked for. If several contain a setting, the first one takes precedence.
     pub files: Vec<FileEntry>,
 }
 
@@ -38,7 +38,7 @@ pub(in crate::cli) struct SettingEntry {
 pub(in crate::cli) struct ApiKeyEntry {
     /// Whether there is a key.
     pub is_set: bool,
-    /// Where it comes from; null if nothing names one.
+    /// Where the key comes from; null if no source names one.
     pub source: Option<Source>,
     /// Why it cannot be read.
     pub error: Option<String>,
@@ -58,7 +58,7 @@ pub(in crate::cli) struct StateDirectoryEntry {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::cli) struct FileEntry {
     pub path: String,
-    /// Whether there is something at this path.
+    /// Whether something exists at this path.
     pub exists: bool,
     /// Why its settings are not used; null if they are, or if there is no file.
     pub error: Option<String>,
@@ -74,7 +74,7 @@ pub(in crate::cli) struct Source {
     pub line: Option<usize>,
 }
 
-/// What gives a value.
+/// The kind of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::cli) enum SourceKind {

@@ -1,4 +1,4 @@
-//! `stacklift config init`: writes a settings file. Contacts nothing.
+//! `stacklift config init`: writes a settings file. Contacts neither Portainer nor the engine.
 
 use std::{
     collections::BTreeMap,
@@ -101,7 +101,7 @@ fn ask(values: &mut BTreeMap<&'static str, String>, console: &Console) -> Result
         "create an API key in Portainer under My account > Access tokens, as an administrator",
     );
     if !values.contains_key(key_file.key) {
-        let question = "File with the API key [none; set STACKMGR_API_KEY]:";
+        let question = "File with the API key [none: use STACKMGR_API_KEY]:";
         let answer = answer(question, console, |_| Ok(()))?;
         if !answer.is_empty() {
             let path = std::path::absolute(in_home(&answer))?;
@@ -148,7 +148,7 @@ fn create_key_file(path: &Path, console: &Console) -> Result<()> {
     if fs::symlink_metadata(path).is_ok() {
         return Ok(());
     }
-    let question = "API key (it is not shown; leave it empty to create the file yourself):";
+    let question = "API key (input is hidden; leave empty to create the file yourself):";
     let key = console.ask_secret(question)?.ok_or_else(canceled)?;
     if key.expose_secret().is_empty() {
         console.hint(&format!(

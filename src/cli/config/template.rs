@@ -8,7 +8,7 @@ use crate::cli::{
 };
 
 const HEADER: &str = "\
-# Settings of stacklift. Remove the # in front of a setting to change it.
+# Settings of stacklift. To change a setting, remove the # in front of it.
 # Precedence: flags, environment variables, ~/.config/stacklift.toml, /etc/stacklift.toml.
 # Show the settings and where they come from: stacklift config
 # Check them: stacklift doctor

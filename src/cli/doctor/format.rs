@@ -11,7 +11,7 @@ use crate::cli::settings::Problem;
 pub(in crate::cli) struct Diagnosis {
     /// The version of this format: 1.
     pub version: u32,
-    /// Every check, in the order of the text. A subject can have several.
+    /// Every check, in the order of the text output. A subject can have several checks.
     pub checks: Vec<Check>,
 }
 
@@ -22,7 +22,7 @@ pub(in crate::cli) struct Check {
     pub status: Status,
     /// What was found, or why the subject was not checked.
     pub fact: String,
-    /// What to do about it; null if nothing is to be done.
+    /// What to do about it; null if there is nothing to do.
     pub hint: Option<String>,
 }
 
@@ -118,7 +118,7 @@ impl Check {
         }
     }
 
-    /// `reason` says what is missing: `Portainer did not respond`.
+    /// `reason` says what is missing: `Portainer could not be read`.
     pub(super) fn not_checked(subject: Subject, reason: &str) -> Self {
         Self {
             status: Status::NotChecked,

@@ -19,7 +19,8 @@ use crate::{
     text::{counted, shell_word},
 };
 
-/// The least free space for snapshots, in bytes. A snapshot of a large stack takes less than 1 MiB.
+/// The minimum free space for snapshots, in bytes. A snapshot of a large stack takes less than 1
+/// MiB.
 const LEAST_SPACE: u64 = 16 << 20;
 
 /// The settings files that were read, or everything that is invalid.
@@ -41,7 +42,7 @@ pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
         return problems;
     }
     let (read, missing): (Vec<_>, Vec<_>) = sourced.files.iter().partition(|file| file.exists);
-    let said = [("read ", read), ("no ", missing)];
+    let said = [("read ", read), ("not found: ", missing)];
     let said = said.into_iter().filter(|(_, files)| !files.is_empty());
     let said = said.map(|(what, files)| {
         let paths = files.iter().map(|file| file.path.display().to_string());

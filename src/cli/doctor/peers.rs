@@ -16,7 +16,7 @@ use crate::{
 /// The oldest version of Portainer that stacklift supports.
 const OLDEST: (u32, u32) = (2, 19);
 
-/// The difference between two clocks that is still ignored.
+/// The largest difference between two clocks that is ignored.
 const LARGEST_SKEW: Duration = Duration::from_mins(1);
 
 /// Portainer and the engine.
@@ -53,14 +53,14 @@ pub(super) fn engine(reader: &engine::Reader, about: &Received<About>) -> Check 
             return Check::of_error(
                 subject,
                 error,
-                &format!("it is reached by {how}: is it running?"),
+                &format!("stacklift connects through {how}: is the engine running?"),
             );
         }
     };
     let version = about.version.as_deref().unwrap_or("unknown");
     let api = about.api.as_ref();
     let api = api.map_or(String::new(), |api| format!(", API {api}"));
-    let fact = format!("version {version}{api}, by {how}");
+    let fact = format!("version {version}{api}, through {how}");
     if reader.require_api().is_err() {
         let hint = "adopt and restore need the Engine API: set DOCKER_HOST to the engine's socket (unix:///…), or use --engine api";
         return Check::warning(subject, fact, hint);
@@ -126,7 +126,7 @@ pub(super) fn tls(settings: &Settings, status: &Received<Status>) -> Check {
             subject,
             format!("Portainer's certificate was verified (--tls {mode})"),
         ),
-        _ => Check::not_checked(subject, "Portainer did not respond"),
+        _ => Check::not_checked(subject, "Portainer could not be read"),
     }
 }
 
@@ -248,7 +248,10 @@ pub(super) fn clock(status: &Received<Status>, about: &Received<About>) -> Check
         }
     }
     if near.is_empty() && far.is_empty() {
-        return Check::not_checked(subject, "neither Portainer nor the engine told the time");
+        return Check::not_checked(
+            subject,
+            "neither Portainer nor the engine reported its time",
+        );
     }
     if !near.is_empty() {
         let verb = if near.len() == 1 { "is" } else { "are" };
@@ -265,8 +268,7 @@ pub(super) fn clock(status: &Received<Status>, about: &Received<About>) -> Check
     );
     let fact = far.join("; ");
     if fact.contains(" min ") {
-        let hint =
-            "set the clocks, for example with NTP: times in snapshots and events would be wrong";
+        let hint = "synchronize the clocks, for example with NTP: wrong clocks cause wrong times in snapshots and events";
         return Check::warning(subject, fact, hint);
     }
     Check::ok(subject, fact)

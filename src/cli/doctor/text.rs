@@ -12,7 +12,7 @@ use crate::{
 
 /// The width of a status, and that of a subject.
 const WIDTHS: (usize, usize) = (7, 15);
-/// The least room for a fact. With less, it begins on the next line.
+/// The minimum width of a fact. If less is left, the fact begins on the next line.
 const LEAST: usize = 30;
 
 /// Prints the checks, and what they add up to on standard error. With `--quiet`, only warnings and failures.

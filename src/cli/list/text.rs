@@ -15,7 +15,7 @@ use crate::{
 const NAMES: usize = 24;
 /// The most services that a line names.
 const MOST_SERVICES: usize = 3;
-/// The least room for the last column. With less, a stack has two lines.
+/// The minimum width of the last column. If less is left, a stack takes two lines.
 const LEAST: usize = 24;
 
 type Part = (Meaning, String);

@@ -17,7 +17,7 @@ use crate::{
 
 /// The widest column of names.
 const NAMES: usize = 20;
-/// The least room for the text next to a name. With less, it begins below the name.
+/// The minimum width of the text next to a name. If less is left, the text begins below the name.
 const LEAST: usize = 30;
 
 /// Prints the report, and its warnings on standard error.

@@ -59,7 +59,7 @@ impl KeySource {
                 Ok(Self::Given(key.into()))
             }
             None => match file {
-                // No message shows what is a key.
+                // An API key must not appear in a message.
                 Some(path) if is_api_key(&path.to_string_lossy()) => Err(Failure::new(
                     "--api-key-file contains an API key instead of the path of a file",
                 )

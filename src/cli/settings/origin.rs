@@ -74,7 +74,7 @@ pub(in crate::cli) struct Picked {
 }
 
 impl Picked {
-    /// Notes that `variable` has a value that is not UTF-8. A flag precedes it, but the error remains.
+    /// Records that `variable` has a value that is not UTF-8. This is an error even if a flag takes precedence.
     pub(super) fn replace_by_invalid(&mut self, variable: &'static str, error: &anyhow::Error) {
         self.value = None;
         self.origin = Origin::Variable(variable);

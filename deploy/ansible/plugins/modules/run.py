@@ -23,7 +23,7 @@ options:
   stacks:
     description:
       - The stacks, in the order in which to adopt them.
-      - If it is empty, every stack with a Compose file that C(stacklift list) shows, in its order.
+      - If the list is empty, the module uses every stack with a Compose file, in the order of C(stacklift list).
     type: list
     elements: str
     default: []
@@ -51,7 +51,7 @@ options:
     default: /etc/stacklift.key
   settings_directory:
     description:
-      - A directory with a settings file C(stacklift.toml) to use instead of that of the user.
+      - A directory that contains a settings file C(stacklift.toml), which is used instead of the user settings.
       - Its settings take precedence over those in C(/etc/stacklift.toml).
     type: path
 attributes:

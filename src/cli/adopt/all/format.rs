@@ -13,7 +13,7 @@ pub(in crate::cli) struct AllReport {
     pub version: u32,
     /// The environment of Portainer.
     pub endpoint: i64,
-    /// Whether nothing was done, because of `--dry-run`.
+    /// Whether this was a `--dry-run`, which adopts nothing.
     pub dry_run: bool,
     /// Every stack of the host, in the order of `stacklift list`.
     pub stacks: Vec<StackReport>,
@@ -27,14 +27,14 @@ pub(in crate::cli) struct AllReport {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::cli) struct StackReport {
     pub stack: String,
-    /// The stack's directory, absolute; null if there is none with a Compose file.
+    /// The absolute path of the stack's directory; null if it has no directory with a Compose file.
     pub dir: Option<String>,
     pub result: StackResult,
     /// The plan that was shown before the first stack was adopted. It compares the configurations.
     pub plan: Adoptable,
     /// Everything that the plan said will be lost.
     pub losses: Vec<String>,
-    /// Whether that is everything: the containers could be read.
+    /// Whether the list of losses is complete: the containers could be read.
     pub losses_known: bool,
     /// The missing images that are pulled first, because of `--pull`.
     pub pulls: Vec<String>,
@@ -46,11 +46,11 @@ pub(in crate::cli) struct StackReport {
     pub state: Option<String>,
 }
 
-/// What became of a stack.
+/// The result for a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::cli) enum StackResult {
-    /// It will be adopted, or would be without `--dry-run`. At the end of a run: the run ended before its turn.
+    /// It will be adopted, or would be without `--dry-run`. At the end of a run: the run ended before this stack.
     Planned,
     /// It is in Portainer and runs as the plan said.
     Adopted,

@@ -123,7 +123,7 @@ fn ended(stack: &StackReport) -> String {
         None => word.to_owned(),
     };
     match stack.result {
-        StackResult::Planned => "not adopted: the run ended before its turn".to_owned(),
+        StackResult::Planned => "not adopted: the run ended before this stack".to_owned(),
         StackResult::Adopted => "adopted".to_owned(),
         StackResult::Failed => with("failed", stack.error.as_ref()),
         StackResult::Interrupted => with("interrupted", stack.state.as_ref()),
