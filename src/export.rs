@@ -4,8 +4,7 @@
 //! Invariants: the files are complete or absent, and no error or note holds the value of a variable.
 
 use std::{
-    ffi::OsStr,
-    fs::{self, File, Permissions},
+    fs::{self, DirEntry, File, Permissions},
     io::{self, ErrorKind, Write as _},
     os::unix::fs::{PermissionsExt as _, symlink},
     path::Path,
@@ -33,6 +32,9 @@ const COMPOSE_FILE: &str = "compose.yaml";
 const ENV_FILE: &str = ".env";
 /// What Portainer calls it.
 const STACK_ENV: &str = "stack.env";
+
+/// How the name of a file begins until it is complete. A killed export leaves such a file.
+const INCOMPLETE: &str = ".stacklift-";
 
 /// Files that Compose would merge into the exported one.
 const OVERRIDES: [&str; 4] = [
@@ -123,7 +125,9 @@ impl Export<'_> {
             .hint(hint)
             .into());
         }
-        if !self.force && entries.count() > 0 {
+        let is_other =
+            |entry: io::Result<DirEntry>| entry.map_or(true, |entry| !is_incomplete(&entry));
+        if !self.force && entries.into_iter().any(is_other) {
             return Err(Failure::new(format!(
                 "cannot export into {}: the directory is not empty",
                 dir.display()
@@ -281,10 +285,19 @@ fn warnings(files: &Files) -> Vec<String> {
     warnings
 }
 
+fn is_incomplete(entry: &DirEntry) -> bool {
+    entry.file_name().to_string_lossy().starts_with(INCOMPLETE)
+}
+
 /// Writes the files, `compose.yaml` last. Returns their names.
 fn write(dir: &Path, files: &Files, replace: bool) -> Result<Vec<&'static str>> {
     let failed = |what: &str| format!("failed to write {}", dir.join(what).display());
     fs::create_dir_all(dir).with_context(|| format!("failed to create {}", dir.display()))?;
+    let entries = fs::read_dir(dir).with_context(|| format!("failed to read {}", dir.display()))?;
+    for left in entries.flatten().filter(is_incomplete) {
+        fs::remove_file(left.path())
+            .with_context(|| format!("failed to remove {}", left.path().display()))?;
+    }
     let mut written = Vec::new();
     let mut one = |name: &'static str, text: &str, mode: u32| -> Result<()> {
         write_one(dir, name, text, mode, replace).with_context(|| {
@@ -318,7 +331,7 @@ fn write(dir: &Path, files: &Files, replace: bool) -> Result<Vec<&'static str>> 
 /// Writes a file that is complete or absent.
 fn write_one(dir: &Path, name: &str, text: &str, mode: u32, replace: bool) -> io::Result<()> {
     let mut file = tempfile::Builder::new()
-        .prefix(OsStr::new(".stacklift-"))
+        .prefix(INCOMPLETE)
         .permissions(Permissions::from_mode(0o600))
         .tempfile_in(dir)?;
     file.write_all(text.as_bytes())?;

@@ -10,7 +10,8 @@ use std::{
 use anyhow::Result;
 
 use super::{
-    Common, Console, Ended, arguments::ExportArguments, opened::Surroundings, stack_required,
+    Common, Console, Ended, arguments::ExportArguments, interrupt::watch_reading,
+    opened::Surroundings, stack_required,
 };
 use crate::{
     compose,
@@ -32,6 +33,7 @@ pub(super) fn run(
         None if arguments.all => None,
         None => return Err(stack_required().into()),
     };
+    watch_reading(console);
     let mut surroundings = Surroundings::new(common, console)?;
     if let Some(error) = surroundings.no_portainer.take() {
         return Err(error.into());
