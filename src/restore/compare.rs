@@ -77,7 +77,10 @@ impl<'a> Inspected<'a> {
 
     /// A namespace mode, without the ID of the container: [`Self::shares_with`] compares those.
     fn mode(self, key: &str) -> &'a str {
-        let mode = self.text(&format!("/HostConfig/{key}"));
+        let mode = match key {
+            "NetworkMode" => self.network_mode(),
+            key => self.text(&format!("/HostConfig/{key}")),
+        };
         mode.split_once("container:").map_or(mode, |_| "container")
     }
 

@@ -50,7 +50,7 @@ impl<'a> Inspected<'a> {
             .cloned()
             .unwrap_or_default();
         config.insert("Image".to_owned(), image.into());
-        let mode = self.text("/HostConfig/NetworkMode");
+        let mode = self.network_mode();
         if self.hostname().is_none() || self.text("/HostConfig/UTSMode") == "host" {
             config.remove("Hostname");
         }
@@ -59,6 +59,9 @@ impl<'a> Inspected<'a> {
             config.remove("Domainname");
             // The other container publishes the ports. The engine refuses those that the image exposes.
             config.remove("ExposedPorts");
+        }
+        if host.contains_key("NetworkMode") {
+            host.insert("NetworkMode".to_owned(), mode.into());
         }
         replace_ids(&mut host, new_ids);
         host.remove("ContainerIDFile");

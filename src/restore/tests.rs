@@ -108,6 +108,30 @@ fn a_container_that_shares_with_a_recreated_one_is_recreated() {
 }
 
 #[test]
+fn b18_a_network_that_is_given_by_its_id_is_restored_by_its_name() {
+    let id = "0a".repeat(32);
+    let endpoint = |id: &str| json!({"NetworkID": id, "Aliases": ["web", "www"]});
+    let mut saved = container("web", "web", "", &id);
+    saved["NetworkSettings"] = json!({"Networks": {"back": endpoint("b"), "proxy": endpoint(&id)}});
+    let recipe = Inspected(&saved).recipe("x", &NewIds::new());
+    assert_eq!(recipe.body["HostConfig"]["NetworkMode"], "proxy");
+    let first = &recipe.body["NetworkingConfig"]["EndpointsConfig"];
+    assert_eq!(*first, json!({"proxy": {"Aliases": ["web", "www"]}}));
+    assert_eq!(recipe.connect.len(), 1);
+    let mut restored = saved.clone();
+    restored["HostConfig"]["NetworkMode"] = json!("proxy");
+    let differences = Inspected(&saved).differences(Inspected(&restored));
+    assert_eq!(differences, Vec::<String>::new());
+    // A container that was never started.
+    saved["NetworkSettings"] = json!({"Networks": {"proxy": endpoint("")}});
+    assert_eq!(Inspected(&saved).network_mode(), "proxy");
+    for mode in ["host", "default", "proxy", "container:0a"] {
+        saved["HostConfig"]["NetworkMode"] = json!(mode);
+        assert_eq!(Inspected(&saved).network_mode(), mode);
+    }
+}
+
+#[test]
 fn a_fixed_address_of_either_family_comes_first() {
     for (key, address) in [("IPv4Address", "172.28.9.10"), ("IPv6Address", "fd00::10")] {
         let mut fixed = container("z", "z", "", "back");

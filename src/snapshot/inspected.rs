@@ -274,11 +274,21 @@ impl<'a> Inspected<'a> {
             .collect()
     }
 
+    /// The network mode. A network is named: Compose 2 gives an external network by its ID. The engine does not show the IDs
+    /// of the networks of a container that was never started.
+    pub fn network_mode(self) -> &'a str {
+        let mode = self.text("/HostConfig/NetworkMode");
+        let is_id = mode.len() == 64 && mode.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let by_id = self.networks().find(|(_, one)| one["NetworkID"] == mode);
+        let by_id = by_id.or_else(|| self.networks().next());
+        by_id.filter(|_| is_id).map_or(mode, |(name, _)| name)
+    }
+
     /// The MAC addresses of its further networks that may be chosen ones. The engine shows that of the first network as
     /// `Config.MacAddress`. Up to 27, one that is generated follows from the IPv4 address; later ones are random and look
     /// like chosen ones. A container that has stopped shows none.
     pub fn further_mac_addresses(self) -> BTreeMap<&'a str, &'a str> {
-        let mode = self.text("/HostConfig/NetworkMode");
+        let mode = self.network_mode();
         let first = if mode == "default" { "bridge" } else { mode };
         let further = self.networks().filter(|(name, _)| *name != first);
         let known = further.filter_map(|(name, endpoint)| {
@@ -291,7 +301,7 @@ impl<'a> Inspected<'a> {
 
     /// Its further networks in which the engine does not show whether it has a chosen MAC address, because it has stopped.
     pub fn hidden_mac_addresses(self) -> Vec<&'a str> {
-        let mode = self.text("/HostConfig/NetworkMode");
+        let mode = self.network_mode();
         let text = |endpoint: &'a Value, key: &str| endpoint[key].as_str().unwrap_or_default();
         let hidden = self.networks().filter(|(name, endpoint)| {
             *name != mode

@@ -199,6 +199,13 @@ fn comparable(mut container: Value) -> Value {
             endpoint["IPAMConfig"] = Value::Null;
         }
     }
+    // Compose 2 gives an external network by its ID, which a restore replaces by its name.
+    let networks = original["NetworkSettings"]["Networks"].as_object();
+    let mode = &original["HostConfig"]["NetworkMode"];
+    let named = networks.into_iter().flatten();
+    if let Some((name, _)) = named.into_iter().find(|(_, one)| one["NetworkID"] == *mode) {
+        container["HostConfig"]["NetworkMode"] = json!(name);
+    }
     sort(&mut container["Mounts"]);
     // The mode for SELinux, which the engine sets for a mount with a named volume.
     for mount in container["Mounts"].as_array_mut().unwrap() {

@@ -102,6 +102,57 @@ fn a_changed_state_is_restored() {
     assert_eq!(ids(&restored), ids(&after));
 }
 
+/// Compose 2 gives the first network by its ID if it is external.
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn external_networks_are_restored_with_the_names_of_the_services() {
+    let stack = Stack::new();
+    let [proxy, second] = ["proxy", "second"].map(|name| stack.name(name));
+    for network in [&proxy, &second] {
+        docker(&["network", "create", "--label", &stack.host.mark(), network]);
+    }
+    let service = "image: $IMAGE\n    command: /bin/sleep 600\n    init: true";
+    stack.write(&format!(
+        "services:
+  web:
+    {service}
+    networks: [proxy]
+  both:
+    {service}
+    networks: {{proxy: {{aliases: [www]}}, second: {{}}}}
+  unnamed:
+    {service}
+networks:
+  proxy: {{external: true, name: {proxy}}}
+  second: {{external: true, name: {second}}}
+  default: {{external: true, name: {proxy}}}
+"
+    ));
+    let (project, dir) = (&stack.host.project, stack.dir());
+    let dir = dir.to_str().unwrap();
+    let added = stack
+        .rehearsal
+        .world(|world| world.add_external(project, dir, &format!("{dir}/docker-compose.yml")));
+    added.expect("external networks");
+    stack.up();
+    let before = stack.containers();
+    stack.migrate();
+    let output = stack.restore();
+    output.says(&["verified 3 containers match the snapshot"]);
+    let after = stack.containers();
+    assert_same(&before, &after);
+    let aliases = &after[&stack.name("both")]["NetworkSettings"]["Networks"][&proxy]["Aliases"];
+    for alias in ["both", "www"] {
+        assert!(
+            aliases.as_array().unwrap().contains(&alias.into()),
+            "{aliases}"
+        );
+    }
+    let output = stack.up();
+    assert!(!output.contains("Recreate"), "{output}");
+    assert_eq!(ids(&stack.containers()), ids(&after));
+}
+
 const SHARED: &str = r#"services:
   vpn:
     image: $IMAGE
