@@ -62,7 +62,7 @@ pub(super) fn pinned_before(settings: &Settings) -> Result<Option<Fingerprint>> 
         Failure::new(format!(
             "the certificate of Portainer at {base_url} is not pinned yet"
         ))
-        .hint("to pin it, run this command on a terminal: stacklift list")
+        .hint("to pin it, run on a terminal, with the same settings: stacklift list --tls pin")
     };
     Ok(Some(stored.ok_or_else(missing)?))
 }

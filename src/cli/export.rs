@@ -50,7 +50,11 @@ pub(super) fn run(
         console,
     };
     console.waiting("reading Portainer");
+    let is_limited = || matches!(portainer.is_administrator(), Ok(Some(false)));
     let Some(name) = name else {
+        if is_limited() {
+            console.warning("the API key does not belong to an administrator: stacks that its user may not see are not exported");
+        }
         let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from("."));
         let listed = portainer.all_records(endpoint)?;
         let records = listed.into_iter().map(|one| {
@@ -76,9 +80,13 @@ pub(super) fn run(
     let exact = records.iter().find(|record| record.name == name.as_str());
     let record = exact.or(records.first()).ok_or_else(|| {
         Failure::new(format!(
-            "environment {endpoint} has no Portainer stack named {name}"
+            "found no Portainer stack named {name} on environment {endpoint}"
         ))
-        .hint("run `stacklift list` to see the stacks; choose another environment with --endpoint")
+        .hint(if is_limited() {
+            "the API key does not belong to an administrator, so its user may not see every stack: use an administrator's API key"
+        } else {
+            "run `stacklift list` to see the stacks; choose another environment with --endpoint"
+        })
     });
     let record = record.map_err(anyhow::Error::from)?;
     let to = arguments.to.clone();

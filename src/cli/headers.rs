@@ -1,6 +1,11 @@
 //! Reads the file of `--header-file`.
 
-use std::{fs::File, io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+};
 
 use anyhow::Result;
 
@@ -22,11 +27,16 @@ pub(super) fn read(path: &Path) -> Result<Headers> {
             path.display()
         ))
     };
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
+    // Opening a pipe would wait for its other end.
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(refused("it is not a regular file")
+            .hint("pass a text file with --header-file")
+            .into());
+    }
     let own = rustix::process::geteuid().as_raw();
     let is_ours = metadata.uid() == 0 || metadata.uid() == own;
-    if !metadata.is_file() || !is_ours || metadata.mode() & 0o077 != 0 {
+    if !is_ours || metadata.mode() & 0o077 != 0 {
         return Err(refused(
             "it must be a file that is owned by you or root and not accessible to others",
         )
@@ -40,8 +50,8 @@ pub(super) fn read(path: &Path) -> Result<Headers> {
         return Err(refused(&format!("it is larger than {} KiB", LONGEST / 1024)).into());
     }
     let mut text = String::new();
-    file.take(LONGEST)
-        .read_to_string(&mut text)
+    File::open(path)
+        .and_then(|file| file.take(LONGEST).read_to_string(&mut text))
         .map_err(failed)?;
     text.parse().map_err(|problem: String| {
         Failure::new(format!(

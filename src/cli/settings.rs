@@ -364,11 +364,16 @@ fn read(path: &Path) -> Result<Option<File>> {
         }
         Err(error) => return Err(error).with_context(failed),
     };
+    if !metadata.is_file() {
+        return Err(Failure::new(format!(
+            "refusing to read the settings file {}: it is not a regular file",
+            path.display()
+        ))
+        .hint("move it away; to write a settings file, run: stacklift config init")
+        .into());
+    }
     let own = rustix::process::geteuid().as_raw();
-    if !metadata.is_file()
-        || (metadata.uid() != 0 && metadata.uid() != own)
-        || metadata.mode() & 0o022 != 0
-    {
+    if (metadata.uid() != 0 && metadata.uid() != own) || metadata.mode() & 0o022 != 0 {
         return Err(Failure::new(format!(
             "refusing to read the settings file {}: it must be a file that is owned by you or root and not writable by others",
             path.display()

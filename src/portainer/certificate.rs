@@ -74,7 +74,7 @@ impl std::error::Error for NotPinned {}
 /// How a user checks a fingerprint on Portainer's own host, where no other server can respond.
 pub fn how_to_compare(base_url: &BaseUrl) -> String {
     format!(
-        "check that this command prints the same fingerprint on Portainer's host: openssl s_client -connect localhost:{} </dev/null 2>/dev/null | openssl x509 -noout -fingerprint -sha256",
+        "check that this command prints the same fingerprint on Portainer's host: `openssl s_client -connect localhost:{} </dev/null 2>/dev/null | openssl x509 -noout -fingerprint -sha256`",
         base_url.port()
     )
 }

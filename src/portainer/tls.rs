@@ -53,16 +53,17 @@ impl FromStr for Tls {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let fingerprint = |of| text.strip_prefix(of).map(Fingerprint::from_str);
-        match text {
+        let lower = text.to_ascii_lowercase();
+        let fingerprint = |of| lower.strip_prefix(of).map(Fingerprint::from_str);
+        match lower.as_str() {
             "off" => Ok(Self::Off),
             "system" => Ok(Self::System),
             "pin" => Ok(Self::Pin(None)),
             "" => Err("expected `off`, `system`, `pin`, `sha256:…` or a PEM file".to_owned()),
-            path => match (fingerprint("sha256:"), fingerprint("pin:")) {
+            _ => match (fingerprint("sha256:"), fingerprint("pin:")) {
                 (Some(given), _) => given.map(Self::Fingerprint),
                 (_, Some(accepted)) => accepted.map(|accepted| Self::Pin(Some(accepted))),
-                _ => Ok(Self::File(PathBuf::from(path))),
+                _ => Ok(Self::File(PathBuf::from(text))),
             },
         }
     }

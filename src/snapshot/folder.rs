@@ -38,7 +38,10 @@ pub fn check_state_dir(dir: &Path) -> Result<()> {
         let mode = metadata.mode() & 0o777;
         return refused(
             &format!("its mode is {mode:03o}, but snapshots contain secrets"),
-            format!("run: chmod 700 {}", dir.display()),
+            format!(
+                "if only stacklift uses this directory, run: chmod 700 {}; otherwise, set STACKLIFT_STATE_DIR to another directory",
+                dir.display()
+            ),
         );
     }
     Ok(())

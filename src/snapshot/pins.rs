@@ -1,6 +1,12 @@
 //! The pinned certificates, beside the snapshots: one line per server, `nas.example:9443 AB:CD:…`.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs, io::ErrorKind, path::Path};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    io::{self, ErrorKind},
+    path::Path,
+};
 
 use anyhow::Result;
 
@@ -38,7 +44,12 @@ pub fn set_pin(state: &Path, server: &str, fingerprint: &str) -> Result<()> {
 fn read(state: &Path) -> Result<BTreeMap<String, String>> {
     check_state_dir(state)?;
     let path = state.join(FILE);
-    let text = match fs::read_to_string(&path) {
+    // Opening a pipe would wait for its other end.
+    let read = fs::metadata(&path).and_then(|metadata| match metadata.is_file() {
+        true => fs::read_to_string(&path),
+        false => Err(io::Error::other("it is not a regular file")),
+    });
+    let text = match read {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(BTreeMap::new());

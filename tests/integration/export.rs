@@ -88,6 +88,27 @@ fn a_stack_becomes_two_files() {
     assert!(!bench.state().exists());
 }
 
+const USER: &str = "ptr_user-key-99d2";
+
+#[test]
+fn a_user_who_may_not_see_every_stack_is_told() {
+    let bench = Bench::new();
+    record(&bench, "web", PLAIN, &[]);
+    bench
+        .rehearsal
+        .world(|world| world.add_user(USER, "somebody"));
+    let as_user = |args: &[&str]| Run::of(bench.command(args).env("STACKMGR_API_KEY", USER));
+    as_user(&["export", "web"]).code(1).says(&[
+        "found no Portainer stack named web on environment 1",
+        "may not see every stack",
+    ]);
+    let to = bench.root().join("out");
+    let to = to.to_str().expect("UTF-8");
+    as_user(&["export", "--all", "--to", to])
+        .code(0)
+        .says(&["stacks that its user may not see are not exported"]);
+}
+
 #[test]
 fn other_files_are_replaced_only_with_force() {
     let bench = Bench::new();
@@ -136,7 +157,7 @@ fn what_cannot_mean_the_same_is_refused() {
     bench
         .run(&["export", "other"])
         .code(1)
-        .says(&["environment 1 has no Portainer stack named other"]);
+        .says(&["found no Portainer stack named other on environment 1"]);
 }
 
 #[test]

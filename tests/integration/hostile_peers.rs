@@ -236,11 +236,11 @@ fn settings_files_that_are_none() {
     }
     fs::remove_file(&file).expect("removed");
     fs::create_dir(&file).expect("a folder");
-    run(&["must be a file", "stacklift.toml"]);
+    run(&["not a regular file", "stacklift.toml"]);
     fs::remove_dir(&file).expect("removed");
     let made = Command::new("mkfifo").arg(&file).status();
     assert!(made.expect("mkfifo").success());
-    run(&["must be a file", "stacklift.toml"]);
+    run(&["not a regular file", "stacklift.toml"]);
 }
 
 #[test]

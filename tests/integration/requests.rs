@@ -477,7 +477,7 @@ fn a_state_directory_that_others_can_read_is_refused() {
             bench.run(args).code(1).says(&[
                 "refusing to use the state directory",
                 &format!("its mode is {mode:03o}"),
-                "hint: run: chmod 700 ",
+                "run: chmod 700 ",
             ]);
         }
     }
