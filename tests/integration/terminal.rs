@@ -258,16 +258,21 @@ fn shows(screen: &str, text: &str) -> bool {
         .any(|line| line.contains(text) && line.contains("s "))
 }
 
-/// Runs the binary on a terminal until it shows `text`, then sends the signal. Its code, and the screen.
-fn interrupted(mut command: Command, text: &str, signal: Signal) -> (Option<i32>, String) {
+/// Runs the binary on a terminal until `is_there` for the screen, then sends the signal. Its code, and the screen.
+fn interrupted(
+    mut command: Command,
+    is_there: impl Fn(&str) -> bool,
+    signal: Signal,
+) -> (Option<i32>, String) {
     let (mut outer, inner) = terminal(80, 24);
     command
+        .stdin(inner.try_clone().expect("a copy"))
         .stdout(inner.try_clone().expect("a copy"))
         .stderr(inner);
     let mut child = command.env("TERM", "xterm").spawn().expect("it runs");
     drop(command);
     let mut screen = String::new();
-    while !shows(&screen, text) {
+    while !is_there(&screen) {
         let mut bytes = [0; 4096];
         let read = outer.read(&mut bytes).expect("the screen");
         screen.push_str(&String::from_utf8_lossy(&bytes[..read]));
@@ -302,7 +307,7 @@ fn a_signal_removes_the_spinner() {
         (&["adopt", "web"], "inspecting what exists", Signal::INT),
     ] {
         let command = bench.command(&[&["--color", "never", "--timeout", "10m"], args].concat());
-        let (code, screen) = interrupted(command, text, signal);
+        let (code, screen) = interrupted(command, |screen| shows(screen, text), signal);
         assert_eq!(code, Some(130), "{screen:?}");
         let left = left(&screen);
         assert!(left.iter().all(|line| !line.contains(text)), "{left:#?}");
@@ -312,6 +317,21 @@ fn a_signal_removes_the_spinner() {
         assert!(!screen.contains("\x1b[?25l"), "{screen:?}");
     }
     assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn a_signal_ends_a_question() {
+    for args in [&["adopt", "--all"][..], &["adopt", "web"]] {
+        let bench = stacks();
+        let (code, screen) = interrupted(
+            bench.command(args),
+            |screen| screen.contains("[y/N] "),
+            Signal::INT,
+        );
+        assert_eq!(code, Some(130), "{screen}");
+        assert!(screen.contains(" interrupted"), "{screen}");
+        assert!(bench.nothing_was_changed());
+    }
 }
 
 #[test]

@@ -97,7 +97,9 @@ pub(super) fn run(
     if arguments.dry_run {
         return end_of_dry_run(&lock(&report), arguments, console);
     }
-    let asked = all.ask(&lock(&report));
+    // An interrupt shows the report: it is not held while the user thinks.
+    let count = text::to_adopt(&lock(&report)).count();
+    let asked = all.ask(count);
     if let Err(error) = asked {
         let mut report = lock(&report);
         report.error = Some(format!("{error:#}"));
@@ -333,8 +335,7 @@ impl All<'_> {
     }
 
     /// Asks once whether to adopt the stacks (B08).
-    fn ask(&self, report: &AllReport) -> Result<()> {
-        let count = text::to_adopt(report).count();
+    fn ask(&self, count: usize) -> Result<()> {
         let question = format!("adopt {}?", counted(count, "stack"));
         if count == 0 || confirm(self.console, self.arguments.yes, &question) {
             return Ok(());
