@@ -55,6 +55,13 @@ pub fn main() -> ExitCode {
     ));
     interrupt::clean_up_after_panics(&console);
     match dispatch(arguments, &console) {
+        Ok(()) if console.is_incomplete() => {
+            let incomplete =
+                Failure::new("failed to write to standard output: the result is incomplete")
+                    .hint("check that the disk is not full");
+            console.error(&incomplete.into(), None);
+            ExitCode::FAILURE
+        }
         Ok(()) => ExitCode::SUCCESS,
         Err(Ended::Usage(message)) => {
             console.error(&anyhow::anyhow!(message), None);

@@ -5,7 +5,7 @@
 
 use std::{
     fmt::Write as _,
-    io::{IsTerminal, Write, stderr, stdin, stdout},
+    io::{self, ErrorKind, IsTerminal, Write, stderr, stdin, stdout},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -43,6 +43,8 @@ pub(super) struct Console {
     verbose: bool,
     /// Whether steps and tables go to standard error, because standard output has another use.
     to_stderr: AtomicBool,
+    /// Whether a part of a result could not be written.
+    is_incomplete: AtomicBool,
     secrets: Mutex<Vec<Mask>>,
     spinner: Mutex<Option<Spinner>>,
 }
@@ -53,6 +55,7 @@ impl Console {
             quiet,
             verbose,
             to_stderr: AtomicBool::new(false),
+            is_incomplete: AtomicBool::new(false),
             secrets: Mutex::default(),
             spinner: Mutex::new(None),
         }
@@ -298,7 +301,8 @@ impl Console {
         if self.to_stderr.load(Ordering::Relaxed) {
             self.err(text);
         } else {
-            self.out(text);
+            // A run does not fail because its steps cannot be shown.
+            let _ = self.write(text);
         }
     }
 
@@ -366,10 +370,24 @@ impl Console {
     }
 
     fn out(&self, text: &str) {
+        // A closed pipe is not an error.
+        if let Err(error) = self.write(text)
+            && error.kind() != ErrorKind::BrokenPipe
+        {
+            self.is_incomplete.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
         let text = self.without_secrets(text);
-        self.paused(|| {
-            let _ = writeln!(anstream::stdout().lock(), "{text}");
-        });
+        let mut written = Ok(());
+        self.paused(|| written = writeln!(anstream::stdout().lock(), "{text}"));
+        written
+    }
+
+    /// Whether a part of a result could not be written to standard output, for example because the disk is full.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.is_incomplete.load(Ordering::Relaxed)
     }
 
     fn err(&self, text: &str) {

@@ -1,6 +1,7 @@
 //! The output: streams, colors, quiet and verbose, escaping and help.
 
 use std::{
+    fs,
     io::Read,
     process::{Command, Stdio},
 };
@@ -8,6 +9,34 @@ use std::{
 use rehearsal::{Call, FaultKind};
 
 use crate::bench::{Bench, PLAIN, Run};
+
+#[test]
+fn a_result_that_cannot_be_written_is_an_error() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    for args in [
+        &["list"][..],
+        &["render", "web"],
+        &["plan", "web", "--output", "json"],
+    ] {
+        let full = fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .expect("a device");
+        let mut command = bench.command(args);
+        let output = command.stdout(full).output().expect("the binary runs");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?} {err}");
+        assert!(err.contains("the result is incomplete"), "{args:?} {err}");
+    }
+    // The run itself succeeded.
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("a device");
+    let output = bench.command(&["web"]).stdout(full).output();
+    assert_eq!(output.expect("the binary runs").status.code(), Some(0));
+}
 
 #[test]
 fn steps_on_standard_output_warnings_and_errors_on_standard_error() {

@@ -97,6 +97,23 @@ fn b11_a_killed_run_leaves_its_request_and_the_next_one_waits_for_its_end() {
 }
 
 #[test]
+fn b11_adopt_all_settles_a_request_of_a_stack_with_nothing_to_do() {
+    let bench = Bench::new();
+    bench.started("web", TWO, None);
+    bench.rehearsal.faults().once(Call::Create, FaultKind::Hang);
+    ended_in_flight(&bench, &["adopt", "web"], "KILL");
+    bench.rehearsal.world(|world| {
+        world
+            .create(1, "web", TWO.to_owned(), None, "admin")
+            .expect("a late create");
+    });
+    assert_eq!(files(&bench, ".request").len(), 1);
+    let run = bench.run(&["adopt", "--all", "--yes"]).code(0);
+    assert!(run.out.contains("waits for an earlier request"), "{run:#?}");
+    assert_eq!(files(&bench, ".request"), [] as [PathBuf; 0]);
+}
+
+#[test]
 fn b11_a_create_that_ends_later_is_waited_for_before_anything_is_verified() {
     let bench = Bench::new();
     bench.started("web", TWO, None);

@@ -25,7 +25,7 @@ use crate::{
         options::Endpoint,
         peers,
         report::BlockerReport,
-        settings::{KeySource, Settings},
+        settings::{KeySource, Settings, state_folder},
     },
     failure::Failure,
     observe::Host,
@@ -190,6 +190,8 @@ struct Planned {
     settings: Settings,
     plan: Adoption,
     losses_known: bool,
+    /// Whether an earlier request has no known outcome: the adoption waits for it (B11), also if nothing else is to do.
+    waits: bool,
 }
 
 impl All<'_> {
@@ -265,7 +267,7 @@ impl All<'_> {
                     .map(ToString::to_string)
                     .collect();
                 report.result = match report.plan.readiness {
-                    Readiness::NothingToDo => StackResult::NothingToDo,
+                    Readiness::NothingToDo if !planned.waits => StackResult::NothingToDo,
                     Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
                     _ => StackResult::Planned,
                 };
@@ -320,7 +322,9 @@ impl All<'_> {
         } else {
             Vec::new()
         };
+        let place = peers::place(state_folder()?, &settings, opened.stack.name())?;
         let planned = Planned {
+            waits: place.has_unanswered(),
             stack: opened.stack,
             settings,
             losses_known: prepared.before.is_known(),

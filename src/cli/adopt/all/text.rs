@@ -2,7 +2,11 @@
 
 use super::format::{AllReport, StackReport, StackResult};
 use crate::{
-    cli::{Console, list::text::services, report::FateKind},
+    cli::{
+        Console,
+        list::{Readiness, text::services},
+        report::FateKind,
+    },
     text::counted,
 };
 
@@ -75,7 +79,10 @@ fn ready(stack: &StackReport) -> String {
         (FateKind::Started, "starts"),
         (FateKind::Unknown, "may recreate"),
     ];
-    let mut parts = vec!["ready".to_owned()];
+    let mut parts = match stack.plan.readiness {
+        Readiness::NothingToDo => vec!["waits for an earlier request".to_owned()],
+        _ => vec!["ready".to_owned()],
+    };
     parts.extend(
         fates
             .into_iter()
