@@ -45,9 +45,12 @@ fn read(state: &Path) -> Result<BTreeMap<String, String>> {
     check_state_dir(state)?;
     let path = state.join(FILE);
     // Opening a pipe would wait for its other end.
-    let read = fs::metadata(&path).and_then(|metadata| match metadata.is_file() {
-        true => fs::read_to_string(&path),
-        false => Err(io::Error::other("it is not a regular file")),
+    let read = fs::metadata(&path).and_then(|metadata| {
+        if metadata.is_file() {
+            fs::read_to_string(&path)
+        } else {
+            Err(io::Error::other("it is not a regular file"))
+        }
     });
     let text = match read {
         Ok(text) => text,
