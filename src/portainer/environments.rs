@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Reader, failed_to, wire};
+use crate::text::printable;
 
 /// The types of environments without a Docker engine: Azure, and Kubernetes in three forms (M22).
 const WITHOUT_ENGINE: [i64; 4] = [3, 5, 6, 7];
@@ -22,7 +23,7 @@ pub struct NamedEnvironment {
 
 impl fmt::Display for NamedEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.id, self.name)
+        write!(f, "{} ({})", self.id, printable(&self.name))
     }
 }
 
