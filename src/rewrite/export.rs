@@ -162,12 +162,22 @@ fn name_edit(document: &Document<'_>, project: &str) -> Option<Edit> {
         return Some((start + 1..start + 1, format!("name: {name}, ")));
     }
     let first = root.own_entries().next()?.key.span().start;
-    let indent = &document.text()[document.line_start(first)..first];
+    let line = document.line_start(first);
+    let before = &document.text()[line..first];
+    // An anchor, a tag or `?` belongs to the key.
+    let own = before.trim_start_matches([' ', '\u{feff}']);
+    let at = if own.starts_with(['&', '!', '?']) {
+        line + before.len() - own.len()
+    } else {
+        first
+    };
     // A byte order mark takes no column.
-    let indent = indent.chars().filter(|c| *c != '\u{feff}');
+    let indent = document.text()[line..at]
+        .chars()
+        .filter(|c| *c != '\u{feff}');
     let indent: String = indent.map(|_| ' ').collect();
     let end = document.line_end();
-    Some((first..first, format!("name: {name}{end}{indent}")))
+    Some((at..at, format!("name: {name}{end}{indent}")))
 }
 
 fn apply(text: &str, mut edits: Vec<Edit>) -> String {
@@ -263,6 +273,18 @@ mod tests {
             (
                 "{services: {a: {image: x}}}",
                 "{name: \"web\", services: {a: {image: x}}}",
+            ),
+            (
+                "&a services:\n  b: {image: x}\n",
+                "name: \"web\"\n&a services:\n  b: {image: x}\n",
+            ),
+            (
+                "  !!str services:\n    b: {image: x}\n",
+                "  name: \"web\"\n  !!str services:\n    b: {image: x}\n",
+            ),
+            (
+                "? services\n: b: {image: x}\n",
+                "name: \"web\"\n? services\n: b: {image: x}\n",
             ),
             (
                 "---\n  services:\n    a: {image: x}\n",
