@@ -155,7 +155,11 @@ fn env_file_edits(document: &Document<'_>) -> Vec<Edit> {
 fn name_edit(document: &Document<'_>, project: &str) -> Option<Edit> {
     let (root, name) = (document.root()?, quoted(project));
     if let Some(entry) = root.entry("name") {
-        return Some((entry.value.span(), name));
+        // The span of a block scalar is that of its content, and may end after its line.
+        let (key, value) = (entry.key.span(), entry.value.span());
+        let colon = key.end + document.text()[key.end..].find(':')? + 1;
+        let end = value.start + document.text()[value].trim_end().len();
+        return Some((colon..end.max(colon), format!(" {name}")));
     }
     let start = root.span().start;
     if document.text()[start..].starts_with('{') {
@@ -273,6 +277,10 @@ mod tests {
             (
                 "{services: {a: {image: x}}}",
                 "{name: \"web\", services: {a: {image: x}}}",
+            ),
+            (
+                "name: >-\r\n  other\r\nservices:\r\n  a: {image: x}\r\n",
+                "name: \"web\"\r\nservices:\r\n  a: {image: x}\r\n",
             ),
             (
                 "&a services:\n  b: {image: x}\n",
