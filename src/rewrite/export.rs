@@ -155,11 +155,15 @@ fn env_file_edits(document: &Document<'_>) -> Vec<Edit> {
 fn name_edit(document: &Document<'_>, project: &str) -> Option<Edit> {
     let (root, name) = (document.root()?, quoted(project));
     if let Some(entry) = root.entry("name") {
-        // The span of a block scalar is that of its content, and may end after its line.
+        // The span of a block scalar is that of its content, and may end after its line. `>` or `|` is before it.
         let (key, value) = (entry.key.span(), entry.value.span());
-        let colon = key.end + document.text()[key.end..].find(':')? + 1;
-        let end = value.start + document.text()[value].trim_end().len();
-        return Some((colon..end.max(colon), format!(" {name}")));
+        let header = document
+            .text()
+            .get(key.end..value.start)
+            .unwrap_or_default();
+        let block = header.find(['>', '|']).map(|at| key.end + at);
+        let end = value.start + document.text()[value.clone()].trim_end().len();
+        return Some((block.unwrap_or(value.start)..end, name));
     }
     let start = root.span().start;
     if document.text()[start..].starts_with('{') {
