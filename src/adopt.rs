@@ -20,6 +20,7 @@ use crate::{
 
 mod away;
 mod compared;
+mod dependencies;
 mod prepare;
 mod progress;
 mod pull;
@@ -129,7 +130,8 @@ impl<'a> Procedure<'a, '_> {
         self.run.settle(Witness::PortainerAndEngine)?;
         let prepared = self.prepare()?;
         let prepared = self.finish_earlier_run(prepared)?;
-        let mut prepared = self.pull(prepared)?;
+        let prepared = self.pull(prepared)?;
+        let mut prepared = self.wait_for_dependencies(prepared)?;
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             self.end_without_request(id);
@@ -150,6 +152,7 @@ impl<'a> Procedure<'a, '_> {
             .clone()
             .unwrap_or_default();
         self.take_snapshot(&prepared)?;
+        self.check_dependencies(&prepared.plan)?;
         match self.send(&prepared, &payload)? {
             Sent::Failed(cause) => Err(self.recover(&cause)),
             Sent::Deployed => match self.verify(&prepared)? {

@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod adoption;
+mod awaited;
 mod blocker;
 mod blocking;
 mod configured;
@@ -44,6 +45,7 @@ mod versions;
 mod worse;
 
 pub use adoption::{Adoption, AdoptionFacts, Request, ServicePlan, adoption};
+pub use awaited::{Awaited, Until};
 pub use blocker::Blocker;
 pub use blocking::{blocking, images_to_pull};
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};

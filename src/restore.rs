@@ -19,7 +19,7 @@ use crate::{
     snapshot::{Saved, Snapshot},
     stack::{Stack, StackName, lock_dir},
 };
-use health::Limits;
+pub use health::{Limits, wait_for};
 use plan::Plan;
 use record::without_portainer;
 
@@ -162,6 +162,7 @@ impl Restore<'_> {
         Limits {
             deadline: now + self.timeout,
             unhealthy: now + self.unhealthy,
+            option: "--timeout",
         }
     }
 }

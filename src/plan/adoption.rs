@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
+    Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
     PortainerCompose, ReplacedBy, dependents,
     fate::Deciding,
     itself, missing, record,
@@ -52,6 +52,9 @@ pub struct Adoption {
     pub blockers: Vec<Blocker>,
     /// What may go wrong or could not be checked.
     pub warnings: Vec<String>,
+    /// The containers that the deployment waits for, and that the adoption waits for before (B20).
+    #[serde(skip)]
+    pub awaited: Vec<Awaited>,
 }
 
 /// What an adoption sends to Portainer.
@@ -91,6 +94,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                 .map(|blocker| Blocker::of_rewrite(blocker, input.file))
                 .collect(),
             warnings: Vec::new(),
+            awaited: Vec::new(),
         };
         plan.check_surroundings(facts);
         if let Some(stack) = stack {
@@ -238,6 +242,7 @@ impl Adoption {
         );
         self.warnings.extend(missing.doubts);
         self.warnings.extend(rejected::doubts(facts, stack));
+        self.check_dependencies(facts, stack);
         // M06
         let pulled = stack.active().into_iter().filter(|service| {
             let policy = service.given(&["pull_policy"]).known();
@@ -486,7 +491,7 @@ fn stop_grace(containers: &[Inspected]) -> Option<u32> {
 }
 
 /// The inspect objects of the containers with these names.
-fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
+pub(super) fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
     let all = facts.containers.unwrap_or_default().iter().map(Inspected);
     all.filter(|one| names.iter().any(|name| name == one.name()))
         .collect()
