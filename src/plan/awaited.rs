@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     Adoption, Blocker, Facts, Fate,
     adoption::inspected,
-    sent::{SentService, SentStack},
+    sent::{Given, SentService, SentStack},
     starting::conditions,
 };
 use crate::{model::Condition, snapshot::Inspected, text::printable};
@@ -41,18 +41,24 @@ impl Adoption {
     pub(super) fn check_dependencies(&mut self, facts: &Facts, stack: &SentStack) {
         let mut unmet = Vec::new();
         let active = stack.active();
-        let runs = |service: &&SentService| service.replicas() != Some(0);
-        for service in active.iter().filter(runs) {
+        for service in &active {
+            // With `scale: 0`, it waits all the same.
+            if service.given(&["deploy", "replicas"]) == Given::Is("0".to_owned()) {
+                continue;
+            }
             for (name, condition) in conditions(stack, service) {
-                let mut others = active.iter().filter(runs);
-                let dependency = others.find(|other| other.name == name);
+                let mut others = active.iter();
+                let dependency = others.find(|one| one.name == name && one.replicas() != Some(0));
                 if let Some(dependency) = dependency.filter(|_| condition != Condition::Started) {
-                    let found = self.check_one(facts, service, dependency, condition);
-                    unmet.extend(found);
+                    unmet.extend(self.check_one(facts, service, dependency, condition));
                 }
             }
         }
         if !unmet.is_empty() {
+            for service in &mut self.services {
+                service.fate =
+                    Fate::Unknown("a deployment that fails may remove its containers".to_owned());
+            }
             self.blockers.push(
                 Blocker::new(
                     "services wait for a condition that is not met: the deployment would fail, and Portainer up to 2.40 would then remove every container of the stack",

@@ -98,6 +98,8 @@ pub(in crate::cli) struct KeepArguments {
     ///
     /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
     /// with containers that have exited and are not restarted by the engine, such as one-shot jobs.
+    /// A job for whose success another service waits runs twice: `adopt` runs it first, and sends nothing
+    /// if it fails.
     #[arg(long)]
     pub rerun_jobs: bool,
 }

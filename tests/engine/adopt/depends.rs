@@ -72,7 +72,8 @@ fn refuses(scenario: &Scenario, options: &[&str], why: &str) {
     let before = scenario.ids();
     for command in ["plan", "adopt"] {
         let run = run(scenario, command, options);
-        assert_ne!(run.code, Some(0), "{}", run.output);
+        assert!(!run.output.contains("unchanged"), "{}", run.output);
+        assert_eq!(run.code, Some(i32::from(command == "adopt")));
         let words: Vec<&str> = run.output.split_whitespace().collect();
         assert!(words.join(" ").contains(why), "{}", run.output);
     }

@@ -11,7 +11,10 @@ use std::{
 use rehearsal::{Call, Container, World};
 
 use super::{adopt, exits, refuses};
-use crate::bench::Bench;
+use crate::{
+    bench::Bench,
+    plan::{labeled, with_hashes},
+};
 
 const HEALTH: &str = "\
 services:
@@ -193,4 +196,80 @@ fn b20_a_job_that_fails_the_second_time() {
     ]);
     assert_eq!(bench.containers("web"), before);
     assert!(bench.calls(Call::Create).is_empty());
+}
+
+#[test]
+fn b20_a_dependency_that_does_not_run() {
+    let bench = Bench::new();
+    let text = HEALTH.replace("  web:", "    restart: always\n  web:");
+    bench.started("web", &text, None);
+    exits(&bench, "web-db-1", 0);
+    refuses(
+        &bench,
+        &["web"],
+        &[blocker(
+            "service web waits until db is healthy: web-db-1 is not running",
+        )],
+    );
+}
+
+#[test]
+fn b20_a_dependency_that_is_replaced() {
+    let bench = Bench::new();
+    bench.started("web", HEALTH, None);
+    let mut hashes = labeled(&bench);
+    hashes.insert("db".to_owned(), "0".repeat(64));
+    let plan = || with_hashes(&bench, &["plan", "web"], &hashes);
+    plan().says(&["service web waits until the new container of db is healthy"]);
+    bench
+        .rehearsal
+        .world(|world| container(world, "web-db-1").healthy_at = None);
+    plan().says(&["service web waits until db is healthy: web-db-1 is unhealthy"]);
+}
+
+#[test]
+fn b20_a_job_that_does_not_end() {
+    let bench = Bench::new();
+    bench.started("web", JOB, None);
+    adopt(&bench, &["web", "--rerun-jobs", "--wait", "1s"])
+        .code(1)
+        .says(&["web-job-1 did not exit in time"]);
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn b20_a_job_that_is_restarted_whenever_it_exits() {
+    let bench = Bench::new();
+    let text = JOB.replace("  web:", "    restart: unless-stopped\n  web:");
+    bench.started("web", &text, None);
+    refuses(
+        &bench,
+        &["web"],
+        &[blocker(
+            "service web waits until job succeeds: web-job-1 never ends: its restart policy starts it again",
+        )],
+    );
+}
+
+/// `scale: 0` does not keep a service from waiting, but no replicas do.
+#[test]
+fn b20_services_without_containers() {
+    for (of, more, is_blocked) in [
+        ("  other:", "    scale: 0\n  other:", true),
+        ("  other:", "    deploy: {replicas: 0}\n  other:", false),
+        ("  web:", "    scale: 0\n  web:", false),
+    ] {
+        let bench = Bench::new();
+        bench.started("web", HEALTH, None);
+        bench
+            .rehearsal
+            .world(|world| container(world, "web-db-1").healthy_at = None);
+        bench.stack("web", &HEALTH.replace(of, more), None);
+        let run = bench.run(&["plan", "web"]);
+        assert_eq!(
+            run.all().contains("web-db-1 is unhealthy"),
+            is_blocked,
+            "{more}: {run:#?}"
+        );
+    }
 }
