@@ -8,6 +8,7 @@ use composefile::document::Document;
 use crate::{
     compose::{Input, Program},
     failure::Failure,
+    model::Container,
     observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
     parallel::side_by_side,
     plan::{self, Adoption, AdoptionFacts, ComposeVersion, Hashes, Keep, Removal, Sent},
@@ -149,7 +150,9 @@ impl Prepared {
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let states = |of: &Self| -> Vec<(String, String)> {
             let all = of.before.all.iter().flatten();
-            all.map(|one| (one.id.clone(), one.state.clone())).collect()
+            // A restart loop goes on (B28).
+            let state = |one: &Container| one.state.replace("restarting", "running");
+            all.map(|one| (one.id.clone(), state(one))).collect()
         };
         let sent = |of: &Self| {
             let rewrite = of.rewrite.as_ref().ok()?;

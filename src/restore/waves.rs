@@ -8,7 +8,7 @@ use crate::snapshot::{Inspected, Snapshot};
 /// What a container waits for before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// The dependency was started.
+    /// The dependency was started, and does not pause in a restart loop.
     Started,
     /// The dependency is healthy.
     Healthy,

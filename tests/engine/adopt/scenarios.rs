@@ -29,6 +29,7 @@ by_each_portainer! {
     record
     renamed
     thirty
+    b28_restart_loops_go_on
 }
 
 pub const PLAIN: &str = "services:
@@ -409,4 +410,42 @@ fn thirty(case: Case) {
     let adopted = scenario.adopts(&[]);
     println!("adopt: 30 containers in {:?}", adopted.took);
     adopted.stays();
+}
+
+/// `never` pauses in its restart loop for longer than `--wait`, and `long` runs for a while each time. `recreated` does what
+/// `never` does. Another service can depend on such a container.
+fn b28_restart_loops_go_on(case: Case) {
+    let scenario = Scenario::new(
+        case,
+        "services:
+  never: {image: $IMAGE, command: /bin/false, restart: always}
+  long: {image: $IMAGE, command: /bin/sleep 2, restart: always}
+  recreated: {image: $IMAGE, command: /bin/false, restart: always, labels: {changed: 'no'}}
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    depends_on: [never, long]
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+",
+        &[],
+    );
+    let names = ["never", "recreated"].map(|service| scenario.name(service));
+    scenario.wait_for_restarts(&names, 7);
+    let before = scenario.containers();
+    let file = scenario.dir().join("docker-compose.yml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("changed: 'no'", "changed: 'yes'")).unwrap();
+    let name = scenario.host.project.as_str();
+    scenario
+        .run(&["adopt", name, "--wait=2s"])
+        .code(0)
+        .says(&["verified"]);
+    let after = scenario.containers();
+    for service in ["never", "long", "recreated"] {
+        let name = scenario.name(service);
+        let is_kept = before[&name]["Id"] == after[&name]["Id"];
+        assert_eq!(is_kept, service != "recreated", "{service}");
+    }
+    scenario.run(&["adopt", name]).code(0).says(&["nothing"]);
 }
