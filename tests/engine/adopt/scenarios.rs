@@ -1,6 +1,6 @@
 //! Stacks that are adopted while they run. Each states which services have other containers afterwards.
 
-use std::{fmt::Write as _, fs};
+use std::{fmt::Write as _, fs, os::unix::fs::symlink};
 
 use rehearsal::Era;
 
@@ -30,6 +30,7 @@ by_each_portainer! {
     renamed
     thirty
     b28_restart_loops_go_on
+    b28_a_link_to_the_directory
 }
 
 pub const PLAIN: &str = "services:
@@ -448,4 +449,26 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
         assert_eq!(is_kept, service != "recreated", "{service}");
     }
     scenario.run(&["adopt", name]).code(0).says(&["nothing"]);
+}
+
+/// The stack was started by one path of its directory, and is adopted by the other one.
+fn b28_a_link_to_the_directory(case: Case) {
+    let links = tempfile::tempdir().unwrap();
+    let link_to = |scenario: &Scenario| {
+        let link = links.path().join(&scenario.host.project);
+        symlink(scenario.dir(), &link).unwrap();
+        link
+    };
+    let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
+    link_to(&scenario);
+    let root = links.path().to_str().unwrap();
+    let adopted = scenario.adopts_with(&[], &["--stacks-root", root]);
+    assert!(!adopted.run.output.contains("will lose"));
+    adopted.stays();
+
+    let scenario = Scenario::stopped(case, PLAIN, PLAIN_FILES);
+    let link = link_to(&scenario);
+    let project = scenario.host.project.as_str();
+    scenario.compose.run(&link, project, &["up", "-d"]);
+    scenario.adopts(&[]).stays();
 }
