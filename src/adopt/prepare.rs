@@ -52,13 +52,12 @@ impl Prepared {
         let document = Document::parse(texts.text(&source));
         let mask = mask(&source, sent(&texts.first).env);
         let before = situation.observe(records, sent(&texts.first), &mask, Depth::Everything);
-        let compose = match situation.host {
-            // Compose would run several times for each stack of the host.
-            Some(_) => Err("the configurations were not compared".to_owned()),
-            None => {
-                let compose = situation.compose.compose();
-                compose.map_err(|none| format!("{none} to compare the configurations"))
-            }
+        // Compose would run several times for each stack of the host.
+        let compose = if situation.host.is_some() {
+            Err("the configurations were not compared".to_owned())
+        } else {
+            let compose = situation.compose.compose();
+            compose.map_err(|none| format!("{none} to compare the configurations"))
         };
         let host = compose.map(|compose| Hasher {
             compose,
@@ -153,7 +152,7 @@ impl Prepared {
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let states = |of: &Self| -> Vec<(String, String)> {
             let all = of.before.all.iter().flatten();
-            // A restart loop goes on (B28).
+            // A restart loop continues (B28).
             let state = |one: &Container| one.state.replace("restarting", "running");
             all.map(|one| (one.id.clone(), state(one))).collect()
         };
