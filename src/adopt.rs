@@ -6,6 +6,7 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::{
@@ -83,6 +84,7 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
             run,
             report: &mut report,
             before: Vec::new(),
+            looked: Utc::now(),
             snapshot: None,
             since: None,
             start: Progress::NotSent,
@@ -103,6 +105,8 @@ struct Procedure<'a, 'r> {
     report: &'r mut Report,
     /// The inspect objects of the containers before the request.
     before: Vec<Value>,
+    /// When they were read.
+    looked: DateTime<Utc>,
     /// The ID of the snapshot.
     snapshot: Option<String>,
     /// The time just before the request.
@@ -182,6 +186,7 @@ impl<'a> Procedure<'a, '_> {
     fn prepare(&mut self) -> Result<Prepared> {
         self.run.wait("inspecting what exists");
         let prepared = Prepared::new(&self.situation(), self.a.keep)?;
+        self.looked = Utc::now();
         let sent = prepared.rewrite.as_ref().ok();
         let sent = sent.map_or(&[][..], |rewrite| &rewrite.env);
         self.run.hide(prepared.source.env.as_deref(), sent);

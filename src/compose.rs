@@ -14,6 +14,7 @@ use std::{
     env,
     ffi::OsString,
     fmt,
+    io::ErrorKind,
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
@@ -102,7 +103,14 @@ pub struct Host {
 }
 
 /// The program, or why there is none.
-type Found = Result<Box<dyn Program>, &'static str>;
+type Found = Result<Box<dyn Program>, NoProgram>;
+
+/// Why no Compose program of a host can be asked: there is none, or those that were tried failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NoProgram {
+    /// Each program that failed for another reason than that it does not exist, and the reason.
+    failures: Vec<String>,
+}
 
 /// A Compose program of this host that prints its version.
 #[derive(Debug)]
@@ -168,6 +176,26 @@ pub enum Values {
     Named,
 }
 
+impl NoProgram {
+    /// Whether a program exists, or may exist.
+    pub fn failed(&self) -> bool {
+        !self.failures.is_empty()
+    }
+}
+
+impl fmt::Display for NoProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.failed() {
+            return f.write_str("this host has no Compose program");
+        }
+        let failures = self.failures.join("; ");
+        write!(
+            f,
+            "no Compose program of this host could be run ({failures})"
+        )
+    }
+}
+
 impl Input<'_> {
     fn sent(&self) -> Option<Sent> {
         match *self {
@@ -224,38 +252,44 @@ impl Host {
     }
 
     /// Its Compose program, or why there is none. The first call looks for it: up to two programs run.
-    pub fn compose(&self) -> Result<&dyn Program, &'static str> {
+    pub fn compose(&self) -> Result<&dyn Program, &NoProgram> {
         let find = || -> Found {
             let found = Compose::find(&self.tool, self.preferred.as_deref(), &self.trace);
-            let found =
-                found.ok_or("this host has no Compose program to compare the configurations")?;
-            Ok(Box::new(found))
+            found.map(|found| Box::new(found) as Box<dyn Program>)
         };
-        let found = self.found.get_or_init(find).as_deref();
-        found.map_err(|why| *why)
+        self.found.get_or_init(find).as_deref()
     }
 }
 
 impl Compose {
     /// The plugin of `tool` or the standalone program, if it prints its version: the one of the preferred version, otherwise
     /// the first that there is.
-    fn find(tool: &str, preferred: Option<&str>, trace: &Trace) -> Option<Self> {
+    fn find(tool: &str, preferred: Option<&str>, trace: &Trace) -> Result<Self, NoProgram> {
         let commands = [vec![tool, "compose"], vec![STANDALONE]];
+        let mut none = NoProgram::default();
         let mut programs = commands
             .iter()
-            .filter_map(|command| Self::at(command, trace));
-        let first = programs.next()?;
-        match preferred {
-            Some(version) if !first.version.is(version) => {
-                let other = programs.find(|other| other.version.is(version));
-                Some(other.unwrap_or(first))
+            .filter_map(|command| match Self::at(command, trace) {
+                Ok(program) => program,
+                Err(why) => {
+                    none.failures
+                        .push(format!("`{}`: {why}", command.join(" ")));
+                    None
+                }
+            });
+        let first = programs.next();
+        let other = match (&first, preferred) {
+            (Some(first), Some(version)) if !first.version.is(version) => {
+                programs.find(|other| other.version.is(version))
             }
-            _ => Some(first),
-        }
+            _ => None,
+        };
+        other.or(first).ok_or(none)
     }
 
-    /// The program of this command, if it prints its version.
-    fn at(command: &[&str], trace: &Trace) -> Option<Self> {
+    /// The program of this command, if it prints its version. The error says why it does not, unless it does not exist: a
+    /// command without this plugin may print a reason, too.
+    fn at(command: &[&str], trace: &Trace) -> Result<Option<Self>, String> {
         let arguments = [&command[1..], &["version", "--short"]].concat();
         let started = Instant::now();
         let output = process::run(Path::new(command[0]), &arguments, LIMITS, |_| ());
@@ -273,12 +307,25 @@ impl Compose {
             },
             elapsed: started.elapsed(),
         });
-        Some(Self {
+        let Some(version) = version else {
+            return match &output {
+                Err(RunError::Failed(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
+                Ok(ended) if ended.status.code().is_some() && ended.stderr.is_empty() => Ok(None),
+                Ok(ended) => {
+                    let said = String::from_utf8_lossy(&ended.stderr);
+                    let said = said.trim().lines().next().unwrap_or_default();
+                    let outcome = process::outcome(&output, LIMITS);
+                    Err(excerpt(&format!("{outcome} {said}")))
+                }
+                Err(_) => Err(process::outcome(&output, LIMITS)),
+            };
+        };
+        Ok(Some(Self {
             command: command.iter().map(|word| (*word).to_owned()).collect(),
-            version: version?,
+            version,
             trace: trace.clone(),
             checked: Mutex::default(),
-        })
+        }))
     }
 
     fn checked(&self) -> MutexGuard<'_, Option<(Sent, Vec<u8>)>> {

@@ -149,8 +149,9 @@ impl Export<'_> {
         files: &Files,
         mask: &Mask,
     ) -> Result<Result<String, String>> {
-        let Ok(program) = self.compose.compose() else {
-            return Ok(Err("this host has no Compose program".to_owned()));
+        let program = match self.compose.compose() {
+            Ok(program) => program,
+            Err(none) => return Ok(Err(none.to_string())),
         };
         let env = stack_env(&stored.contents.env);
         let before = Input::Stored {

@@ -67,7 +67,7 @@ impl Container {
 /// What a service waits for before Compose starts it (`depends_on`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Condition {
-    /// The dependency was started.
+    /// The dependency was started, and does not pause in a restart loop.
     Started,
     /// The dependency is healthy.
     Healthy,

@@ -7,6 +7,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use chrono::DateTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -171,6 +172,12 @@ impl Snapshot {
         self.ran_whole != Some(false)
             && self.containers.known().is_some()
             && self.command != "restore"
+    }
+
+    /// Whether a saved container ran in a restart loop (B28).
+    pub fn is_in_loop(&self, saved: Inspected) -> bool {
+        let taken = DateTime::parse_from_rfc3339(&self.taken).unwrap_or_default();
+        saved.is_in_loop(taken.to_utc())
     }
 
     /// The name of a label of the tool's Compose: `com.<tool>.compose.<name>`.

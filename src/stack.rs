@@ -1,6 +1,7 @@
 //! A stack on disk: its name, directory, Compose file, `.env`, backup and lock.
 
 use std::{
+    borrow::Cow,
     fs::{self, File},
     io::{self, ErrorKind, Read},
     path::{Path, PathBuf},
@@ -25,7 +26,7 @@ pub use backup::Backup;
 pub use name::{EXAMPLES, StackName};
 pub use origins::Origins;
 pub use shell::Shell;
-pub use started::Files;
+pub use started::{Files, is_same};
 
 /// Common names of Compose files besides `<tool>-compose.yml`, for the hint of C07.
 const OTHER_NAMES: [&str; 4] = [
@@ -104,6 +105,8 @@ impl Stack {
     /// Finds the Compose files from which the project's `containers` were started in the stack's directory. Otherwise, does
     /// the same as [`Stack::find_like_compose`]. Containers that Portainer recreated do not name these files. If no
     /// container was started in the directory, the containers of an `earlier` time count.
+    ///
+    /// The directory gets the path with which the containers were started, if that leads to it, too (B28).
     pub fn find_started(
         name: StackName,
         at: &Location,
@@ -111,21 +114,28 @@ impl Stack {
         mut earlier: impl Iterator<Item = Vec<Container>>,
     ) -> Result<Self> {
         let dir = stack_dir(&name, at)?;
+        let is_here = |containers: &[Container]| started::is_in(containers, &at.tool, &dir);
+        let from = if is_here(containers) {
+            Cow::Borrowed(containers)
+        } else {
+            Cow::Owned(earlier.find(|earlier| is_here(earlier)).unwrap_or_default())
+        };
+        let spelled = started::spelling(&from, &at.tool, &dir);
+        let dir = spelled.as_ref().unwrap_or(&dir);
         let started = match at.file {
             Some(_) => None,
-            None if started::is_in(containers, &at.tool, &dir) => {
-                started::files(containers, &at.tool, &dir)
-            }
-            None => earlier
-                .find(|earlier| started::is_in(earlier, &at.tool, &dir))
-                .and_then(|earlier| started::files(&earlier, &at.tool, &dir)),
+            None => started::files(&from, &at.tool, dir),
         };
         let first = started.as_ref().and_then(|files| files.compose.first());
-        let file = at.file.clone().or_else(|| first.cloned());
-        let found = Self::find_like_compose(name, &Location { file, ..at.clone() });
+        let at = Location {
+            file: at.file.clone().or_else(|| first.cloned()),
+            dir: spelled.clone().or_else(|| at.dir.clone()),
+            ..at.clone()
+        };
+        let found = Self::find_like_compose(name, &at);
         let found = found.map(|stack| Self { started, ..stack });
         found.map_err(
-            |error| match started::other_dir(containers, &at.tool, &dir) {
+            |error| match started::other_dir(containers, &at.tool, dir) {
                 Some(other) if may_be_portainers(other) => Failure::new(format!("{error:#}"))
                     .hint(format!(
                         "the project's containers were started in {other}: if that is Portainer's folder, use the API key of an administrator, who sees every Portainer stack; otherwise, pass --dir {other}"
@@ -311,7 +321,7 @@ fn listed(dir: &Path) -> Option<String> {
 ///
 /// A directory that does not exist cannot be locked. The lock of the project prevents that two restores overlap.
 pub fn lock_dir(name: &StackName, path: &Path) -> Result<Lock> {
-    if !path.is_dir() {
+    if !is(path, fs::Metadata::is_dir)? {
         return Ok(Lock { _dir: None });
     }
     let what = || format!("failed to lock the directory {}", path.display());

@@ -33,6 +33,7 @@ pub(super) fn away(one: &Compared, events: &[ContainerEvent]) -> Option<Duration
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
     use serde_json::{Value, json};
 
     use super::*;
@@ -53,7 +54,7 @@ mod tests {
     #[test]
     fn the_time_from_the_end_of_the_old_to_the_start_of_the_new() {
         let (before, now) = ([container("1", "t")], [container("2", "u")]);
-        let one = compare(&before, &now, "docker")[0];
+        let one = compare((&before, DateTime::default()), &now, "docker")[0];
         let events = [
             event("1", false, 1000),
             event("9", true, 1100),
@@ -70,9 +71,9 @@ mod tests {
     fn a_restart_and_a_container_that_is_not_touched() {
         let (before, now) = ([container("1", "t")], [container("1", "u")]);
         let events = [event("1", false, 5), event("1", true, 7)];
-        let restarted = compare(&before, &now, "docker")[0];
+        let restarted = compare((&before, DateTime::default()), &now, "docker")[0];
         assert_eq!(away(&restarted, &events), Some(Duration::from_millis(2)));
-        let kept = compare(&before, &before, "docker")[0];
+        let kept = compare((&before, DateTime::default()), &before, "docker")[0];
         assert_eq!(away(&kept, &[]), Some(Duration::ZERO));
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -39,6 +40,8 @@ pub(super) struct Compared<'a> {
     pub(super) change: Change,
     pub(super) before: Option<Inspected<'a>>,
     pub(super) now: Option<Inspected<'a>>,
+    /// Whether it ran in a restart loop before. It may do so now as well (B28).
+    pub(super) looped: bool,
 }
 
 impl<'a> Compared<'a> {
@@ -80,19 +83,19 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// Whether it runs, or is a job that succeeded and did not run before.
+    /// Whether it runs, or is a job that succeeded and did not run before, or is in a restart loop as before.
     pub(super) fn runs(self) -> bool {
         self.now.is_some_and(|now| {
-            let restarts = now.at("/State/Restarting") == Some(&Value::Bool(true));
             let finished = self.before.is_none() && now.exit_code() == Some(0);
-            (now.is_running() && !restarts) || finished
+            let loops = self.looped && (now.is_running() || now.gave_up());
+            (now.is_running() && !now.is_restarting()) || finished || loops
         })
     }
 
     /// Whether it was healthy before, and is not now.
     pub(super) fn lacks_health(self) -> bool {
         let was = self.before.is_some_and(Inspected::is_healthy);
-        was && !self.now.is_some_and(Inspected::is_healthy)
+        was && !self.looped && !self.now.is_some_and(Inspected::is_healthy)
     }
 
     /// Whether it is a job that had succeeded, and that ran again and failed (N08).
@@ -145,16 +148,21 @@ impl fmt::Display for Compared<'_> {
     }
 }
 
-/// Compares all containers of a stack: the original ones in their order, then the others. Compose gives the successor of
+/// Compares all containers of a stack, as they were `at` a time and as they are now: the original ones in their order, then the others. Compose gives the successor of
 /// a container another name if that was renamed, or if the `container_name` of its service changed: it is then found by its
 /// service and its number.
-pub(super) fn compare<'a>(before: &'a [Value], now: &'a [Value], tool: &str) -> Vec<Compared<'a>> {
+pub(super) fn compare<'a>(
+    (before, at): (&'a [Value], DateTime<Utc>),
+    now: &'a [Value],
+    tool: &str,
+) -> Vec<Compared<'a>> {
     let now: Vec<Inspected> = now.iter().map(Inspected).collect();
     let existed = |one: &Inspected| before.iter().any(|old| Inspected(old).id() == one.id());
     let mut compared: Vec<Compared> = before
         .iter()
         .map(Inspected)
         .map(|old| {
+            let looped = old.is_in_loop(at);
             let same = now.iter().find(|one| one.id() == old.id());
             let named = || {
                 now.iter()
@@ -171,9 +179,10 @@ pub(super) fn compare<'a>(before: &'a [Value], now: &'a [Value], tool: &str) -> 
             };
             let found = same.or_else(named).or_else(numbered).copied();
             Compared {
-                change: found.map_or(Change::Missing, |found| change(old, found)),
+                change: found.map_or(Change::Missing, |found| change(old, found, looped)),
                 before: Some(old),
                 now: found,
+                looped,
             }
         })
         .collect();
@@ -192,6 +201,7 @@ pub(super) fn compare<'a>(before: &'a [Value], now: &'a [Value], tool: &str) -> 
             },
             before: None,
             now: Some(*one),
+            looped: false,
         })
         .collect();
     compared.extend(others);
@@ -206,16 +216,20 @@ fn place_of<'a>(container: Inspected<'a>, tool: &str) -> Option<(&'a str, &'a st
 }
 
 /// What happened to a container that exists.
-fn change(old: Inspected, now: Inspected) -> Change {
+fn change(old: Inspected, now: Inspected, looped: bool) -> Change {
     if old.id() != now.id() {
         return Change::Recreated;
     }
     match (old.is_running(), now.is_running()) {
+        (true, false) if looped && now.gave_up() => Change::Kept,
         (true, false) => Change::Ended,
         (false, true) => Change::Started,
         _ if starts_of(old) == starts_of(now) && old.is_paused() == now.is_paused() => Change::Kept,
-        // The engine itself restarts a container by its restart policy.
-        (true, true) if restarts_of(old) != restarts_of(now) => Change::Kept,
+        // The engine itself restarts a container by its restart policy, and counts when it ends. A start by somebody else
+        // resets the count.
+        (true, true) if now.restarts() >= old.restarts() + u64::from(!old.is_restarting()) => {
+            Change::Kept
+        }
         (true, true) => Change::Restarted,
         (false, false) => Change::Started,
     }
@@ -223,10 +237,6 @@ fn change(old: Inspected, now: Inspected) -> Change {
 
 fn starts_of(container: Inspected<'_>) -> &str {
     container.text("/State/StartedAt")
-}
-
-fn restarts_of(container: Inspected) -> Option<u64> {
-    container.at("/RestartCount").and_then(Value::as_u64)
 }
 
 /// `<12 hexadecimal digits>_<name>`.
@@ -283,7 +293,7 @@ mod tests {
             container("8", "ran-again", false, "u"),
             container("9", "new", true, "u"),
         ];
-        let found: Vec<(String, Change)> = compare(&before, &now, "docker")
+        let found: Vec<(String, Change)> = compare((&before, DateTime::default()), &now, "docker")
             .iter()
             .map(|one| (one.name().to_owned(), one.change))
             .collect();
@@ -307,10 +317,49 @@ mod tests {
 
     #[test]
     fn a_container_that_restarts_by_its_policy_is_not_touched() {
-        let old = container("1", "a", true, "t");
+        let mut old = container("1", "a", true, "t");
         let mut now = container("1", "a", true, "u");
         now["RestartCount"] = json!(3);
-        assert_eq!(change(Inspected(&old), Inspected(&now)), Change::Kept);
+        let change = |old: &Value, now: &Value| change(Inspected(old), Inspected(now), false);
+        assert_eq!(change(&old, &now), Change::Kept);
+        old["State"]["Restarting"] = json!(true);
+        old["RestartCount"] = json!(3);
+        assert_eq!(change(&old, &now), Change::Kept);
+        // Somebody else restarted it: the engine counts from 0 again.
+        old["RestartCount"] = json!(0);
+        assert_eq!(change(&now, &old), Change::Restarted);
+    }
+
+    #[test]
+    fn b28_a_container_in_a_restart_loop_is_as_before_only_if_it_was_before() {
+        let at = DateTime::parse_from_rfc3339("2026-11-22T10:00:30Z").unwrap();
+        let looks = |started: &str, restarts: u64, restarting: bool| {
+            let mut one = container("1", "a", true, started);
+            one["RestartCount"] = json!(restarts);
+            one["State"]["Restarting"] = json!(restarting);
+            one
+        };
+        let pausing = looks("2026-11-22T10:00:25Z", 7, true);
+        let starting = looks("2026-11-22T10:00:28.123456789Z", 7, false);
+        let stable = looks("2026-11-22T09:00:00Z", 7, false);
+        let first = looks("2026-11-22T10:00:28Z", 0, false);
+        for (before, is_wrong) in [
+            (&pausing, false),
+            (&starting, false),
+            (&stable, true),
+            (&first, true),
+        ] {
+            let all = [before.clone()];
+            let mut now = [looks("2026-11-22T10:01:00Z", 9, true)];
+            let found = compare((&all, at.to_utc()), &now, "docker")[0];
+            assert_eq!((found.change, found.runs()), (Change::Kept, !is_wrong));
+            assert!(found.has_to_run());
+            // A loop may end.
+            now[0]["HostConfig"] = json!({"RestartPolicy": {"Name": "on-failure"}});
+            now[0]["State"] = json!({"Status": "exited", "ExitCode": 1, "StartedAt": "u"});
+            let found = compare((&all, at.to_utc()), &now, "docker")[0];
+            assert_eq!((found.runs(), found.is_as_before()), (!is_wrong, !is_wrong));
+        }
     }
 
     #[test]
@@ -329,7 +378,7 @@ mod tests {
             labeled("20", "0123456789ab_web-a-2", "2"),
         ];
         let found = |now: &[Value]| -> Vec<(String, Change)> {
-            let all = compare(&before, now, "docker");
+            let all = compare((&before, DateTime::default()), now, "docker");
             all.iter()
                 .map(|one| (one.name().to_owned(), one.change))
                 .collect()
@@ -365,14 +414,14 @@ mod tests {
             container("1", "job", false, "t"),
             container("2", "a", true, "t"),
         ];
-        let all = compare(&before, &now, "docker");
+        let all = compare((&before, DateTime::default()), &now, "docker");
         assert!(!all[0].has_to_run());
         assert!(all[1].has_to_run() && all[1].runs() && !all[1].lacks_health());
         let mut failed = container("1", "job", false, "u");
         failed["State"]["ExitCode"] = json!(2);
         assert!(!all[0].failed_again());
-        assert!(compare(&before, &[failed], "docker")[0].failed_again());
-        let unhealthy = compare(&before_healthy, &now, "docker");
+        assert!(compare((&before, DateTime::default()), &[failed], "docker")[0].failed_again());
+        let unhealthy = compare((&before_healthy, DateTime::default()), &now, "docker");
         assert!(unhealthy[0].lacks_health());
     }
 }

@@ -8,6 +8,7 @@ use composefile::document::Document;
 use crate::{
     compose::{Input, Program},
     failure::Failure,
+    model::Container,
     observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
     parallel::side_by_side,
     plan::{self, Adoption, AdoptionFacts, ComposeVersion, Hashes, Keep, Removal, Sent},
@@ -51,10 +52,12 @@ impl Prepared {
         let document = Document::parse(texts.text(&source));
         let mask = mask(&source, sent(&texts.first).env);
         let before = situation.observe(records, sent(&texts.first), &mask, Depth::Everything);
-        let compose = match situation.host {
-            // Compose would run several times for each stack of the host.
-            Some(_) => Err("the configurations were not compared"),
-            None => situation.compose.compose(),
+        // Compose would run several times for each stack of the host.
+        let compose = if situation.host.is_some() {
+            Err("the configurations were not compared".to_owned())
+        } else {
+            let compose = situation.compose.compose();
+            compose.map_err(|none| format!("{none} to compare the configurations"))
         };
         let host = compose.map(|compose| Hasher {
             compose,
@@ -63,7 +66,7 @@ impl Prepared {
             containers: containers(&before, situation.tool),
             mask: &mask,
         });
-        let host = host.as_ref();
+        let host = host.as_ref().map_err(String::as_str);
         // Asked once: the files on disk do not depend on what is sent.
         let on_disk = OnceLock::new();
         let plan_of = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
@@ -149,7 +152,9 @@ impl Prepared {
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let states = |of: &Self| -> Vec<(String, String)> {
             let all = of.before.all.iter().flatten();
-            all.map(|one| (one.id.clone(), one.state.clone())).collect()
+            // A restart loop continues (B28).
+            let state = |one: &Container| one.state.replace("restarting", "running");
+            all.map(|one| (one.id.clone(), state(one))).collect()
         };
         let sent = |of: &Self| {
             let rewrite = of.rewrite.as_ref().ok()?;
@@ -256,12 +261,22 @@ impl Texts {
         let files = [self.files.compose.as_slice(), &self.files.env]
             .concat()
             .join(", ");
-        let Ok(program) = situation.compose.compose() else {
-            if self.first.is_ok() {
-                let message = format!("the containers were started from several files: {files}");
-                self.first = Err(vec![Blocker::several_files(message, NO_COMPOSE)]);
+        let program = match situation.compose.compose() {
+            Ok(program) => program,
+            Err(none) => {
+                if self.first.is_ok() {
+                    let message =
+                        format!("the containers were started from several files: {files}");
+                    self.first = Err(vec![Blocker::several_files(message, NO_COMPOSE)]);
+                }
+                let mut blockers: Vec<_> =
+                    self.first.as_mut().err().into_iter().flatten().collect();
+                blockers.retain(|one| none.failed() && one.reason == Reason::SeveralFiles);
+                for blocker in blockers {
+                    blocker.hint = format!("{none}: fix that, then run the command again");
+                }
+                return;
             }
-            return;
         };
         let combined = observe::combined(program, situation.stack, &self.files);
         let uncombined = match combined {

@@ -53,7 +53,11 @@ impl Procedure<'_, '_> {
             }
         };
         let before = self.before.clone();
-        self.recover_from(cause, seen, &compare(&before, &now, self.a.tool))
+        self.recover_from(
+            cause,
+            seen,
+            &compare((&before, self.looked), &now, self.a.tool),
+        )
     }
 
     fn recover_from(&mut self, cause: &Error, seen: RecordSeen, compared: &[Compared]) -> Error {
@@ -193,7 +197,7 @@ impl Procedure<'_, '_> {
         let name = self.a.stack.name();
         let progress = match self.look() {
             Ok(now) => {
-                let mut changes = changes(&compare(&self.before, &now, self.a.tool));
+                let mut changes = changes(&compare((&self.before, self.looked), &now, self.a.tool));
                 if changes.is_empty() {
                     changes.push("the original containers exist and run".to_owned());
                 }

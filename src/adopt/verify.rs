@@ -72,7 +72,7 @@ impl Procedure<'_, '_> {
         // The engine remembers few events, and health checks are events too.
         let events = self.events();
         let now = self.wait_until_steady()?;
-        let compared = compare(&self.before, &now, self.a.tool);
+        let compared = compare((&self.before, self.looked), &now, self.a.tool);
         let findings = findings(prepared, &compared, self.a.tool);
         let services = services(prepared, &compared, &events, self.a.tool);
         let kept = compared
@@ -150,7 +150,7 @@ impl Procedure<'_, '_> {
         let mut waiting = Vec::new();
         loop {
             let now = self.look()?;
-            let compared = compare(&self.before, &now, self.a.tool);
+            let compared = compare((&self.before, self.looked), &now, self.a.tool);
             let unfinished: Vec<String> = compared
                 .iter()
                 .filter(|one| (one.has_to_run() && !one.runs()) || one.lacks_health())
@@ -216,11 +216,12 @@ impl Procedure<'_, '_> {
     }
 }
 
-/// The containers that were started since, with the times of their starts.
+/// The containers that were started since, with the times of their starts. Those in a restart loop as before start again
+/// and again.
 fn starts(compared: &[Compared]) -> BTreeSet<(String, String)> {
     compared
         .iter()
-        .filter(|one| one.change != Change::Kept)
+        .filter(|one| one.change != Change::Kept && !one.looped)
         .filter_map(|one| one.now)
         .filter(|now| now.is_running())
         .map(|now| (now.id().to_owned(), now.text("/State/StartedAt").to_owned()))

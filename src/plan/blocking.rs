@@ -78,11 +78,7 @@ impl<'f> Blocking<'_, 'f> {
     }
 
     fn is_here(&self, dir: &str) -> bool {
-        self.is_same(dir, self.facts.dir)
-    }
-
-    fn is_same(&self, one: &str, other: &str) -> bool {
-        clean(one) == clean(other) || (self.facts.is_same_file)(one, other) == Some(true)
+        self.facts.is_same(dir, self.facts.dir)
     }
 
     /// Whether a container of the project was started from this directory, or by Portainer.
@@ -239,8 +235,9 @@ impl<'f> Blocking<'_, 'f> {
             let name = container.name().to_owned();
             let is_missing = |file: &String| (self.facts.lookup)(file) == PathKind::Missing;
             let (missing, present): (Vec<_>, Vec<_>) = files.iter().cloned().partition(is_missing);
-            let is_expected = |file: &String| expected.iter().any(|one| self.is_same(one, file));
-            let is_used = |one: &String| present.iter().any(|file| self.is_same(one, file));
+            let is_expected =
+                |file: &String| expected.iter().any(|one| self.facts.is_same(one, file));
+            let is_used = |one: &String| present.iter().any(|file| self.facts.is_same(one, file));
             if files.len() > 1 && !missing.is_empty() {
                 incomplete.entry((files, missing)).or_default().push(name);
                 continue;

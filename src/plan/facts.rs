@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use composefile::{
     document::{Document, ParseError},
+    path::clean,
     reader::Context,
 };
 use serde_json::Value;
@@ -78,6 +79,11 @@ impl Facts<'_> {
     pub(super) fn is_adopted(&self, container: Inspected) -> bool {
         let project = container.compose_label(self.tool, "project");
         self.name != self.project && project == Some(self.project)
+    }
+
+    /// Whether two paths are one file or directory: by their text, or because a symbolic link leads there (B28).
+    pub(super) fn is_same(&self, one: &str, other: &str) -> bool {
+        clean(one) == clean(other) || (self.is_same_file)(one, other) == Some(true)
     }
 
     /// Whether a directory is Portainer's folder of the Portainer stack.

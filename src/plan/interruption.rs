@@ -80,6 +80,7 @@ mod tests {
                 losses: Vec::new(),
                 blockers: Vec::new(),
                 warnings: Vec::new(),
+                awaited: Vec::new(),
             };
             assert_eq!(plan.interruption().as_deref(), expected);
         }

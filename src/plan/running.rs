@@ -196,7 +196,7 @@ impl<'a> Running<'a, '_> {
 
     fn other_directory(&self, container: Inspected) -> Option<ContainerLoss> {
         let dir = self.label(container, "project.working_dir")?;
-        let is_own = is_same(dir, self.facts.dir) || self.facts.is_portainers(dir);
+        let is_own = self.facts.is_same(dir, self.facts.dir) || self.facts.is_portainers(dir);
         (!is_own).then(|| ContainerLoss::OtherDirectory(dir.to_owned()))
     }
 
@@ -232,7 +232,7 @@ impl<'a> Running<'a, '_> {
         let mut projects: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for container in self.facts.others.unwrap_or_default() {
             let dir = label(container, "project.working_dir");
-            let is_here = dir.is_some_and(|dir| is_same(&dir, self.facts.dir));
+            let is_here = dir.is_some_and(|dir| self.facts.is_same(&dir, self.facts.dir));
             let runs = matches!(
                 container.state.as_str(),
                 "running" | "paused" | "restarting"
@@ -269,10 +269,6 @@ fn anonymous_volumes(container: Inspected) -> Vec<ContainerLoss> {
             is_deleted,
         })
         .collect()
-}
-
-fn is_same(one: &str, other: &str) -> bool {
-    composefile::path::clean(one) == composefile::path::clean(other)
 }
 
 #[cfg(test)]

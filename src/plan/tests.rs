@@ -179,6 +179,7 @@ impl World {
             },
             is_same_file: &|one, other| match one {
                 "/linked" => Some(other == "/s/web/data"),
+                "/link" => Some(other == "/s/web"),
                 "/secret" => None,
                 _ => Some(false),
             },

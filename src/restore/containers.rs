@@ -244,11 +244,12 @@ impl Procedure<'_, '_, '_> {
                 let waits = plan.dependencies.needs(index).iter().filter(|_| starts);
                 let waits = waits.filter_map(|&(need, condition)| {
                     let other = containers[need];
-                    // A job that had ended does not run again, and nothing waited for an unhealthy container.
+                    // A job that had ended does not run again, one in a restart loop does not end, and nothing waited for an
+                    // unhealthy container.
                     let waits = match condition {
                         Condition::Started => false,
                         Condition::Healthy => other.is_healthy(),
-                        Condition::Completed => other.is_running(),
+                        Condition::Completed => other.is_running() && !snapshot.is_in_loop(other),
                     };
                     let id = ids.get(other.id()).cloned();
                     waits.then_some((other.name(), id, condition))

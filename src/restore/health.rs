@@ -33,7 +33,8 @@ pub fn wait_for(
             bail!("{name} was removed meanwhile");
         };
         let waiting_for = match condition {
-            Condition::Started => return Ok(()),
+            Condition::Started if !now.is_restarting() => return Ok(()),
+            Condition::Started => "keep running",
             Condition::Completed => match now.exit_code() {
                 Some(0) => return Ok(()),
                 Some(code) => bail!("{name} exited with code {code}"),

@@ -85,34 +85,37 @@ impl Procedure<'_, '_, '_> {
             .into())
     }
 
-    /// Waits until the containers that were healthy are healthy again, as long as that is possible. Returns the existing
-    /// containers.
+    /// Waits until the containers that were healthy are healthy again, and no container is in a restart loop that was not
+    /// before (B28), as long as that is possible. Returns the existing containers.
     fn wait_for_health(&mut self) -> Result<Vec<Value>> {
         let existing = self.existing()?;
-        let starting: Vec<(String, String)> = saved(self.snapshot())
+        let snapshot = self.snapshot();
+        let starting: Vec<(String, String, Condition)> = saved(snapshot)
             .into_iter()
-            .filter(|wanted| wanted.is_healthy())
+            .filter(|wanted| wanted.is_running() && !snapshot.is_in_loop(*wanted))
             .filter_map(|wanted| {
                 let mut now = existing.iter().map(Inspected);
                 let now = now.find(|now| now.name() == wanted.name())?;
-                let recovers = match now.health() {
-                    Some("starting") => true,
-                    Some("unhealthy") => !self.restore.unhealthy.is_zero(),
-                    _ => false,
+                let condition = match now.health().filter(|_| wanted.is_healthy()) {
+                    Some("starting") => Condition::Healthy,
+                    Some("unhealthy") if !self.restore.unhealthy.is_zero() => Condition::Healthy,
+                    _ if now.is_restarting() => Condition::Started,
+                    _ => return None,
                 };
-                recovers.then(|| (now.id().to_owned(), now.name().to_owned()))
+                Some((now.id().to_owned(), now.name().to_owned(), condition))
             })
             .collect();
         if starting.is_empty() {
             return Ok(existing);
         }
-        let names: Vec<&str> = starting.iter().map(|(_, name)| name.as_str()).collect();
+        let names: Vec<&str> = starting.iter().map(|(_, name, _)| name.as_str()).collect();
         let names = names.join(", ");
-        self.run.wait(format!("waiting until healthy: {names}"));
+        self.run
+            .wait(format!("waiting until they run and are healthy: {names}"));
         let (engine, limits) = (self.run.engine, self.restore.limits());
-        // The comparison names those that do not become healthy.
-        in_parallel(&starting, |(id, name)| {
-            wait_for(engine, (id, name), Condition::Healthy, limits).is_ok()
+        // The comparison names those that do not.
+        in_parallel(&starting, |(id, name, condition)| {
+            wait_for(engine, (id, name), *condition, limits).is_ok()
         });
         self.existing()
     }
@@ -134,9 +137,12 @@ impl Procedure<'_, '_, '_> {
                 continue;
             }
             let mut differences = wanted.differences(now);
-            if wanted.state() != now.state() {
+            let looped = snapshot.is_in_loop(*wanted);
+            if wanted.state() != now.state() && !(looped && now.gave_up()) {
                 differences.push(format!("expected {}, got {}", wanted.state(), now.state()));
-            } else if wanted.is_healthy() && !now.is_healthy() {
+            } else if now.is_restarting() && !looped {
+                differences.push("it restarts again and again, as it did not before".to_owned());
+            } else if wanted.is_healthy() && !looped && !now.is_healthy() {
                 let health = now.health().unwrap_or("without a health check");
                 differences.push(format!("expected healthy, got {health}"));
             }

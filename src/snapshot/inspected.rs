@@ -8,12 +8,17 @@ use std::{
     net::Ipv4Addr,
 };
 
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value};
 
 use crate::model::compose_label;
 
 /// Where the engine mounts its init program.
 const INIT: &str = "/sbin/docker-init";
+
+/// How long after a restart a container is still in its restart loop: engines restart one at once if it ran for 10 seconds,
+/// otherwise after a pause of up to a minute.
+const SETTLED: TimeDelta = TimeDelta::seconds(30);
 
 /// What the engine assigns to the endpoint of a container, and what is read in a way of its own.
 const ASSIGNED: [&str; 11] = [
@@ -90,6 +95,29 @@ impl<'a> Inspected<'a> {
     pub fn is_running(self) -> bool {
         let flag = |pointer| self.at(pointer).and_then(Value::as_bool).unwrap_or(false);
         flag("/State/Running") || flag("/State/Restarting")
+    }
+
+    /// Whether it has exited, and the engine will start it again after a pause.
+    pub fn is_restarting(self) -> bool {
+        self.at("/State/Restarting") == Some(&Value::Bool(true))
+    }
+
+    /// How often the engine restarted it by its restart policy since it was started.
+    pub fn restarts(self) -> u64 {
+        let count = self.at("/RestartCount").and_then(Value::as_u64);
+        count.unwrap_or_default()
+    }
+
+    /// Whether it ran in a restart loop when it was inspected, at this time (B28).
+    pub fn is_in_loop(self, at: DateTime<Utc>) -> bool {
+        let started = DateTime::parse_from_rfc3339(self.text("/State/StartedAt"));
+        let has_settled = started.is_ok_and(|started| at.signed_duration_since(started) > SETTLED);
+        self.is_restarting() || (self.is_running() && self.restarts() > 0 && !has_settled)
+    }
+
+    /// Whether a restart loop of it ended: the engine restarts it as often as its policy says.
+    pub fn gave_up(self) -> bool {
+        self.exit_code().is_some() && self.text("/HostConfig/RestartPolicy/Name") == "on-failure"
     }
 
     pub fn is_paused(self) -> bool {

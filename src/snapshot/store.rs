@@ -218,7 +218,9 @@ impl Store {
 
     /// Whether the last run that changed something has not ended as intended.
     pub fn is_unfinished(&self) -> bool {
-        self.dirs.iter().any(|dir| dir.join(UNFINISHED).exists())
+        // One that cannot be looked at may exist.
+        let exists = |mark: PathBuf| mark.try_exists().unwrap_or(true);
+        self.dirs.iter().any(|dir| exists(dir.join(UNFINISHED)))
     }
 
     /// Marks the stack: a run is about to change it. The mark stays if the run does not end as intended.

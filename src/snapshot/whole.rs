@@ -5,24 +5,22 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::{Inspected, Snapshot};
 
 /// Whether `now`, taken after a run that failed, shows the whole stack after all, because somebody restarted it.
 ///
 /// Compared with `before`, the last snapshot of the whole stack: each service has as many containers as then, and as
-/// many that run. Without one, every container must run.
+/// many that run: one in a restart loop does not (B28). Without one, every container must run.
 pub fn is_whole(now: &Snapshot, before: Option<&Snapshot>) -> bool {
     let Some(containers) = now.containers.known() else {
         return false;
     };
-    let Some(wanted) = before.and_then(|before| before.containers.known()) else {
+    let Some(before) = before.filter(|before| before.containers.known().is_some()) else {
         return !containers.is_empty() && containers.iter().all(|one| Inspected(one).is_running());
     };
     let label = now.label("service");
-    let now = count(containers, &label);
-    count(wanted, &label).iter().all(|(service, wanted)| {
+    let now = count(now, &label);
+    count(before, &label).iter().all(|(service, wanted)| {
         now.get(service)
             .is_some_and(|now| now.all >= wanted.all && now.running >= wanted.running)
     })
@@ -34,13 +32,14 @@ struct Count {
     running: usize,
 }
 
-fn count<'a>(containers: &'a [Value], label: &str) -> BTreeMap<&'a str, Count> {
+fn count<'a>(snapshot: &'a Snapshot, label: &str) -> BTreeMap<&'a str, Count> {
     let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
-    for container in containers.iter().map(Inspected) {
+    let containers = snapshot.containers.known().into_iter().flatten();
+    for container in containers.map(Inspected) {
         let service = container.label(label).unwrap_or(container.name());
         let count = counts.entry(service).or_default();
         count.all += 1;
-        count.running += usize::from(container.is_running());
+        count.running += usize::from(container.is_running() && !snapshot.is_in_loop(container));
     }
     counts
 }
@@ -79,6 +78,21 @@ mod tests {
         ] {
             assert_eq!(is_whole(&of(now), Some(&before)), whole, "{now:?}");
         }
+    }
+
+    #[test]
+    fn b28_a_container_in_a_restart_loop_is_as_before_only_if_it_was_before() {
+        let looping = |mut snapshot: Snapshot| {
+            let Known::Known(containers) = &mut snapshot.containers else {
+                unreachable!("`of` knows them");
+            };
+            containers[0]["State"]["Restarting"] = true.into();
+            snapshot
+        };
+        let stack = || of(&[("a", true), ("b", true)]);
+        assert!(!is_whole(&looping(stack()), Some(&stack())));
+        assert!(is_whole(&looping(stack()), Some(&looping(stack()))));
+        assert!(is_whole(&stack(), Some(&looping(stack()))));
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Where containers were started from, as their labels say.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::model::Container;
 
@@ -17,6 +21,19 @@ pub struct Files {
 /// Whether a container was started in `dir`.
 pub(super) fn is_in(containers: &[Container], tool: &str, dir: &Path) -> bool {
     in_dir(containers, tool, dir).next().is_some()
+}
+
+/// The path of `dir` with which most containers were started: another one may be written into the text, which would
+/// recreate them (B28).
+pub(super) fn spelling(containers: &[Container], tool: &str, dir: &Path) -> Option<PathBuf> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in in_dir(containers, tool, dir) {
+        if let Some(from) = one.compose_label(tool, "project.working_dir") {
+            *counts.entry(from).or_default() += 1;
+        }
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    most.map(|(from, _)| PathBuf::from(from))
 }
 
 fn in_dir<'c>(
@@ -91,7 +108,7 @@ pub(super) fn other_dir<'c>(
 }
 
 /// Whether two paths are the same file or directory, following symbolic links.
-fn is_same(one: &Path, other: &Path) -> bool {
+pub fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).ok();
     one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
@@ -141,6 +158,9 @@ mod tests {
         let two = [container(&dir, "prod.yml"), container(&dir, "gone.yml")];
         assert_eq!(files(&two, "docker", &dir), None, "they disagree");
         assert_eq!(other_dir(&two, "docker", &link), None);
+        let linked = [&dir, &link, &link].map(|from| container(from, "prod.yml"));
+        assert_eq!(spelling(&linked, "docker", &dir), Some(link));
+        assert_eq!(spelling(&linked, "docker", root.path()), None);
         assert_eq!(other_dir(&two, "docker", Path::new("/x")), dir.to_str());
     }
 }

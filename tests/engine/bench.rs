@@ -9,6 +9,8 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::{Duration, Instant},
 };
 
 use rehearsal::{Era, Options, Rehearsal, World};
@@ -270,6 +272,23 @@ impl Stack {
     pub fn remove_networks(&self) {
         for network in self.networks() {
             docker(&["network", "rm", network["Id"].as_str().unwrap()]);
+        }
+    }
+
+    /// Waits until the engine has restarted these containers so often by their restart policy, and they do not run.
+    pub fn wait_for_restarts(&self, names: &[String], count: u64) {
+        let started = Instant::now();
+        let paused = |one: &Value| {
+            one["RestartCount"].as_u64() >= Some(count) && one["State"]["Restarting"] == true
+        };
+        loop {
+            let containers = self.containers();
+            if names.iter().all(|name| paused(&containers[name])) {
+                return;
+            }
+            let waited = started.elapsed();
+            assert!(waited < Duration::from_mins(5), "{containers:#?}");
+            thread::sleep(Duration::from_millis(100));
         }
     }
 

@@ -1,5 +1,7 @@
 //! Restores stopped containers, and containers that share resources with others.
 
+use std::fs;
+
 use super::{
     bench::Stack,
     sameness::{assert_same, ids},
@@ -239,4 +241,46 @@ fn sharing_containers_share_with_the_restored_container() {
         !output.contains("Recreate") && !output.contains("Started"),
         "{output}"
     );
+}
+
+/// A restore waits for what had completed, but not for a restart loop. A container that did not loop before must not loop.
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b28_a_restart_loop_is_restored_and_a_new_one_is_a_difference() {
+    let stack = Stack::new();
+    stack.write(
+        "services:
+  never: {image: $IMAGE, command: /bin/false, restart: always}
+  web:
+    image: $IMAGE
+    command: /bin/sh -c 'test -e /conf/ok && exec /bin/sleep 600'
+    init: true
+    restart: always
+    stop_signal: SIGKILL
+    volumes: ['./conf:/conf:ro']
+  after:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    depends_on: [never, web]
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+",
+    );
+    stack.file("conf/ok", "");
+    stack.up();
+    stack.wait_for_restarts(&[stack.name("never")], 5);
+    stack.migrate();
+    stack.restore().says(&["3 containers match the snapshot"]);
+
+    stack.remove_all();
+    let ok = stack.dir().join("conf/ok");
+    fs::remove_file(&ok).unwrap();
+    let run = stack.run(&["restore", &stack.host.project, "--timeout=5s"]);
+    let difference = format!("{} differs: it restarts again and again", stack.name("web"));
+    run.code(1)
+        .says(&[&difference])
+        .hides(&format!("{} differs", stack.name("never")));
+    stack.wait_for_restarts(&[stack.name("web")], 5);
+    fs::write(&ok, "").unwrap();
+    stack.restore().says(&["3 containers match the snapshot"]);
 }

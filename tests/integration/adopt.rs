@@ -674,3 +674,41 @@ fn a_plan_that_was_wrong_is_told() {
     assert_eq!(before[0], after[0]);
     assert_ne!(before[1], after[1], "it is left as it runs now");
 }
+
+#[test]
+fn b28_a_link_to_a_directory_is_that_directory() {
+    let bench = Bench::new();
+    let text = "services:\n  a:\n    image: busybox:1.36\n    command: sleep 1000\n    volumes: ['./data:/data']\n";
+    let dir = bench.started("web", text, None);
+    let links = tempfile::tempdir().expect("a folder");
+    for name in ["web", "other"] {
+        std::os::unix::fs::symlink(&dir, links.path().join(name)).expect("a link");
+    }
+    let root = links.path().to_str().expect("UTF-8");
+    let run = |args: &[&str]| bench.run(&[args, &["--stacks-root", root]].concat());
+    // Two names of one directory are one stack.
+    let listed = run(&["list"]).code(0);
+    assert!(!listed.out.contains("other"), "{}", listed.out);
+    listed.hides("--dir");
+    // The text gets the path that the containers have, and the literal rewrite the one that was given (C32).
+    let shown = dir.to_str().expect("UTF-8");
+    run(&["render", "web", "--as", "adopt"])
+        .code(0)
+        .says(&[&format!("{shown}/data:/data")]);
+    run(&["render", "web"])
+        .code(0)
+        .says(&[&format!("{root}/web/data:/data")]);
+    run(&["plan", "web"]).code(0).hides("another directory");
+    let lock = std::fs::File::open(&dir).expect("the directory");
+    lock.try_lock().expect("the lock");
+    run(&["adopt", "web"])
+        .code(1)
+        .says(&["another run of stacklift is working on the stack web"]);
+    run(&["other"])
+        .code(1)
+        .says(&["another run of stacklift is working on the stack other"]);
+    drop(lock);
+    run(&["adopt", "web"]).code(0);
+    // Portainer started nothing: the snapshot says by which path the stack was started.
+    run(&["adopt", "web"]).code(0).says(&["nothing"]);
+}

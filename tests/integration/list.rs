@@ -146,6 +146,7 @@ fn names_and_directories() {
     });
     started.expect("a stack");
     bench.started("web", PLAIN, None);
+    // The same stack again (B28).
     symlink("web", bench.dir("current")).expect("a link");
     symlink("nowhere", bench.dir("dangling")).expect("a link");
     fs::create_dir(bench.dir("empty")).expect("a directory");
@@ -161,7 +162,6 @@ fn names_and_directories() {
 -x            stopped  0/0      blocked: "-x" is not a stack name: it starts with a hyphen
 Idle          stopped  0/0      blocked: the stack cannot have the name Idle in Portainer: the name of its project would be "idle"
 a\u{1b}[31mb  stopped  0/0      blocked: "a\u{1b}[31mb" is not a stack name: it contains a control character
-current       stopped  0/0      blocked: 1 container of /stacks/current belongs to project web, not to current
 latin         stopped  0/0      blocked: the Compose file /stacks/latin/compose.yaml is not UTF-8 at byte 2 (line 1): it cannot be sent as JSON
 advbig        by hand  1/1      ready (--dir /stacks/AdvBig)
 project       by hand  1/1      ready (--dir /other/compose)

@@ -301,6 +301,33 @@ fn n05_the_hash_of_a_service_with_the_volumes_of_a_foreign_container_is_unknown(
         .says(&["its configuration hash depends on another container"]);
 }
 
+/// That a program fails does not show that there is none.
+#[test]
+fn a_compose_program_that_fails_is_not_missing() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let bin = bench.script("docker", "echo 'pipe: too many open files' >&2\nexit 1\n");
+    let run = |args: &[&str]| {
+        let mut command = bench.command(args);
+        command.env("PATH", bench.path(&[&bin]));
+        Run::of(&mut command)
+    };
+    let why = "no Compose program of this host could be run (`docker compose`: exit 1 pipe: too many open files)";
+    run(&["plan", "web", "--output", "json"])
+        .code(0)
+        .says(&[why])
+        .hides("has no Compose program");
+    run(&["doctor"]).says(&["no Compose program of this host could be run"]);
+    fs::write(
+        bench.dir("web").join("docker-compose.override.yml"),
+        "services: {}\n",
+    )
+    .expect("a file");
+    run(&["plan", "web", "--output", "json"])
+        .says(&[why])
+        .hides("install Docker Compose");
+}
+
 #[test]
 fn what_cannot_be_known_is_unknown() {
     let bench = Bench::new();

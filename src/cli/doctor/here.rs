@@ -101,6 +101,11 @@ fn key_file(path: &Path) -> Check {
 pub(super) fn compose(host: &compose::Host, tool: &str) -> Check {
     match host.compose() {
         Ok(program) => Check::ok(Subject::Compose, program.name()),
+        Err(none) if none.failed() => Check::warning(
+            Subject::Compose,
+            none.to_string(),
+            "make it run: without it, a plan cannot tell which services stay unchanged",
+        ),
         Err(_) => Check::warning(
             Subject::Compose,
             format!("not found: neither `{tool} compose` nor `docker-compose` prints a version"),

@@ -15,7 +15,7 @@ use crate::{
     failure::Failure,
     model::{Container, PORTAINER_FOLDERS, Record, is_folder_of},
     observe::Host,
-    stack::{EXAMPLES, Location, Stack, StackName},
+    stack::{EXAMPLES, Location, Stack, StackName, is_same},
 };
 
 /// A stack, as far as it exists.
@@ -122,7 +122,8 @@ impl<'a, 'h> Finder<'a, 'h> {
                 dirs.push(path);
             }
         }
-        dirs.sort();
+        // A symbolic link to another one is the same stack.
+        dirs.sort_by_key(|dir| (dir.is_symlink(), dir.clone()));
         let mut other_names = Vec::new();
         for dir in dirs {
             let own = dir.file_name().unwrap_or_default();
@@ -145,6 +146,10 @@ impl<'a, 'h> Finder<'a, 'h> {
             }
         }
         for (name, dir) in other_names {
+            let mut known = self.found.iter().filter_map(Found::dir);
+            if known.any(|known| is_same(Path::new(known), &dir)) {
+                continue;
+            }
             let other = self.name_of_project(&name, &dir);
             self.directory(&other.unwrap_or(name), &dir);
         }
@@ -302,8 +307,7 @@ impl Found<'_> {
 
     /// Whether `plan` and `adopt` need `--dir` to find the stack.
     pub(in crate::cli) fn needs_dir(&self, at: &Location) -> bool {
-        let own = std::path::absolute(at.root.join(&self.name)).ok();
-        self.dir()
-            .is_some_and(|dir| own != Some(PathBuf::from(dir)))
+        let own = std::path::absolute(at.root.join(&self.name)).unwrap_or_default();
+        self.dir().is_some_and(|dir| !is_same(Path::new(dir), &own))
     }
 }

@@ -392,6 +392,14 @@ fn b01_directories_and_projects() {
             "project prod was started from this directory and will keep running next to the new containers: prod-web-1",
         ]
     );
+    // A symbolic link to the stack's directory.
+    set(&mut world, 0, label, json!("/link"));
+    assert_eq!(world.losses().len(), 1);
+    world.others[0].labels.insert(
+        "com.docker.compose.project.working_dir".to_owned(),
+        "/link".to_owned(),
+    );
+    assert_eq!(world.losses().len(), 1);
 }
 
 #[test]

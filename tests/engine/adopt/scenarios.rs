@@ -1,6 +1,6 @@
 //! Stacks that are adopted while they run. Each states which services have other containers afterwards.
 
-use std::{fmt::Write as _, fs};
+use std::{fmt::Write as _, fs, os::unix::fs::symlink};
 
 use rehearsal::Era;
 
@@ -29,6 +29,8 @@ by_each_portainer! {
     record
     renamed
     thirty
+    b28_restart_loops_go_on
+    b28_a_link_to_the_directory
 }
 
 pub const PLAIN: &str = "services:
@@ -409,4 +411,64 @@ fn thirty(case: Case) {
     let adopted = scenario.adopts(&[]);
     println!("adopt: 30 containers in {:?}", adopted.took);
     adopted.stays();
+}
+
+/// `never` pauses in its restart loop for longer than `--wait`, and `long` runs for a while each time. `recreated` does what
+/// `never` does. Another service can depend on such a container.
+fn b28_restart_loops_go_on(case: Case) {
+    let scenario = Scenario::new(
+        case,
+        "services:
+  never: {image: $IMAGE, command: /bin/false, restart: always}
+  long: {image: $IMAGE, command: /bin/sleep 2, restart: always}
+  recreated: {image: $IMAGE, command: /bin/false, restart: always, labels: {changed: 'no'}}
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    depends_on: [never, long]
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+",
+        &[],
+    );
+    let names = ["never", "recreated"].map(|service| scenario.name(service));
+    scenario.wait_for_restarts(&names, 7);
+    let before = scenario.containers();
+    let file = scenario.dir().join("docker-compose.yml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("changed: 'no'", "changed: 'yes'")).unwrap();
+    let name = scenario.host.project.as_str();
+    scenario
+        .run(&["adopt", name, "--wait=2s"])
+        .code(0)
+        .says(&["verified"]);
+    let after = scenario.containers();
+    for service in ["never", "long", "recreated"] {
+        let name = scenario.name(service);
+        let is_kept = before[&name]["Id"] == after[&name]["Id"];
+        assert_eq!(is_kept, service != "recreated", "{service}");
+    }
+    scenario.run(&["adopt", name]).code(0).says(&["nothing"]);
+}
+
+/// The stack was started by one path of its directory, and is adopted by the other one.
+fn b28_a_link_to_the_directory(case: Case) {
+    let links = tempfile::tempdir().unwrap();
+    let link_to = |scenario: &Scenario| {
+        let link = links.path().join(&scenario.host.project);
+        symlink(scenario.dir(), &link).unwrap();
+        link
+    };
+    let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
+    link_to(&scenario);
+    let root = links.path().to_str().unwrap();
+    let adopted = scenario.adopts_with(&[], &["--stacks-root", root]);
+    assert!(!adopted.run.output.contains("will lose"));
+    adopted.stays();
+
+    let scenario = Scenario::stopped(case, PLAIN, PLAIN_FILES);
+    let link = link_to(&scenario);
+    let project = scenario.host.project.as_str();
+    scenario.compose.run(&link, project, &["up", "-d"]);
+    scenario.adopts(&[]).stays();
 }
