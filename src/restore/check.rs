@@ -80,6 +80,12 @@ impl Procedure<'_, '_, '_> {
                 )
             })
             .collect();
+        if let (RecordStep::OutOfReach(reason), false) = (record, self.restore.follows_changes) {
+            problems.push(Problem::new(
+                format!("the Portainer stack is unknown: {reason}"),
+                "use an administrator's API key, or restore only the containers with --engine-only",
+            ));
+        }
         if plan.is_empty() && !record.replaces_containers() {
             return Ok(problems);
         }
