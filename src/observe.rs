@@ -424,7 +424,9 @@ impl Situation<'_> {
         }
         let has_containers = !all.is_empty();
         before.rights = rights;
-        if before.may_be_unseen() && has_containers && portainer.is_some() && host.is_none() {
+        // The refusal says what the user may not do.
+        let is_warned_of = has_containers && before.rights != Rights::NoStacks;
+        if before.may_be_unseen() && is_warned_of && portainer.is_some() && host.is_none() {
             before.warnings.push(format!(
                 "{}; if Portainer already has a stack {}, the create will fail (use an administrator's API key)",
                 before.rights,

@@ -58,11 +58,10 @@ fn b24_a_key_that_may_not_manage_stacks_is_refused_before_anything_is_removed() 
     ]);
     as_user(&bench, &["adopt", "--all", "--yes"]).says(&[FORBIDDEN]);
     as_user(&bench, &["plan", "web"])
-        .says(&[FORBIDDEN])
-        .hides("stacklift adopt web");
-    as_user(&bench, &["list"])
-        .says(&["blocked", LIMITED])
-        .hides("Adopt them");
+        .says(&[FORBIDDEN, "whether it is in Portainer is unknown"])
+        .hides("stacklift adopt web")
+        .hides("not in Portainer");
+    as_user(&bench, &["list"]).says(&["blocked: the API key is not allowed", LIMITED]);
     as_user(&bench, &["doctor"]).code(1).says(&[FORBIDDEN]);
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.containers("web"), ids);
