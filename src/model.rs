@@ -231,6 +231,47 @@ pub struct Record {
     pub variables: BTreeSet<String>,
 }
 
+/// What the user of the API key sees and may do on an environment (M22). Its `Display` says what that means, unless it is
+/// [`Self::Administrator`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rights {
+    /// Sees every stack and may change it.
+    Administrator,
+    /// May have stacks, and may not see all stacks of others.
+    OwnStacks,
+    /// May not read, create, update or delete a stack: `allowStackManagementForRegularUsers` is false.
+    NoStacks,
+    /// They could not be read, with the reason.
+    Unknown(String),
+}
+
+impl Rights {
+    /// Whether a stack that Portainer does not list does not exist (B24).
+    pub fn see_every_stack(&self) -> bool {
+        *self == Self::Administrator
+    }
+}
+
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Administrator => "the API key belongs to an administrator",
+            Self::OwnStacks => {
+                "the API key does not belong to an administrator, so Portainer may not list every stack"
+            }
+            Self::NoStacks => {
+                "the API key does not belong to an administrator, and the environment does not let other users manage stacks"
+            }
+            Self::Unknown(reason) => {
+                return write!(
+                    f,
+                    "cannot determine whether the API key sees every Portainer stack: {reason}"
+                );
+            }
+        })
+    }
+}
+
 /// What a Portainer stack deploys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum StackKind {

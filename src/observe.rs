@@ -19,7 +19,7 @@ use crate::{
     compose::{self, Checked, Rejection},
     engine::{self, DEFAULT_TOOL, NoSharedVersion},
     failure::Failure,
-    model::{Changes, Container, Record, Variable, compose_label},
+    model::{Changes, Container, Record, Rights, Variable, compose_label},
     parallel::side_by_side,
     plan::{self, Environment, Facts, PathKind, RecordFacts, Refusal, Removal, Sent},
     portainer::{self, BaseUrl, Contents, Standing},
@@ -92,6 +92,8 @@ pub struct Before {
     pub others: Option<Vec<Container>>,
     /// The environment, if it was asked for.
     pub environment: Environment,
+    /// What the user of the API key sees and may do there, if it was asked for.
+    pub rights: Rights,
     /// Read only if there is something to destroy.
     pub details: Details,
     /// Portainer's version. Read only for [`Depth::Everything`].
@@ -117,6 +119,11 @@ impl Before {
     /// Whether something will be destroyed, as far as that is known.
     pub fn destroys(&self) -> bool {
         self.record.is_some() || self.all.as_ref().is_none_or(|all| !all.is_empty())
+    }
+
+    /// Whether a Portainer stack may exist that the API key does not see (B24).
+    pub fn may_be_unseen(&self) -> bool {
+        self.record.is_none() && !self.rights.see_every_stack()
     }
 
     /// Whether the containers are known with all they could lose.
@@ -160,6 +167,7 @@ impl Situation<'_> {
             all: None,
             others: None,
             environment: Environment::SameEngine,
+            rights: Rights::Unknown(NOT_ASKED.to_owned()),
             details: Details::default(),
             portainer_version: None,
             warnings: Vec::new(),
@@ -334,6 +342,7 @@ impl Situation<'_> {
             namesakes: &before.namesakes,
             rejection: details.rejection.as_ref(),
             environment: before.environment.clone(),
+            rights: before.rights.clone(),
             lookup: &path_kind,
             is_same_file: &|one, other| {
                 is_same_file(one, other, |path| match self.host {
@@ -363,7 +372,6 @@ impl Situation<'_> {
         } = self;
         let images: BTreeSet<String> = images.into_iter().collect();
         let all = before.all.as_deref().unwrap_or_default();
-        let asks_role = before.record.is_none() && !all.is_empty() && host.is_none();
         let record = before.record.as_ref();
         let read_details = || match engine {
             Some(engine) => Reader::new(engine, host).read(all, images),
@@ -376,20 +384,26 @@ impl Situation<'_> {
         let ask_portainer = || {
             let asked = portainer.map(|portainer| {
                 let contents = record.map(|record| portainer.read(&record.id));
-                let environment = match host {
-                    Some(host) => host.environment.clone(),
-                    None => environment(portainer, engine, endpoint),
+                let (environment, rights) = match host {
+                    Some(host) => (host.environment.clone(), host.rights.clone()),
+                    None => (
+                        environment(portainer, engine, endpoint),
+                        portainer.rights(endpoint),
+                    ),
                 };
-                let role = asks_role.then(|| portainer.is_administrator());
-                (contents, environment, role)
+                (contents, environment, rights)
             });
             let not_asked = || {
-                let reason = "Portainer was not asked".to_owned();
-                (None, Environment::Unknown(reason), None)
+                let reason = || NOT_ASKED.to_owned();
+                (
+                    None,
+                    Environment::Unknown(reason()),
+                    Rights::Unknown(reason()),
+                )
             };
             asked.unwrap_or_else(not_asked)
         };
-        let ((details, failures), (checked, (contents, environment, role))) =
+        let ((details, failures), (checked, (contents, environment, rights))) =
             side_by_side(read_details, || side_by_side(check, ask_portainer));
         // The refusal says it once.
         let failures = failures
@@ -408,14 +422,21 @@ impl Situation<'_> {
             Ok(_) => {}
             Err(error) => before.warnings.push(with_hint(&error)),
         }
-        if let Some(Ok(Some(false))) = role {
+        let has_containers = !all.is_empty();
+        before.rights = rights;
+        // The refusal says what the user may not do.
+        let is_warned_of = has_containers && before.rights != Rights::NoStacks;
+        if before.may_be_unseen() && is_warned_of && portainer.is_some() && host.is_none() {
             before.warnings.push(format!(
-                "the API key does not belong to an administrator, so Portainer may not list every stack; if Portainer already has a stack {}, the create will fail (use an administrator's API key)",
+                "{}; if Portainer already has a stack {}, the create will fail (use an administrator's API key)",
+                before.rights,
                 self.stack.name()
             ));
         }
     }
 }
+
+const NOT_ASKED: &str = "Portainer was not asked";
 
 /// The message of an error with its hint, as a warning.
 pub fn with_hint(error: &anyhow::Error) -> String {

@@ -41,6 +41,7 @@ mod sent;
 mod starting;
 mod subject;
 mod told;
+mod unseen;
 mod values;
 mod versions;
 mod worse;
@@ -154,6 +155,8 @@ impl Plan {
             )),
             Environment::SameEngine | Environment::OtherEngine { .. } => {}
         }
+        self.refusals.extend(unseen::management(facts));
+        self.refusals.extend(unseen::hidden(facts));
         self.refusals
             .extend(rejected::refusals(facts, text, stack, is_damaged));
         let Some(stack) = stack else {

@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::Result;
 use secrecy::SecretString;
+use serde_json::Value;
 
 use crate::{
     backoff::Backoff,
@@ -28,6 +29,7 @@ mod error;
 mod headers;
 mod http;
 mod list;
+mod rights;
 mod status;
 mod tls;
 mod wire;
@@ -86,7 +88,7 @@ pub enum EngineOf {
     Engine(String),
     /// The response contains no ID.
     Unnamed,
-    /// The environment does not exist (404).
+    /// Portainer has no such environment.
     NoEnvironment,
     /// The API key may not use the environment: the status, 401 or 403.
     Forbidden(u16),
@@ -181,8 +183,9 @@ impl Reader {
         }
     }
 
-    /// The engine behind an environment (M17), as far as Portainer says. Only Portainer's own error object counts
-    /// as a refusal: a proxy may refuse this one path.
+    /// The engine behind an environment (M17), as far as Portainer says. A refusal may come from the engine, its agent, or
+    /// a proxy that refuses this one path: it says nothing about the environment unless Portainer refuses the environment
+    /// itself, with its own error object (M01).
     pub fn engine_of(&self, endpoint: i64) -> Result<EngineOf> {
         let path = format!("/api/endpoints/{endpoint}/docker/info");
         let action = format!("get the engine ID of environment {endpoint}");
@@ -191,14 +194,34 @@ impl Reader {
                 let id = wire::engine_id(info).map_err(failed_to(&action))?;
                 Ok(id.map_or(EngineOf::Unnamed, EngineOf::Engine))
             }
-            Err(Error::Refused { response, .. }) if response.message().is_some() => {
-                match response.status {
-                    404 => Ok(EngineOf::NoEnvironment),
-                    status @ (401 | 403) => Ok(EngineOf::Forbidden(status)),
-                    _ => Err(Error::refused(&action, response).into()),
+            Err(error) if matches!(error.status(), Some(401 | 403 | 404)) => {
+                match self.answer_for(endpoint) {
+                    Some(404) => Ok(EngineOf::NoEnvironment),
+                    Some(status @ (401 | 403)) => Ok(EngineOf::Forbidden(status)),
+                    Some(200) => Err(Failure::new(format!(
+                        "Portainer has environment {endpoint}, but its engine could not be asked"
+                    ))
+                    .source(anyhow::Error::from(error))
+                    .hint("check the environment in Portainer: its agent or engine, or a proxy, refused the request")
+                    .into()),
+                    _ => Err(error.into()),
                 }
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The status with which Portainer itself responds to a request for an environment: 200 if it exists and the API key may
+    /// use it. `None` if the response is not Portainer's.
+    fn answer_for(&self, endpoint: i64) -> Option<u16> {
+        let path = format!("/api/endpoints/{endpoint}");
+        match self.client.get(&path, "read the environment") {
+            Ok(response) => {
+                let json: Value = wire::read(response).ok()?;
+                (json["Id"].as_i64() == Some(endpoint)).then_some(200)
+            }
+            Err(Error::Refused { response, .. }) => response.message().map(|_| response.status),
+            Err(_) => None,
         }
     }
 

@@ -103,6 +103,8 @@ enum RecordStep {
     Unknown,
     /// None, because Portainer must not be contacted.
     Skipped,
+    /// None, because the API key may not see or change the Portainer stack (B24), with the reason.
+    OutOfReach(String),
     /// None, because only the containers are restored: the record that stays.
     Stays(Option<Record>),
     /// Delete a record that was created since, with its containers (N07).
@@ -121,9 +123,12 @@ impl RecordStep {
     /// The record that the step changes.
     fn record(&self) -> Option<&Record> {
         match self {
-            Self::Nothing | Self::Unknown | Self::Skipped | Self::Stays(_) | Self::Create(_) => {
-                None
-            }
+            Self::Nothing
+            | Self::Unknown
+            | Self::Skipped
+            | Self::OutOfReach(_)
+            | Self::Stays(_)
+            | Self::Create(_) => None,
             Self::Delete(record)
             | Self::Update(record, _)
             | Self::Stop(record)
@@ -271,7 +276,9 @@ impl<'s> Procedure<'s, '_, '_> {
 impl fmt::Display for RecordStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing | Self::Stays(None) => f.write_str("no changes in Portainer"),
+            Self::Nothing => f.write_str("no changes in Portainer"),
+            Self::Stays(None) => f.write_str("only the containers"),
+            Self::OutOfReach(reason) => write!(f, "the Portainer stack is not restored: {reason}"),
             Self::Unknown => f.write_str(
                 "no changes in Portainer: the snapshot contains no data about the Portainer stack",
             ),

@@ -62,6 +62,9 @@ pub struct Snapshot {
     pub env: Option<TextFile>,
     /// Portainer's record, if it existed.
     pub record: Known<Option<SavedRecord>>,
+    /// Whether a record may have existed that the API key did not see (B24). Older versions did not save it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_unseen: bool,
     /// The project's containers, one inspect object each.
     pub containers: Known<Vec<Value>>,
     /// The project's networks, one inspect object each.

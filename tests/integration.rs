@@ -70,6 +70,8 @@ mod requests;
 mod restore;
 #[path = "integration/restoring.rs"]
 mod restoring;
+#[path = "integration/rights.rs"]
+mod rights;
 #[path = "integration/rules.rs"]
 mod rules;
 #[path = "integration/several.rs"]

@@ -180,7 +180,7 @@ impl Procedure<'_, '_> {
             let id = Inspected(old).id();
             now.iter().any(|one| Inspected(one).id() == id)
         });
-        let scope = if still_there {
+        let scope = if still_there || prepared.before.may_be_unseen() {
             Scope::Containers
         } else {
             Scope::Everything

@@ -39,6 +39,7 @@ impl<'a> Procedure<'a, '_> {
             endpoint: self.a.endpoint,
             tool: self.a.tool,
             record: prepared.before.record.as_ref(),
+            may_be_unseen: prepared.before.may_be_unseen(),
             containers: prepared.before.all.as_deref(),
         }
     }

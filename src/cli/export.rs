@@ -50,10 +50,12 @@ pub(super) fn run(
         console,
     };
     console.waiting("reading Portainer");
-    let is_limited = || matches!(portainer.is_administrator(), Ok(Some(false)));
+    let limits = || Some(portainer.rights(endpoint)).filter(|rights| !rights.see_every_stack());
     let Some(name) = name else {
-        if is_limited() {
-            console.warning("the API key does not belong to an administrator: stacks that its user may not see are not exported");
+        if let Some(rights) = limits() {
+            console.warning(&format!(
+                "{rights}: stacks that its user may not see are not exported"
+            ));
         }
         let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from("."));
         let listed = portainer.all_records(endpoint)?;
@@ -82,10 +84,12 @@ pub(super) fn run(
         Failure::new(format!(
             "found no Portainer stack named {name} on environment {endpoint}"
         ))
-        .hint(if is_limited() {
-            "the API key does not belong to an administrator, so its user may not see every stack: use an administrator's API key"
-        } else {
-            "run `stacklift list` to see the stacks; choose another environment with --endpoint"
+        .hint(match limits() {
+            Some(rights) => format!("{rights}: use an administrator's API key"),
+            None => {
+                "run `stacklift list` to see the stacks; choose another environment with --endpoint"
+                    .to_owned()
+            }
         })
     });
     let record = record.map_err(anyhow::Error::from)?;

@@ -138,7 +138,7 @@ impl Listing<'_> {
         StackEntry {
             state: state(&StateFacts {
                 record: found.record,
-                records_known: host.records.is_some() && host.is_administrator != Some(false),
+                records_known: host.records.is_some() && host.rights.see_every_stack(),
                 containers: containers.as_ref(),
                 has_files: !matches!(found.files, Files::None),
                 is_adopted: adopt.readiness == Readiness::NothingToDo,
@@ -221,11 +221,8 @@ pub(super) fn unknown(host: &Host) -> Vec<String> {
         ),
         Some(records) => {
             unknown.extend(records.iter().filter_map(|one| one.record.as_ref().err().cloned()));
-            if host.is_administrator == Some(false) {
-                unknown.push(
-                    "the API key does not belong to an administrator, so Portainer may not list every stack"
-                        .to_owned(),
-                );
+            if !host.rights.see_every_stack() {
+                unknown.push(host.rights.to_string());
             }
         }
     }

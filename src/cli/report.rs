@@ -199,6 +199,7 @@ impl StackReport {
             file: situation.stack.file().to_owned(),
             containers: containers.map(|all| ContainersReport::of(all, situation.tool)),
             portainer_stack: before.record.as_ref().map(PortainerStack::of),
+            may_be_unseen: before.may_be_unseen(),
             unanswered,
         }
     }

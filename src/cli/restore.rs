@@ -113,8 +113,8 @@ fn list(store: &Store, console: &Console) -> Result<()> {
                 };
                 let record = match &snapshot.record {
                     Known::Known(Some(record)) => record.id.clone(),
-                    Known::Known(None) => "none".to_owned(),
-                    Known::Unknown(_) => "unknown".to_owned(),
+                    Known::Known(None) if !snapshot.may_be_unseen => "none".to_owned(),
+                    Known::Known(None) | Known::Unknown(_) => "unknown".to_owned(),
                 };
                 let state = match snapshot.ran_whole {
                     Some(true) => "whole",

@@ -121,6 +121,7 @@ impl Procedure<'_, '_> {
             endpoint: self.m.endpoint,
             tool: self.m.tool,
             record: before.record.as_ref(),
+            may_be_unseen: before.may_be_unseen(),
             containers: before.all.as_deref(),
         };
         let id = self.run.take_snapshot(&subject, seen)?;

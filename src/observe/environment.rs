@@ -45,8 +45,8 @@ pub struct Search {
     others: Vec<NamedEnvironment>,
     /// Those whose engine is unknown, with the reason.
     unread: Vec<(NamedEnvironment, String)>,
-    /// Whether the API key belongs to an administrator, if that was asked and is known.
-    is_administrator: Option<bool>,
+    /// Whether the API key may not see every environment.
+    is_limited: bool,
 }
 
 impl Search {
@@ -59,7 +59,7 @@ impl Search {
             matching: Vec::new(),
             others: Vec::new(),
             unread: Vec::new(),
-            is_administrator: None,
+            is_limited: false,
         };
         for (one, theirs) in all.into_iter().zip(engines) {
             let reason = match theirs {
@@ -83,7 +83,8 @@ impl Search {
             search.unread.push((one, reason));
         }
         if search.matching.is_empty() {
-            search.is_administrator = portainer.is_administrator().ok().flatten();
+            let user = portainer.user();
+            search.is_limited = user.is_ok_and(|user| user.is_administrator == Some(false));
         }
         Ok(search)
     }
@@ -146,7 +147,7 @@ impl Search {
         if !self.unread.is_empty() {
             hints.push("an environment that could not be read may be this engine: make it reachable, or pass its ID with --endpoint");
         }
-        if self.is_administrator == Some(false) {
+        if self.is_limited {
             hints.push("the API key does not belong to an administrator and may not see every environment: use an administrator's API key");
         }
         if hints.is_empty() {

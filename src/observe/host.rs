@@ -12,7 +12,7 @@ use super::{environment::environment, identity, with_hint};
 use crate::{
     engine,
     failure::Failure,
-    model::{Container, Record},
+    model::{Container, Record, Rights},
     parallel::side_by_side,
     plan::Environment,
     portainer::{self, HINT_FOR_UNCLEAR, Listed},
@@ -26,8 +26,8 @@ pub struct Host {
     pub containers: Option<Vec<Container>>,
     pub environment: Environment,
     pub portainer_version: Option<String>,
-    /// Whether the API key belongs to an administrator, who sees every Portainer stack; `None` if that is unknown.
-    pub is_administrator: Option<bool>,
+    /// What the user of the API key sees and may do on the environment.
+    pub rights: Rights,
     pub(super) networks: Option<BTreeSet<String>>,
     pub(super) volumes: Option<BTreeSet<String>>,
     images: Mutex<BTreeMap<String, Option<Value>>>,
@@ -57,7 +57,7 @@ impl Host {
                 (
                     environment(portainer, Some(engine), endpoint),
                     portainer.version(),
-                    portainer.is_administrator(),
+                    portainer.rights(endpoint),
                 )
             });
             (records, others)
@@ -65,14 +65,17 @@ impl Host {
         let ((containers, networks, volumes), of_portainer) =
             side_by_side(of_engine, || portainer.map(of_portainer));
         let (records, others) = of_portainer.unzip();
-        let (environment, version, role) = others.flatten().map_or_else(
+        let (environment, version, rights) = others.flatten().map_or_else(
             || {
-                let reason = "Portainer could not be read".to_owned();
-                (Environment::Unknown(reason), None, None)
+                let reason = || "Portainer could not be read".to_owned();
+                (
+                    Environment::Unknown(reason()),
+                    None,
+                    Rights::Unknown(reason()),
+                )
             },
-            |(environment, version, role)| {
-                let version = known(version, &mut warnings).flatten();
-                (environment, version, known(role, &mut warnings).flatten())
+            |(environment, version, rights)| {
+                (environment, known(version, &mut warnings).flatten(), rights)
             },
         );
         let containers = known(containers, &mut warnings);
@@ -90,7 +93,7 @@ impl Host {
             records: records.and_then(|records| known(records, &mut warnings)),
             environment,
             portainer_version: version,
-            is_administrator: role,
+            rights,
             networks,
             volumes,
             containers,

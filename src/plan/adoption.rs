@@ -14,6 +14,7 @@ use super::{
     refusal::pass_endpoint,
     rejected, running,
     sent::{SentStack, with_sent},
+    unseen,
 };
 use crate::{
     model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Record, Variable},
@@ -205,6 +206,12 @@ impl Adoption {
             )),
         };
         self.blockers.extend(blocker);
+        let forbidden = unseen::management(facts);
+        self.blockers.extend(
+            forbidden
+                .iter()
+                .map(|one| Blocker::of_refusal(one, facts.name)),
+        );
         let listed = facts.listed.unwrap_or_default();
         let itself = itself::runs_portainer(listed, facts.portainer_port);
         self.blockers.extend(

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Refusal;
 use crate::{
     compose::Rejection,
-    model::{Changes, Container, Record, Variable, is_folder_of},
+    model::{Changes, Container, Record, Rights, Variable, is_folder_of},
     snapshot::{Inspected, Known},
 };
 
@@ -63,6 +63,8 @@ pub struct Facts<'a> {
     pub rejection: Option<&'a Rejection>,
     /// The environment, as far as Portainer says.
     pub environment: Environment,
+    /// What the user of the API key sees and may do there (B24).
+    pub rights: Rights,
     /// What a path of this host is. Symbolic links are followed.
     pub lookup: &'a dyn Fn(&str) -> PathKind,
     /// Whether two paths of this host are the same file or directory; `None` if that could not be looked at.

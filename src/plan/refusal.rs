@@ -29,6 +29,11 @@ pub enum Refusal {
     NoEnvironment { endpoint: i64, here: Option<i64> },
     /// The API key may not use the environment (B06): the status, 401 or 403.
     ForbiddenEnvironment { endpoint: i64, status: u16 },
+    /// The API key may not create, update or delete stacks on the environment (B24, M22).
+    ForbiddenStacks { endpoint: i64 },
+    /// Portainer started these containers, and the API key may not see their Portainer stack (B24): their names and
+    /// directories.
+    HiddenStack(Vec<String>),
     /// Compose rejects the text as it is sent (B06).
     Rejected(Vec<String>),
     /// Compose cannot parse `stack.env` (B06, M08): the variable and the problem.
@@ -67,6 +72,13 @@ impl fmt::Display for Refusal {
                 f,
                 "the API key is not allowed to use environment {endpoint} ({status})"
             ),
+            Self::ForbiddenStacks { endpoint } => write!(
+                f,
+                "the API key is not allowed to create, update or delete stacks on environment {endpoint}"
+            ),
+            Self::HiddenStack(_) => f.write_str(
+                "Portainer started containers of the stack, and the API key may not see their Portainer stack",
+            ),
             Self::Rejected(_) => {
                 f.write_str("Compose would reject the Compose file as it would be sent")
             }
@@ -101,6 +113,7 @@ impl Refusal {
     pub fn details(&self) -> Option<String> {
         match self {
             Self::Damage(items)
+            | Self::HiddenStack(items)
             | Self::Rejected(items)
             | Self::MissingFiles(items)
             | Self::MissingImages(items)
@@ -112,7 +125,8 @@ impl Refusal {
             | Self::RunsPortainer { .. }
             | Self::NoSharedVersion { .. }
             | Self::NoEnvironment { .. }
-            | Self::ForbiddenEnvironment { .. } => None,
+            | Self::ForbiddenEnvironment { .. }
+            | Self::ForbiddenStacks { .. } => None,
         }
     }
 
@@ -131,6 +145,10 @@ impl Refusal {
             Self::ForbiddenEnvironment { .. } => {
                 "use an administrator's API key, or give the user of this key access to the environment in Portainer"
             }
+            Self::ForbiddenStacks { .. } => {
+                "use an administrator's API key, or turn off \"Disable the use of Stacks for non-administrators\" in the environment's Docker settings in Portainer"
+            }
+            Self::HiddenStack(_) => "use an administrator's API key",
             Self::Rejected(_) => {
                 return format!(
                     "fix the lines above; to see the file as it would be sent, run: stacklift render {stack}"

@@ -12,7 +12,7 @@ use super::*;
 use crate::{
     compose::{Doubt, Rejection},
     model::{
-        Changes, Container, Deployment, Mount, MountKind, PublishedPort, Record, StackKind,
+        Changes, Container, Deployment, Mount, MountKind, PublishedPort, Record, Rights, StackKind,
         Variable,
     },
     rewrite::{env::contract_env, literal},
@@ -34,6 +34,7 @@ pub(super) struct World {
     pub(super) images: BTreeMap<String, Option<Value>>,
     pub(super) changes: BTreeMap<String, Known<Changes>>,
     pub(super) environment: Environment,
+    pub(super) rights: Rights,
     pub(super) missing: Vec<&'static str>,
     pub(super) removal: Removal,
     pub(super) rejection: Option<Rejection>,
@@ -54,6 +55,7 @@ pub(super) fn world(compose: &str) -> World {
         ]),
         changes: BTreeMap::new(),
         environment: Environment::SameEngine,
+        rights: Rights::Administrator,
         missing: Vec::new(),
         removal: Removal::Stop,
         rejection: None,
@@ -170,6 +172,7 @@ impl World {
             }),
             namesakes: &[],
             environment: self.environment.clone(),
+            rights: self.rights.clone(),
             lookup: &|path| {
                 if self.missing.contains(&path) {
                     PathKind::Missing

@@ -14,6 +14,8 @@ pub struct Standing {
     pub access: Access,
     /// The ID of its resource control, if it has one.
     pub control: Option<i64>,
+    /// When it was created, in seconds since 1970 (M17), if Portainer says so.
+    pub created: Option<i64>,
 }
 
 impl Standing {
@@ -32,6 +34,7 @@ impl Standing {
                 public: control["Public"] == true,
             },
             control: control["Id"].as_i64(),
+            created: record["CreationDate"].as_i64(),
         }
     }
 }

@@ -47,12 +47,6 @@ impl Reader {
         let response = self.client.get("/api/users/me", action)?;
         user(response).map_err(failed_to(action))
     }
-
-    /// Whether the API key belongs to an administrator; `None` where the response does not say. Other users
-    /// may not see every record.
-    pub fn is_administrator(&self) -> Result<Option<bool>> {
-        Ok(self.user()?.is_administrator)
-    }
 }
 
 fn time(response: &Unread) -> Option<SystemTime> {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::{
-    OnMissing, Procedure, RecordStep,
+    Cause, OnMissing, Procedure, RecordStep,
     containers::image_of,
     networks::are_free,
     plan::{Plan, is_stranger, saved},
@@ -80,6 +80,14 @@ impl Procedure<'_, '_, '_> {
                 )
             })
             .collect();
+        if let RecordStep::OutOfReach(reason) = record
+            && self.restore.cause != Cause::Failure
+        {
+            problems.push(Problem::new(
+                format!("the Portainer stack is unknown: {reason}"),
+                "use an administrator's API key, or restore only the containers with --engine-only",
+            ));
+        }
         if plan.is_empty() && !record.replaces_containers() {
             return Ok(problems);
         }

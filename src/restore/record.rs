@@ -1,11 +1,12 @@
 //! The steps of a restore in Portainer: the record and its deployment.
 
 use anyhow::Result;
+use chrono::DateTime;
 
 use super::{Procedure, RecordStep, Scope};
 use crate::{
     failure::Failure,
-    model::{Deployment, Record, portainer_name},
+    model::{Deployment, Record, Rights, portainer_name},
     portainer::{Contents, Deletion, Error, Payload},
     snapshot::{Known, SavedRecord},
 };
@@ -42,13 +43,23 @@ impl Procedure<'_, '_, '_> {
         if self.restore.scope == Scope::Containers {
             return Ok(RecordStep::Stays(record));
         }
+        match self.run.portainer.rights(self.snapshot().endpoint) {
+            Rights::Administrator => {}
+            Rights::OwnStacks | Rights::Unknown(_) if record.is_some() => {}
+            rights => return Ok(RecordStep::OutOfReach(rights.to_string())),
+        }
         let saved = match &self.snapshot().record {
             Known::Unknown(_) => return Ok(RecordStep::Unknown),
             Known::Known(saved) => saved.as_ref(),
         };
         Ok(match (saved, record) {
             (None, None) => RecordStep::Nothing,
-            (None, Some(record)) => RecordStep::Delete(record),
+            (None, Some(record)) => {
+                if self.snapshot().may_be_unseen && !self.is_newer(&record)? {
+                    return Ok(RecordStep::Unknown);
+                }
+                RecordStep::Delete(record)
+            }
             (Some(wanted), None) => RecordStep::Create(contents(wanted)),
             (Some(wanted), Some(record)) => {
                 let (now, standing) = self.run.portainer.read(&record.id)?;
@@ -70,6 +81,14 @@ impl Procedure<'_, '_, '_> {
         })
     }
 
+    /// Whether a record was created after the snapshot was taken.
+    fn is_newer(&self, record: &Record) -> Result<bool> {
+        let (_, standing) = self.run.portainer.read(&record.id)?;
+        let taken = DateTime::parse_from_rfc3339(&self.snapshot().taken);
+        let taken = taken.map(|taken| taken.timestamp());
+        Ok(taken.is_ok_and(|taken| standing.created.is_some_and(|created| created >= taken)))
+    }
+
     /// The stack's record now, by its name or the name that Portainer gives it (M02).
     pub(super) fn find_record(&self) -> Result<Option<Record>> {
         let name = &self.snapshot().stack;
@@ -87,6 +106,7 @@ impl Procedure<'_, '_, '_> {
             RecordStep::Nothing
             | RecordStep::Unknown
             | RecordStep::Skipped
+            | RecordStep::OutOfReach(_)
             | RecordStep::Stays(_) => return Ok(()),
             RecordStep::Delete(record) => return self.delete_record(record),
             RecordStep::Update(record, contents) => self.update_record(record, contents)?,

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    model::Record,
     run::{State, Subject},
     snapshot::{Inspected, Known, Snapshot},
     stack::Source,
@@ -40,14 +39,10 @@ impl Procedure<'_, '_, '_> {
             return Ok(());
         }
         self.run.wait("taking a snapshot");
-        let record = match step {
-            RecordStep::Stays(record) => record.as_ref(),
-            step => step.record(),
-        };
-        let mut replaced = self.read_replaced(record)?;
+        let mut replaced = self.read_replaced(step)?;
         let lost = self.warn_of_what_is_lost(&replaced, &removed);
         if self.ask(step, &removed, existing, plan, lost)? {
-            replaced = self.read_replaced(record)?;
+            replaced = self.read_replaced(step)?;
         }
         let (id, _) = self.run.save_snapshot(replaced)?;
         if self.restore.cause != Cause::Failure {
@@ -58,8 +53,12 @@ impl Procedure<'_, '_, '_> {
         Ok(())
     }
 
-    fn read_replaced(&mut self, record: Option<&Record>) -> Result<Snapshot> {
+    fn read_replaced(&mut self, step: &RecordStep) -> Result<Snapshot> {
         let restore = self.restore;
+        let record = match restore.scope {
+            Scope::EngineOnly => None,
+            Scope::Everything | Scope::Containers => self.find_record()?,
+        };
         let stack = self.stack();
         let source = stack.read().unwrap_or_else(|error| {
             self.run
@@ -77,7 +76,9 @@ impl Procedure<'_, '_, '_> {
             base_url: restore.base_url,
             endpoint: self.snapshot().endpoint,
             tool: &self.snapshot().tool,
-            record,
+            record: record.as_ref(),
+            may_be_unseen: record.is_none()
+                && matches!(step, RecordStep::OutOfReach(_) | RecordStep::Stays(_)),
             containers: Some(&containers),
         };
         let mut snapshot = self.run.read_snapshot(&subject);

@@ -46,6 +46,7 @@ fn snapshot(containers: Vec<Value>) -> Snapshot {
         },
         env: None,
         record: Known::Known(None),
+        may_be_unseen: false,
         containers: Known::Known(containers),
         networks: Known::Known(Vec::new()),
         volumes: Known::Known(Vec::new()),

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{
-    Procedure, RecordStep, Scope,
+    Cause, Procedure, RecordStep, Scope,
     check::owner,
     compare::network_differences,
     health::wait_for,
@@ -55,6 +55,9 @@ impl Procedure<'_, '_, '_> {
             let lines: Vec<_> = unchecked.iter().map(|what| format!("  - {what}")).collect();
             self.run.warn(format!("not checked:\n{}", lines.join("\n")));
         }
+        if let (true, RecordStep::OutOfReach(reason)) = (wrong.is_empty(), record) {
+            return self.end_without_record(reason);
+        }
         let unanswered = self.run.unanswered();
         if wrong.is_empty() && !unanswered.is_empty() {
             self.say_what_is_left();
@@ -83,6 +86,21 @@ impl Procedure<'_, '_, '_> {
             .details(wrong.join("\n"))
             .hint("fix the problem above and run the command again: it continues from here")
             .into())
+    }
+
+    /// The containers match the snapshot, and the Portainer stack is unknown (B24): that is not *verified*. Inside a run
+    /// that failed, the restore of its containers has succeeded.
+    fn end_without_record(&mut self, reason: &str) -> Result<()> {
+        let matching = matching(saved(self.snapshot()).len());
+        if self.restore.cause == Cause::Failure {
+            self.run.step("restored", matching);
+            return Ok(());
+        }
+        Err(Failure::new(format!(
+            "{matching}, but the Portainer stack is unknown: {reason}"
+        ))
+        .hint("run the command again with an administrator's API key")
+        .into())
     }
 
     /// Waits until the containers that were healthy are healthy again, and no container is in a restart loop that was not
@@ -205,11 +223,15 @@ impl Procedure<'_, '_, '_> {
                 unchecked.push("the Portainer stack, because of --engine-only".to_owned());
                 return Ok(());
             }
-            Known::Unknown(_) => {
+            Known::Known(saved)
+                if !matches!(step, RecordStep::OutOfReach(_) | RecordStep::Unknown) =>
+            {
+                saved
+            }
+            _ => {
                 unchecked.push("the Portainer stack".to_owned());
                 return Ok(());
             }
-            Known::Known(saved) => saved,
         };
         let (saved, record) = match (saved, self.find_record()?) {
             (None, None) => return Ok(()),

@@ -30,6 +30,8 @@ pub struct Subject<'a> {
     pub tool: &'a str,
     /// The Portainer stack.
     pub record: Option<&'a Record>,
+    /// Whether one may exist that the API key does not see (B24).
+    pub may_be_unseen: bool,
     /// The project's containers; `None` if they could not be listed.
     pub containers: Option<&'a [Container]>,
 }
@@ -187,6 +189,7 @@ impl Run<'_> {
                 text: text.clone(),
             }),
             record: Known::from_result(record.transpose()),
+            may_be_unseen: of.may_be_unseen,
             networks: Known::from_result(of_projects(stack, |project| engine.networks(project))),
             births: volumes.known().map_or_else(BTreeMap::new, |volumes| {
                 let births = volumes.iter().filter_map(|volume| {

@@ -100,7 +100,7 @@ fn a_user_who_may_not_see_every_stack_is_told() {
     let as_user = |args: &[&str]| Run::of(bench.command(args).env("STACKMGR_API_KEY", USER));
     as_user(&["export", "web"]).code(1).says(&[
         "found no Portainer stack named web on environment 1",
-        "may not see every stack",
+        "Portainer may not list every stack",
     ]);
     let to = bench.root().join("out");
     let to = to.to_str().expect("UTF-8");

@@ -48,7 +48,8 @@ fn b06_a_key_that_may_not_use_the_environment() {
     let bench = changed(PLAIN, None);
     let body = r#"{"message":"Permission denied to access environment","details":"Unauthorized"}"#;
     let kind = FaultKind::Status(403, body.to_owned());
-    bench.rehearsal.faults().set(Call::Info, kind);
+    bench.rehearsal.faults().set(Call::Info, kind.clone());
+    bench.rehearsal.faults().set(Call::Endpoints, kind);
     refuses(&bench, &["web"], &["environment 1", "403"]);
 }
 

@@ -169,6 +169,47 @@ fn a_standard_user_sees_a_filtered_list() {
 }
 
 #[test]
+fn m22_only_administrators_may_manage_stacks() {
+    let rehearsal = empty();
+    let own = rehearsal.world(|world| {
+        world.add_user("ptr_user", "user");
+        let endpoint = world.endpoints.get_mut(&1).unwrap();
+        endpoint.forbids_stacks = true;
+        let own = world.add_record("own", 1, "services: {}");
+        world.records.get_mut(&own).unwrap().created_by = "user".to_owned();
+        own
+    });
+    let mut client = Client::portainer(&rehearsal);
+    let user = [("X-API-Key", "ptr_user")];
+    let mut ask = |method: &str, path: &str, body: &[u8]| {
+        let response = client.send(method, path, &user, body).unwrap();
+        (response.status, response.json())
+    };
+    let (_, environment) = ask("GET", "/api/endpoints/1", b"");
+    let setting = "allowStackManagementForRegularUsers";
+    assert_eq!(environment["SecuritySettings"][setting], false);
+    let (_, listed) = ask("GET", "/api/stacks", b"");
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    let path = format!("/api/stacks/{own}");
+    let text = br#"{"name":"new","stackFileContent":"services: {}","env":[]}"#;
+    let create = "/api/stacks/create/standalone/string?endpointId=1";
+    for (method, path, body) in [
+        ("GET", path.clone(), &b""[..]),
+        ("GET", format!("{path}/file"), b""),
+        ("POST", create.to_owned(), text),
+        ("PUT", format!("{path}?endpointId=1"), text),
+        ("POST", format!("{path}/stop?endpointId=1"), b"{}"),
+        ("DELETE", format!("{path}?endpointId=1"), b""),
+    ] {
+        let (status, error) = ask(method, &path, body);
+        assert_eq!(status, 403, "{method} {path}");
+        let message = error["message"].as_str().unwrap();
+        let ending = " is disabled for non-admin users";
+        assert!(message.ends_with(ending), "{message}");
+    }
+}
+
+#[test]
 fn m17_the_manager_passes_on_the_engines_id() {
     let rehearsal = empty();
     let mut portainer = Client::portainer(&rehearsal);

@@ -139,7 +139,12 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
     if call == Call::Create {
         return create(world, &key, incoming);
     }
-    let id = seen(world, &key, stack_id(incoming))?.id;
+    let action = if call == Call::Update {
+        "Stack editing"
+    } else {
+        "stack deletion"
+    };
+    let id = managed(world, &key, stack_id(incoming), action)?.id;
     if call == Call::Update {
         return update(world, &key, id, incoming);
     }
@@ -204,7 +209,7 @@ fn authenticated(
             Ok(list(shared, key, endpoint))
         }
         Call::Get => {
-            let found = seen(&world, &key, &id)?.id;
+            let found = managed(&world, &key, &id, "Stack management")?.id;
             let era = world.era;
             let record = world
                 .poll(found)
@@ -215,11 +220,11 @@ fn authenticated(
             ))
         }
         Call::File => {
-            let text = &seen(&world, &key, &id)?.text;
+            let text = &managed(&world, &key, &id, "Stack management")?.text;
             Ok(Response::json(200, &json!({ "StackFileContent": text })))
         }
         Call::Stop | Call::Start => {
-            let id = seen(&world, &key, &id)?.id;
+            let id = managed(&world, &key, &id, "stack management")?.id;
             let endpoint = number(incoming, "endpointId")?.ok_or_else(missing_endpoint)?;
             if call == Call::Stop {
                 world.stop(id, endpoint)?;
@@ -294,7 +299,7 @@ fn endpoints(world: &World, key: &ApiKey, id: &str) -> Result<Response, Portaine
         .endpoints
         .iter()
         .filter(|(one, _)| !id.is_empty() || world.check_access(**one, key).is_ok())
-        .map(|(id, one)| shapes::endpoint_json(*id, &one.name));
+        .map(|(id, one)| shapes::endpoint_json(*id, &one.name, !one.forbids_stacks));
     let body = if id.is_empty() {
         format!("[{}]\n", all.collect::<Vec<_>>().join(","))
     } else {
@@ -363,6 +368,18 @@ fn seen<'w>(world: &'w World, key: &ApiKey, id: &str) -> Result<&'w Record, Port
         let text = "Access denied to resource";
         Err(PortainerError::new(403, text, text))
     }
+}
+
+/// The same, if the API key may also manage stacks on its environment (M22).
+fn managed<'w>(
+    world: &'w World,
+    key: &ApiKey,
+    id: &str,
+    action: &str,
+) -> Result<&'w Record, PortainerError> {
+    let record = seen(world, key, id)?;
+    world.check_stacks(record.endpoint, key, action)?;
+    Ok(record)
 }
 
 fn may_see(key: &ApiKey, record: &Record) -> bool {
@@ -459,7 +476,8 @@ impl Iterator for Listing {
 
 fn create(world: &mut World, key: &ApiKey, incoming: &Incoming) -> Result<Work, PortainerError> {
     let endpoint = number(incoming, "endpointId")?.ok_or_else(missing_endpoint)?;
-    world.check_endpoint(endpoint)?;
+    world.check_access(endpoint, key)?;
+    world.check_stacks(endpoint, key, "Stack creation")?;
     let payload = payload::<CreatePayload>(&incoming.body)?;
     let invalid = |what: &str| PortainerError::new(400, "Invalid request payload", what);
     if payload.name.is_empty() {

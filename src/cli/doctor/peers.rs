@@ -8,8 +8,10 @@ use super::format::{Check, Status as CheckStatus, Subject};
 use crate::{
     cli::{options::Endpoint, settings::Settings},
     engine::{self, About},
+    model::Rights,
     observe::{Search, with_hint},
     parallel::side_by_side,
+    plan::Refusal,
     portainer::{self, BaseUrl, EngineOf, Status, Tls},
 };
 
@@ -173,7 +175,7 @@ fn environment(peers: Peers, base_url: &BaseUrl, ours: &str, id: i64) -> Check {
     let subject = Subject::Environment;
     match peers.0.engine_of(id) {
         Ok(EngineOf::Engine(theirs)) if theirs == ours => {
-            Check::ok(subject, format!("environment {id} is this engine"))
+            this_engine(peers.0, id, &format!("environment {id}"))
         }
         Ok(EngineOf::Engine(_)) => Check::failed(
             subject,
@@ -201,6 +203,16 @@ fn environment(peers: Peers, base_url: &BaseUrl, ours: &str, id: i64) -> Check {
     }
 }
 
+/// The environment of this host. Stacks on it may be for administrators only (M22).
+fn this_engine(portainer: &portainer::Reader, id: i64, name: &str) -> Check {
+    let subject = Subject::Environment;
+    if portainer.rights(id) == Rights::NoStacks {
+        let refusal = Refusal::ForbiddenStacks { endpoint: id };
+        return Check::failed(subject, refusal.to_string(), refusal.hint(""));
+    }
+    Check::ok(subject, format!("{name} is this engine"))
+}
+
 /// What to do if the environment is not this engine: names the one that is.
 fn right_one((portainer, engine): Peers, base_url: &BaseUrl) -> String {
     let Ok(search) = Search::new(portainer, engine) else {
@@ -223,7 +235,7 @@ fn found((portainer, engine): Peers, base_url: &BaseUrl) -> Check {
         Err(error) => return Check::of_error(subject, &error, "pass its ID with --endpoint"),
     };
     match search.found(base_url) {
-        Ok(one) => Check::ok(subject, format!("environment {one} is this engine")),
+        Ok(one) => this_engine(portainer, one.id, &format!("environment {one}")),
         Err(error) => Check::of_error(subject, &error, "pass its ID with --endpoint"),
     }
 }

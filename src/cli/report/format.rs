@@ -35,6 +35,9 @@ pub(in crate::cli) struct StackReport {
     pub containers: Option<ContainersReport>,
     /// The Portainer stack of this name in the environment.
     pub portainer_stack: Option<PortainerStack>,
+    /// Whether one may exist that the API key does not see (B24).
+    #[serde(skip)]
+    pub may_be_unseen: bool,
     /// The requests of earlier runs whose end is unknown. Every run first waits until Portainer has finished them.
     #[serde(default)]
     pub unanswered: Vec<String>,

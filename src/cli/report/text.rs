@@ -314,6 +314,9 @@ fn state(stack: &StackReport) -> String {
         }
     };
     match &stack.portainer_stack {
+        None if stack.may_be_unseen => {
+            format!("{containers}; whether it is in Portainer is unknown")
+        }
         None => format!("{containers}, not in Portainer"),
         Some(one) => format!("{containers}, Portainer stack {} is {}", one.id, one.state),
     }

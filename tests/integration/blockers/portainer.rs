@@ -25,7 +25,8 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     );
     let body = r#"{"message":"Permission denied to access environment","details":"Unauthorized"}"#;
     let kind = FaultKind::Status(403, body.to_owned());
-    bench.rehearsal.faults().set(Call::Info, kind);
+    bench.rehearsal.faults().set(Call::Info, kind.clone());
+    bench.rehearsal.faults().set(Call::Endpoints, kind);
     refuses(
         &bench,
         &["web"],

@@ -138,8 +138,9 @@ pub(super) fn control_json(record: &Record) -> ControlJson {
     }
 }
 
-/// An environment in Portainer's JSON.
-pub(super) fn endpoint_json(id: u64, name: &str) -> String {
+/// An environment in Portainer's JSON. `manages` is whether users who are not administrators may manage stacks.
+pub(super) fn endpoint_json(id: u64, name: &str, manages: bool) -> String {
+    let setting = "\"allowStackManagementForRegularUsers\":";
     include_str!("endpoint.json")
         .trim_end()
         .replacen("\"Id\":1", &format!("\"Id\":{id}"), 1)
@@ -148,6 +149,7 @@ pub(super) fn endpoint_json(id: u64, name: &str) -> String {
             &format!("\"Name\":{}", Value::from(name)),
             1,
         )
+        .replacen(&format!("{setting}true"), &format!("{setting}{manages}"), 1)
 }
 
 /// A user in Portainer's JSON.

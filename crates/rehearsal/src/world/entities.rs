@@ -17,6 +17,8 @@ pub struct Endpoint {
     pub engine: String,
     /// Whether only administrators may see and use it.
     pub restricted: bool,
+    /// Whether only administrators may manage stacks: `allowStackManagementForRegularUsers` is false (M22).
+    pub forbids_stacks: bool,
 }
 
 /// A container engine.

@@ -34,6 +34,7 @@ impl World {
             name: "local".to_owned(),
             engine: engine.id.clone(),
             restricted: false,
+            forbids_stacks: false,
         };
         let mut image_volumes = BTreeMap::<String, Vec<String>>::new();
         for (image, target) in IMAGE_VOLUMES {
@@ -87,6 +88,7 @@ impl World {
                 name: name.to_owned(),
                 engine: engine.clone(),
                 restricted: false,
+                forbids_stacks: false,
             },
         );
         self.add_predefined_networks(&engine);

@@ -51,7 +51,26 @@ impl World {
             .is_some_and(|one| one.restricted);
         if restricted && user.role != Role::Administrator {
             let message = "Permission denied to access environment";
-            return Err(PortainerError::new(403, message, "Unauthorized"));
+            let details = "Access denied to environment";
+            return Err(PortainerError::new(403, message, details));
+        }
+        Ok(())
+    }
+
+    /// Fails with 403 if the user may not manage stacks on the environment (M22).
+    pub(crate) fn check_stacks(
+        &self,
+        endpoint: u64,
+        user: &ApiKey,
+        action: &str,
+    ) -> Result<(), PortainerError> {
+        let forbidden = self
+            .endpoints
+            .get(&endpoint)
+            .is_some_and(|one| one.forbids_stacks);
+        if forbidden && user.role != Role::Administrator {
+            let message = format!("{action} is disabled for non-admin users");
+            return Err(PortainerError::new(403, &message, &message));
         }
         Ok(())
     }
