@@ -243,8 +243,8 @@ pub(super) struct MigrateArguments {
     pub force: bool,
     /// Do not ask for confirmation
     ///
-    /// On a terminal, stacklift asks before it deletes or removes anything if the stack will lose
-    /// something. Without a terminal, it never asks.
+    /// On a terminal, stacklift asks before it removes containers or deletes a Portainer stack. Without a terminal,
+    /// it continues without asking.
     #[arg(short, long)]
     pub yes: bool,
     /// Stop the containers before removing them, and wait this long for each to exit
@@ -316,8 +316,8 @@ pub(super) struct RestoreArguments {
     pub force: bool,
     /// Do not ask for confirmation
     ///
-    /// On a terminal, stacklift asks before it removes containers with files that were written since
-    /// the snapshot, or if new volumes will no longer be used.
+    /// stacklift asks before it stops or removes a container, or deletes, updates or stops the Portainer stack. Without a
+    /// terminal, it is refused instead.
     #[arg(short, long, conflicts_with = "list")]
     pub yes: bool,
     /// Restore only the containers, without contacting Portainer

@@ -113,17 +113,6 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
 }
 
 impl Adoption {
-    /// Whether a container is replaced, or may be.
-    pub fn interrupts(&self) -> bool {
-        let mut services = self.services.iter();
-        services.any(|service| {
-            matches!(
-                service.fate,
-                Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_)
-            )
-        })
-    }
-
     /// The update of a Portainer stack in error removes every container of the project first (N07).
     fn replace_all_if_in_error(&mut self, facts: &Facts) {
         let record = facts.record.as_ref().map(|record| record.record);

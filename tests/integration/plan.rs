@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     fs::{self, File},
     path::Path,
 };
@@ -44,6 +45,12 @@ pub fn labeled(bench: &Bench) -> BTreeMap<String, String> {
 
 /// Runs the program with a Compose 2.26.1 that computes these hashes for what is sent.
 pub fn with_hashes(bench: &Bench, args: &[&str], hashes: &BTreeMap<String, String>) -> Run {
+    let mut command = bench.command(args);
+    Run::of(command.env("PATH", path_with_hashes(bench, hashes)))
+}
+
+/// The `PATH` with such a Compose.
+pub fn path_with_hashes(bench: &Bench, hashes: &BTreeMap<String, String>) -> OsString {
     let hashes: Vec<String> = hashes
         .iter()
         .map(|(service, hash)| format!("echo '{service} {hash}'"))
@@ -56,9 +63,7 @@ pub fn with_hashes(bench: &Bench, args: &[&str], hashes: &BTreeMap<String, Strin
             hashes.join("; ")
         ),
     );
-    let mut command = bench.command(args);
-    command.env("PATH", bench.path(&[&bin]));
-    Run::of(&mut command)
+    bench.path(&[&bin])
 }
 
 /// The output, with what differs from run to run replaced.

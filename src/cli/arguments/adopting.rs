@@ -25,7 +25,8 @@ pub(in crate::cli) struct AdoptArguments {
     pub keep_going: bool,
     /// Do not ask for confirmation
     ///
-    /// On a terminal, stacklift asks if a container will be recreated or something will be lost.
+    /// stacklift asks if a container will or may be recreated, or if something will be lost. Without a terminal, it is
+    /// refused instead.
     #[arg(short, long)]
     pub yes: bool,
     #[command(flatten)]
