@@ -15,6 +15,7 @@ use crate::{
     plan::{Adoption, Fate, Keep, Request},
     portainer::BaseUrl,
     run::{self, Consent, Effect, Listener, Peers, Run, Setup, Stopped, Witness},
+    snapshot::Inspected,
     stack::Stack,
 };
 
@@ -77,16 +78,18 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
     let lock = adopt.stack.lock();
     let mut report = Report::new(adopt.stack.name().as_str(), adopt.endpoint);
     let ended = run::under_lock(lock, adopt.peers, adopt.setup, listener, |run| {
-        Procedure {
+        let ended = Procedure {
             a: adopt,
-            run,
+            run: &mut *run,
             report: &mut report,
             before: Vec::new(),
             snapshot: None,
             since: None,
             start: Progress::NotSent,
         }
-        .steps()
+        .steps();
+        run.release_volumes();
+        ended
     });
     if let Err(stopped) = &ended {
         report.error = Some(format!("{:#}", stopped.error));
@@ -150,6 +153,9 @@ impl<'a> Procedure<'a, '_> {
             .clone()
             .unwrap_or_default();
         self.take_snapshot(&prepared)?;
+        // A deployment that fails may stop every container (M06).
+        let before: Vec<Inspected> = self.before.iter().map(Inspected).collect();
+        self.run.hold_volumes(&before)?;
         match self.send(&prepared, &payload)? {
             Sent::Failed(cause) => Err(self.recover(&cause)),
             Sent::Deployed => match self.verify(&prepared)? {

@@ -15,6 +15,7 @@ use crate::{
     stack::Lock,
 };
 
+mod held;
 mod requests;
 mod secrets;
 mod seen;

@@ -32,7 +32,7 @@ const ROUNDS: usize = 3;
 
 /// A change to the state of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+pub(super) enum Change {
     Unpause,
     Start,
     Stop,
@@ -330,7 +330,9 @@ impl Procedure<'_, '_, '_> {
 }
 
 impl Change {
-    fn verb(self) -> &'static str {
+    pub(super) const ALL: [Self; 4] = [Self::Unpause, Self::Start, Self::Stop, Self::Pause];
+
+    pub(super) fn verb(self) -> &'static str {
         match self {
             Self::Unpause => "unpause",
             Self::Start => "start",
@@ -341,7 +343,7 @@ impl Change {
 }
 
 /// The changes from the state of `now` to that of `wanted`.
-fn changes(wanted: Inspected, now: Inspected) -> Vec<Change> {
+pub(super) fn changes(wanted: Inspected, now: Inspected) -> Vec<Change> {
     let mut changes = Vec::new();
     if now.is_paused() && !wanted.is_paused() {
         changes.push(Change::Unpause);

@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    model::Record,
+    model::{Carried, Record},
+    plan::Loss,
     run::{State, Subject},
     snapshot::{Inspected, Known, Snapshot},
     stack::Source,
@@ -35,7 +36,8 @@ impl Procedure<'_, '_, '_> {
                 step.replaces_containers() || plan.remove.iter().any(|(id, _)| id == container.id())
             })
             .collect();
-        if removed.is_empty() && step.record().is_none() {
+        let interrupts = self.interrupts(step, existing, plan);
+        if removed.is_empty() && step.record().is_none() && !interrupts {
             return Ok(());
         }
         self.run.wait("taking a snapshot");
@@ -44,14 +46,22 @@ impl Procedure<'_, '_, '_> {
             step => step.record(),
         };
         let replaced = self.read_replaced(record)?;
-        let lost = self.warn_of_what_is_lost(&replaced, &removed);
+        let lost = self.warn_of_what_is_lost(step, &replaced, &removed);
         let question = format!(
             "restore {} from snapshot {}?",
             snapshot.stack, self.saved.id
         );
-        if lost && !(self.restore.confirm)(&question) {
+        let deletes = matches!(step, RecordStep::Delete(_));
+        if (lost || interrupts || deletes) && !(self.restore.confirm)(&question) {
+            let first = if lost {
+                "save the files and volumes above first; "
+            } else {
+                ""
+            };
             return Err(Failure::new("canceled: the restore was not confirmed")
-                .hint("save the files and volumes above first; to restore without this question, pass --yes")
+                .hint(format!(
+                    "{first}to restore without this question, pass --yes"
+                ))
                 .into());
         }
         let (id, _) = self.run.save_snapshot(replaced)?;
@@ -98,9 +108,14 @@ impl Procedure<'_, '_, '_> {
         Ok(snapshot)
     }
 
-    /// Lists the files that are lost with the containers and the volumes that stay behind. Returns whether there are any,
-    /// or whether that is unknown.
-    fn warn_of_what_is_lost(&mut self, replaced: &Snapshot, removed: &[Inspected]) -> bool {
+    /// Lists the files that are lost with the containers, the volumes that stay behind, and what the Portainer stack loses.
+    /// Returns whether there are any, or whether that is unknown.
+    fn warn_of_what_is_lost(
+        &mut self,
+        step: &RecordStep,
+        replaced: &Snapshot,
+        removed: &[Inspected],
+    ) -> bool {
         let (mut files, mut kept) = (Vec::new(), Vec::new());
         for &container in removed {
             if let Some(Known::Unknown(reason)) = replaced.changes.get(container.id()) {
@@ -119,20 +134,30 @@ impl Procedure<'_, '_, '_> {
             .flat_map(Inspected::volumes)
             .map(|(name, _)| name)
             .collect();
-        let volumes: BTreeSet<String> = removed
+        self.kept = removed
             .iter()
             .flat_map(|container| {
                 let name = container.name();
                 let volumes = container.volumes().into_iter();
                 let new = volumes.filter(|(volume, _)| !saved.contains(volume));
-                new.map(move |(volume, target)| format!("{volume} ({target} of {name})"))
+                new.map(move |(volume, target)| {
+                    (volume.to_owned(), format!("{volume} ({target} of {name})"))
+                })
             })
             .collect();
         let lines = |what: Vec<String>| {
             let lines: Vec<_> = what.iter().map(|what| format!("  - {what}")).collect();
             lines.join("\n")
         };
-        let lost = !files.is_empty() || !kept.is_empty() || !volumes.is_empty();
+        let carried = carried(step);
+        let lost = [&files, &kept, &carried]
+            .iter()
+            .any(|lines| !lines.is_empty())
+            || !self.kept.is_empty();
+        if !carried.is_empty() {
+            self.run
+                .warn(format!("these will be lost:\n{}", lines(carried)));
+        }
         if !kept.is_empty() {
             self.run.warn(format!(
                 "these files will be removed with their containers; only the snapshot that the restore takes keeps them:\n{}",
@@ -145,12 +170,26 @@ impl Procedure<'_, '_, '_> {
                 lines(files)
             ));
         }
-        if !volumes.is_empty() {
+        if !self.kept.is_empty() {
             self.run.warn(format!(
                 "these volumes will be kept, but no restored container uses them:\n{}",
-                lines(volumes.into_iter().collect())
+                lines(self.kept.values().cloned().collect())
             ));
         }
         lost
     }
+}
+
+/// What the Portainer stack loses when it is deleted or updated, and no snapshot contains.
+fn carried(step: &RecordStep) -> Vec<String> {
+    let record = match step {
+        RecordStep::Delete(record) | RecordStep::Update(record, _) => record,
+        _ => return Vec::new(),
+    };
+    let stays = |carried: &&Carried| {
+        **carried == Carried::Access && matches!(step, RecordStep::Update(..))
+    };
+    let lost = record.carries.iter().filter(|one| !stays(one));
+    lost.map(|one| Loss::Carried(one.clone()).to_string())
+        .collect()
 }

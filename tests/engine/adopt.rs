@@ -4,6 +4,7 @@
 mod failing;
 mod figures;
 mod killed;
+mod rm;
 mod scenario;
 mod scenarios;
 mod watch;
