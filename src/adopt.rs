@@ -78,18 +78,16 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
     let lock = adopt.stack.lock();
     let mut report = Report::new(adopt.stack.name().as_str(), adopt.endpoint);
     let ended = run::under_lock(lock, adopt.peers, adopt.setup, listener, |run| {
-        let ended = Procedure {
+        Procedure {
             a: adopt,
-            run: &mut *run,
+            run,
             report: &mut report,
             before: Vec::new(),
             snapshot: None,
             since: None,
             start: Progress::NotSent,
         }
-        .steps();
-        run.release_volumes();
-        ended
+        .steps()
     });
     if let Err(stopped) = &ended {
         report.error = Some(format!("{:#}", stopped.error));

@@ -158,7 +158,7 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
     run.engine.refuse_podman()?;
     let saved = run.store().choose(restore.snapshot)?;
     run.restores(&saved);
-    let ended = Procedure {
+    Procedure {
         restore,
         saved: &saved,
         run,
@@ -167,9 +167,7 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
         filled: BTreeSet::new(),
         trouble: Vec::new(),
     }
-    .steps();
-    run.release_volumes();
-    ended
+    .steps()
 }
 
 impl Restore<'_> {

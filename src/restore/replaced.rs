@@ -186,9 +186,8 @@ fn carried(step: &RecordStep) -> Vec<String> {
         RecordStep::Delete(record) | RecordStep::Update(record, _) => record,
         _ => return Vec::new(),
     };
-    let stays = |carried: &&Carried| {
-        **carried == Carried::Access && matches!(step, RecordStep::Update(..))
-    };
+    let stays =
+        |carried: &&Carried| **carried == Carried::Access && matches!(step, RecordStep::Update(..));
     let lost = record.carries.iter().filter(|one| !stays(one));
     lost.map(|one| Loss::Carried(one.clone()).to_string())
         .collect()

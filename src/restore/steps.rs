@@ -150,7 +150,7 @@ impl Procedure<'_, '_, '_> {
         }
         if record.replaces_containers() {
             let object = format!(
-                "{}: Portainer may replace them when it deploys the stack; those that it replaces are recreated",
+                "{}: may be replaced when Portainer deploys the stack, then recreated from the snapshot",
                 kept.join(", ")
             );
             self.run.planned(Effect::Unknown, object);
@@ -158,7 +158,9 @@ impl Procedure<'_, '_, '_> {
         }
         let changing = self.changing(existing, plan);
         for verb in Change::ALL {
-            let names = changing.iter().filter(|(_, changes)| changes.contains(&verb));
+            let names = changing
+                .iter()
+                .filter(|(_, changes)| changes.contains(&verb));
             let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
             self.planned(Effect::Changes, verb.verb(), &names);
         }
@@ -180,12 +182,7 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// Whether something that runs is stopped, paused or removed (B08).
-    pub(super) fn interrupts(
-        &self,
-        record: &RecordStep,
-        existing: &[Value],
-        plan: &Plan,
-    ) -> bool {
+    pub(super) fn interrupts(&self, record: &RecordStep, existing: &[Value], plan: &Plan) -> bool {
         let removes = |now: &Inspected| {
             record.replaces_containers() || plan.remove.iter().any(|(id, _)| id == now.id())
         };

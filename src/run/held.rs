@@ -4,22 +4,25 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::Run;
+use super::{Mark, Run};
 use crate::{
     failure::Failure,
     model::{Container, portainer_name},
-    snapshot::Inspected,
+    snapshot::{Inspected, Store},
 };
 
 /// The label of a container that only holds volumes. Its value is the project.
 const HOLDS: &str = "stacklift.holds-volumes-of";
 
 impl Run<'_> {
-    /// Makes the engine keep the volumes of those `containers` that have `--rm`. [`Self::release_volumes`] ends it.
+    /// Makes the engine keep the volumes of those `containers` that have `--rm`, until the run ends. Marks the stack first, so
+    /// that the next run looks for what a killed one left.
     pub fn hold_volumes(&mut self, containers: &[Inspected]) -> Result<()> {
         let mut with_rm = containers.to_vec();
         with_rm.retain(|one| one.removes_itself() && !one.volumes().is_empty());
         for container in with_rm {
+            self.holds_volumes = true;
+            self.store().mark_unfinished()?;
             let engine = self.engine.restoring()?;
             let name = format!("stacklift-holds-{:.12}", container.id());
             // A killed run left it.
@@ -39,8 +42,10 @@ impl Run<'_> {
 
     /// Removes the containers that hold volumes, not the volumes: those of this run, and those that a killed run left. While
     /// a request is unanswered, they stay.
-    pub fn release_volumes(&mut self) {
-        if !self.open.is_empty() {
+    pub(super) fn release_volumes(&mut self) {
+        let is_unfinished = || self.setup.store.get().is_some_and(Store::is_unfinished);
+        let may_exist = self.holds_volumes || (self.mark != Mark::Set && is_unfinished());
+        if !may_exist || !self.open.is_empty() {
             return;
         }
         let project = self.project();

@@ -73,9 +73,11 @@ fn b28_a_volume_that_is_said_to_be_kept_is_kept(case: Case) {
     run(&scenario, &["adopt"]).code(0);
     let volume = run_with_rm(&scenario);
     let said = format!("{volume} (/x of ");
-    run(&scenario, &["restore", "--yes"])
-        .code(0)
-        .says(&["these volumes will be kept", &said, "verified"]);
+    run(&scenario, &["restore", "--yes"]).code(0).says(&[
+        "these volumes will be kept",
+        &said,
+        "verified",
+    ]);
     assert_kept(&scenario, &volume);
     assert_eq!(scenario.ids().len(), 1);
 }
@@ -148,7 +150,10 @@ fn b08_a_restore_says_what_portainer_may_replace(case: Case) {
     scenario.up();
     run(&scenario, &["adopt", "--yes"]).code(0);
     let before = scenario.containers();
-    let said = format!("{}: Portainer may replace", scenario.name("a"));
+    let said = format!(
+        "{}: may be replaced when Portainer deploys",
+        scenario.name("a")
+    );
     run(&scenario, &["restore", "--yes"])
         .code(0)
         .says(&[&said])
