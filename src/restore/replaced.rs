@@ -182,9 +182,8 @@ impl Procedure<'_, '_, '_> {
 
 /// What the Portainer stack loses when it is deleted or updated, and no snapshot contains.
 fn carried(step: &RecordStep) -> Vec<String> {
-    let record = match step {
-        RecordStep::Delete(record) | RecordStep::Update(record, _) => record,
-        _ => return Vec::new(),
+    let (RecordStep::Delete(record) | RecordStep::Update(record, _)) = step else {
+        return Vec::new();
     };
     let stays =
         |carried: &&Carried| **carried == Carried::Access && matches!(step, RecordStep::Update(..));

@@ -171,7 +171,11 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// The kept containers that are started, stopped, paused or unpaused.
-    fn changing(&self, existing: &[Value], plan: &Plan) -> BTreeMap<String, Vec<Change>> {
+    pub(super) fn changing(
+        &self,
+        existing: &[Value],
+        plan: &Plan,
+    ) -> BTreeMap<String, Vec<Change>> {
         let containers = saved(self.snapshot());
         let kept = plan.keep.iter().filter_map(|(&index, id)| {
             let now = existing.iter().map(Inspected).find(|now| now.id() == id)?;

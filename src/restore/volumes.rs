@@ -58,16 +58,19 @@ impl Procedure<'_, '_, '_> {
         Ok(volumes)
     }
 
-    /// Keeps the volumes of containers with `--rm`, whatever stops these containers (B28).
+    /// Keeps the volumes of containers with `--rm`, whatever stops these containers (B28): also of those that were started
+    /// while the user was asked.
     pub(super) fn hold_volumes(
         &mut self,
         step: &RecordStep,
         existing: &[Value],
         plan: &Plan,
     ) -> Result<()> {
-        if plan.is_empty() && !step.replaces_containers() {
+        let changes = !plan.is_empty() || !self.changing(existing, plan).is_empty();
+        if !changes && !step.replaces_containers() {
             return Ok(());
         }
+        let existing = self.existing()?;
         let snapshot = self.snapshot();
         let mut own: Vec<Inspected> = existing.iter().map(Inspected).collect();
         own.retain(|container| !is_stranger(snapshot, *container));

@@ -30,8 +30,9 @@ impl Run<'_> {
                 continue;
             }
             let body = holder(container, &self.project());
+            let kept = container.name();
+            self.step("hold", format!("the volumes of {kept}, which has --rm"));
             engine.create_container(&name, None, &body).map_err(|error| {
-                let kept = container.name();
                 Failure::new(format!("cannot keep the volumes of {kept}, which the engine deletes when {kept} stops (--rm)"))
                     .source(error)
                     .hint(format!("`docker rm -f {kept}` removes the container and keeps its volumes"))
@@ -55,6 +56,7 @@ impl Run<'_> {
             self.engine.remove(&all)
         });
         if let Err(error) = released {
+            self.mark = Mark::Stays;
             self.warn(format!(
                 "containers that stacklift created to keep volumes may remain; the next run removes them: {error:#}"
             ));
@@ -66,7 +68,7 @@ impl Run<'_> {
     }
 }
 
-/// A container that refers to the volumes of `container` by name: then neither its own removal deletes them.
+/// A container that refers to the volumes of `container`: by name, so that no removal of it deletes them.
 fn holder(container: Inspected, project: &str) -> Value {
     let volumes = container.volumes().into_iter();
     let mut mounts: Vec<Value> = volumes

@@ -6,24 +6,25 @@ use std::{
     process::Stdio,
 };
 
+use rehearsal::{Call, Era, FaultKind, Status};
 use serde_json::json;
 
 use crate::{
     bench::{Bench, PLAIN},
-    confirming::{on_terminal, on_terminal_after},
+    confirming::on_terminal,
 };
 
 const VOLUME: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n";
 
 /// A stack whose only container, which Portainer created, has `--rm`. Returns the bench and the name of its volume.
-fn with_rm(rm: bool) -> (Bench, String) {
+fn with_rm() -> (Bench, String) {
     let bench = Bench::new();
     bench.started("web", VOLUME, None);
     bench.run(&["web"]).code(0);
     let volume = bench.rehearsal.world(|world| {
         let mut containers = world.containers.values_mut();
         let container = containers.next().expect("a container");
-        container.host_config["AutoRemove"] = rm.into();
+        container.host_config["AutoRemove"] = true.into();
         container.mounts[0].name.clone().expect("a volume")
     });
     (bench, volume)
@@ -37,7 +38,7 @@ fn exists(bench: &Bench, volume: &str) -> bool {
 
 #[test]
 fn b28_the_volume_of_a_container_with_rm_is_kept() {
-    let (bench, volume) = with_rm(true);
+    let (bench, volume) = with_rm();
     bench.run(&["restore", "web"]).code(0).says(&[
         "these volumes will be kept",
         &volume,
@@ -51,15 +52,12 @@ fn b28_the_volume_of_a_container_with_rm_is_kept() {
 
 #[test]
 fn b28_a_volume_that_was_said_to_be_kept_and_is_gone_is_a_difference() {
-    let (bench, volume) = with_rm(false);
-    let deletes_it = || {
-        bench.rehearsal.world(|world| {
-            let mut containers = world.containers.values_mut();
-            let container = containers.next().expect("a container");
-            container.host_config["AutoRemove"] = true.into();
-        });
-    };
-    on_terminal_after(&bench, &["restore", "web"], "[y/N]", deletes_it, "y\n")
+    let (bench, volume) = with_rm();
+    // The engine does not create what would keep it.
+    let created = FaultKind::Status(201, r#"{"Id":"0123456789ab"}"#.to_owned());
+    bench.rehearsal.faults().once(Call::EngineCreate, created);
+    bench
+        .run(&["restore", "web", "--yes"])
         .code(1)
         .says(&["was to be kept, but no longer exists", &volume])
         .hides("verified");
@@ -117,6 +115,30 @@ fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
 }
 
 #[test]
+fn b08_an_update_of_a_portainer_stack_in_error_says_that_it_removes_every_container() {
+    let bench = Bench::of(Era::Async);
+    let dir = bench.started("web", PLAIN, None);
+    bench.run(&["adopt", "web"]).code(0);
+    let file = dir.join("docker-compose.yml");
+    fs::write(file, format!("# changed\n{PLAIN}")).expect("the Compose file");
+    bench.run(&["adopt", "web", "--yes"]).code(0);
+    bench.rehearsal.world(|world| {
+        let mut records = world.records.values_mut();
+        records.next().expect("a record").status = Status::Error;
+    });
+    bench
+        .run(&["restore", "web", "--yes"])
+        .code(0)
+        .says(&[
+            "plan remove web-a-1",
+            "plan recreate web-a-1",
+            "updating the Portainer stack removes its containers",
+            "verified",
+        ])
+        .hides("plan 1 container matches");
+}
+
+#[test]
 fn b17_a_restore_names_what_the_portainer_stack_loses() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
@@ -134,7 +156,7 @@ fn b17_a_restore_names_what_the_portainer_stack_loses() {
 fn b28_a_restore_that_is_killed_at_any_request_keeps_the_volume() {
     let mut was_held = false;
     for count in 1.. {
-        let (bench, volume) = with_rm(true);
+        let (bench, volume) = with_rm();
         let mut child = bench
             .command(&["restore", "web", "-v"])
             .stdout(Stdio::null())
