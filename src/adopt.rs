@@ -21,6 +21,7 @@ use crate::{
 
 mod away;
 mod compared;
+mod dependencies;
 mod prepare;
 mod progress;
 mod pull;
@@ -130,7 +131,8 @@ impl<'a> Procedure<'a, '_> {
         self.run.settle(Witness::PortainerAndEngine)?;
         let prepared = self.prepare()?;
         let prepared = self.finish_earlier_run(prepared)?;
-        let mut prepared = self.pull(prepared)?;
+        let prepared = self.pull(prepared)?;
+        let mut prepared = self.wait_for_dependencies(prepared)?;
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             self.end_without_request(id);
@@ -151,6 +153,7 @@ impl<'a> Procedure<'a, '_> {
             .clone()
             .unwrap_or_default();
         self.take_snapshot(&prepared)?;
+        self.check_dependencies(&prepared.plan)?;
         // A deployment that fails may stop every container (M06).
         let before: Vec<Inspected> = self.before.iter().map(Inspected).collect();
         self.run.hold_volumes(&before)?;
@@ -265,43 +268,28 @@ impl<'a> Procedure<'a, '_> {
     /// Asks if a container is replaced, or something is lost (B08). Returns whether it asked: what was read before may then
     /// be out of date.
     fn ask(&mut self, plan: &Adoption) -> Result<bool> {
-        let worse = self.a.confirmed.map(|shown| plan.worse_than(shown));
-        let asks = match &worse {
-            Some(worse) => !worse.is_empty(),
-            None => plan.interrupts() || !plan.losses.is_empty(),
+        let name = self.a.stack.name();
+        let (act, effect) = (format!("adopt {name}"), plan.interruption());
+        let Some(shown) = self.a.confirmed else {
+            return effect.map_or(Ok(false), |effect| self.a.consent.require(&act, &effect));
         };
-        if !asks {
+        let worse = plan.worse_than(shown);
+        if worse.is_empty() {
             return Ok(false);
         }
-        let name = self.a.stack.name();
-        let worse = worse.map(|worse| {
-            let lines: Vec<String> = worse.iter().map(|one| format!("  - {one}")).collect();
-            lines.join("\n")
-        });
-        let ask = match (self.a.consent, worse) {
-            (Consent::Given, None) => return Ok(false),
-            (Consent::Given, Some(worse)) => {
-                return Err(Failure::new(format!(
-                    "the plan for {name} became worse after it was shown, so it was not adopted"
-                ))
+        let lines: Vec<String> = worse.iter().map(|one| format!("  - {one}")).collect();
+        let (worse, became) = (
+            lines.join("\n"),
+            format!("the plan for {name} became worse after it was shown"),
+        );
+        if !matches!(self.a.consent, Consent::Ask(_)) {
+            return Err(Failure::new(format!("{became}, so it was not adopted"))
                 .details(worse)
                 .hint("run the command again to see the current plan")
                 .into());
-            }
-            (Consent::Ask(ask), worse) => {
-                if let Some(worse) = worse {
-                    self.run.warn(format!(
-                        "the plan for {name} became worse after it was shown:\n{worse}"
-                    ));
-                }
-                ask
-            }
-        };
-        if ask(&format!("adopt {name}?")) {
-            return Ok(true);
         }
-        Err(Failure::new("canceled: the adoption was not confirmed")
-            .hint("to adopt without this question, pass --yes")
-            .into())
+        self.run.warn(format!("{became}:\n{worse}"));
+        let effect = effect.unwrap_or_else(|| format!("{name} keeps every container"));
+        self.a.consent.require(&act, &effect)
     }
 }

@@ -73,8 +73,7 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
         Err(Ended::Stopped(stopped)) => {
-            console.error(&stopped.error, Some(&stopped.state.to_string()));
-            events::show_roll_back(&console, &stopped.state);
+            events::show_stopped(&console, &stopped);
             ExitCode::FAILURE
         }
     }

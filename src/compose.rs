@@ -16,7 +16,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     process::Command,
-    sync::OnceLock,
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -37,7 +37,7 @@ use crate::{
 /// What each call of the program may use.
 const LIMITS: Limits = Limits {
     time: Duration::from_secs(10),
-    output: 1 << 20,
+    output: 16 << 20,
 };
 
 /// The standalone program, which is no plugin of the container tool.
@@ -48,6 +48,9 @@ const OFFLINE: [&str; 2] = [
     "COMPOSE_EXPERIMENTAL_GIT_REMOTE",
     "COMPOSE_EXPERIMENTAL_OCI_REMOTE",
 ];
+
+/// Makes `config` print JSON.
+const JSON: [&str; 2] = ["--format", "json"];
 
 /// A text that every Compose program accepts.
 const VALID: Input = Input::Sent {
@@ -108,7 +111,12 @@ pub struct Compose {
     command: Vec<String>,
     version: Version,
     trace: Trace,
+    /// What `config` printed for the text that was checked last: a plan asks for its hashes next.
+    checked: Mutex<Option<(Sent, Vec<u8>)>>,
 }
+
+/// The project, the text and the variables of an [`Input::Sent`].
+type Sent = [String; 3];
 
 /// What the program reads.
 #[derive(Debug, Clone, Copy)]
@@ -161,6 +169,13 @@ pub enum Values {
 }
 
 impl Input<'_> {
+    fn sent(&self) -> Option<Sent> {
+        match *self {
+            Self::Sent { project, text, env } => Some([project, text, env].map(str::to_owned)),
+            _ => None,
+        }
+    }
+
     fn project(&self) -> Option<&str> {
         match *self {
             Self::Sent { project, .. } | Self::Stored { project, .. } => Some(project),
@@ -262,7 +277,12 @@ impl Compose {
             command: command.iter().map(|word| (*word).to_owned()).collect(),
             version: version?,
             trace: trace.clone(),
+            checked: Mutex::default(),
         })
+    }
+
+    fn checked(&self) -> MutexGuard<'_, Option<(Sent, Vec<u8>)>> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What `config` printed, if it succeeded.
@@ -375,8 +395,10 @@ impl Program for Compose {
     }
 
     fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
-        let (output, folder) = self.run_config(input, &[], &["--quiet"])?;
+        // A configuration that is printed is valid.
+        let (output, folder) = self.run_config(input, &[], &JSON)?;
         if output.status.success() {
+            *self.checked() = input.sent().map(|sent| (sent, output.stdout));
             return Ok(Checked::Accepted);
         }
         let message = answer::message(&output, folder.as_deref(), mask);
@@ -388,7 +410,7 @@ impl Program for Compose {
             );
         };
         // A wrapper, a plugin or a provider can fail for a reason of its own.
-        let (control, _) = self.run_config(&VALID, &[], &["--quiet"])?;
+        let (control, _) = self.run_config(&VALID, &[], &JSON)?;
         if !control.status.success() {
             bail!(
                 "`{} config` rejects every file ({}): {message}",
@@ -406,7 +428,7 @@ impl Program for Compose {
         values: Values,
         mask: &Mask,
     ) -> Result<Value> {
-        let mut arguments = vec!["--format", "json"];
+        let mut arguments = JSON.to_vec();
         if values == Values::Named {
             arguments.push("--no-interpolate");
         }
@@ -440,8 +462,12 @@ impl Program for Compose {
         containers: &BTreeMap<String, String>,
         mask: &Mask,
     ) -> Result<BTreeMap<String, String>> {
-        let resolved = self.run_config(input, &[], &["--format", "json"])?;
-        let resolved = self.printed(resolved, mask)?;
+        let known = self.checked().clone();
+        let known = known.filter(|(sent, _)| input.sent().as_ref() == Some(sent));
+        let resolved = match known {
+            Some((_, resolved)) => resolved,
+            None => self.printed(self.run_config(input, &[], &JSON)?, mask)?,
+        };
         let resolved = Input::Sent {
             project: input.project().context("the project has no name")?,
             text: &answer::as_input(String::from_utf8(resolved)?, containers),

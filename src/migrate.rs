@@ -42,7 +42,7 @@ pub struct Migration<'a> {
     pub today: NaiveDate,
     /// What to do about a refusal of B02–B06.
     pub on_refusal: OnRefusal,
-    /// Whether to ask before something is lost (B08).
+    /// Whether to ask before something is interrupted or lost (B08).
     pub consent: Consent<'a>,
     /// How long each container may take to stop before it is removed; without it, it is killed (C52).
     pub grace: Option<Duration>,
@@ -181,12 +181,12 @@ impl<'a> Procedure<'a, '_> {
         }
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
-        self.back_up(&source)?;
         let seen = if self.ask(&plan, &before)? {
             Seen::default()
         } else {
             before.take_seen()
         };
+        self.back_up(&source)?;
         self.take_snapshot(&source, &before, seen)?;
         self.stop_containers(&before)?;
         self.delete_record(&before)?;

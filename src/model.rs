@@ -64,6 +64,28 @@ impl Container {
     }
 }
 
+/// What a service waits for before Compose starts it (`depends_on`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Condition {
+    /// The dependency was started.
+    Started,
+    /// The dependency is healthy.
+    Healthy,
+    /// The dependency has exited with 0.
+    Completed,
+}
+
+impl Condition {
+    /// The condition with a name of Compose, such as `service_healthy`.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "service_healthy" => Self::Healthy,
+            "service_completed_successfully" => Self::Completed,
+            _ => Self::Started,
+        }
+    }
+}
+
 /// Where Portainer keeps its stacks, in its container (M07).
 pub const PORTAINER_FOLDERS: &str = "/data/compose/";
 

@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod adoption;
+mod awaited;
 mod blocker;
 mod blocking;
 mod configured;
@@ -22,6 +23,7 @@ mod dependents;
 mod facts;
 mod fate;
 mod held;
+mod interruption;
 mod itself;
 mod layer;
 mod limits;
@@ -44,10 +46,12 @@ mod versions;
 mod worse;
 
 pub use adoption::{Adoption, AdoptionFacts, Request, ServicePlan, adoption};
+pub use awaited::{Awaited, Until};
 pub use blocker::Blocker;
 pub use blocking::{blocking, images_to_pull};
 pub use facts::{Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source};
 pub use fate::{Fate, Hashes};
+pub use interruption::told_losses;
 pub use itself::runs_portainer;
 pub use loss::{ContainerLoss, Loss, ReplacedBy, Source as MountSource, text_lost};
 pub use refusal::Refusal;

@@ -15,14 +15,15 @@ use serde_json::Value;
 use crate::{
     model::{Deployment, Record},
     portainer::{BaseUrl, Contents},
-    run::{self, Listener, Peers, Run, Setup, State, Stopped, Witness},
+    run::{self, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Saved, Snapshot},
     stack::{Stack, StackName, lock_dir},
 };
-use health::Limits;
+pub use health::{Limits, wait_for};
 use plan::Plan;
 use record::without_portainer;
 
+mod asking;
 mod check;
 mod compare;
 mod containers;
@@ -58,10 +59,9 @@ pub struct Restore<'a> {
     pub timeout: Duration,
     /// How long a container that is unhealthy may take to become healthy again. It fails at once without.
     pub unhealthy: Duration,
-    /// Asks whether to continue although something will be lost.
-    pub confirm: &'a dyn Fn(&str) -> bool,
-    /// Whether the run has changed something before: its state stays until the first change of the restore.
-    pub follows_changes: bool,
+    /// Whether to ask before something is interrupted or lost (B08).
+    pub consent: Consent<'a>,
+    pub cause: Cause,
 }
 
 /// What is restored.
@@ -73,6 +73,17 @@ pub enum Scope {
     EngineOnly,
     /// The containers only: the Portainer stack stays as it is. To delete it removes its containers (N07).
     Containers,
+}
+
+/// Why a stack is restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The user asked for it.
+    Wanted,
+    /// An earlier run left the stack incomplete, and another procedure needs it whole: asks in any case.
+    Unfinished,
+    /// The run itself changed something and failed: does not ask. Its state stays until the first change of the restore.
+    Failure,
 }
 
 /// What to do if something that the restore needs is missing (B16).
@@ -177,6 +188,7 @@ impl Restore<'_> {
         Limits {
             deadline: now + self.timeout,
             unhealthy: now + self.unhealthy,
+            option: "--timeout",
         }
     }
 }

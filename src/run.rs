@@ -15,6 +15,7 @@ use crate::{
     stack::Lock,
 };
 
+mod consent;
 mod held;
 mod requests;
 mod secrets;
@@ -23,6 +24,7 @@ mod settle;
 mod snapshot;
 mod state;
 
+pub use consent::{Consent, Declined};
 pub use seen::RecordSeen;
 pub use settle::Witness;
 pub use snapshot::{Seen, Subject, read_layer};
@@ -78,15 +80,6 @@ pub enum Event<'a> {
 
 /// Receives the events of a run.
 pub type Listener<'a> = dyn FnMut(Event) + 'a;
-
-/// Whether the user agrees to lose something (B08).
-#[derive(Clone, Copy)]
-pub enum Consent<'a> {
-    /// Yes: with `--yes`, or because there is no terminal.
-    Given,
-    /// Ask this question; the answer is whether to continue.
-    Ask(&'a dyn Fn(&str) -> bool),
-}
 
 /// A run that stopped before its end.
 #[derive(Debug)]

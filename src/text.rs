@@ -1,4 +1,4 @@
-//! Text for people: escaping for terminals, masking of secrets and credentials, counted nouns.
+//! Text for people: escaping for terminals, masking of secrets and credentials, counted nouns and lists.
 #![deny(clippy::disallowed_methods)]
 
 mod count;
@@ -8,7 +8,7 @@ mod escape;
 mod mask;
 mod shell;
 
-pub use count::counted;
+pub use count::{counted, listed};
 pub use credentials::without_credentials;
 pub use escape::{excerpt, needs_escaping, printable};
 pub use mask::Mask;

@@ -17,6 +17,8 @@ pub(super) enum Progress {
     NotSent,
     /// Images were pulled, and nothing was sent.
     Pulled,
+    /// Jobs that other services wait for were started, and nothing was sent.
+    RanJobs,
     /// The request is on its way, or its outcome is unknown.
     Sent(Request),
     /// Portainer accepted the request: the ID of the Portainer stack.
@@ -56,6 +58,7 @@ impl Progress {
                 Self::Completed(_)
                 | Self::NotSent
                 | Self::Pulled
+                | Self::RanJobs
                 | Self::Unchanged(_)
                 | Self::Restored(_),
                 _,
@@ -74,6 +77,7 @@ impl fmt::Display for Progress {
                 "this run restored what an earlier run had left: the containers match snapshot {id}"
             ),
             Self::Pulled => f.write_str("this run pulled images and changed nothing else"),
+            Self::RanJobs => f.write_str("this run ran jobs of the stack, and sent nothing to Portainer"),
             Self::NotSent => f.write_str("this run changed nothing"),
             Self::Sent(Request::Update(id)) => write!(
                 f,

@@ -9,6 +9,7 @@ use crate::{
     failure::Failure,
     plan,
     process::{self, Limits, RunError},
+    run::Consent,
     text::{excerpt, printable},
 };
 
@@ -45,6 +46,9 @@ impl Procedure<'_, '_> {
         };
         if missing.is_empty() {
             return Ok(prepared);
+        }
+        if matches!(self.a.consent, Consent::Impossible) {
+            self.ask(&prepared.plan)?;
         }
         for image in missing {
             self.run.wait(format!("pulling {}", printable(&image)));

@@ -12,8 +12,8 @@ use crate::{
     failure::Failure,
     model::Deployment,
     plan::Request,
-    restore::{self, OnMissing, Restore, Scope},
-    run::{Consent, RecordSeen},
+    restore::{self, Cause, OnMissing, Restore, Scope},
+    run::RecordSeen,
     snapshot::Inspected,
 };
 
@@ -108,7 +108,7 @@ impl Procedure<'_, '_> {
         } else {
             Scope::Everything
         };
-        let restored = self.restore(&snapshot, scope, true);
+        let restored = self.restore(&snapshot, scope, Cause::Failure);
         let seen = self.run.seen(self.a.stack.name(), self.a.endpoint);
         match restored {
             Ok(()) => {
@@ -126,13 +126,8 @@ impl Procedure<'_, '_> {
     }
 
     /// Restores the containers of a snapshot under the locks of this run.
-    fn restore(&mut self, snapshot: &str, scope: Scope, follows_changes: bool) -> Result<()> {
+    fn restore(&mut self, snapshot: &str, scope: Scope, cause: Cause) -> Result<()> {
         let stack = self.a.stack;
-        let consent = self.a.consent;
-        let confirm = |question: &str| match consent {
-            Consent::Ask(ask) if !follows_changes => ask(question),
-            _ => true,
-        };
         restore::within(
             &Restore {
                 name: stack.name(),
@@ -146,8 +141,8 @@ impl Procedure<'_, '_> {
                 on_missing: OnMissing::Stop,
                 timeout: self.a.timeout,
                 unhealthy: self.a.wait,
-                confirm: &confirm,
-                follows_changes,
+                consent: self.a.consent,
+                cause,
             },
             self.run,
         )
@@ -175,13 +170,6 @@ impl Procedure<'_, '_> {
         self.run.warn(format!(
             "an earlier run left {name} incomplete: the containers of snapshot {snapshot} are restored first"
         ));
-        if let Consent::Ask(ask) = self.a.consent
-            && !ask(&format!("restore {name} from snapshot {snapshot} first?"))
-        {
-            return Err(Failure::new("canceled: the restore was not confirmed")
-                .hint("to restore and adopt without these questions, pass --yes")
-                .into());
-        }
         let saved = store.choose(Some(&snapshot))?;
         let saved = saved.snapshot.containers.known();
         let still_there = saved.into_iter().flatten().any(|old| {
@@ -193,7 +181,7 @@ impl Procedure<'_, '_> {
         } else {
             Scope::Everything
         };
-        self.restore(&snapshot, scope, false)?;
+        self.restore(&snapshot, scope, Cause::Unfinished)?;
         self.run.is_as_before()?;
         self.start = Progress::Completed(snapshot);
         self.mark(&self.start.clone());

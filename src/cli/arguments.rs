@@ -3,8 +3,8 @@
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{
-    Arg, ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
-    ValueEnum, ValueHint,
+    Arg, ArgAction, ArgMatches, Args, ColorChoice, CommandFactory, FromArgMatches, Parser,
+    Subcommand, ValueEnum, ValueHint,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
@@ -243,8 +243,8 @@ pub(super) struct MigrateArguments {
     pub force: bool,
     /// Do not ask for confirmation
     ///
-    /// On a terminal, stacklift asks before it deletes or removes anything if the stack will lose
-    /// something. Without a terminal, it never asks.
+    /// On a terminal, stacklift asks before it removes containers or deletes a Portainer stack. Without a terminal,
+    /// it continues without asking.
     #[arg(short, long)]
     pub yes: bool,
     /// Stop the containers before removing them, and wait this long for each to exit
@@ -316,8 +316,8 @@ pub(super) struct RestoreArguments {
     pub force: bool,
     /// Do not ask for confirmation
     ///
-    /// On a terminal, stacklift asks before it removes containers with files that were written since
-    /// the snapshot, or if new volumes will no longer be used.
+    /// stacklift asks before it stops or removes a container, or deletes, updates or stops the Portainer stack. Without a
+    /// terminal, it is refused instead.
     #[arg(short, long, conflicts_with = "list")]
     pub yes: bool,
     /// Restore only the containers, without contacting Portainer
@@ -399,6 +399,9 @@ pub(super) struct Common {
     #[arg(long, global = true, value_name = "WHEN", value_enum)]
     #[arg(help_heading = None::<&'static str>)]
     pub color: Option<ColorChoice>,
+    /// The flags of settings as they were typed: the name of each with its value (B14).
+    #[arg(skip)]
+    pub typed: Vec<(String, OsString)>,
 }
 
 /// Parses the arguments of the process.
@@ -411,10 +414,23 @@ pub(super) fn parse() -> Result<Arguments, clap::Error> {
         .map_err(hide_credentials)
         // The help and an error end the parsing, perhaps before it reaches the flag.
         .inspect_err(|_| use_color(color_of(std::env::args_os())))?;
-    let arguments = Arguments::from_arg_matches_mut(&mut matches)
+    let typed = typed(&matches);
+    let mut arguments = Arguments::from_arg_matches_mut(&mut matches)
         .map_err(|error| error.format(&mut command))?;
+    arguments.common.typed = typed;
     use_color(arguments.common.color);
     Ok(arguments)
+}
+
+/// The flags of settings as they were typed. A value that may be a misplaced API key is left out (C56).
+fn typed(matches: &ArgMatches) -> Vec<(String, OsString)> {
+    let settings = options::ALL.iter().map(|setting| setting.key);
+    let typed = settings.chain(["dir", "file"]).filter_map(|flag| {
+        let value = matches.get_raw(&flag.replace('-', "_"))?.next()?;
+        let may_be_key = value.to_str().is_some_and(options::is_api_key);
+        (!may_be_key).then(|| (flag.to_owned(), value.to_owned()))
+    });
+    typed.collect()
 }
 
 /// `stacklift --version -v`: clap stops at `--version`, so another flag has to be looked for.

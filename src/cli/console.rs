@@ -159,6 +159,12 @@ impl Console {
         }
     }
 
+    /// Prints that the user answered no.
+    pub(super) fn canceled(&self, text: &str) {
+        self.done();
+        self.err(&wrap_lines(text, 0, of_terminal(stderr())));
+    }
+
     /// Prints the state of the stack.
     pub(super) fn state(&self, state: &str) {
         self.labeled(Meaning::Label, "state", &printable(state));

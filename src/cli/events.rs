@@ -1,7 +1,7 @@
 //! What a run reports, on the console.
 
 use super::{Console, style::Meaning};
-use crate::run::{Effect, Event, State};
+use crate::run::{Declined, Effect, Event, State, Stopped};
 
 /// Shows an event.
 pub(super) fn show(console: &Console, event: &Event) {
@@ -26,6 +26,20 @@ pub(super) fn show(console: &Console, event: &Event) {
         Event::Containers(containers) => console.containers(containers),
         Event::State(_) => {}
     }
+}
+
+/// Shows why a run stopped, the state of the stack, and how to roll back.
+pub(super) fn show_stopped(console: &Console, stopped: &Stopped) {
+    let state = &stopped.state;
+    if !stopped.error.is::<Declined>() {
+        console.error(&stopped.error, Some(&state.to_string()));
+    } else if *state == State::untouched() {
+        console.canceled("Canceled. Nothing was changed.");
+    } else {
+        console.canceled("Canceled.");
+        console.state(&state.to_string());
+    }
+    show_roll_back(console, state);
 }
 
 /// Shows how to roll back, if that is possible.

@@ -15,12 +15,11 @@ use super::{
     arguments::{ListArguments, Output},
     interrupt::watch_reading,
     opened::Surroundings,
-    peers,
     report::{
         BlockerReport, ContainersReport, PortainerReport, PortainerStack, RequestReport,
         ServiceReport,
     },
-    settings::{Settings, given_state_folder},
+    settings::Settings,
 };
 use crate::{
     adopt::Prepared,
@@ -29,7 +28,6 @@ use crate::{
     parallel::in_parallel,
     plan::{Adoption, Keep, Request},
     portainer,
-    run::RestoreCommand,
     stack::Stack,
     text::counted,
 };
@@ -60,7 +58,6 @@ pub(super) fn run(
         portainer: surroundings.portainer(),
         engine: surroundings.engine(),
         compose: compose::Host::new(&surroundings.settings.location.tool, console.trace()),
-        command: peers::command(&surroundings.settings, given_state_folder()?),
     };
     console.waiting("reading Portainer and the engine");
     let list = listing.list(surroundings.no_portainer.as_ref(), console);
@@ -83,8 +80,6 @@ struct Listing<'a> {
     portainer: Option<(&'a portainer::Reader, i64)>,
     engine: &'a engine::Reader,
     compose: compose::Host,
-    /// The settings of the printed commands.
-    command: RestoreCommand,
 }
 
 impl Listing<'_> {
@@ -132,11 +127,12 @@ impl Listing<'_> {
             containers.map(|all| ContainersReport::of(all.iter().copied(), &location.tool));
         let adopt = self.adopt(found, host);
         let needs_dir = found.needs_dir(location);
+        let command = &self.settings.typed;
         let plan_command = match (&found.files, found.dir()) {
             (Files::Stack(_), Some(dir)) if needs_dir => {
-                Some(self.command.with(&["plan", &found.name, "--dir", dir]))
+                Some(command.with(&["plan", &found.name, "--dir", dir]))
             }
-            (Files::Stack(_), _) => Some(self.command.with(&["plan", &found.name])),
+            (Files::Stack(_), _) => Some(command.with(&["plan", &found.name])),
             _ => None,
         };
         StackEntry {

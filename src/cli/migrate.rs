@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Common, Console, Ended, MigrateArguments,
     arguments::near_command,
-    confirm::consent,
+    confirm::{consent, is_on_terminal},
     interrupt::Interrupt,
     opened::Opened,
     options::Endpoint,
@@ -84,7 +84,7 @@ pub(super) fn run(
         endpoint: *endpoint,
         today: chrono::Local::now().date_naive(),
         on_refusal: on_refusal(arguments.force),
-        consent: consent(arguments.yes, &question),
+        consent: consent(arguments.yes || !is_on_terminal(), &question),
         grace: arguments.grace,
         setup: &setup,
         tool: &settings.location.tool,

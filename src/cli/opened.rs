@@ -117,6 +117,10 @@ impl Surroundings {
     pub(super) fn new(common: &Common, console: &Arc<Console>) -> Result<Self, Ended> {
         let common = Common {
             dir: None,
+            typed: {
+                let typed = common.typed.iter();
+                typed.filter(|(flag, _)| flag != "dir").cloned().collect()
+            },
             ..common.clone()
         };
         let mut settings = Settings::load(&common)?;

@@ -196,8 +196,8 @@ pub(super) fn earlier(
     })
 }
 
-/// The settings of a printed command, each that is not the default (B14). It works from any directory.
-pub(super) fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
+/// The settings of the command that rolls back, each that is not the default (B14). It works from any directory.
+fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
     let absolute = |path: &Path| {
         let absolute = std::path::absolute(path);
         absolute

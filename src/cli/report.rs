@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::{
     diff, peers,
-    settings::{Settings, given_state_folder, state_folder},
+    settings::{Settings, state_folder},
 };
 use crate::{
     adopt,
@@ -67,7 +67,7 @@ impl MigrateWay {
 impl Report {
     /// Plans each way. Fails if none can be planned.
     pub(super) fn new(situation: &Situation, settings: &Settings, ways: Ways) -> Result<Self> {
-        let command = peers::command(settings, given_state_folder()?);
+        let command = &settings.typed;
         let unanswered = unanswered(situation, settings)?;
         // Side by side: each waits for Portainer, the engine and Compose.
         let migrate = |way: MigrateWay| migrate::Prepared::new(situation, way.removal());
@@ -109,10 +109,10 @@ impl Report {
                 &before.environment,
             ),
             adopt: ways.adopt.zip(adoption).map(|(keep, prepared)| {
-                adopted(prepared, (name, situation.stack.file()), keep, &command)
+                adopted(prepared, (name, situation.stack.file()), keep, command)
             }),
             migrate: ways.migrate.zip(migration).map(|(way, prepared)| {
-                migration::migrated(prepared, way, (situation, settings), &command)
+                migration::migrated(prepared, way, (situation, settings), command)
             }),
             losses,
             losses_known,
@@ -125,7 +125,7 @@ impl Report {
                     let keep = ways.adopt.map_or_else(Vec::new, Keep::flags);
                     command.with(&[&["adopt", name], keep.as_slice()].concat())
                 }
-                Way::Migrate => migration::command(situation, settings, ways.migrate, &command),
+                Way::Migrate => migration::command(situation, settings, ways.migrate, command),
             },
         });
         Ok(report)

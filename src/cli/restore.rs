@@ -6,14 +6,14 @@ use anyhow::Result;
 
 use super::{
     Common, Console, Ended, RestoreArguments,
-    confirm::confirm,
+    confirm::consent,
     interrupt::Interrupt,
     peers,
     settings::{KeySource, Settings},
 };
 use crate::{
     observe::with_hint,
-    restore::{self, OnMissing, Restore, Scope},
+    restore::{self, Cause, OnMissing, Restore, Scope},
     run::Event,
     snapshot::{Known, Store},
     stack::{StackName, stack_dir},
@@ -50,6 +50,7 @@ pub(super) fn run(
         None => peers::open_engine_only(&settings, console)?,
     };
     let setup = peers::setup(&settings, &name)?;
+    let question = |question: &str| console.ask(question);
     let restore = Restore {
         name: &name,
         dir: &dir,
@@ -70,8 +71,8 @@ pub(super) fn run(
         },
         timeout: settings.timeout,
         unhealthy: Duration::ZERO,
-        confirm: &|question| confirm(console, arguments.yes, question),
-        follows_changes: false,
+        consent: consent(arguments.yes, &question),
+        cause: Cause::Wanted,
     };
     let mut listener = |event: Event| interrupt.show(&event);
     Ok(restore::run(&restore, &mut listener)?)

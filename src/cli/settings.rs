@@ -25,6 +25,7 @@ use crate::{
     engine,
     failure::Failure,
     portainer::{BaseUrl, Tls},
+    run::RestoreCommand,
     stack::Location,
 };
 
@@ -57,6 +58,8 @@ pub(super) struct Settings {
     pub tls: Tls,
     pub header_file: Option<PathBuf>,
     pub timeout: Duration,
+    /// The flags that were typed, for the commands that are printed (B14).
+    pub typed: RestoreCommand,
 }
 
 /// A settings file.
@@ -247,6 +250,7 @@ impl Settings {
             tls: tls?,
             header_file: Some(header_file?).filter(|path| !path.as_os_str().is_empty()),
             timeout: timeout?,
+            typed: RestoreCommand::typed(&flags.typed),
         })
     }
 }

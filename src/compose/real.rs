@@ -11,6 +11,7 @@ fn compose() -> Compose {
         command: vec![program],
         version: Version::parse("2.26.1").expect("a version"),
         trace: Trace::off(),
+        checked: Mutex::default(),
     }
 }
 

@@ -5,10 +5,11 @@ use anyhow::Result;
 use super::{OnRefusal, Procedure, Rewrite};
 use crate::{
     failure::Failure,
+    model::Container,
     observe::Before,
     plan::{self, Loss, Plan, Refusal, Removal},
-    run::Consent,
     stack::Source,
+    text::listed,
 };
 use composefile::document::{Document, ParseError};
 
@@ -76,20 +77,20 @@ impl Procedure<'_, '_> {
         Ok(())
     }
 
-    /// Asks before the first destructive act if something will be lost (B08). Declining stops the run. Returns whether it
+    /// Asks before anything is written, if there is something to destroy (B08). Declining stops the run. Returns whether it
     /// asked: what was read before may then be out of date.
     pub(super) fn ask(&mut self, plan: &Plan, before: &Before) -> Result<bool> {
-        let Consent::Ask(ask) = self.m.consent else {
-            return Ok(false);
-        };
-        if !plan.destroys || (plan.losses.is_empty() && before.is_known()) {
+        if !plan.destroys {
             return Ok(false);
         }
-        let name = self.m.stack.name();
-        if !ask(&format!("migrate {name}?")) {
-            return Err(Failure::new("canceled: the migration was not confirmed")
-                .hint("to migrate without this question, pass --yes")
-                .into());
+        let name = self.m.stack.name().as_str();
+        let effect = effect(name, plan, before);
+        if !self
+            .m
+            .consent
+            .require(&format!("migrate {name}"), &effect)?
+        {
+            return Ok(false);
         }
         if before.all.is_some() && !self.is_unchanged(before) {
             return Err(Failure::new(
@@ -100,6 +101,32 @@ impl Procedure<'_, '_> {
         }
         Ok(true)
     }
+}
+
+/// What a migration interrupts or loses, in one line.
+fn effect(name: &str, plan: &Plan, before: &Before) -> String {
+    let record = before.record.as_ref();
+    let mut effects: Vec<String> = record
+        .map(|record| format!("Portainer stack {} is deleted", record.id))
+        .into_iter()
+        .collect();
+    let containers = before.containers.as_deref();
+    let names: Vec<&str> = containers
+        .into_iter()
+        .flatten()
+        .map(Container::name)
+        .collect();
+    effects.extend(match names.as_slice() {
+        [] if containers.is_some() => None,
+        [] => Some(format!("{name}'s containers are unknown")),
+        [one] => Some(format!("{one} is down until Portainer has recreated it")),
+        names => Some(format!(
+            "{} are down until Portainer has recreated them",
+            listed(names)
+        )),
+    });
+    effects.extend(plan::told_losses(plan.losses.len()));
+    effects.join("; ")
 }
 
 /// The error that lists every refusal. A single one is the message itself.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
+    Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
     PortainerCompose, ReplacedBy, dependents,
     fate::Deciding,
     itself, missing, record,
@@ -52,6 +52,9 @@ pub struct Adoption {
     pub blockers: Vec<Blocker>,
     /// What may go wrong or could not be checked.
     pub warnings: Vec<String>,
+    /// The containers that the deployment waits for, and that the adoption waits for before (B20).
+    #[serde(skip)]
+    pub awaited: Vec<Awaited>,
 }
 
 /// What an adoption sends to Portainer.
@@ -91,6 +94,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                 .map(|blocker| Blocker::of_rewrite(blocker, input.file))
                 .collect(),
             warnings: Vec::new(),
+            awaited: Vec::new(),
         };
         plan.check_surroundings(facts);
         if let Some(stack) = stack {
@@ -113,17 +117,6 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
 }
 
 impl Adoption {
-    /// Whether a container is replaced, or may be.
-    pub fn interrupts(&self) -> bool {
-        let mut services = self.services.iter();
-        services.any(|service| {
-            matches!(
-                service.fate,
-                Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_)
-            )
-        })
-    }
-
     /// The update of a Portainer stack in error removes every container of the project first (N07).
     fn replace_all_if_in_error(&mut self, facts: &Facts) {
         let record = facts.record.as_ref().map(|record| record.record);
@@ -238,6 +231,7 @@ impl Adoption {
         );
         self.warnings.extend(missing.doubts);
         self.warnings.extend(rejected::doubts(facts, stack));
+        self.check_dependencies(facts, stack);
         // M06
         let pulled = stack.active().into_iter().filter(|service| {
             let policy = service.given(&["pull_policy"]).known();
@@ -486,7 +480,7 @@ fn stop_grace(containers: &[Inspected]) -> Option<u32> {
 }
 
 /// The inspect objects of the containers with these names.
-fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
+pub(super) fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
     let all = facts.containers.unwrap_or_default().iter().map(Inspected);
     all.filter(|one| names.iter().any(|name| name == one.name()))
         .collect()

@@ -45,9 +45,21 @@ pub(super) fn held_by(
                 ));
             }
         }
-        if let Given::Is(name) = service.given(&["container_name"])
-            && let Some(other) = others.iter().find(|other| other.names.contains(&name))
-        {
+        let names = match service.given(&["container_name"]) {
+            Given::Is(name) => vec![name],
+            Given::No => {
+                let project = stack.project;
+                let numbers = 1..=service.replicas().unwrap_or_default();
+                let name = |number| format!("{project}-{}-{number}", service.name);
+                numbers.map(name).collect()
+            }
+            Given::Unknown => Vec::new(),
+        };
+        for name in names {
+            let mut others = others.iter();
+            let Some(other) = others.find(|other| other.names.contains(&name)) else {
+                continue;
+            };
             found.push(format!(
                 "service {}: the container name {} is used by container {}",
                 printable(service.name),

@@ -6,7 +6,7 @@ use super::{
     Facts,
     sent::{Given, SentService, SentStack},
 };
-use crate::{snapshot::Inspected, text::printable};
+use crate::{model::Condition, snapshot::Inspected, text::printable};
 
 /// A container that failed to start, and a dependency that is not what its service waits for.
 pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
@@ -27,11 +27,9 @@ pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
             ));
         }
         for (name, condition) in conditions(stack, &service) {
-            let unmet = |one: &Inspected| match condition.as_str() {
-                "service_healthy" if one.health() == Some("unhealthy") => Some("is unhealthy"),
-                "service_completed_successfully"
-                    if one.exit_code().is_some_and(|code| code != 0) =>
-                {
+            let unmet = |one: &Inspected| match condition {
+                Condition::Healthy if one.health() == Some("unhealthy") => Some("is unhealthy"),
+                Condition::Completed if one.exit_code().is_some_and(|code| code != 0) => {
                     Some("exited with an error")
                 }
                 _ => None,
@@ -52,7 +50,7 @@ pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
 }
 
 /// The services that a service requires, with the condition that it waits for.
-fn conditions(stack: &SentStack, service: &SentService) -> Vec<(String, String)> {
+pub(super) fn conditions(stack: &SentStack, service: &SentService) -> Vec<(String, Condition)> {
     let entries = service.nodes("depends_on").flat_map(Node::entries);
     let conditions = entries.filter_map(|entry| {
         let required = entry.value.get("required");
@@ -60,7 +58,7 @@ fn conditions(stack: &SentStack, service: &SentService) -> Vec<(String, String)>
             return None;
         }
         match stack.read(entry.value.get("condition")?) {
-            Given::Is(condition) => Some((entry.name()?.to_owned(), condition)),
+            Given::Is(condition) => Some((entry.name()?.to_owned(), Condition::named(&condition))),
             Given::No | Given::Unknown => None,
         }
     });

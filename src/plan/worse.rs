@@ -49,6 +49,7 @@ mod tests {
             losses: losses.to_vec(),
             blockers: Vec::new(),
             warnings: Vec::new(),
+            awaited: Vec::new(),
         }
     }
 

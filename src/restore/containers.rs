@@ -17,11 +17,11 @@ use super::{
     plan::{Plan, saved},
     recipe::NewIds,
     text,
-    waves::Condition,
 };
 use crate::{
     backoff::Backoff,
     engine::{Engine, Restoring},
+    model::Condition,
     parallel::in_parallel,
     snapshot::{Inspected, Layer},
     text::counted,

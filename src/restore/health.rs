@@ -7,19 +7,20 @@ use std::{
 
 use anyhow::{Result, bail};
 
-use super::waves::Condition;
-use crate::{backoff::Backoff, engine::Engine, snapshot::Inspected};
+use crate::{backoff::Backoff, engine::Engine, model::Condition, snapshot::Inspected};
 
 /// Until when to wait.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) deadline: Instant,
+pub struct Limits {
+    pub deadline: Instant,
     /// Until when an unhealthy container may become healthy again.
-    pub(super) unhealthy: Instant,
+    pub unhealthy: Instant,
+    /// The option that sets the limit.
+    pub option: &'static str,
 }
 
 /// Waits until the container `id` meets `condition`. Fails if it no longer can, and at the deadline.
-pub(super) fn wait_for(
+pub fn wait_for(
     engine: &Engine,
     (id, name): (&str, &str),
     condition: Condition,
@@ -29,7 +30,7 @@ pub(super) fn wait_for(
     loop {
         let found = engine.inspect_containers(&[id.to_owned()])?;
         let Some(now) = found.first().map(Inspected) else {
-            bail!("{name} was removed during the restore");
+            bail!("{name} was removed meanwhile");
         };
         let waiting_for = match condition {
             Condition::Started => return Ok(()),
@@ -50,7 +51,8 @@ pub(super) fn wait_for(
         };
         let left = limits.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            bail!("{name} did not {waiting_for} in time; use --timeout for a longer limit");
+            let option = limits.option;
+            bail!("{name} did not {waiting_for} in time; use {option} for a longer limit");
         }
         thread::sleep(backoff.pause().min(left));
     }

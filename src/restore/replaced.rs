@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{
-    Procedure, RecordStep, Scope,
+    Cause, Procedure, RecordStep, Scope,
     files::{unsaved, written_since},
     plan::{Plan, is_stranger, saved},
 };
@@ -36,8 +36,8 @@ impl Procedure<'_, '_, '_> {
                 step.replaces_containers() || plan.remove.iter().any(|(id, _)| id == container.id())
             })
             .collect();
-        let interrupts = self.interrupts(step, existing, plan);
-        if removed.is_empty() && step.record().is_none() && !interrupts {
+        if removed.is_empty() && step.record().is_none() {
+            self.ask(step, &removed, existing, plan, false)?;
             return Ok(());
         }
         self.run.wait("taking a snapshot");
@@ -45,27 +45,13 @@ impl Procedure<'_, '_, '_> {
             RecordStep::Stays(record) => record.as_ref(),
             step => step.record(),
         };
-        let replaced = self.read_replaced(record)?;
+        let mut replaced = self.read_replaced(record)?;
         let lost = self.warn_of_what_is_lost(step, &replaced, &removed);
-        let question = format!(
-            "restore {} from snapshot {}?",
-            snapshot.stack, self.saved.id
-        );
-        let deletes = matches!(step, RecordStep::Delete(_));
-        if (lost || interrupts || deletes) && !(self.restore.confirm)(&question) {
-            let first = if lost {
-                "save the files and volumes above first; "
-            } else {
-                ""
-            };
-            return Err(Failure::new("canceled: the restore was not confirmed")
-                .hint(format!(
-                    "{first}to restore without this question, pass --yes"
-                ))
-                .into());
+        if self.ask(step, &removed, existing, plan, lost)? {
+            replaced = self.read_replaced(record)?;
         }
         let (id, _) = self.run.save_snapshot(replaced)?;
-        if !self.restore.follows_changes {
+        if self.restore.cause != Cause::Failure {
             self.run.set_state(State::new(format!(
                 "this run changed nothing; only the snapshot {id} was taken"
             )));

@@ -9,7 +9,7 @@ use super::{
     Procedure, RecordStep,
     containers::{Change, changes},
     files::unsaved,
-    plan::{Plan, is_stranger, projects, saved},
+    plan::{Plan, projects, saved},
 };
 use crate::{
     failure::Failure,
@@ -183,20 +183,6 @@ impl Procedure<'_, '_, '_> {
             (!changes.is_empty()).then(|| (now.name().to_owned(), changes))
         });
         kept.collect()
-    }
-
-    /// Whether something that runs is stopped, paused or removed (B08).
-    pub(super) fn interrupts(&self, record: &RecordStep, existing: &[Value], plan: &Plan) -> bool {
-        let removes = |now: &Inspected| {
-            record.replaces_containers() || plan.remove.iter().any(|(id, _)| id == now.id())
-        };
-        let snapshot = self.snapshot();
-        let mut running = existing.iter().map(Inspected);
-        let halts = [Change::Stop, Change::Pause];
-        let is_removed =
-            running.any(|now| now.is_running() && !is_stranger(snapshot, now) && removes(&now));
-        let mut changing = self.changing(existing, plan).into_values().flatten();
-        is_removed || changing.any(|change| halts.contains(&change))
     }
 }
 

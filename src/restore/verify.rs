@@ -11,11 +11,10 @@ use super::{
     plan::{is_stranger, saved},
     steps::matching,
     text,
-    waves::Condition,
 };
 use crate::{
     failure::Failure,
-    model::Deployment,
+    model::{Condition, Deployment},
     parallel::in_parallel,
     snapshot::{Inspected, Known},
 };

@@ -3,18 +3,10 @@
 //! Invariant: pure.
 #![deny(clippy::disallowed_methods)]
 
-use crate::snapshot::{Inspected, Snapshot};
-
-/// What a container waits for before it starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Condition {
-    /// The dependency was started.
-    Started,
-    /// The dependency is healthy.
-    Healthy,
-    /// The dependency has exited with 0.
-    Completed,
-}
+use crate::{
+    model::Condition,
+    snapshot::{Inspected, Snapshot},
+};
 
 /// The dependencies of the saved containers, by index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,11 +39,7 @@ impl Dependencies {
                 .map(|&index| (index, Condition::Started))
                 .collect();
             for (name, condition) in container.depends_on(&depends_on) {
-                let condition = match condition {
-                    "service_healthy" => Condition::Healthy,
-                    "service_completed_successfully" => Condition::Completed,
-                    _ => Condition::Started,
-                };
+                let condition = Condition::named(condition);
                 let is_of_service = |other: &Inspected| other.label(&service) == Some(name);
                 needs.extend(positions(saved, is_of_service).map(|index| (index, condition)));
             }

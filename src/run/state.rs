@@ -85,7 +85,8 @@ impl fmt::Display for State {
     }
 }
 
-/// The settings of a printed command: every one that is not the default (B14).
+/// The settings of a printed command: those that were typed, or, for the one that rolls back, each that is not the
+/// default (B14).
 #[derive(Debug, Clone, Default)]
 pub struct RestoreCommand {
     /// Variables of the environment: name and value.
@@ -95,6 +96,17 @@ pub struct RestoreCommand {
 }
 
 impl RestoreCommand {
+    /// The settings that were typed as flags: name and value.
+    pub fn typed(flags: &[(String, OsString)]) -> Self {
+        let flags = flags.iter();
+        Self {
+            variables: Vec::new(),
+            flags: flags
+                .flat_map(|(flag, value)| [format!("--{flag}").into(), value.clone()])
+                .collect(),
+        }
+    }
+
     /// The command for one snapshot, quoted for a shell.
     pub fn to(&self, stack: &str, id: &str) -> String {
         self.with(&["restore", stack, "--to", id])

@@ -1,4 +1,4 @@
-//! Counted nouns for messages.
+//! Counted nouns and lists for messages.
 
 /// `n` and the plural of `noun` that fits it: `1 container`, `2 containers`, `0 entries`.
 pub fn counted(n: usize, noun: &str) -> String {
@@ -10,6 +10,21 @@ pub fn counted(n: usize, noun: &str) -> String {
         _ if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{n} {noun}es"),
         _ => format!("{n} {noun}s"),
     }
+}
+
+/// `a`, `a and b`, `a, b and c`; what exceeds six names is counted: `a, b, c, d, e and 4 more`.
+pub fn listed(names: &[&str]) -> String {
+    const MOST: usize = 6;
+    let (shown, last) = match names {
+        [] => return String::new(),
+        [one] => return (*one).to_owned(),
+        [shown @ .., last] if names.len() <= MOST => (shown, (*last).to_owned()),
+        _ => (
+            &names[..MOST - 1],
+            format!("{} more", names.len() + 1 - MOST),
+        ),
+    };
+    format!("{} and {last}", shown.join(", "))
 }
 
 #[cfg(test)]
@@ -24,5 +39,19 @@ mod tests {
         assert_eq!(counted(3, "directory"), "3 directories");
         assert_eq!(counted(3, "key"), "3 keys");
         assert_eq!(counted(2, "process"), "2 processes");
+    }
+
+    #[test]
+    fn a_long_list_is_cut() {
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(listed(&["a", "b"]), "a and b");
+        assert_eq!(
+            listed(&["a", "b", "c", "d", "e", "f"]),
+            "a, b, c, d, e and f"
+        );
+        assert_eq!(
+            listed(&["a", "b", "c", "d", "e", "f", "g"]),
+            "a, b, c, d, e and 2 more"
+        );
     }
 }

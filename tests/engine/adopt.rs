@@ -1,6 +1,7 @@
 //! Adoptions on a real engine, by a Portainer that deploys as the real ones do: older versions run the Compose program
 //! (M05–M07), newer versions use Compose as a library in the background (N01, N04–N07).
 
+mod depends;
 mod failing;
 mod figures;
 mod killed;

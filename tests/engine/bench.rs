@@ -278,7 +278,8 @@ impl Stack {
         docker(&["exec", &self.name(service), "/bin/sh", "-c", script])
     }
 
-    /// The binary with these arguments.
+    /// The binary with these arguments. An adoption and a restore get `--yes`, without which they are refused where there
+    /// is no terminal (B08).
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
         for (name, _) in env::vars_os() {
@@ -287,8 +288,10 @@ impl Stack {
             }
         }
         let path = env::var("PATH").unwrap_or_default();
+        let asks = matches!(arguments, ["adopt" | "restore", ..]) && !arguments.contains(&"--list");
         command
             .args(arguments)
+            .args(asks.then_some("--yes"))
             .env("PATH", format!("{}:{path}", self.bin().display()))
             // Hides the settings file of the user.
             .env("XDG_CONFIG_HOME", self.home.path())

@@ -82,13 +82,17 @@ impl Drop for Host {
             &["network", "rm"],
             lines(&["network", "ls", "-q", "--filter", &filter]),
         );
-        let images = format!("reference={}*", self.project);
+        // Not `{project}*`: that would match the tenth test's images when the first test ends.
+        let image = format!("reference={}", self.project);
+        let others = format!("reference={}-*", self.project);
         remove(
             &["rmi", "-f"],
             lines(&[
                 "images",
                 "--filter",
-                &images,
+                &image,
+                "--filter",
+                &others,
                 "--format",
                 "{{.Repository}}:{{.Tag}}",
             ]),

@@ -497,9 +497,12 @@ fn b08_a_question_is_asked_where_a_container_is_recreated() {
         let bench = edited(Era::Sync);
         let before = bench.containers("web");
         let run = on_terminal(&bench, &["adopt", "web", "--wait", "2s"], typed).code(code);
-        assert!(run.err.contains("adopt web? [y/N]"), "{run:#?}");
+        assert!(
+            run.err.contains("Adopt web? ") && run.err.contains(" [y/N]"),
+            "{run:#?}"
+        );
         if code == 1 {
-            run.says(&["canceled", "state: this run changed nothing", "--yes"]);
+            run.says(&["Canceled. Nothing was changed.\r\n"]);
             assert!(bench.nothing_was_changed());
             assert_eq!(bench.containers("web"), before);
             assert!(!bench.state().join("snapshots").exists(), "no snapshot");

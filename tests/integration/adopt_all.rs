@@ -188,9 +188,8 @@ fn a_dry_run_changes_nothing_and_its_exit_code_can_tell() {
 fn b08_all_stacks_are_asked_about_once() {
     let bench = host();
     on_terminal(&bench, &ALL, "n\n").code(1).says(&[
-        "adopt 3 stacks? [y/N]",
-        "canceled: the adoption was not confirmed",
-        "state: this run changed nothing",
+        "Adopt mongo, web, zoo? mongo: ",
+        "Canceled. Nothing was changed.",
     ]);
     assert!(bench.nothing_was_changed());
     let run = on_terminal(&bench, &ALL, "y\n").code(1);
@@ -212,12 +211,12 @@ fn b08_a_plan_that_became_worse_is_asked_about_again() {
         );
     };
     // The new service was not in the table.
-    let run = on_terminal_after(&bench, &ALL, "adopt 1 stack? [y/N]", edit, "y\nn\n");
+    let run = on_terminal_after(&bench, &ALL, "Adopt web? ", edit, "y\nn\n");
     run.code(1).says(&[
         "the plan for web became worse after it was shown:",
         " - b: started: ",
-        "adopt web? [y/N]",
-        "canceled",
+        "Adopt web? ",
+        "Canceled. Nothing was changed.",
     ]);
     assert!(bench.nothing_was_changed());
 }

@@ -127,8 +127,20 @@ impl Bench {
         self.home.path().join("state")
     }
 
-    /// The binary with an environment of its own, pointed at the rehearsal.
+    /// The binary with an environment of its own, pointed at the rehearsal. An adoption and a restore get `--yes`, without
+    /// which they are refused where there is no terminal (B08).
     pub fn command(&self, args: &[&str]) -> Command {
+        let (before, after) = args.split_at(yes_at(args).unwrap_or(args.len()));
+        let yes = if after.is_empty() {
+            &[][..]
+        } else {
+            &["--yes"]
+        };
+        self.asking(&[before, yes, after].concat())
+    }
+
+    /// The same, without `--yes`.
+    pub fn asking(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
         command
             .args(args)
@@ -245,6 +257,18 @@ impl Bench {
         write_script(&path, text);
         bin
     }
+}
+
+/// Where `--yes` belongs, if the arguments are those of an adoption or a restore without it.
+fn yes_at(args: &[&str]) -> Option<usize> {
+    let takes_value = |arg: &str| arg.starts_with("--") && !arg.contains('=');
+    let is_value = |at: usize| at > 0 && takes_value(args[at - 1]);
+    let command = (0..args.len()).find(|&at| !args[at].starts_with('-') && !is_value(at))?;
+    let asks = matches!(args[command], "adopt" | "restore");
+    let is_answered = args
+        .iter()
+        .any(|arg| ["--yes", "-y", "--list"].contains(arg));
+    (asks && !is_answered).then_some(command + 1)
 }
 
 fn write_script(path: &Path, text: &str) {

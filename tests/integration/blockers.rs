@@ -4,6 +4,8 @@ use rehearsal::Call;
 
 use crate::bench::{Bench, Run};
 
+#[path = "blockers/dependencies.rs"]
+mod dependencies;
 #[path = "blockers/needs.rs"]
 mod needs;
 #[path = "blockers/places.rs"]

@@ -1,4 +1,4 @@
-//! B08: the question on a terminal before something is lost.
+//! B08: the question before something is interrupted or lost, and what happens without a terminal.
 
 use std::{
     io::{Read, Write},
@@ -6,17 +6,20 @@ use std::{
     thread,
 };
 
-use rehearsal::{Call, FaultKind};
+use rehearsal::{Call, Container, FaultKind};
 
 use crate::{
     bench::{Bench, PLAIN, Run},
+    plan::{labeled, path_with_hashes},
     terminal::{everything_on, terminal},
 };
 
 /// A Compose file of one service with an anonymous volume, which a migration loses.
 const LOSES: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n";
 
-const QUESTION: &str = "migrate web? [y/N]";
+const QUESTION: &str = "Migrate web? web-a-1 is down until Portainer has recreated it; 2 losses are listed above. [y/N]";
+
+const CANCELED: &str = "Canceled. Nothing was changed.";
 
 /// Runs the binary with standard input and error on a terminal on which `typed` is typed.
 pub fn on_terminal(bench: &Bench, args: &[&str], typed: &str) -> Run {
@@ -32,7 +35,7 @@ pub fn on_terminal_after(
     typed: &str,
 ) -> Run {
     let (terminal, inner) = terminal(80, 24);
-    let mut command: Command = bench.command(args);
+    let mut command: Command = bench.asking(args);
     command
         .env("TERM", "dumb")
         .stdin(inner.try_clone().expect("a copy"))
@@ -69,13 +72,11 @@ fn b08_no_is_the_default_and_touches_nothing() {
         on_terminal(&bench, &["web"], answer).code(1).says(&[
             "the stack will lose:",
             QUESTION,
-            "canceled",
-            "this run changed nothing; only the backup ",
-            "--yes",
+            CANCELED,
         ]);
         assert!(bench.nothing_was_changed());
         assert_eq!(bench.containers("web"), before);
-        assert_eq!(bench.backups("web").len(), 1, "only the backup was written");
+        assert!(bench.backups("web").is_empty(), "no backup");
         assert!(!bench.state().exists(), "no snapshot");
     }
 }
@@ -86,7 +87,8 @@ fn b08_the_end_of_the_input_is_a_no_on_its_own_line() {
     bench.started("web", LOSES, None);
     let run = on_terminal(&bench, &["web"], "\x04");
     run.code(1)
-        .says(&["migrate web? [y/N] \r\nerror: canceled"]);
+        .says(&[&format!("listed above. [y/N] \r\n{CANCELED}\r\n")])
+        .hides("error:");
 }
 
 #[test]
@@ -155,8 +157,135 @@ fn b08_unknown_containers_are_asked_about() {
         .set(Call::EngineList, FaultKind::Garbage);
     on_terminal(&bench, &["web"], "n\n").code(1).says(&[
         "what they will lose cannot be listed",
-        QUESTION,
-        "canceled",
+        "Migrate web? web's containers are unknown",
+        CANCELED,
     ]);
     assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn b08_what_is_only_interrupted_is_asked_about() {
+    let bench = Bench::new();
+    bench.record("web", 1);
+    bench.started("web", PLAIN, None);
+    let question = "Migrate web? Portainer stack 1 is deleted; web-a-1 is down until Portainer has recreated it. [y/N]";
+    on_terminal(&bench, &["web"], "n\n")
+        .code(1)
+        .says(&[question, CANCELED]);
+    assert!(bench.nothing_was_changed());
+    // Without a terminal, a migration continues as the contract says.
+    Run::of(&mut bench.asking(&["web"])).code(0);
+    let question = "Roll back web? web-a-1 is removed and recreated. [y/N]";
+    bench.rehearsal.forget_requests();
+    let ids = bench.containers("web");
+    on_terminal(&bench, &["restore", "web"], "n\n")
+        .code(1)
+        .says(&[question, CANCELED]);
+    assert!(bench.nothing_was_changed());
+    assert_eq!(bench.containers("web"), ids);
+    on_terminal(&bench, &["restore", "web"], "y\n")
+        .code(0)
+        .says(&[question, "verified"]);
+    // Everything matches the snapshot.
+    on_terminal(&bench, &["restore", "web"], "")
+        .code(0)
+        .hides("[y/N]");
+}
+
+#[test]
+fn b08_without_a_terminal_an_adoption_and_a_restore_need_yes() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let refused = |args: &[&str], words: &[&str]| {
+        bench.rehearsal.forget_requests();
+        let run = Run::of(&mut bench.asking(args)).code(1);
+        run.says(words).says(&[
+            "state: this run changed nothing\n",
+            "hint: run the command on a terminal, or pass --yes\n",
+        ]);
+        assert!(bench.nothing_was_changed(), "{args:?}");
+    };
+    let effect = "a may be down for up to 10 s, plus its start";
+    refused(
+        &["adopt", "web"],
+        &[&format!(
+            "error: refusing to adopt web without confirmation: {effect}\n"
+        )],
+    );
+    refused(
+        &["adopt", "--all"],
+        &[&format!(
+            "error: refusing to adopt web without confirmation: web: {effect}\n"
+        )],
+    );
+    assert!(!bench.state().join("snapshots").exists(), "no snapshot");
+    Run::of(&mut bench.asking(&["adopt", "web", "--yes", "--wait", "2s"])).code(0);
+    refused(
+        &["restore", "web"],
+        &["error: refusing to roll back web without confirmation: Portainer stack 1 is deleted; "],
+    );
+    Run::of(&mut bench.asking(&["restore", "web", "-y"])).code(0);
+}
+
+#[test]
+fn b08_an_adoption_that_keeps_every_container_asks_nothing() {
+    for args in [&["adopt", "web", "--wait", "2s"][..], &["adopt", "--all"]] {
+        let bench = Bench::new();
+        bench.started("web", PLAIN, None);
+        let hashes = labeled(&bench);
+        let path = path_with_hashes(&bench, &hashes);
+        let run = Run::of(bench.asking(args).env("PATH", path)).code(0);
+        run.says(&["a: unchanged"]).hides("[y/N]");
+    }
+}
+
+#[test]
+fn b08_a_restore_that_stops_a_container_asks() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let change = |change: fn(&mut Container)| {
+        let id = bench.containers("web").remove(0);
+        bench.rehearsal.world(|world| {
+            change(world.containers.get_mut(&id).expect("a container"));
+        });
+    };
+    change(|container| container.exit(0, 0));
+    bench.run(&["web"]).code(0);
+    bench.run(&["restore", "web"]).code(0);
+    change(|container| "running".clone_into(&mut container.state));
+    on_terminal(&bench, &["restore", "web"], "n\n")
+        .code(1)
+        .says(&["Roll back web? web-a-1 is stopped. [y/N]", CANCELED]);
+}
+
+#[test]
+fn b08_what_an_earlier_run_left_is_restored_after_a_question() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.rehearsal.faults().once(
+        Call::Create,
+        FaultKind::Status(500, "{\"message\":\"no\"}".to_owned()),
+    );
+    bench.run(&["web"]).code(1);
+    assert!(bench.containers("web").is_empty());
+    bench.rehearsal.forget_requests();
+    let question =
+        "Roll back web before it is adopted? web keeps every container that exists. [y/N]";
+    on_terminal(&bench, &["adopt", "web"], "n\n")
+        .code(1)
+        .says(&[question, CANCELED]);
+    Run::of(&mut bench.asking(&["adopt", "web"]))
+        .code(1)
+        .says(&["refusing to roll back web before it is adopted without confirmation"]);
+    assert!(bench.nothing_was_changed());
+    // The stack was restored: the second answer is not that of nothing.
+    on_terminal(&bench, &["adopt", "web"], "y\nn\n")
+        .code(1)
+        .says(&[
+            question,
+            "Adopt web? ",
+            "Canceled.\r\nstate: this run restored what",
+        ])
+        .hides("Nothing was changed");
+    assert_eq!(bench.containers("web").len(), 1);
 }

@@ -39,7 +39,7 @@ fn exists(bench: &Bench, volume: &str) -> bool {
 #[test]
 fn b28_the_volume_of_a_container_with_rm_is_kept() {
     let (bench, volume) = with_rm();
-    bench.run(&["restore", "web"]).code(0).says(&[
+    bench.run(&["restore", "web", "--yes"]).code(0).says(&[
         "these volumes will be kept",
         &volume,
         "verified",
@@ -78,7 +78,7 @@ fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match()
     let said = "web-a-1: may be replaced when Portainer deploys the stack";
     on_terminal(&bench, &["restore", "web"], "n\n")
         .code(1)
-        .says(&[said, "[y/N]", "this run changed nothing"])
+        .says(&[said, "[y/N]", "Canceled"])
         .hides("matches the snapshot");
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.containers("web"), ids);
@@ -96,7 +96,7 @@ fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
     bench.started("web", two, None);
     bench.rehearsal.world(|world| world.stop_by_hand("web-b-1"));
     bench.run(&["web"]).code(0);
-    bench.run(&["restore", "web"]).code(0);
+    bench.run(&["restore", "web", "--yes"]).code(0);
     bench.rehearsal.world(|world| {
         let id = world.container("web-b-1").expect("b").id.clone();
         let b = world.containers.get_mut(&id).expect("b");
@@ -147,7 +147,7 @@ fn b17_a_restore_names_what_the_portainer_stack_loses() {
         let record = world.records.values_mut().next().expect("a record");
         record.auto_update = Some(json!({"Interval": "5m", "Webhook": "0d0b5d5e"}));
     });
-    bench.run(&["restore", "web"]).code(0).says(&[
+    bench.run(&["restore", "web", "--yes"]).code(0).says(&[
         "these will be lost:\n  - the Portainer stack's automatic update\n  - the Portainer stack's webhook",
     ]);
 }
@@ -158,7 +158,7 @@ fn b28_a_restore_that_is_killed_at_any_request_keeps_the_volume() {
     for count in 1.. {
         let (bench, volume) = with_rm();
         let mut child = bench
-            .command(&["restore", "web", "-v"])
+            .command(&["restore", "web", "--yes", "-v"])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -169,7 +169,7 @@ fn b28_a_restore_that_is_killed_at_any_request_keeps_the_volume() {
         child.wait().expect("it ends");
         let containers = || bench.rehearsal.world(|world| world.containers.len());
         was_held |= containers() > 1;
-        bench.run(&["restore", "web"]).code(0).says(&["verified"]);
+        bench.run(&["restore", "web", "--yes"]).code(0).says(&["verified"]);
         assert!(exists(&bench, &volume), "killed after {count} lines");
         assert_eq!(containers(), 1, "killed after {count} lines");
         if seen < count {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     fs::{self, File},
     path::Path,
 };
@@ -44,6 +45,12 @@ pub fn labeled(bench: &Bench) -> BTreeMap<String, String> {
 
 /// Runs the program with a Compose 2.26.1 that computes these hashes for what is sent.
 pub fn with_hashes(bench: &Bench, args: &[&str], hashes: &BTreeMap<String, String>) -> Run {
+    let mut command = bench.command(args);
+    Run::of(command.env("PATH", path_with_hashes(bench, hashes)))
+}
+
+/// The `PATH` with such a Compose.
+pub fn path_with_hashes(bench: &Bench, hashes: &BTreeMap<String, String>) -> OsString {
     let hashes: Vec<String> = hashes
         .iter()
         .map(|(service, hash)| format!("echo '{service} {hash}'"))
@@ -56,9 +63,7 @@ pub fn with_hashes(bench: &Bench, args: &[&str], hashes: &BTreeMap<String, Strin
             hashes.join("; ")
         ),
     );
-    let mut command = bench.command(args);
-    command.env("PATH", bench.path(&[&bin]));
-    Run::of(&mut command)
+    bench.path(&[&bin])
 }
 
 /// The output, with what differs from run to run replaced.
@@ -119,18 +124,67 @@ migrate removes the stack, then Portainer creates it from the literal rewrite
     );
     // B14: the command works when it is pasted.
     let words = shlex::split(recommended).expect("words");
-    for word in [
-        "Recommended:",
-        "STACKLIFT_STATE_DIR=/state",
-        "DOCKER_HOST=unix:///socket",
-        "adopt",
+    assert_eq!(words, ["Recommended:", "stacklift", "adopt", "web"]);
+}
+
+#[test]
+fn b14_a_printed_command_repeats_what_was_typed_and_nothing_else() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let root = bench.root().to_str().expect("UTF-8").to_owned();
+    let url = bench.rehearsal.base_url();
+    let hashes = labeled(&bench);
+    let run = |args: &[&str], key: &str| {
+        let mut command = bench.asking(args);
+        command
+            .env("PATH", path_with_hashes(&bench, &hashes))
+            .env("STACKMGR_API_KEY_FILE", "/a/key")
+            .env("STACKLIFT_ENDPOINT", "auto")
+            .current_dir(&root);
+        let run = Run::of(&mut command).code(0);
+        let report: Value = serde_json::from_str(&run.out).expect("JSON");
+        let place = report.pointer(key);
+        place.and_then(Value::as_str).expect("a command").to_owned()
+    };
+    let json = ["--output", "json"];
+    let recommended = "/recommended/command";
+    let plan = ["plan", "web"];
+    assert_eq!(
+        run(&[plan, json].concat(), recommended),
+        "stacklift adopt web"
+    );
+    let diff = "stacklift render web --as adopt --diff";
+    assert_eq!(run(&[plan, json].concat(), "/adopt/diff_command"), diff);
+    let listed = "/stacks/0/plan_command";
+    assert_eq!(
+        run(&["list", "--output", "json"], listed),
+        "stacklift plan web"
+    );
+    // As they were typed: a relative path, a unit of time, and `=`. The order is that of the help.
+    let flags = [
+        "--dir",
+        "./web",
+        "--timeout=2m",
         "--base-url",
-        "https://portainer",
-        "--stacks-root",
-        "/stacks",
-    ] {
-        assert!(words.iter().any(|one| one == word), "{word}: {words:?}");
-    }
+        &url,
+        "-v",
+        "--color",
+        "never",
+    ];
+    assert_eq!(
+        run(&[&plan[..], &json, &flags].concat(), recommended),
+        format!("stacklift adopt web --base-url {url} --timeout 2m --dir ./web")
+    );
+    // The flags stand before the command, too. An API key in the wrong place is not repeated.
+    let flags = ["--api-key-file", "ptr_bench-typo", "--stacks-root", "."];
+    assert_eq!(
+        run(&[&flags[..], &plan, &json].concat(), "/adopt/diff_command"),
+        format!("{diff} --stacks-root .")
+    );
+    assert_eq!(
+        run(&["list", "--output", "json", "--endpoint", "1"], listed),
+        "stacklift plan web --endpoint 1"
+    );
 }
 
 #[test]

@@ -312,6 +312,7 @@ fn b14_the_printed_command_works_when_pasted() {
     let folder = binary.parent().expect("a folder").display();
     let path = std::env::var("PATH").unwrap_or_default();
     pasted.env("PATH", format!("{folder}:{path}"));
+    // It removes nothing that runs: it asks nothing.
     Run::of(&mut pasted)
         .code(0)
         .says(&["verified 2 containers"]);

@@ -320,16 +320,17 @@ fn a_signal_removes_the_spinner() {
 }
 
 #[test]
-fn a_signal_ends_a_question() {
-    for args in [&["adopt", "--all"][..], &["adopt", "web"]] {
+fn b08_a_signal_ends_a_question() {
+    for args in [&["adopt", "--all"][..], &["adopt", "web"], &["web"]] {
         let bench = stacks();
         let (code, screen) = interrupted(
-            bench.command(args),
+            bench.asking(args),
             |screen| screen.contains("[y/N] "),
             Signal::INT,
         );
         assert_eq!(code, Some(130), "{screen}");
         assert!(screen.contains(" interrupted"), "{screen}");
+        assert!(bench.backups("web").is_empty() && !bench.state().join("snapshots").exists());
         assert!(bench.nothing_was_changed());
     }
 }

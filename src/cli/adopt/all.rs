@@ -13,8 +13,8 @@ use crate::{
     cli::{
         Common, Console, Ended,
         arguments::{AdoptArguments, Output},
-        confirm::confirm,
-        events::show_roll_back,
+        confirm::consent,
+        events::{show_roll_back, show_stopped},
         interrupt::Interrupt,
         list::{
             Adoptable, Readiness,
@@ -98,9 +98,7 @@ pub(super) fn run(
         return end_of_dry_run(&lock(&report), arguments, console);
     }
     // An interrupt shows the report: it is not held while the user thinks.
-    let count = text::to_adopt(&lock(&report)).count();
-    let asked = all.ask(count);
-    if let Err(error) = asked {
+    if let Err(error) = all.ask(&planned) {
         let mut report = lock(&report);
         report.error = Some(format!("{error:#}"));
         if arguments.output == Output::Json {
@@ -338,15 +336,25 @@ impl All<'_> {
         Opened::open(stack.name().clone(), settings, key, self.console)
     }
 
-    /// Asks once whether to adopt the stacks (B08).
-    fn ask(&self, count: usize) -> Result<()> {
-        let question = format!("adopt {}?", counted(count, "stack"));
-        if count == 0 || confirm(self.console, self.arguments.yes, &question) {
+    /// Asks once about all stacks, if a container of one is replaced or something is lost (B08).
+    fn ask(&self, planned: &[Option<Planned>]) -> Result<()> {
+        let planned: Vec<&Planned> = planned.iter().flatten().collect();
+        let names: Vec<&str> = planned
+            .iter()
+            .map(|one| one.stack.name().as_str())
+            .collect();
+        let effects = planned.iter().zip(&names).filter_map(|(one, name)| {
+            let effect = one.plan.interruption()?;
+            Some(format!("{name}: {effect}"))
+        });
+        let effects: Vec<String> = effects.collect();
+        if effects.is_empty() {
             return Ok(());
         }
-        Err(Failure::new("canceled: the adoption was not confirmed")
-            .hint("to adopt without this question, pass --yes")
-            .into())
+        let question = |question: &str| self.console.ask(question);
+        let act = format!("adopt {}", names.join(", "));
+        consent(self.arguments.yes, &question).require(&act, &effects.join(". "))?;
+        Ok(())
     }
 
     /// Adopts one stack after the other, in the order of the report.
@@ -392,9 +400,7 @@ impl All<'_> {
                 }
             });
             if let Err(stopped) = ended {
-                self.console
-                    .error(&stopped.error, Some(&stopped.state.to_string()));
-                show_roll_back(self.console, &stopped.state);
+                show_stopped(self.console, &stopped);
             }
             if failed && !self.arguments.keep_going {
                 return;

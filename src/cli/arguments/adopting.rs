@@ -25,7 +25,8 @@ pub(in crate::cli) struct AdoptArguments {
     pub keep_going: bool,
     /// Do not ask for confirmation
     ///
-    /// On a terminal, stacklift asks if a container will be recreated or something will be lost.
+    /// stacklift asks if a container will or may be recreated, or if something will be lost. Without a terminal, it is
+    /// refused instead.
     #[arg(short, long)]
     pub yes: bool,
     #[command(flatten)]
@@ -98,6 +99,8 @@ pub(in crate::cli) struct KeepArguments {
     ///
     /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
     /// with containers that have exited and are not restarted by the engine, such as one-shot jobs.
+    /// A job for whose success another service waits runs twice: `adopt` runs it first, and sends nothing
+    /// if it fails.
     #[arg(long)]
     pub rerun_jobs: bool,
 }

@@ -11,6 +11,7 @@ fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
     bench.started("web", PLAIN, None);
     bench.rehearsal.world(|world| {
         world.add_container("taken", "y");
+        world.add_container("web-app-1", "y");
     });
     let text = format!(
         "{PLAIN}  app:\n    build: .\n  b:\n    image: absent:1\n    container_name: taken\n    networks: [n]\n    volumes: ['vol:/v', {{type: bind, source: ./absent, target: /b}}]\n    secrets: [s]\nnetworks:\n  n: {{external: true}}\nvolumes:\n  vol: {{external: true}}\nsecrets:\n  s: {{file: ./secret}}\n"
@@ -28,6 +29,7 @@ fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
             "service app: image web-app\nservice b: image absent:1\nhint: get them first: docker pull absent:1 && cd {folder} && docker compose build app"
         ),
         "service b: the container name taken is used by container".to_owned(),
+        "service app: the container name web-app-1 is used by container".to_owned(),
     ] {
         assert!(
             listed(&run).iter().any(|one| one.contains(&expected)),

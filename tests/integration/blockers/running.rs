@@ -70,3 +70,18 @@ fn m05_paused_containers() {
         &["paused containers cannot be adopted: Compose cannot start them, and Portainer then removes the whole stack\nweb-a-1\nhint: unpause them first: docker unpause web-a-1".to_owned()],
     );
 }
+
+#[test]
+fn b20_containers_whose_removal_failed() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.rehearsal.world(|world| {
+        let id = world.container("web-a-1").expect("web-a-1").id.clone();
+        world.containers.get_mut(&id).expect("web-a-1").state = "dead".to_owned();
+    });
+    refuses(
+        &bench,
+        &["web"],
+        &["containers are being removed\nweb-a-1\nhint: remove them first: docker rm --force web-a-1".to_owned()],
+    );
+}

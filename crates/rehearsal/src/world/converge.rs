@@ -302,8 +302,11 @@ impl World {
         }
     }
 
-    /// Starts a container that is not running (N08). Fails if it is paused (M05).
+    /// Waits for what a container depends on (M05), and starts it if it is not running (N08). Fails if it is paused.
     fn start(&mut self, id: &str) -> Result<(), String> {
+        if let Some(problem) = self.failed_dependency(id) {
+            return Err(problem);
+        }
         if self
             .containers
             .get(id)
@@ -311,34 +314,38 @@ impl World {
         {
             return Ok(());
         }
-        if let Some(unhealthy) = self.unhealthy_dependency(id) {
-            return Err(format!(
-                "dependency failed to start: container {unhealthy} is unhealthy"
-            ));
-        }
         let failed = |error: EngineError| format!("Error response from daemon: {}", error.message);
         self.start_container(id).map(|_| ()).map_err(failed)
     }
 
-    /// The name of a container that never becomes healthy, and whose health this container waits for.
-    fn unhealthy_dependency(&self, id: &str) -> Option<&str> {
+    /// The error of Compose about a container that never meets the condition for which this container waits.
+    fn failed_dependency(&self, id: &str) -> Option<String> {
         let container = self.containers.get(id)?;
         let label = |name: &str| container.labels.get(&self.label(name)).map(String::as_str);
-        let dependencies = label("depends_on")?.split(',');
-        let awaited = dependencies.filter_map(|one| {
-            let (service, condition) = one.split_once(':')?;
-            condition.starts_with("service_healthy").then_some(service)
-        });
-        let awaited = awaited.collect::<Vec<_>>();
         let project = self.project_on(&container.engine, label("project")?);
         let of = self.label("service");
-        let mut there = project.into_iter();
-        let unhealthy = there.find(|one| {
-            let service = one.labels.get(&of);
-            service.is_some_and(|service| awaited.contains(&service.as_str()))
-                && one.healthy_at.is_none()
-        });
-        unhealthy.map(|one| one.name.as_str())
+        label("depends_on")?.split(',').find_map(|one| {
+            let (service, condition) = one.split_once(':')?;
+            let mut there = project.iter();
+            let is_of = |one: &&&Container| one.labels.get(&of).is_some_and(|of| of == service);
+            let dependency = there.find(is_of)?;
+            let (name, code) = (&dependency.name, dependency.exit_code);
+            let health = dependency.health(self.now);
+            match condition.split(':').next()? {
+                "service_healthy" if health.is_none() => Some(format!(
+                    "dependency failed to start: container {name} has no healthcheck configured"
+                )),
+                "service_healthy" if health == Some("unhealthy") => Some(format!(
+                    "dependency failed to start: container {name} is unhealthy"
+                )),
+                "service_completed_successfully" if dependency.state == "exited" && code != 0 => {
+                    Some(format!(
+                        "service {service:?} didn't complete successfully: exit {code}"
+                    ))
+                }
+                _ => None,
+            }
+        })
     }
 }
 

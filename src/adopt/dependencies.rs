@@ -1,0 +1,73 @@
+//! What the deployment waits for is waited for before it is sent: if it fails, every container is removed (M06, B20).
+
+use std::{collections::BTreeSet, time::Instant};
+
+use anyhow::Result;
+
+use super::{Prepared, Procedure, progress::Progress};
+use crate::{
+    failure::Failure,
+    plan::{Adoption, Awaited, Until},
+    restore::{Limits, wait_for},
+    text::printable,
+};
+
+impl Procedure<'_, '_> {
+    /// Waits for the dependencies that do not meet their conditions yet, and plans again then.
+    pub(super) fn wait_for_dependencies(&mut self, prepared: Prepared) -> Result<Prepared> {
+        let plan = &prepared.plan;
+        let is_pending = |one: &Awaited| one.until == Until::Pending;
+        if !plan.blockers.is_empty() || !plan.awaited.iter().any(is_pending) {
+            return Ok(prepared);
+        }
+        self.wait_for_each(&plan.awaited, is_pending)?;
+        self.prepare()
+    }
+
+    /// Right before the request: runs the jobs that the deployment runs again, and looks at each other dependency once more.
+    pub(super) fn check_dependencies(&mut self, plan: &Adoption) -> Result<()> {
+        let mut ran = BTreeSet::new();
+        for job in &plan.awaited {
+            if job.until == Until::Rerun && ran.insert(job.id.as_str()) {
+                let name = printable(&job.container);
+                self.run.wait(format!("running {name}"));
+                self.start = Progress::RanJobs;
+                self.mark(&Progress::RanJobs);
+                self.run.engine.restoring()?.start(&job.id)?;
+                self.wait_for_each(std::slice::from_ref(job), |_| true)?;
+                self.run.step("ran", format!("{name}: it succeeded"));
+            }
+        }
+        self.wait_for_each(&plan.awaited, |one| one.until != Until::Rerun)
+    }
+
+    /// Waits until each chosen container meets its condition, up to `--wait`.
+    fn wait_for_each(
+        &mut self,
+        all: &[Awaited],
+        is_chosen: impl Fn(&Awaited) -> bool,
+    ) -> Result<()> {
+        let now = Instant::now();
+        let limits = Limits {
+            deadline: now + self.a.wait,
+            unhealthy: now,
+            option: "--wait",
+        };
+        for one in all.iter().filter(|one| is_chosen(one)) {
+            let name = printable(&one.container);
+            if one.until == Until::Pending {
+                self.run.wait(format!("waiting for {name}"));
+            }
+            let container = (one.id.as_str(), one.container.as_str());
+            if let Err(error) = wait_for(self.run.engine, container, one.condition, limits) {
+                return Err(Failure::new(format!(
+                    "nothing was sent to Portainer: service {} waits for {name}, so the deployment would fail: {error:#}",
+                    printable(&one.service)
+                ))
+                .hint("fix the container, then run the command again")
+                .into());
+            }
+        }
+        Ok(())
+    }
+}

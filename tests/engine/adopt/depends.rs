@@ -1,0 +1,213 @@
+//! Dependencies that would make the deployment fail, which removes every container (M06). `other` has nothing to do with
+//! them, and has data in its own layer.
+
+use std::{fs, thread, time::Duration};
+
+use rehearsal::Era;
+
+use super::{Case, by_each_portainer, scenario::Scenario};
+use crate::{bench::Run, host::docker};
+
+by_each_portainer! {
+    b20_an_unhealthy_dependency
+    b20_a_dependency_without_a_health_check
+    b20_a_dependency_that_is_starting
+    b20_a_job_that_fails_the_second_time
+    b20_an_optional_dependency
+}
+
+const HEALTH: &str = "services:
+  db:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    volumes: ['./health:/health:ro']
+    healthcheck: {test: [CMD, /bin/ls, /health/ok], interval: 1s, retries: 1}
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    depends_on: {db: {condition: service_healthy}}
+  other:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+";
+
+const JOB: &str = "services:
+  db:
+    image: $IMAGE
+    command: [/bin/sh, -c, 'test ! -e /ran && echo > /ran']
+  web:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    depends_on: {db: {condition: service_completed_successfully}}
+  other:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+";
+
+fn started(case: Case, text: &str) -> Scenario {
+    written(Scenario::new(case, text, &[("health/ok", "")]))
+}
+
+/// Writes 3 MB to the layer of `other`.
+fn written(scenario: Scenario) -> Scenario {
+    scenario.sh("other", "dd if=/dev/zero of=/big bs=1M count=3");
+    scenario
+}
+
+fn run(scenario: &Scenario, command: &str, options: &[&str]) -> Run {
+    let name = scenario.host.project.as_str();
+    scenario.run(&[&[command, name], options].concat())
+}
+
+/// `plan` and `adopt` refuse the stack for this reason, and every container stays as it is.
+#[track_caller]
+fn refuses(scenario: &Scenario, options: &[&str], why: &str) {
+    let before = scenario.ids();
+    for command in ["plan", "adopt"] {
+        let run = run(scenario, command, options);
+        assert!(!run.output.contains("unchanged"), "{}", run.output);
+        assert_eq!(run.code, Some(i32::from(command == "adopt")));
+        let words: Vec<&str> = run.output.split_whitespace().collect();
+        assert!(words.join(" ").contains(why), "{}", run.output);
+    }
+    stays(scenario, &before);
+    assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
+}
+
+#[track_caller]
+fn stays(scenario: &Scenario, before: &[String]) {
+    assert_eq!(scenario.ids(), before);
+    assert_eq!(scenario.sh("other", "wc -c < /big"), "3145728");
+}
+
+/// The stack can be adopted, and the unrelated container stays.
+#[track_caller]
+fn adopts(scenario: &Scenario, options: &[&str]) {
+    let other = scenario.containers()[&scenario.name("other")]["Id"].clone();
+    run(scenario, "adopt", options).code(0);
+    let containers = scenario.containers();
+    assert_eq!(containers[&scenario.name("other")]["Id"], other);
+    assert_eq!(scenario.sh("other", "wc -c < /big"), "3145728");
+}
+
+fn health(scenario: &Scenario) -> String {
+    let state = "{{.State.Health.Status}}";
+    docker(&["inspect", "-f", state, &scenario.name("db")])
+}
+
+fn wait_until(scenario: &Scenario, status: &str) {
+    while health(scenario) != status {
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn b20_an_unhealthy_dependency(case: Case) {
+    let scenario = started(case, HEALTH);
+    let ok = scenario.dir().join("health/ok");
+    fs::remove_file(&ok).unwrap();
+    wait_until(&scenario, "unhealthy");
+    let db = scenario.name("db");
+    refuses(
+        &scenario,
+        &[],
+        &format!("service web waits until db is healthy: {db} is unhealthy"),
+    );
+    fs::write(&ok, "").unwrap();
+    wait_until(&scenario, "healthy");
+    adopts(&scenario, &["--yes"]);
+}
+
+/// With `--no-deps`, Compose starts what depends on it all the same.
+fn b20_a_dependency_without_a_health_check(case: Case) {
+    let text: Vec<&str> = HEALTH
+        .lines()
+        .filter(|line| !line.contains("healthcheck"))
+        .collect();
+    let scenario = Scenario::stopped(case, &text.join("\n"), &[("health/ok", "")]);
+    for service in ["db", "other", "web"] {
+        scenario.compose(&["up", "-d", "--no-deps", service]);
+    }
+    let scenario = written(scenario);
+    let db = scenario.name("db");
+    refuses(
+        &scenario,
+        &[],
+        &format!("service web waits until db is healthy: {db} has no health check"),
+    );
+}
+
+fn b20_a_dependency_that_is_starting(case: Case) {
+    let text = HEALTH.replace("retries: 1}", "retries: 1, start_period: 300s}");
+    let scenario = started(case, &text);
+    let ok = scenario.dir().join("health/ok");
+    let db = scenario.name("db");
+    let restart = || {
+        fs::remove_file(&ok).unwrap();
+        docker(&["restart", "-t", "1", &db]);
+        wait_until(&scenario, "starting");
+    };
+    restart();
+    let before = scenario.ids();
+    run(&scenario, "plan", &[]).says(&["waits for that before it sends"]);
+    run(&scenario, "adopt", &["--yes", "--wait=2s"])
+        .code(1)
+        .says(&["nothing was sent", "--wait", "changed nothing"]);
+    stays(&scenario, &before);
+    // It becomes healthy after the adoption has begun to wait, and before Portainer is asked.
+    scenario
+        .portainer
+        .as_ref()
+        .unwrap()
+        .before_deployment(&format!(
+            "docker inspect -f '{{{{.State.Health.Status}}}}' {db} > {}/at",
+            scenario.dir().display()
+        ));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_secs(4));
+            fs::write(&ok, "").unwrap();
+        });
+        adopts(&scenario, &["--yes", "--wait=100s"]);
+    });
+    let at = fs::read_to_string(scenario.dir().join("at")).unwrap();
+    assert_eq!(at.trim(), "healthy");
+}
+
+fn b20_a_job_that_fails_the_second_time(case: Case) {
+    let scenario = started(case, JOB);
+    let before = scenario.ids();
+    let db = scenario.name("db");
+    run(&scenario, "plan", &["--rerun-jobs"]).says(&["runs it once itself"]);
+    run(&scenario, "adopt", &["--rerun-jobs", "--yes"])
+        .code(1)
+        .says(&["nothing was sent", "exited with code 1", "ran jobs"]);
+    stays(&scenario, &before);
+    assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
+    // Now it has failed, and a further run does not try it again.
+    refuses(
+        &scenario,
+        &["--rerun-jobs"],
+        &format!("service web waits until db succeeds: {db} exited with code 1"),
+    );
+}
+
+/// Compose skips it.
+fn b20_an_optional_dependency(case: Case) {
+    let text = HEALTH.replace("service_healthy}", "service_healthy, required: false}");
+    let scenario = started(case, &text);
+    fs::remove_file(scenario.dir().join("health/ok")).unwrap();
+    wait_until(&scenario, "unhealthy");
+    let run = run(&scenario, "adopt", &["--yes"]);
+    if case.era == Era::Sync {
+        assert_eq!(run.code, Some(0), "{}", run.output);
+    }
+    run.hides("waits until");
+    assert_eq!(scenario.sh("other", "wc -c < /big"), "3145728");
+}
