@@ -70,7 +70,7 @@ fn assert_kept(scenario: &Scenario, volume: &str) {
 
 fn b28_a_volume_that_is_said_to_be_kept_is_kept(case: Case) {
     let scenario = one(case);
-    run(&scenario, &["adopt"]).code(0);
+    run(&scenario, &["adopt", "--yes"]).code(0);
     let volume = run_with_rm(&scenario);
     let said = format!("{volume} (/x of ");
     run(&scenario, &["restore", "--yes"]).code(0).says(&[
@@ -121,7 +121,7 @@ fn b28_a_failed_adoption_keeps_the_volume(case: Case) {
 
 fn b28_a_killed_restore_keeps_the_volume(case: Case) {
     let scenario = one(case);
-    run(&scenario, &["adopt"]).code(0);
+    run(&scenario, &["adopt", "--yes"]).code(0);
     let volume = run_with_rm(&scenario);
     let name = scenario.host.project.as_str();
     let mut child = scenario
@@ -145,7 +145,7 @@ fn b28_a_killed_restore_keeps_the_volume(case: Case) {
 
 fn b08_a_restore_says_what_portainer_may_replace(case: Case) {
     let scenario = one(case);
-    run(&scenario, &["adopt"]).code(0);
+    run(&scenario, &["adopt", "--yes"]).code(0);
     fs::write(scenario.dir().join(".env"), "A=2\n").unwrap();
     scenario.up();
     run(&scenario, &["adopt", "--yes"]).code(0);
