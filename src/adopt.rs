@@ -16,6 +16,7 @@ use crate::{
     plan::{Adoption, Fate, Keep, Request},
     portainer::BaseUrl,
     run::{self, Consent, Effect, Listener, Peers, Run, Setup, Stopped, Witness},
+    snapshot::Inspected,
     stack::Stack,
 };
 
@@ -157,6 +158,9 @@ impl<'a> Procedure<'a, '_> {
             .unwrap_or_default();
         self.take_snapshot(&prepared)?;
         self.check_dependencies(&prepared.plan)?;
+        // A deployment that fails may stop every container (M06).
+        let before: Vec<Inspected> = self.before.iter().map(Inspected).collect();
+        self.run.hold_volumes(&before)?;
         match self.send(&prepared, &payload)? {
             Sent::Failed(cause) => Err(self.recover(&cause)),
             Sent::Deployed => match self.verify(&prepared)? {

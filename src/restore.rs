@@ -3,7 +3,7 @@
 //! Plans again at each step, so that the next run can finish what a killed run began. Volumes are never removed.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     path::Path,
     time::{Duration, Instant},
@@ -13,7 +13,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    model::Record,
+    model::{Deployment, Record},
     portainer::{BaseUrl, Contents},
     run::{self, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Saved, Snapshot},
@@ -136,14 +136,28 @@ impl RecordStep {
         }
     }
 
-    /// Whether Portainer removes the stack's containers.
-    fn removes_containers(&self) -> bool {
-        matches!(self, Self::Delete(_) | Self::Stop(_))
+    /// What Portainer does if it removes all of the stack's containers. It does so with a record in error before it
+    /// updates it (N07).
+    fn removes_containers(&self, snapshot: &Snapshot) -> Option<&'static str> {
+        let saved = snapshot.record.known().and_then(Option::as_ref);
+        let stops = saved.is_some_and(|saved| saved.inactive == Some(true));
+        match self {
+            Self::Delete(_) => Some("deleting"),
+            Self::Update(record, _) if matches!(record.deployment, Deployment::Failed(_)) => {
+                Some("updating")
+            }
+            Self::Update(..) | Self::Create(_) if stops => Some("stopping"),
+            Self::Stop(_) => Some("stopping"),
+            _ => None,
+        }
     }
 
     /// Whether Portainer removes or recreates the stack's containers, or may do so.
     fn replaces_containers(&self) -> bool {
-        self.removes_containers() || matches!(self, Self::Update(..) | Self::Create(_))
+        matches!(
+            self,
+            Self::Delete(_) | Self::Stop(_) | Self::Update(..) | Self::Create(_)
+        )
     }
 }
 
@@ -165,6 +179,7 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
         saved: &saved,
         run,
         touched: false,
+        kept: BTreeMap::new(),
         filled: BTreeSet::new(),
         trouble: Vec::new(),
     }
@@ -189,6 +204,8 @@ struct Procedure<'s, 'a, 'r> {
     run: &'r mut Run<'a>,
     /// Whether anything was changed.
     touched: bool,
+    /// The volumes that no restored container will use, and that were said to be kept: by name, how they were named.
+    kept: BTreeMap<String, String>,
     /// The IDs of the containers into which this run copied the saved files.
     filled: BTreeSet<String>,
     /// What failed without stopping the restore.
@@ -207,8 +224,9 @@ impl<'s> Procedure<'s, '_, '_> {
         let replaced = self.networks_to_replace(&engine, &existing)?;
         let plan = Plan::new(self.snapshot(), &existing, &replaced);
         self.check(&engine, &record, &existing, &plan)?;
-        self.show_plan(&record, &plan, &replaced);
+        self.show_plan(&record, &existing, &plan, &replaced);
         self.save_what_is_replaced(&record, &existing, &plan)?;
+        self.hold_volumes(&record, &existing, &plan)?;
         self.restore_record(&record)?;
         self.restore_containers(&engine)?;
         if self.restore.scope != Scope::EngineOnly {

@@ -16,6 +16,7 @@ use crate::{
 };
 
 mod consent;
+mod held;
 mod requests;
 mod secrets;
 mod seen;
@@ -105,6 +106,8 @@ pub struct Run<'a> {
     /// The ID of the snapshot that this run took or restores.
     snapshot: Option<String>,
     mark: Mark,
+    /// Whether there may be containers that hold volumes: this run created them, or an earlier one did not finish.
+    holds_volumes: bool,
     /// The values that Portainer's words must not show.
     secrets: Vec<String>,
 }
@@ -187,10 +190,13 @@ pub fn under_lock<'a>(
         open: Vec::new(),
         snapshot: None,
         mark: Mark::NotSet,
+        holds_volumes: false,
         secrets: Vec::new(),
     };
     run.look_for_unanswered();
-    let ended = procedure(&mut run).and_then(|()| run.mark_finished());
+    let ended = procedure(&mut run);
+    run.release_volumes();
+    let ended = ended.and_then(|()| run.mark_finished());
     ended.map_err(|error| Stopped {
         error,
         state: run.complete_state(),
@@ -238,6 +244,7 @@ impl<'a> Run<'a> {
     /// Marks the stack before the first change (B15).
     fn mark_unfinished(&mut self) -> Result<()> {
         if self.mark == Mark::NotSet {
+            self.holds_volumes |= self.store().is_unfinished();
             self.store().mark_unfinished()?;
             self.mark = Mark::Set;
         }

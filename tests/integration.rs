@@ -44,6 +44,8 @@ mod headers;
 mod hostile;
 #[path = "integration/hostile_peers.rs"]
 mod hostile_peers;
+#[path = "integration/kept.rs"]
+mod kept;
 #[path = "integration/limits.rs"]
 mod limits;
 #[path = "integration/list.rs"]

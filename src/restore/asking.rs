@@ -37,8 +37,9 @@ impl Procedure<'_, '_, '_> {
         .into_iter()
         .collect();
         let containers = saved(self.snapshot());
+        let removes_all = step.removes_containers(self.snapshot()).is_some();
         let is_removed = |container: &Inspected| {
-            step.removes_containers() || plan.remove.iter().any(|(id, _)| id == container.id())
+            removes_all || plan.remove.iter().any(|(id, _)| id == container.id())
         };
         let is_saved = |name: &str| containers.iter().any(|container| container.name() == name);
         let (certain, possible): (Vec<Inspected>, Vec<_>) =

@@ -331,7 +331,9 @@ impl Procedure<'_, '_, '_> {
 }
 
 impl Change {
-    fn verb(self) -> &'static str {
+    pub(super) const ALL: [Self; 4] = [Self::Unpause, Self::Start, Self::Stop, Self::Pause];
+
+    pub(super) fn verb(self) -> &'static str {
         match self {
             Self::Unpause => "unpause",
             Self::Start => "start",

@@ -12,6 +12,8 @@ use super::{
 };
 use crate::{
     failure::Failure,
+    model::Carried,
+    plan::Loss,
     run::{State, Subject},
     snapshot::{Inspected, Known, Snapshot},
     stack::Source,
@@ -40,7 +42,7 @@ impl Procedure<'_, '_, '_> {
         }
         self.run.wait("taking a snapshot");
         let mut replaced = self.read_replaced(step)?;
-        let lost = self.warn_of_what_is_lost(&replaced, &removed);
+        let lost = self.warn_of_what_is_lost(step, &replaced, &removed);
         if self.ask(step, &removed, existing, plan, lost)? {
             replaced = self.read_replaced(step)?;
         }
@@ -94,9 +96,14 @@ impl Procedure<'_, '_, '_> {
         Ok(snapshot)
     }
 
-    /// Lists the files that are lost with the containers and the volumes that stay behind. Returns whether there are any,
-    /// or whether that is unknown.
-    fn warn_of_what_is_lost(&mut self, replaced: &Snapshot, removed: &[Inspected]) -> bool {
+    /// Lists the files that are lost with the containers, the volumes that stay behind, and what the Portainer stack loses.
+    /// Returns whether there are any, or whether that is unknown.
+    fn warn_of_what_is_lost(
+        &mut self,
+        step: &RecordStep,
+        replaced: &Snapshot,
+        removed: &[Inspected],
+    ) -> bool {
         let (mut files, mut kept) = (Vec::new(), Vec::new());
         for &container in removed {
             if let Some(Known::Unknown(reason)) = replaced.changes.get(container.id()) {
@@ -115,20 +122,30 @@ impl Procedure<'_, '_, '_> {
             .flat_map(Inspected::volumes)
             .map(|(name, _)| name)
             .collect();
-        let volumes: BTreeSet<String> = removed
+        self.kept = removed
             .iter()
             .flat_map(|container| {
                 let name = container.name();
                 let volumes = container.volumes().into_iter();
                 let new = volumes.filter(|(volume, _)| !saved.contains(volume));
-                new.map(move |(volume, target)| format!("{volume} ({target} of {name})"))
+                new.map(move |(volume, target)| {
+                    (volume.to_owned(), format!("{volume} ({target} of {name})"))
+                })
             })
             .collect();
         let lines = |what: Vec<String>| {
             let lines: Vec<_> = what.iter().map(|what| format!("  - {what}")).collect();
             lines.join("\n")
         };
-        let lost = !files.is_empty() || !kept.is_empty() || !volumes.is_empty();
+        let carried = carried(step);
+        let lost = [&files, &kept, &carried]
+            .iter()
+            .any(|lines| !lines.is_empty())
+            || !self.kept.is_empty();
+        if !carried.is_empty() {
+            self.run
+                .warn(format!("these will be lost:\n{}", lines(carried)));
+        }
         if !kept.is_empty() {
             self.run.warn(format!(
                 "these files will be removed with their containers; only the snapshot that the restore takes keeps them:\n{}",
@@ -141,12 +158,24 @@ impl Procedure<'_, '_, '_> {
                 lines(files)
             ));
         }
-        if !volumes.is_empty() {
+        if !self.kept.is_empty() {
             self.run.warn(format!(
                 "these volumes will be kept, but no restored container uses them:\n{}",
-                lines(volumes.into_iter().collect())
+                lines(self.kept.values().cloned().collect())
             ));
         }
         lost
     }
+}
+
+/// What the Portainer stack loses when it is deleted or updated, and no snapshot contains.
+fn carried(step: &RecordStep) -> Vec<String> {
+    let (RecordStep::Delete(record) | RecordStep::Update(record, _)) = step else {
+        return Vec::new();
+    };
+    let stays =
+        |carried: &&Carried| **carried == Carried::Access && matches!(step, RecordStep::Update(..));
+    let lost = record.carries.iter().filter(|one| !stays(one));
+    lost.map(|one| Loss::Carried(one.clone()).to_string())
+        .collect()
 }

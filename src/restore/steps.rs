@@ -1,12 +1,13 @@
 //! The steps of a restore before its first change: what exists, and the plan.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use serde_json::Value;
 
 use super::{
     Procedure, RecordStep,
+    containers::{Change, changes},
     files::unsaved,
     plan::{Plan, projects, saved},
 };
@@ -83,41 +84,40 @@ impl Procedure<'_, '_, '_> {
     pub(super) fn show_plan(
         &mut self,
         record: &RecordStep,
+        existing: &[Value],
         plan: &Plan,
         replaced: &BTreeSet<String>,
     ) {
         let snapshot = self.snapshot();
         let containers = saved(snapshot);
         self.run.step("plan", record.to_string());
+        let removes_all = record.removes_containers(snapshot);
+        let kept = plan.keep.keys().map(|&index| containers[index].name());
+        let kept: Vec<&str> = kept.collect();
         let mut removed: Vec<String> = plan.remove.iter().map(|(_, name)| name.clone()).collect();
-        removed.extend(replaced.iter().map(|name| format!("network {name}")));
-        if !removed.is_empty() {
-            let object = format!("remove {}", removed.join(", "));
-            self.run.planned(Effect::Removes, object);
+        if removes_all.is_some() {
+            removed.extend(kept.iter().map(|&name| name.to_owned()));
         }
+        removed.extend(replaced.iter().map(|name| format!("network {name}")));
+        self.planned(Effect::Removes, "remove", &removed);
         let order = plan.dependencies.order();
         let in_order = || order.iter().map(|&index| (index, containers[index]));
         let mut recreated: Vec<String> = in_order()
-            .filter(|(index, _)| plan.create.contains(index))
+            .filter(|(index, _)| removes_all.is_some() || plan.create.contains(index))
             .map(|(_, container)| container.name().to_owned())
             .collect();
         recreated.extend(replaced.iter().map(|name| format!("network {name}")));
-        if !recreated.is_empty() {
-            let object = format!("recreate {}", recreated.join(", "));
-            self.run.planned(Effect::Changes, object);
+        self.planned(Effect::Changes, "recreate", &recreated);
+        if removes_all.is_none() {
+            self.show_kept(record, existing, plan, &kept);
         }
-        if !plan.keep.is_empty() {
-            self.run.planned(Effect::Keeps, matching(plan.keep.len()));
-        }
-        let removes_all = record.removes_containers();
-        if removes_all {
+        if let Some(verb) = removes_all {
             self.run.warn(format!(
-                "{} the Portainer stack removes its containers: the stack is down until they are recreated",
-                if matches!(record, RecordStep::Delete(_)) { "deleting" } else { "stopping" }
+                "{verb} the Portainer stack removes its containers: the stack is down until they are recreated"
             ));
         }
         let mut lost: Vec<String> = in_order()
-            .filter(|(index, _)| removes_all || plan.create.contains(index))
+            .filter(|(index, _)| removes_all.is_some() || plan.create.contains(index))
             .filter_map(|(_, container)| {
                 let files = unsaved(container, snapshot);
                 (!files.is_empty()).then(|| files.line(container))
@@ -134,6 +134,55 @@ impl Procedure<'_, '_, '_> {
             self.run
                 .warn(format!("these cannot be restored:\n{}", lines.join("\n")));
         }
+    }
+
+    fn planned(&mut self, effect: Effect, verb: &str, objects: &[String]) {
+        if !objects.is_empty() {
+            let object = format!("{verb} {}", objects.join(", "));
+            self.run.planned(effect, object);
+        }
+    }
+
+    /// Reports what happens to the containers that have the configuration of the saved ones.
+    fn show_kept(&mut self, record: &RecordStep, existing: &[Value], plan: &Plan, kept: &[&str]) {
+        if kept.is_empty() {
+            return;
+        }
+        if record.replaces_containers() {
+            let object = format!(
+                "{}: may be replaced when Portainer deploys the stack, then recreated from the snapshot",
+                kept.join(", ")
+            );
+            self.run.planned(Effect::Unknown, object);
+            return;
+        }
+        let changing = self.changing(existing, plan);
+        for verb in Change::ALL {
+            let names = changing
+                .iter()
+                .filter(|(_, changes)| changes.contains(&verb));
+            let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
+            self.planned(Effect::Changes, verb.verb(), &names);
+        }
+        let unchanged = kept.len() - changing.len();
+        if unchanged > 0 {
+            self.run.planned(Effect::Keeps, matching(unchanged));
+        }
+    }
+
+    /// The kept containers that are started, stopped, paused or unpaused.
+    pub(super) fn changing(
+        &self,
+        existing: &[Value],
+        plan: &Plan,
+    ) -> BTreeMap<String, Vec<Change>> {
+        let containers = saved(self.snapshot());
+        let kept = plan.keep.iter().filter_map(|(&index, id)| {
+            let now = existing.iter().map(Inspected).find(|now| now.id() == id)?;
+            let changes = changes(containers[index], now);
+            (!changes.is_empty()).then(|| (now.name().to_owned(), changes))
+        });
+        kept.collect()
     }
 }
 

@@ -29,6 +29,7 @@ impl Procedure<'_, '_, '_> {
         wrong.extend(self.wrong_networks().context(failed)?);
         let files = self.wrong_files(&existing, &mut unchecked);
         wrong.extend(files.context(failed)?);
+        wrong.extend(self.lost_volumes().context(failed)?);
         let volumes = self.compare_volumes().context(failed)?;
         let missing = volumes.missing.into_iter();
         wrong.extend(missing.map(|name| format!("volume {name} does not exist")));

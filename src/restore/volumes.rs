@@ -5,8 +5,13 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Procedure, compare::volume_differences, text};
-use crate::engine::Restoring;
+use super::{
+    Procedure, RecordStep,
+    compare::volume_differences,
+    plan::{Plan, is_stranger},
+    text,
+};
+use crate::{engine::Restoring, snapshot::Inspected};
 
 /// The label of a volume that a restore had to create empty. It makes every later restore name the lost data.
 const RECREATED: &str = "stacklift.recreated-empty";
@@ -51,6 +56,36 @@ impl Procedure<'_, '_, '_> {
             }
         }
         Ok(volumes)
+    }
+
+    /// Keeps the volumes of containers with `--rm`, whatever stops these containers (B28): also of those that were started
+    /// while the user was asked.
+    pub(super) fn hold_volumes(
+        &mut self,
+        step: &RecordStep,
+        existing: &[Value],
+        plan: &Plan,
+    ) -> Result<()> {
+        let changes = !plan.is_empty() || !self.changing(existing, plan).is_empty();
+        if !changes && !step.replaces_containers() {
+            return Ok(());
+        }
+        let existing = self.existing()?;
+        let snapshot = self.snapshot();
+        let mut own: Vec<Inspected> = existing.iter().map(Inspected).collect();
+        own.retain(|container| !is_stranger(snapshot, *container));
+        self.run.hold_volumes(&own)
+    }
+
+    /// The volumes that were said to be kept and do not exist (B28).
+    pub(super) fn lost_volumes(&self) -> Result<Vec<String>> {
+        let names: Vec<String> = self.kept.keys().cloned().collect();
+        let now = self.run.engine.inspect_volumes(&names)?;
+        let exists = |name: &str| now.iter().any(|volume| text(volume, "Name") == name);
+        let lost = self.kept.iter().filter(|(name, _)| !exists(name));
+        Ok(lost
+            .map(|(_, shown)| format!("volume {shown} was to be kept, but no longer exists"))
+            .collect())
     }
 
     /// Creates the missing volumes, empty.

@@ -5,6 +5,7 @@ mod depends;
 mod failing;
 mod figures;
 mod killed;
+mod rm;
 mod scenario;
 mod scenarios;
 mod watch;

@@ -118,9 +118,11 @@ fn an_unchanged_container_is_only_started() {
     docker(&["rm", "-f", &stack.name("web")]);
     docker(&["kill", &stack.name("cron")]);
 
+    let (cron, db) = (stack.name("cron"), stack.name("db"));
     stack
         .restore()
-        .says(&["2 containers match the snapshot"])
+        .says(&[&format!("plan start {cron}, {db}")])
+        .hides("plan 2 containers match")
         .hides("remove ");
 
     let after = stack.containers();

@@ -442,12 +442,18 @@ impl World {
     }
 
     fn remove_containers(&mut self, engine: &str, project: &str) {
-        let ids = self
-            .project_on(engine, project)
-            .into_iter()
-            .map(|one| one.id.clone());
-        for id in ids.collect::<Vec<_>>() {
-            self.remove_container(&id, AnonymousVolumes::Keep);
+        let ids = self.project_on(engine, project).into_iter().map(|one| {
+            // `down` stops it, and the engine removes what ran with `--rm`.
+            let with_volumes = one.is_running() && one.host_config["AutoRemove"] == true;
+            let volumes = if with_volumes {
+                AnonymousVolumes::Remove
+            } else {
+                AnonymousVolumes::Keep
+            };
+            (one.id.clone(), volumes)
+        });
+        for (id, volumes) in ids.collect::<Vec<_>>() {
+            self.remove_container(&id, volumes);
         }
     }
 

@@ -1,0 +1,166 @@
+//! The volumes of a container that `compose run --rm` created: the engine deletes them when the container stops (B28).
+
+use std::{
+    fs,
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use super::{Case, by_each_portainer, scenario::Scenario};
+use crate::bench::{Run, lines};
+
+by_each_portainer! {
+    b28_a_volume_that_is_said_to_be_kept_is_kept
+    b28_a_restored_container_has_its_volume
+    b28_a_failed_adoption_keeps_the_volume
+    b28_a_killed_restore_keeps_the_volume
+    b08_a_restore_says_what_portainer_may_replace
+}
+
+const ONE: &str = "services:
+  a:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    environment: {A: '${A}'}
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+";
+
+fn one(case: Case) -> Scenario {
+    Scenario::new(case, ONE, &[(".env", "A=1\n")])
+}
+
+/// Starts a container with `--rm`. Returns the name of its volume, which has a file.
+fn run_with_rm(scenario: &Scenario) -> String {
+    let script = "echo data > /x/file; exec /bin/sleep 600";
+    let sh = ["/bin/sh", "-c", script];
+    scenario.compose(&[&["run", "-d", "--rm", "-v", "/x", "a"][..], &sh].concat());
+    let containers = scenario.containers();
+    let mut mounts = containers.values().flat_map(|one| {
+        let mounts = one["Mounts"].as_array().unwrap();
+        mounts.iter().filter(|mount| mount["Destination"] == "/x")
+    });
+    let volume = mounts.next().unwrap()["Name"].as_str().unwrap().to_owned();
+    let started = Instant::now();
+    while scenario.in_volume(&volume, "file").as_deref() != Ok("data") {
+        assert!(started.elapsed() < Duration::from_mins(1));
+    }
+    volume
+}
+
+fn run(scenario: &Scenario, arguments: &[&str]) -> Run {
+    let name = scenario.host.project.as_str();
+    scenario.run(&[&[arguments[0], name], &arguments[1..]].concat())
+}
+
+/// The containers that stacklift created to hold volumes of the stack.
+fn holders(scenario: &Scenario) -> Vec<String> {
+    let label = format!("label=stacklift.holds-volumes-of={}", scenario.host.project);
+    lines(&["ps", "-aq", "--filter", &label])
+}
+
+#[track_caller]
+fn assert_kept(scenario: &Scenario, volume: &str) {
+    assert_eq!(scenario.in_volume(volume, "file").as_deref(), Ok("data"));
+    assert_eq!(holders(scenario), Vec::<String>::new());
+}
+
+fn b28_a_volume_that_is_said_to_be_kept_is_kept(case: Case) {
+    let scenario = one(case);
+    run(&scenario, &["adopt", "--yes"]).code(0);
+    let volume = run_with_rm(&scenario);
+    let said = format!("{volume} (/x of ");
+    run(&scenario, &["restore", "--yes"]).code(0).says(&[
+        "these volumes will be kept",
+        &said,
+        "verified",
+    ]);
+    assert_kept(&scenario, &volume);
+    assert_eq!(scenario.ids().len(), 1);
+}
+
+fn b28_a_restored_container_has_its_volume(case: Case) {
+    let scenario = one(case);
+    let volume = run_with_rm(&scenario);
+    run(&scenario, &["adopt", "--leave-orphans"]).code(0);
+    run(&scenario, &["restore", "--yes"])
+        .code(0)
+        .says(&["verified 2 containers match"]);
+    assert_kept(&scenario, &volume);
+    assert_mounted(&scenario, &volume);
+    run(&scenario, &["restore", "--yes"])
+        .code(0)
+        .says(&["verified 2 containers match"]);
+    assert_kept(&scenario, &volume);
+}
+
+fn assert_mounted(scenario: &Scenario, volume: &str) {
+    let containers = scenario.containers();
+    let mut mounts = containers
+        .values()
+        .flat_map(|one| one["Mounts"].as_array().unwrap());
+    assert!(mounts.any(|mount| mount["Name"] == volume));
+}
+
+fn b28_a_failed_adoption_keeps_the_volume(case: Case) {
+    let scenario = one(case);
+    let volume = run_with_rm(&scenario);
+    // The container is recreated, and cannot start.
+    let text = fs::read_to_string(scenario.dir().join("docker-compose.yml")).unwrap();
+    let text = text.replace("command: /bin/sleep 600", "command: /bin/absent");
+    fs::write(scenario.dir().join("docker-compose.yml"), text).unwrap();
+    run(&scenario, &["adopt", "--leave-orphans", "--yes"])
+        .code(1)
+        .says(&["the containers that ran before were restored"]);
+    assert_kept(&scenario, &volume);
+    assert_mounted(&scenario, &volume);
+}
+
+fn b28_a_killed_restore_keeps_the_volume(case: Case) {
+    let scenario = one(case);
+    run(&scenario, &["adopt", "--yes"]).code(0);
+    let volume = run_with_rm(&scenario);
+    let name = scenario.host.project.as_str();
+    let mut child = scenario
+        .command(&["restore", name, "--yes"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    while holders(&scenario).is_empty() {
+        assert!(started.elapsed() < Duration::from_mins(1));
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(&scenario, &["restore", "--yes", "--timeout=60s"])
+        .code(0)
+        .says(&["verified"]);
+    assert_kept(&scenario, &volume);
+}
+
+fn b08_a_restore_says_what_portainer_may_replace(case: Case) {
+    let scenario = one(case);
+    run(&scenario, &["adopt", "--yes"]).code(0);
+    fs::write(scenario.dir().join(".env"), "A=2\n").unwrap();
+    scenario.up();
+    run(&scenario, &["adopt", "--yes"]).code(0);
+    let before = scenario.containers();
+    let said = format!(
+        "{}: may be replaced when Portainer deploys",
+        scenario.name("a")
+    );
+    run(&scenario, &["restore", "--yes"])
+        .code(0)
+        .says(&[&said])
+        .hides("plan 1 container matches the snapshot");
+    let env = |containers: &Value| containers["Config"]["Env"].to_string();
+    let name = scenario.name("a");
+    let after = scenario.containers();
+    assert_ne!(before[&name]["Id"], after[&name]["Id"]);
+    assert_eq!(env(&before[&name]), env(&after[&name]));
+}
