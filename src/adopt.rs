@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     compose,
     failure::Failure,
-    observe::Situation,
+    observe::{Situation, name_foreign, warn_of_losses},
     plan::{Adoption, Fate, Keep, Request},
     portainer::BaseUrl,
     run::{self, Consent, Effect, Listener, Peers, Run, Setup, Stopped, Witness},
@@ -77,7 +77,7 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
     let lock = adopt.stack.lock();
     let mut report = Report::new(adopt.stack.name().as_str(), adopt.endpoint);
     let ended = run::under_lock(lock, adopt.peers, adopt.setup, listener, |run| {
-        Procedure {
+        let mut procedure = Procedure {
             a: adopt,
             run,
             report: &mut report,
@@ -85,8 +85,12 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
             snapshot: None,
             since: None,
             start: Progress::NotSent,
-        }
-        .steps()
+        };
+        let ended = procedure.steps();
+        let Procedure { run, before, .. } = procedure;
+        let (stack, tool) = (adopt.stack.name(), adopt.tool);
+        report.other_containers = name_foreign(run, &before, &[], tool, stack);
+        ended
     });
     if let Err(stopped) = &ended {
         report.error = Some(format!("{:#}", stopped.error));
@@ -240,12 +244,7 @@ impl<'a> Procedure<'a, '_> {
         for notice in &self.report.notices {
             self.run.step("note", notice);
         }
-        if !plan.losses.is_empty() {
-            let lines = plan.losses.iter().map(|loss| format!("  - {loss}"));
-            let lines: Vec<String> = lines.collect();
-            self.run
-                .warn(format!("the stack will lose:\n{}", lines.join("\n")));
-        }
+        warn_of_losses(self.run, &plan.losses, "will");
         Ok(())
     }
 

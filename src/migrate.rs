@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use chrono::NaiveDate;
+use serde_json::Value;
 
 use crate::{
     compose,
     failure::Failure,
     model::Record,
-    observe::{Depth, Situation, mask},
+    observe::{Depth, Situation, mask, name_foreign},
     plan::Sent,
     portainer::{BaseUrl, Payload},
     rewrite::{
@@ -66,13 +67,16 @@ pub enum OnRefusal {
 pub fn run(migration: &Migration, listener: &mut Listener) -> Result<(), Stopped> {
     let lock = migration.stack.lock();
     run::under_lock(lock, migration.peers, migration.setup, listener, |run| {
-        let progress = Progress::default();
-        Procedure {
+        let mut procedure = Procedure {
             m: migration,
             run,
-            progress,
-        }
-        .steps()
+            progress: Progress::default(),
+            before: Vec::new(),
+        };
+        let ended = procedure.steps();
+        let Procedure { run, before, .. } = procedure;
+        name_foreign(run, &before, &[], migration.tool, migration.stack.name());
+        ended
     })
 }
 
@@ -143,6 +147,8 @@ struct Procedure<'a, 'r> {
     m: &'a Migration<'a>,
     run: &'r mut Run<'a>,
     progress: Progress,
+    /// The inspect objects of the containers, once something is about to happen to them.
+    before: Vec<Value>,
 }
 
 impl<'a> Procedure<'a, '_> {
@@ -182,12 +188,14 @@ impl<'a> Procedure<'a, '_> {
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
         self.back_up(&source)?;
+        let containers = before.details.containers.clone();
         let seen = if self.ask(&plan, &before)? {
             Seen::default()
         } else {
             before.take_seen()
         };
         self.take_snapshot(&source, &before, seen)?;
+        self.before = containers.unwrap_or_default();
         self.stop_containers(&before)?;
         self.delete_record(&before)?;
         self.remove_containers(before)?;

@@ -36,10 +36,12 @@ use crate::{
 mod combined;
 mod details;
 mod environment;
+mod foreign;
 mod host;
 
 pub use combined::{Combined, Uncombined, combined};
 pub use environment::Search;
+pub use foreign::{foreign_of, name_foreign, warn_of_losses};
 pub use host::Host;
 
 use details::Reader;

@@ -5,9 +5,10 @@ use anyhow::Result;
 use super::{OnRefusal, Procedure, Rewrite};
 use crate::{
     failure::Failure,
-    observe::Before,
-    plan::{self, Loss, Plan, Refusal, Removal},
+    observe::{Before, Situation, warn_of_losses},
+    plan::{self, Loss, Plan, Refusal, Removal, Touch},
     run::Consent,
+    snapshot::Inspected,
     stack::Source,
 };
 use composefile::document::{Document, ParseError};
@@ -25,13 +26,12 @@ impl Procedure<'_, '_> {
             Some(_) => Removal::Stop,
             None => Removal::Kill,
         };
-        self.situation().with_facts(
-            source,
-            document,
-            rewrite.sent(),
+        plan_of(
+            &self.situation(),
+            (source, document),
+            rewrite,
             removal,
             before,
-            plan::migration,
         )
     }
 
@@ -56,16 +56,8 @@ impl Procedure<'_, '_> {
         if self.m.on_refusal == OnRefusal::Stop && !plan.refusals.is_empty() {
             return Err(refused(&plan.refusals, name.as_str()).into());
         }
-        if !plan.losses.is_empty() {
-            let lines: Vec<_> = plan
-                .losses
-                .iter()
-                .map(|loss| format!("  - {loss}"))
-                .collect();
-            let verb = if adopts { "may" } else { "will" };
-            self.run
-                .warn(format!("the stack {verb} lose:\n{}", lines.join("\n")));
-        }
+        let verb = if adopts { "may" } else { "will" };
+        warn_of_losses(self.run, &plan.losses, verb);
         for refusal in &plan.refusals {
             let places = refusal
                 .details()
@@ -100,6 +92,28 @@ impl Procedure<'_, '_> {
         }
         Ok(true)
     }
+}
+
+/// The plan of a migration.
+pub(super) fn plan_of(
+    situation: &Situation,
+    (source, document): (&Source, Result<&Document, &ParseError>),
+    rewrite: &Rewrite,
+    removal: Removal,
+    before: &Before,
+) -> Plan {
+    let sent = rewrite.sent();
+    let mut plan = situation.with_facts(source, document, sent, removal, before, plan::migration);
+    let name = Some(situation.stack.name().as_str());
+    let containers = before.details.containers.iter().flatten().map(Inspected);
+    let touched = containers.map(|one| match one.compose_label(situation.tool, "project") {
+        project if project == name => (one, Touch::Replaced),
+        // B10
+        _ => (one, Touch::MayBeReplaced),
+    });
+    let touched: Vec<_> = touched.collect();
+    situation.lose_foreign(before, &touched, &mut plan.losses, &mut plan.warnings);
+    plan
 }
 
 /// The error that lists every refusal. A single one is the message itself.

@@ -13,6 +13,8 @@ use super::{
 use crate::{
     failure::Failure,
     model::Record,
+    observe::{foreign_of, name_foreign, with_hint},
+    plan::Touch,
     run::{State, Subject},
     snapshot::{Inspected, Known, Snapshot},
     stack::Source,
@@ -27,6 +29,7 @@ impl Procedure<'_, '_, '_> {
         plan: &Plan,
     ) -> Result<()> {
         let snapshot = self.snapshot();
+        let harms = self.warn_of_harmed(step, existing, plan);
         let removed: Vec<Inspected> = existing
             .iter()
             .map(Inspected)
@@ -44,14 +47,16 @@ impl Procedure<'_, '_, '_> {
             step => step.record(),
         };
         let replaced = self.read_replaced(record)?;
-        let lost = self.warn_of_what_is_lost(&replaced, &removed);
+        let lost = self.warn_of_what_is_lost(&replaced, &removed) || harms;
         let question = format!(
             "restore {} from snapshot {}?",
             snapshot.stack, self.saved.id
         );
         if lost && !(self.restore.confirm)(&question) {
             return Err(Failure::new("canceled: the restore was not confirmed")
-                .hint("save the files and volumes above first; to restore without this question, pass --yes")
+                .hint(
+                    "save what is listed above first; to restore without this question, pass --yes",
+                )
                 .into());
         }
         let (id, _) = self.run.save_snapshot(replaced)?;
@@ -61,6 +66,68 @@ impl Procedure<'_, '_, '_> {
             )));
         }
         Ok(())
+    }
+
+    /// Lists the containers outside the stack that use one that the restore touches, or that no longer exists (B21). Returns
+    /// whether the restore harms one, or whether that is unknown.
+    fn warn_of_harmed(&mut self, step: &RecordStep, existing: &[Value], plan: &Plan) -> bool {
+        let saved = saved(self.snapshot());
+        let touch = |now: Inspected| {
+            if step.replaces_containers() || plan.remove.iter().any(|(id, _)| id == now.id()) {
+                return Some(Touch::Replaced);
+            }
+            let wanted = plan.keep.iter().find(|(_, id)| *id == now.id());
+            let moves =
+                |at: &usize| (saved[*at].state() == "stopped") != (now.state() == "stopped");
+            wanted
+                .is_some_and(|(at, _)| moves(at))
+                .then_some(Touch::Restarted)
+        };
+        let now = existing.iter().map(Inspected);
+        let now = now.filter(|one| !is_stranger(self.snapshot(), *one));
+        let mut touched: Vec<_> = now.filter_map(|one| Some((one, touch(one)?))).collect();
+        touched.extend(
+            self.gone(existing)
+                .into_iter()
+                .map(|one| (one, Touch::Gone)),
+        );
+        let (restore, tool) = (self.restore, &self.snapshot().tool);
+        let found = foreign_of(self.run.engine.reader(), &touched, tool, restore.name);
+        match found {
+            Ok(found) if found.is_empty() => false,
+            Ok(found) => {
+                let lines: Vec<_> = found.iter().map(|one| format!("  - {one}")).collect();
+                self.run.warn(format!(
+                    "these containers are not recreated with the stack:\n{}",
+                    lines.join("\n")
+                ));
+                true
+            }
+            Err(error) => {
+                self.run.warn(format!(
+                    "{}; it is unknown which containers outside the stack must be restarted or recreated",
+                    with_hint(&error)
+                ));
+                true
+            }
+        }
+    }
+
+    /// Names the containers outside the stack that must be restarted or recreated by now.
+    pub(super) fn name_foreign(&mut self) {
+        let (before, restore) = (std::mem::take(&mut self.before), self.restore);
+        let (gone, tool) = (self.gone(&before), &self.snapshot().tool);
+        name_foreign(self.run, &before, &gone, tool, restore.name);
+    }
+
+    /// The saved containers that do not exist under their IDs.
+    fn gone<'v>(&self, existing: &[Value]) -> Vec<Inspected<'v>>
+    where
+        Self: 'v,
+    {
+        let mut gone = saved(self.snapshot());
+        gone.retain(|old| existing.iter().all(|now| Inspected(now).id() != old.id()));
+        gone
     }
 
     fn read_replaced(&mut self, record: Option<&Record>) -> Result<Snapshot> {

@@ -1,0 +1,153 @@
+//! Reads the other containers of the engine, and finds those that a run harms (B21).
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::{Before, Situation, with_hint};
+use crate::{
+    engine,
+    plan::{self, Foreign, Loss, Touch},
+    run::Run,
+    snapshot::Inspected,
+    stack::StackName,
+};
+
+const UNKNOWN: &str = "it is unknown whether other containers share a namespace or volumes with the containers of the stack, and must be restarted or recreated";
+
+impl Situation<'_> {
+    /// Adds the losses of the containers that use one of `touched` and are not touched themselves. Reads nothing if
+    /// nothing is touched, or if the whole host is planned, which shows no losses.
+    pub fn lose_foreign(
+        &self,
+        before: &Before,
+        touched: &[(Inspected, Touch)],
+        losses: &mut Vec<Loss>,
+        warnings: &mut Vec<String>,
+    ) {
+        if touched.is_empty() || self.host.is_some() {
+            return;
+        }
+        // That they could not be listed is said already.
+        let Some(others) = &before.others else {
+            warnings.push(UNKNOWN.to_owned());
+            return;
+        };
+        let ids: Vec<String> = others.iter().map(|one| one.id.clone()).collect();
+        let own = before.details.containers.iter().flatten().cloned();
+        match self.engine.inspect_containers(&ids) {
+            Ok(mut all) => {
+                all.extend(own);
+                let name = self.stack.name();
+                let found = foreign(touched, &all, self.tool, name);
+                losses.extend(found.into_iter().map(Loss::Foreign));
+            }
+            Err(error) => warnings.push(format!("{}; {UNKNOWN}", with_hint(&error))),
+        }
+    }
+}
+
+/// The containers that use one of `touched`, and are not touched themselves.
+pub fn foreign_of(
+    engine: &engine::Reader,
+    touched: &[(Inspected, Touch)],
+    tool: &str,
+    stack: &StackName,
+) -> Result<Vec<Foreign>> {
+    if touched.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<String> = engine.list_all()?.into_iter().map(|one| one.id).collect();
+    let all = engine.inspect_containers(&ids)?;
+    Ok(foreign(touched, &all, tool, stack))
+}
+
+/// Names the containers that must be restarted or recreated, because of what happened to the containers `before` the run,
+/// and to those that were `gone` by then. Returns one line for each.
+pub fn name_foreign(
+    run: &mut Run,
+    before: &[Value],
+    gone: &[Inspected],
+    tool: &str,
+    stack: &StackName,
+) -> Vec<String> {
+    if before.is_empty() && gone.is_empty() {
+        return Vec::new();
+    }
+    let engine = run.engine.reader();
+    let ids: Vec<String> = before
+        .iter()
+        .map(|one| Inspected(one).id().to_owned())
+        .collect();
+    let found = engine.inspect_containers(&ids).and_then(|now| {
+        let changed = before.iter().map(Inspected).filter_map(|old| {
+            let now = now.iter().map(Inspected).find(|now| now.id() == old.id());
+            Some((old, touch(old, now)?))
+        });
+        let gone = gone.iter().map(|&one| (one, Touch::Gone));
+        foreign_of(
+            engine,
+            &changed.chain(gone).collect::<Vec<_>>(),
+            tool,
+            stack,
+        )
+    });
+    match found {
+        Ok(mut found) => {
+            found.retain(Foreign::needs_repair);
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            if !found.is_empty() {
+                let lines: Vec<String> = found.iter().map(|one| format!("  - {one}")).collect();
+                run.warn(format!(
+                    "these containers must be restarted or recreated by hand:\n{}",
+                    lines.join("\n")
+                ));
+            }
+            found
+        }
+        Err(error) => {
+            let unknown = format!("{}; {UNKNOWN}", with_hint(&error));
+            run.warn(&unknown);
+            vec![unknown]
+        }
+    }
+}
+
+/// Lists what the stack loses, and the other containers that lose something. `verb` is `will` or `may`.
+pub fn warn_of_losses(run: &mut Run, losses: &[Loss], verb: &str) {
+    let (others, own): (Vec<_>, Vec<_>) = losses
+        .iter()
+        .partition(|loss| matches!(loss, Loss::Foreign(_)));
+    let headings = [
+        (own, format!("the stack {verb} lose:")),
+        (
+            others,
+            "these containers are not recreated with the stack:".to_owned(),
+        ),
+    ];
+    for (losses, heading) in headings {
+        if !losses.is_empty() {
+            let lines: Vec<_> = losses.iter().map(|loss| format!("  - {loss}")).collect();
+            run.warn(format!("{heading}\n{}", lines.join("\n")));
+        }
+    }
+}
+
+/// What happened to a container that others may use.
+fn touch(old: Inspected, now: Option<Inspected>) -> Option<Touch> {
+    let Some(now) = now else {
+        return Some(Touch::Replaced);
+    };
+    let has_changed = old.is_running()
+        && (!now.is_running() || old.text("/State/StartedAt") != now.text("/State/StartedAt"));
+    has_changed.then_some(Touch::Restarted)
+}
+
+fn foreign(
+    touched: &[(Inspected, Touch)],
+    all: &[Value],
+    tool: &str,
+    stack: &StackName,
+) -> Vec<Foreign> {
+    let projects = [stack.as_str(), &stack.portainer_name()];
+    plan::foreign(touched, all, tool, &projects)
+}
