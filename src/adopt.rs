@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     compose,
     failure::Failure,
-    observe::{Situation, name_foreign, warn_of_losses},
+    observe::{Situation, foreign_since, warnings_of},
     plan::{Adoption, Fate, Keep, Request},
     portainer::BaseUrl,
     run::{self, Consent, Effect, Listener, Peers, Run, Setup, Stopped, Witness},
@@ -87,9 +87,19 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
             start: Progress::NotSent,
         };
         let ended = procedure.steps();
-        let Procedure { run, before, .. } = procedure;
+        let Procedure {
+            run,
+            report,
+            before,
+            ..
+        } = procedure;
         let (stack, tool) = (adopt.stack.name(), adopt.tool);
-        report.other_containers = name_foreign(run, &before, &[], tool, stack);
+        let engine = run.engine.reader();
+        let (harmed, warning) = foreign_since(engine, (&before, &[]), tool, stack);
+        report.other_containers = harmed;
+        if let Some(warning) = warning {
+            run.warn(warning);
+        }
         ended
     });
     if let Err(stopped) = &ended {
@@ -244,7 +254,9 @@ impl<'a> Procedure<'a, '_> {
         for notice in &self.report.notices {
             self.run.step("note", notice);
         }
-        warn_of_losses(self.run, &plan.losses, "will");
+        for warning in warnings_of(&plan.losses, "will") {
+            self.run.warn(warning);
+        }
         Ok(())
     }
 

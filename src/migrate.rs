@@ -10,7 +10,7 @@ use crate::{
     compose,
     failure::Failure,
     model::Record,
-    observe::{Depth, Situation, mask, name_foreign},
+    observe::{Depth, Situation, foreign_since, mask},
     plan::Sent,
     portainer::{BaseUrl, Payload},
     rewrite::{
@@ -75,7 +75,11 @@ pub fn run(migration: &Migration, listener: &mut Listener) -> Result<(), Stopped
         };
         let ended = procedure.steps();
         let Procedure { run, before, .. } = procedure;
-        name_foreign(run, &before, &[], migration.tool, migration.stack.name());
+        let (stack, tool) = (migration.stack.name(), migration.tool);
+        let engine = run.engine.reader();
+        if let (_, Some(warning)) = foreign_since(engine, (&before, &[]), tool, stack) {
+            run.warn(warning);
+        }
         ended
     })
 }

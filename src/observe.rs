@@ -41,7 +41,7 @@ mod host;
 
 pub use combined::{Combined, Uncombined, combined};
 pub use environment::Search;
-pub use foreign::{foreign_of, name_foreign, warn_of_losses};
+pub use foreign::{NOT_RECREATED, foreign_of, foreign_since, list, warnings_of};
 pub use host::Host;
 
 use details::Reader;

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::{OnRefusal, Procedure, Rewrite};
 use crate::{
     failure::Failure,
-    observe::{Before, Situation, warn_of_losses},
+    observe::{Before, Situation, warnings_of},
     plan::{self, Loss, Plan, Refusal, Removal, Touch},
     run::Consent,
     snapshot::Inspected,
@@ -57,7 +57,9 @@ impl Procedure<'_, '_> {
             return Err(refused(&plan.refusals, name.as_str()).into());
         }
         let verb = if adopts { "may" } else { "will" };
-        warn_of_losses(self.run, &plan.losses, verb);
+        for warning in warnings_of(&plan.losses, verb) {
+            self.run.warn(warning);
+        }
         for refusal in &plan.refusals {
             let places = refusal
                 .details()

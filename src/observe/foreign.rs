@@ -7,7 +7,6 @@ use super::{Before, Situation, with_hint};
 use crate::{
     engine,
     plan::{self, Foreign, Loss, Touch},
-    run::Run,
     snapshot::Inspected,
     stack::StackName,
 };
@@ -61,75 +60,66 @@ pub fn foreign_of(
     Ok(foreign(touched, &all, tool, stack))
 }
 
-/// Names the containers that must be restarted or recreated, because of what happened to the containers `before` the run,
-/// and to those that were `gone` by then. Returns one line for each.
-pub fn name_foreign(
-    run: &mut Run,
-    before: &[Value],
-    gone: &[Inspected],
+/// The containers that must be restarted or recreated, because of what happened to the containers `before` the run, and to
+/// those that were `gone` by then: one line for each. Also the warning that lists them, or that they are unknown.
+pub fn foreign_since(
+    engine: &engine::Reader,
+    (before, gone): (&[Value], &[Inspected]),
     tool: &str,
     stack: &StackName,
-) -> Vec<String> {
+) -> (Vec<String>, Option<String>) {
     if before.is_empty() && gone.is_empty() {
-        return Vec::new();
+        return (Vec::new(), None);
     }
-    let engine = run.engine.reader();
-    let ids: Vec<String> = before
-        .iter()
-        .map(|one| Inspected(one).id().to_owned())
-        .collect();
+    let ids = before.iter().map(|one| Inspected(one).id().to_owned());
+    let ids: Vec<String> = ids.collect();
     let found = engine.inspect_containers(&ids).and_then(|now| {
         let changed = before.iter().map(Inspected).filter_map(|old| {
             let now = now.iter().map(Inspected).find(|now| now.id() == old.id());
             Some((old, touch(old, now)?))
         });
         let gone = gone.iter().map(|&one| (one, Touch::Gone));
-        foreign_of(
-            engine,
-            &changed.chain(gone).collect::<Vec<_>>(),
-            tool,
-            stack,
-        )
+        let touched: Vec<_> = changed.chain(gone).collect();
+        foreign_of(engine, &touched, tool, stack)
     });
     match found {
         Ok(mut found) => {
             found.retain(Foreign::needs_repair);
-            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-            if !found.is_empty() {
-                let lines: Vec<String> = found.iter().map(|one| format!("  - {one}")).collect();
-                run.warn(format!(
-                    "these containers must be restarted or recreated by hand:\n{}",
-                    lines.join("\n")
-                ));
-            }
-            found
+            let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+            let heading = "these containers must be restarted or recreated by hand:";
+            let warning = (!lines.is_empty()).then(|| list(heading, &found));
+            (lines, warning)
         }
         Err(error) => {
             let unknown = format!("{}; {UNKNOWN}", with_hint(&error));
-            run.warn(&unknown);
-            vec![unknown]
+            (vec![unknown.clone()], Some(unknown))
         }
     }
 }
 
-/// Lists what the stack loses, and the other containers that lose something. `verb` is `will` or `may`.
-pub fn warn_of_losses(run: &mut Run, losses: &[Loss], verb: &str) {
+/// The warnings that list what the stack loses, and the other containers that lose something. `verb` is `will` or `may`.
+pub fn warnings_of(losses: &[Loss], verb: &str) -> Vec<String> {
     let (others, own): (Vec<_>, Vec<_>) = losses
         .iter()
         .partition(|loss| matches!(loss, Loss::Foreign(_)));
-    let headings = [
-        (own, format!("the stack {verb} lose:")),
-        (
-            others,
-            "these containers are not recreated with the stack:".to_owned(),
-        ),
-    ];
-    for (losses, heading) in headings {
-        if !losses.is_empty() {
-            let lines: Vec<_> = losses.iter().map(|loss| format!("  - {loss}")).collect();
-            run.warn(format!("{heading}\n{}", lines.join("\n")));
-        }
+    let mut warnings = Vec::new();
+    if !own.is_empty() {
+        warnings.push(list(&format!("the stack {verb} lose:"), &own));
     }
+    if !others.is_empty() {
+        warnings.push(list(NOT_RECREATED, &others));
+    }
+    warnings
+}
+
+/// The heading of a list of containers that a run harms.
+pub const NOT_RECREATED: &str = "these containers are not recreated with the stack:";
+
+/// A heading, and one line for each of `what`.
+pub fn list(heading: &str, what: &[impl ToString]) -> String {
+    let lines = what.iter().map(|what| format!("  - {}", what.to_string()));
+    let lines: Vec<String> = lines.collect();
+    format!("{heading}\n{}", lines.join("\n"))
 }
 
 /// What happened to a container that others may use.

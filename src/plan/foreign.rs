@@ -219,15 +219,16 @@ fn recreate(container: Inspected, tool: &str, is_own: bool) -> String {
     if dir.starts_with(PORTAINER_FOLDERS) {
         return format!("{tool} rm -f {name}, then update the stack {project} in Portainer");
     }
-    let mut command = format!("{tool} compose -p {}", shell_word(project));
-    if !dir.is_empty() {
-        command += &format!(" --project-directory {}", shell_word(dir));
-    }
     let files = label("project.config_files").unwrap_or_default();
-    for file in files.split(',').filter(|file| !file.is_empty()) {
-        command += &format!(" -f {}", shell_word(file));
+    let files = files.split(',').filter(|file| !file.is_empty());
+    let mut words = vec![tool, "compose", "-p", project];
+    if !dir.is_empty() {
+        words.extend(["--project-directory", dir]);
     }
-    format!("{command} up -d --force-recreate {}", shell_word(service))
+    words.extend(files.flat_map(|file| ["-f", file]));
+    words.extend(["up", "-d", "--force-recreate", service]);
+    let words: Vec<_> = words.into_iter().map(shell_word).collect();
+    words.join(" ")
 }
 
 impl Foreign {

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     failure::Failure,
     model::Record,
-    observe::{foreign_of, name_foreign, with_hint},
+    observe::{NOT_RECREATED, foreign_of, foreign_since, list, with_hint},
     plan::Touch,
     run::{State, Subject},
     snapshot::{Inspected, Known, Snapshot},
@@ -96,11 +96,7 @@ impl Procedure<'_, '_, '_> {
         match found {
             Ok(found) if found.is_empty() => false,
             Ok(found) => {
-                let lines: Vec<_> = found.iter().map(|one| format!("  - {one}")).collect();
-                self.run.warn(format!(
-                    "these containers are not recreated with the stack:\n{}",
-                    lines.join("\n")
-                ));
+                self.run.warn(list(NOT_RECREATED, &found));
                 true
             }
             Err(error) => {
@@ -117,7 +113,11 @@ impl Procedure<'_, '_, '_> {
     pub(super) fn name_foreign(&mut self) {
         let (before, restore) = (std::mem::take(&mut self.before), self.restore);
         let (gone, tool) = (self.gone(&before), &self.snapshot().tool);
-        name_foreign(self.run, &before, &gone, tool, restore.name);
+        let engine = self.run.engine.reader();
+        let (_, warning) = foreign_since(engine, (&before, &gone), tool, restore.name);
+        if let Some(warning) = warning {
+            self.run.warn(warning);
+        }
     }
 
     /// The saved containers that do not exist under their IDs.
