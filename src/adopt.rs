@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     compose,
     failure::Failure,
-    observe::Situation,
+    observe::{Situation, foreign_since, warnings_of},
     plan::{Adoption, Fate, Keep, Request},
     portainer::BaseUrl,
     run::{self, Consent, Effect, Listener, Peers, Run, Setup, Stopped, Witness},
@@ -80,7 +80,7 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
     let lock = adopt.stack.lock();
     let mut report = Report::new(adopt.stack.name().as_str(), adopt.endpoint);
     let ended = run::under_lock(lock, adopt.peers, adopt.setup, listener, |run| {
-        Procedure {
+        let mut procedure = Procedure {
             a: adopt,
             run,
             report: &mut report,
@@ -89,8 +89,22 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
             snapshot: None,
             since: None,
             start: Progress::NotSent,
+        };
+        let ended = procedure.steps();
+        let Procedure {
+            run,
+            report,
+            before,
+            ..
+        } = procedure;
+        let (stack, tool) = (adopt.stack.name(), adopt.tool);
+        let engine = run.engine.reader();
+        let (harmed, warning) = foreign_since(engine, (&before, &[]), tool, stack);
+        report.other_containers = harmed;
+        if let Some(warning) = warning {
+            run.warn(warning);
         }
-        .steps()
+        ended
     });
     if let Err(stopped) = &ended {
         report.error = Some(format!("{:#}", stopped.error));
@@ -252,11 +266,8 @@ impl<'a> Procedure<'a, '_> {
         for notice in &self.report.notices {
             self.run.step("note", notice);
         }
-        if !plan.losses.is_empty() {
-            let lines = plan.losses.iter().map(|loss| format!("  - {loss}"));
-            let lines: Vec<String> = lines.collect();
-            self.run
-                .warn(format!("the stack will lose:\n{}", lines.join("\n")));
+        for warning in warnings_of(&plan.losses, "will") {
+            self.run.warn(warning);
         }
         Ok(())
     }

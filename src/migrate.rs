@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use chrono::NaiveDate;
+use serde_json::Value;
 
 use crate::{
     compose,
     failure::Failure,
     model::Record,
-    observe::{Depth, Situation, mask},
+    observe::{Depth, Situation, foreign_since, mask},
     plan::Sent,
     portainer::{BaseUrl, Payload},
     rewrite::{
@@ -66,13 +67,20 @@ pub enum OnRefusal {
 pub fn run(migration: &Migration, listener: &mut Listener) -> Result<(), Stopped> {
     let lock = migration.stack.lock();
     run::under_lock(lock, migration.peers, migration.setup, listener, |run| {
-        let progress = Progress::default();
-        Procedure {
+        let mut procedure = Procedure {
             m: migration,
             run,
-            progress,
+            progress: Progress::default(),
+            before: Vec::new(),
+        };
+        let ended = procedure.steps();
+        let Procedure { run, before, .. } = procedure;
+        let (stack, tool) = (migration.stack.name(), migration.tool);
+        let engine = run.engine.reader();
+        if let (_, Some(warning)) = foreign_since(engine, (&before, &[]), tool, stack) {
+            run.warn(warning);
         }
-        .steps()
+        ended
     })
 }
 
@@ -143,6 +151,8 @@ struct Procedure<'a, 'r> {
     m: &'a Migration<'a>,
     run: &'r mut Run<'a>,
     progress: Progress,
+    /// The inspect objects of the containers, once something is about to happen to them.
+    before: Vec<Value>,
 }
 
 impl<'a> Procedure<'a, '_> {
@@ -181,6 +191,7 @@ impl<'a> Procedure<'a, '_> {
         }
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
+        let containers = before.details.containers.clone();
         let seen = if self.ask(&plan, &before)? {
             Seen::default()
         } else {
@@ -188,6 +199,7 @@ impl<'a> Procedure<'a, '_> {
         };
         self.back_up(&source)?;
         self.take_snapshot(&source, &before, seen)?;
+        self.before = containers.unwrap_or_default();
         self.stop_containers(&before)?;
         self.delete_record(&before)?;
         self.remove_containers(before)?;

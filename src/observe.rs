@@ -36,10 +36,12 @@ use crate::{
 mod combined;
 mod details;
 mod environment;
+mod foreign;
 mod host;
 
 pub use combined::{Combined, Uncombined, combined};
 pub use environment::Search;
+pub use foreign::{NOT_RECREATED, foreign_of, foreign_since, list, warnings_of};
 pub use host::Host;
 
 use details::Reader;

@@ -16,11 +16,11 @@ use crate::{
     model::{Deployment, Record},
     portainer::{BaseUrl, Contents},
     run::{self, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
-    snapshot::{Saved, Snapshot},
+    snapshot::{Inspected, Saved, Snapshot},
     stack::{Stack, StackName, lock_dir},
 };
 pub use health::{Limits, wait_for};
-use plan::Plan;
+use plan::{Plan, is_stranger};
 use record::without_portainer;
 
 mod asking;
@@ -174,7 +174,7 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
     run.engine.refuse_podman()?;
     let saved = run.store().choose(restore.snapshot)?;
     run.restores(&saved);
-    Procedure {
+    let mut procedure = Procedure {
         restore,
         saved: &saved,
         run,
@@ -182,8 +182,14 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
         kept: BTreeMap::new(),
         filled: BTreeSet::new(),
         trouble: Vec::new(),
+        before: Vec::new(),
+    };
+    let ended = procedure.steps();
+    // An adoption that restores names them itself.
+    if restore.cause != Cause::Failure && (ended.is_ok() || procedure.touched) {
+        procedure.name_foreign();
     }
-    .steps()
+    ended
 }
 
 impl Restore<'_> {
@@ -210,6 +216,8 @@ struct Procedure<'s, 'a, 'r> {
     filled: BTreeSet<String>,
     /// What failed without stopping the restore.
     trouble: Vec<String>,
+    /// The inspect objects of the stack's containers before the first change.
+    before: Vec<Value>,
 }
 
 impl<'s> Procedure<'s, '_, '_> {
@@ -224,6 +232,10 @@ impl<'s> Procedure<'s, '_, '_> {
         let replaced = self.networks_to_replace(&engine, &existing)?;
         let plan = Plan::new(self.snapshot(), &existing, &replaced);
         self.check(&engine, &record, &existing, &plan)?;
+        self.before.clone_from(&existing);
+        let snapshot = self.snapshot();
+        self.before
+            .retain(|one| !is_stranger(snapshot, Inspected(one)));
         self.show_plan(&record, &existing, &plan, &replaced);
         self.save_what_is_replaced(&record, &existing, &plan)?;
         self.hold_volumes(&record, &existing, &plan)?;

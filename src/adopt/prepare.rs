@@ -123,6 +123,13 @@ impl Prepared {
             (rewrite, plan, hashes)
         };
         plan.blockers.extend(blockers);
+        let containers = before.details.containers.as_deref().unwrap_or_default();
+        situation.lose_foreign(
+            &before,
+            &plan.touched(containers),
+            &mut plan.losses,
+            &mut plan.warnings,
+        );
         // A failed adoption restores containers.
         if let Err(error) = situation.engine.require_api() {
             let hint = Failure::hint_of(&error).unwrap_or_default();

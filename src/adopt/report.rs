@@ -33,6 +33,9 @@ pub struct Report {
     pub losses: Vec<String>,
     /// Why the stack cannot be adopted.
     pub blockers: Vec<Blocker>,
+    /// The containers outside the stack that must be restarted or recreated because of this run, and how.
+    #[serde(default)]
+    pub other_containers: Vec<String>,
     /// What the verification found wrong.
     pub problems: Vec<String>,
     /// Why the command failed, with the causes.
@@ -103,6 +106,7 @@ impl Report {
             notices: Vec::new(),
             losses: Vec::new(),
             blockers: Vec::new(),
+            other_containers: Vec::new(),
             problems: Vec::new(),
             error: None,
             details: None,

@@ -6,8 +6,9 @@ use super::{OnRefusal, Procedure, Rewrite};
 use crate::{
     failure::Failure,
     model::Container,
-    observe::Before,
-    plan::{self, Loss, Plan, Refusal, Removal},
+    observe::{Before, Situation, warnings_of},
+    plan::{self, Loss, Plan, Refusal, Removal, Touch},
+    snapshot::Inspected,
     stack::Source,
     text::listed,
 };
@@ -26,13 +27,12 @@ impl Procedure<'_, '_> {
             Some(_) => Removal::Stop,
             None => Removal::Kill,
         };
-        self.situation().with_facts(
-            source,
-            document,
-            rewrite.sent(),
+        plan_of(
+            &self.situation(),
+            (source, document),
+            rewrite,
             removal,
             before,
-            plan::migration,
         )
     }
 
@@ -57,15 +57,9 @@ impl Procedure<'_, '_> {
         if self.m.on_refusal == OnRefusal::Stop && !plan.refusals.is_empty() {
             return Err(refused(&plan.refusals, name.as_str()).into());
         }
-        if !plan.losses.is_empty() {
-            let lines: Vec<_> = plan
-                .losses
-                .iter()
-                .map(|loss| format!("  - {loss}"))
-                .collect();
-            let verb = if adopts { "may" } else { "will" };
-            self.run
-                .warn(format!("the stack {verb} lose:\n{}", lines.join("\n")));
+        let verb = if adopts { "may" } else { "will" };
+        for warning in warnings_of(&plan.losses, verb) {
+            self.run.warn(warning);
         }
         for refusal in &plan.refusals {
             let places = refusal
@@ -127,6 +121,28 @@ fn effect(name: &str, plan: &Plan, before: &Before) -> String {
     });
     effects.extend(plan::told_losses(plan.losses.len()));
     effects.join("; ")
+}
+
+/// The plan of a migration.
+pub(super) fn plan_of(
+    situation: &Situation,
+    (source, document): (&Source, Result<&Document, &ParseError>),
+    rewrite: &Rewrite,
+    removal: Removal,
+    before: &Before,
+) -> Plan {
+    let sent = rewrite.sent();
+    let mut plan = situation.with_facts(source, document, sent, removal, before, plan::migration);
+    let name = Some(situation.stack.name().as_str());
+    let containers = before.details.containers.iter().flatten().map(Inspected);
+    let touched = containers.map(|one| match one.compose_label(situation.tool, "project") {
+        project if project == name => (one, Touch::Replaced),
+        // B10
+        _ => (one, Touch::MayBeReplaced),
+    });
+    let touched: Vec<_> = touched.collect();
+    situation.lose_foreign(before, &touched, &mut plan.losses, &mut plan.warnings);
+    plan
 }
 
 /// The error that lists every refusal. A single one is the message itself.

@@ -3,10 +3,10 @@
 use anyhow::Result;
 use composefile::document::Document;
 
-use super::{Rewrite, namesake};
+use super::{Rewrite, namesake, planning::plan_of};
 use crate::{
     observe::{Before, Depth, Situation, mask},
-    plan::{self, Plan, Removal},
+    plan::{Plan, Removal},
     stack::Source,
 };
 
@@ -35,13 +35,12 @@ impl Prepared {
         let before = situation.observe(records, rewrite.sent(), &mask, Depth::Everything);
         situation.engine.refuse_podman()?;
         let document = Document::parse(&source.compose);
-        let plan = situation.with_facts(
-            &source,
-            document.as_ref(),
-            rewrite.sent(),
+        let plan = plan_of(
+            situation,
+            (&source, document.as_ref()),
+            &rewrite,
             removal,
             &before,
-            plan::migration,
         );
         Ok(Self {
             source,

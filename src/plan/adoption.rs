@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use composefile::document::Node;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
-    PortainerCompose, ReplacedBy, dependents,
+    PortainerCompose, ReplacedBy, Touch, dependents,
     fate::Deciding,
     itself, missing, record,
     refusal::pass_endpoint,
@@ -118,6 +119,24 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
 }
 
 impl Adoption {
+    /// The containers that are replaced or restarted, or may be.
+    pub fn touched<'a>(&self, containers: &'a [Value]) -> Vec<(Inspected<'a>, Touch)> {
+        let touch = |container: Inspected| {
+            let name = container.name();
+            let has = |one: &&ServicePlan| one.containers.iter().any(|own| own == name);
+            match self.services.iter().find(has)?.fate {
+                Fate::Recreated(_) => Some(Touch::Replaced),
+                Fate::Restarted(_) => Some(Touch::Restarted),
+                Fate::Unknown(_) => Some(Touch::MayBeReplaced),
+                Fate::Unchanged | Fate::Started(_) | Fate::LeftBehind(_) => None,
+            }
+        };
+        let containers = containers.iter().map(Inspected);
+        containers
+            .filter_map(|one| Some((one, touch(one)?)))
+            .collect()
+    }
+
     /// The update of a Portainer stack in error removes every container of the project first (N07).
     fn replace_all_if_in_error(&mut self, facts: &Facts) {
         let record = facts.record.as_ref().map(|record| record.record);

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::Foreign;
 use crate::{
     model::Carried,
     rewrite::loss::{Owner, TextLoss, TextLossKind},
@@ -46,6 +47,8 @@ pub enum Loss {
         project: String,
         containers: Vec<String>,
     },
+    /// A container that the run does not recreate loses the use of one that it touches (B21).
+    Foreign(Foreign),
     /// A property of the deleted Portainer stack that the new one does not have.
     Carried(Carried),
     /// Variables of the deleted Portainer stack that are not in `.env`.
@@ -189,6 +192,7 @@ impl fmt::Display for Loss {
                 "project {project} was started from this directory and will keep running next to the new containers: {}",
                 containers.join(", ")
             ))),
+            Self::Foreign(foreign) => foreign.fmt(f),
             Self::Carried(carried) => match carried {
                 Carried::Git(url) => {
                     write!(

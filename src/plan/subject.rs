@@ -1,6 +1,6 @@
 //! What a loss is about, apart from what is lost.
 
-use super::Loss;
+use super::{Foreign, Loss};
 use crate::{
     rewrite::loss::{Owner, TextLoss},
     text::printable,
@@ -13,7 +13,9 @@ impl Loss {
             Self::Text(TextLoss { owner, .. }) | Self::Variables { owner, .. } => {
                 Some(owner.to_string())
             }
-            Self::Container { container, .. } => Some(container.clone()),
+            Self::Container { container, .. } | Self::Foreign(Foreign { container, .. }) => {
+                Some(container.clone())
+            }
             Self::Replicas { service, .. } => Some(format!("service {service}")),
             Self::Carried(_)
             | Self::RecordVariables(_)

@@ -13,7 +13,8 @@ use super::{
 use crate::{
     failure::Failure,
     model::Carried,
-    plan::Loss,
+    observe::{NOT_RECREATED, foreign_of, foreign_since, list, with_hint},
+    plan::{Loss, Touch},
     run::{State, Subject},
     snapshot::{Inspected, Known, Snapshot},
     stack::Source,
@@ -28,6 +29,7 @@ impl Procedure<'_, '_, '_> {
         plan: &Plan,
     ) -> Result<()> {
         let snapshot = self.snapshot();
+        let harms = self.warn_of_harmed(step, existing, plan);
         let removed: Vec<Inspected> = existing
             .iter()
             .map(Inspected)
@@ -37,12 +39,12 @@ impl Procedure<'_, '_, '_> {
             })
             .collect();
         if removed.is_empty() && step.record().is_none() {
-            self.ask(step, &removed, existing, plan, false)?;
+            self.ask(step, &removed, existing, plan, harms)?;
             return Ok(());
         }
         self.run.wait("taking a snapshot");
         let mut replaced = self.read_replaced(step)?;
-        let lost = self.warn_of_what_is_lost(step, &replaced, &removed);
+        let lost = self.warn_of_what_is_lost(step, &replaced, &removed) || harms;
         if self.ask(step, &removed, existing, plan, lost)? {
             replaced = self.read_replaced(step)?;
         }
@@ -53,6 +55,68 @@ impl Procedure<'_, '_, '_> {
             )));
         }
         Ok(())
+    }
+
+    /// Lists the containers outside the stack that use one that the restore touches, or that no longer exists (B21). Returns
+    /// whether the restore harms one, or whether that is unknown.
+    fn warn_of_harmed(&mut self, step: &RecordStep, existing: &[Value], plan: &Plan) -> bool {
+        let saved = saved(self.snapshot());
+        let touch = |now: Inspected| {
+            if step.replaces_containers() || plan.remove.iter().any(|(id, _)| id == now.id()) {
+                return Some(Touch::Replaced);
+            }
+            let wanted = plan.keep.iter().find(|(_, id)| *id == now.id());
+            let moves =
+                |at: &usize| (saved[*at].state() == "stopped") != (now.state() == "stopped");
+            wanted
+                .is_some_and(|(at, _)| moves(at))
+                .then_some(Touch::Restarted)
+        };
+        let now = existing.iter().map(Inspected);
+        let now = now.filter(|one| !is_stranger(self.snapshot(), *one));
+        let mut touched: Vec<_> = now.filter_map(|one| Some((one, touch(one)?))).collect();
+        touched.extend(
+            self.gone(existing)
+                .into_iter()
+                .map(|one| (one, Touch::Gone)),
+        );
+        let (restore, tool) = (self.restore, &self.snapshot().tool);
+        let found = foreign_of(self.run.engine.reader(), &touched, tool, restore.name);
+        match found {
+            Ok(found) if found.is_empty() => false,
+            Ok(found) => {
+                self.run.warn(list(NOT_RECREATED, &found));
+                true
+            }
+            Err(error) => {
+                self.run.warn(format!(
+                    "{}; it is unknown which containers outside the stack must be restarted or recreated",
+                    with_hint(&error)
+                ));
+                true
+            }
+        }
+    }
+
+    /// Names the containers outside the stack that must be restarted or recreated by now.
+    pub(super) fn name_foreign(&mut self) {
+        let (before, restore) = (std::mem::take(&mut self.before), self.restore);
+        let (gone, tool) = (self.gone(&before), &self.snapshot().tool);
+        let engine = self.run.engine.reader();
+        let (_, warning) = foreign_since(engine, (&before, &gone), tool, restore.name);
+        if let Some(warning) = warning {
+            self.run.warn(warning);
+        }
+    }
+
+    /// The saved containers that do not exist under their IDs.
+    fn gone<'v>(&self, existing: &[Value]) -> Vec<Inspected<'v>>
+    where
+        Self: 'v,
+    {
+        let mut gone = saved(self.snapshot());
+        gone.retain(|old| existing.iter().all(|now| Inspected(now).id() != old.id()));
+        gone
     }
 
     fn read_replaced(&mut self, step: &RecordStep) -> Result<Snapshot> {

@@ -13,6 +13,7 @@ mod big;
 )]
 mod client;
 mod files;
+mod foreign;
 mod host;
 mod in_flight;
 mod kills;

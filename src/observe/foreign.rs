@@ -1,0 +1,143 @@
+//! Reads the other containers of the engine, and finds those that a run harms (B21).
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::{Before, Situation, with_hint};
+use crate::{
+    engine,
+    plan::{self, Foreign, Loss, Touch},
+    snapshot::Inspected,
+    stack::StackName,
+};
+
+const UNKNOWN: &str = "it is unknown whether other containers share a namespace or volumes with the containers of the stack, and must be restarted or recreated";
+
+impl Situation<'_> {
+    /// Adds the losses of the containers that use one of `touched` and are not touched themselves. Reads nothing if
+    /// nothing is touched, or if the whole host is planned, which shows no losses.
+    pub fn lose_foreign(
+        &self,
+        before: &Before,
+        touched: &[(Inspected, Touch)],
+        losses: &mut Vec<Loss>,
+        warnings: &mut Vec<String>,
+    ) {
+        if touched.is_empty() || self.host.is_some() {
+            return;
+        }
+        // That they could not be listed is said already.
+        let Some(others) = &before.others else {
+            warnings.push(UNKNOWN.to_owned());
+            return;
+        };
+        let ids: Vec<String> = others.iter().map(|one| one.id.clone()).collect();
+        let own = before.details.containers.iter().flatten().cloned();
+        match self.engine.inspect_containers(&ids) {
+            Ok(mut all) => {
+                all.extend(own);
+                let name = self.stack.name();
+                let found = foreign(touched, &all, self.tool, name);
+                losses.extend(found.into_iter().map(Loss::Foreign));
+            }
+            Err(error) => warnings.push(format!("{}; {UNKNOWN}", with_hint(&error))),
+        }
+    }
+}
+
+/// The containers that use one of `touched`, and are not touched themselves.
+pub fn foreign_of(
+    engine: &engine::Reader,
+    touched: &[(Inspected, Touch)],
+    tool: &str,
+    stack: &StackName,
+) -> Result<Vec<Foreign>> {
+    if touched.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<String> = engine.list_all()?.into_iter().map(|one| one.id).collect();
+    let all = engine.inspect_containers(&ids)?;
+    Ok(foreign(touched, &all, tool, stack))
+}
+
+/// The containers that must be restarted or recreated, because of what happened to the containers `before` the run, and to
+/// those that were `gone` by then: one line for each. Also the warning that lists them, or that they are unknown.
+pub fn foreign_since(
+    engine: &engine::Reader,
+    (before, gone): (&[Value], &[Inspected]),
+    tool: &str,
+    stack: &StackName,
+) -> (Vec<String>, Option<String>) {
+    if before.is_empty() && gone.is_empty() {
+        return (Vec::new(), None);
+    }
+    let ids = before.iter().map(|one| Inspected(one).id().to_owned());
+    let ids: Vec<String> = ids.collect();
+    let found = engine.inspect_containers(&ids).and_then(|now| {
+        let changed = before.iter().map(Inspected).filter_map(|old| {
+            let now = now.iter().map(Inspected).find(|now| now.id() == old.id());
+            Some((old, touch(old, now)?))
+        });
+        let gone = gone.iter().map(|&one| (one, Touch::Gone));
+        let touched: Vec<_> = changed.chain(gone).collect();
+        foreign_of(engine, &touched, tool, stack)
+    });
+    match found {
+        Ok(mut found) => {
+            found.retain(Foreign::needs_repair);
+            let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+            let heading = "these containers must be restarted or recreated by hand:";
+            let warning = (!lines.is_empty()).then(|| list(heading, &found));
+            (lines, warning)
+        }
+        Err(error) => {
+            let unknown = format!("{}; {UNKNOWN}", with_hint(&error));
+            (vec![unknown.clone()], Some(unknown))
+        }
+    }
+}
+
+/// The warnings that list what the stack loses, and the other containers that lose something. `verb` is `will` or `may`.
+pub fn warnings_of(losses: &[Loss], verb: &str) -> Vec<String> {
+    let (others, own): (Vec<_>, Vec<_>) = losses
+        .iter()
+        .partition(|loss| matches!(loss, Loss::Foreign(_)));
+    let mut warnings = Vec::new();
+    if !own.is_empty() {
+        warnings.push(list(&format!("the stack {verb} lose:"), &own));
+    }
+    if !others.is_empty() {
+        warnings.push(list(NOT_RECREATED, &others));
+    }
+    warnings
+}
+
+/// The heading of a list of containers that a run harms.
+pub const NOT_RECREATED: &str = "these containers are not recreated with the stack:";
+
+/// A heading, and one line for each of `what`.
+pub fn list(heading: &str, what: &[impl ToString]) -> String {
+    let lines = what.iter().map(|what| format!("  - {}", what.to_string()));
+    let lines: Vec<String> = lines.collect();
+    format!("{heading}\n{}", lines.join("\n"))
+}
+
+/// What happened to a container that others may use.
+fn touch(old: Inspected, now: Option<Inspected>) -> Option<Touch> {
+    let Some(now) = now else {
+        return Some(Touch::Replaced);
+    };
+    let has_changed = old.is_running()
+        && (!now.is_running() || old.text("/State/StartedAt") != now.text("/State/StartedAt"));
+    has_changed.then_some(Touch::Restarted)
+}
+
+fn foreign(
+    touched: &[(Inspected, Touch)],
+    all: &[Value],
+    tool: &str,
+    stack: &StackName,
+) -> Vec<Foreign> {
+    let projects = [stack.as_str(), &stack.portainer_name()];
+    plan::foreign(touched, all, tool, &projects)
+}

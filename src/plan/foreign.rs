@@ -1,0 +1,295 @@
+//! The containers that a run does not recreate, but that use one that it recreates, restarts or removes (B21).
+//!
+//! The engine stores a shared namespace as the ID of the other container. A container that refers to an ID that no longer
+//! exists keeps running without the namespace, and `restart` stops it for good: it must be recreated.
+//!
+//! Invariant: pure; reads inspect JSON.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    model::PORTAINER_FOLDERS,
+    snapshot::Inspected,
+    text::{printable, shell_word},
+};
+
+/// What happens to a container that others use. A later one is worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Touch {
+    Restarted,
+    MayBeReplaced,
+    /// Another container takes its place, or none.
+    Replaced,
+    /// The same, before this run. Only references by ID tell that the other container is meant.
+    Gone,
+}
+
+/// What a container uses of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+enum Use {
+    Network,
+    Pid,
+    Ipc,
+    Link,
+    Volumes,
+}
+
+/// What has to be done about a container. A later one is worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+enum Remedy {
+    /// Nothing: it keeps the volumes that it mounts.
+    Nothing,
+    Restart,
+    Recreate,
+}
+
+/// A container that uses one that a run touches, and that the run does not touch itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Foreign {
+    pub container: String,
+    is_running: bool,
+    /// Whether it belongs to the project of the stack: a one-off container, or an orphan.
+    is_own: bool,
+    /// What it uses, and of which container.
+    uses: Vec<(Use, String)>,
+    touch: Touch,
+    remedy: Remedy,
+    /// How to restart or recreate it.
+    how: String,
+}
+
+struct Hit {
+    name: String,
+    touch: Touch,
+    /// How many containers are between it and one of the run.
+    distance: usize,
+}
+
+/// The containers of `all` that use one of `touched`, directly or through another one. Those to repair first come first.
+/// `projects` are the names of the project.
+pub fn foreign(
+    touched: &[(Inspected, Touch)],
+    all: &[Value],
+    tool: &str,
+    projects: &[&str],
+) -> Vec<Foreign> {
+    let mut hits: BTreeMap<&str, Hit> = BTreeMap::new();
+    for &(container, touch) in touched {
+        let name = container.name().to_owned();
+        let distance = 0;
+        hits.insert(
+            container.id(),
+            Hit {
+                name,
+                touch,
+                distance,
+            },
+        );
+    }
+    let others = all.iter().map(Inspected);
+    let mut others: Vec<Inspected> = others.filter(|one| !hits.contains_key(one.id())).collect();
+    others.sort_by_key(|one| one.name());
+    let of = |one: Inspected, hits: &BTreeMap<&str, Hit>| harmed(one, hits, tool, projects);
+    // Each round makes one worse, so this ends.
+    for distance in 1.. {
+        let mut spread = Vec::new();
+        for &one in &others {
+            let Some(next) = of(one, &hits).and_then(|found| found.passes_on()) else {
+                continue;
+            };
+            let known = hits.get(one.id());
+            if known.is_none_or(|known| known.touch < next) {
+                spread.push((one, next));
+            }
+        }
+        if spread.is_empty() {
+            break;
+        }
+        for (one, touch) in spread {
+            let name = one.name().to_owned();
+            hits.insert(
+                one.id(),
+                Hit {
+                    name,
+                    touch,
+                    distance,
+                },
+            );
+        }
+    }
+    let distance = |one: &Inspected| hits.get(one.id()).map_or(0, |hit| hit.distance);
+    others.sort_by_key(distance);
+    others.iter().filter_map(|one| of(*one, &hits)).collect()
+}
+
+fn harmed(
+    container: Inspected,
+    hits: &BTreeMap<&str, Hit>,
+    tool: &str,
+    projects: &[&str],
+) -> Option<Foreign> {
+    let is_running = container.is_running();
+    let (mut uses, mut worst) = (Vec::new(), None);
+    for (what, reference) in references(container) {
+        let by_id = |id: &str| {
+            id == reference || (reference.len() >= SHORT_ID && id.starts_with(reference))
+        };
+        let hit = hits
+            .iter()
+            .find(|(id, hit)| by_id(id) || (hit.touch != Touch::Gone && hit.name == reference));
+        let Some((id, hit)) = hit else {
+            continue;
+        };
+        let remedy = match (what, hit.touch) {
+            (Use::Link | Use::Volumes, Touch::Restarted) => continue,
+            (_, Touch::Restarted) if !is_running => continue,
+            (Use::Volumes, _) => Remedy::Nothing,
+            (_, Touch::Restarted) => Remedy::Restart,
+            (Use::Link, _) => Remedy::Recreate,
+            _ if by_id(id) => Remedy::Recreate,
+            _ => Remedy::Restart,
+        };
+        uses.push((what, hit.name.clone()));
+        worst = worst.max(Some((remedy, hit.touch)));
+    }
+    let (remedy, touch) = worst?;
+    let project = container.compose_label(tool, "project");
+    let is_own = project.is_some_and(|project| projects.contains(&project));
+    let name = shell_word(container.name());
+    let how = match remedy {
+        Remedy::Nothing => String::new(),
+        Remedy::Restart => format!("{tool} restart {name}"),
+        Remedy::Recreate => recreate(container, tool, is_own),
+    };
+    Some(Foreign {
+        container: container.name().to_owned(),
+        is_running,
+        is_own,
+        uses,
+        touch,
+        remedy,
+        how,
+    })
+}
+
+/// The length of the engine's short IDs.
+const SHORT_ID: usize = 12;
+
+/// The containers that a container refers to, by ID or name. Links in networks other than the default bridge are names,
+/// which the engine resolves again.
+fn references(container: Inspected<'_>) -> impl Iterator<Item = (Use, &str)> {
+    let modes = [
+        (Use::Network, "/HostConfig/NetworkMode"),
+        (Use::Pid, "/HostConfig/PidMode"),
+        (Use::Ipc, "/HostConfig/IpcMode"),
+    ];
+    let shared = modes.into_iter().filter_map(move |(what, mode)| {
+        let other = container.text(mode).strip_prefix("container:")?;
+        Some((what, other))
+    });
+    let lists = [
+        (Use::Link, "/HostConfig/Links"),
+        (Use::Volumes, "/HostConfig/VolumesFrom"),
+    ];
+    let listed = lists.into_iter().flat_map(move |(what, list)| {
+        let items = container.at(list).and_then(Value::as_array);
+        let items = items.into_iter().flatten();
+        // `/other:/self/alias`, `other:ro`
+        items.filter_map(move |item| {
+            let other = item.as_str()?.split(':').next()?;
+            Some((what, other.trim_start_matches('/')))
+        })
+    });
+    shared.chain(listed)
+}
+
+/// How to recreate a container. Compose finds its files by the labels.
+fn recreate(container: Inspected, tool: &str, is_own: bool) -> String {
+    let name = shell_word(container.name());
+    let label = |name: &str| container.compose_label(tool, name);
+    let by_compose = !is_own && !container.is_one_off(tool);
+    let (Some(project), Some(service), true) = (label("project"), label("service"), by_compose)
+    else {
+        return format!("{tool} rm -f {name}, then create it again as it was created before");
+    };
+    let dir = label("project.working_dir").unwrap_or_default();
+    if dir.starts_with(PORTAINER_FOLDERS) {
+        return format!("{tool} rm -f {name}, then update the stack {project} in Portainer");
+    }
+    let files = label("project.config_files").unwrap_or_default();
+    let files = files.split(',').filter(|file| !file.is_empty());
+    let mut words = vec![tool, "compose", "-p", project];
+    if !dir.is_empty() {
+        words.extend(["--project-directory", dir]);
+    }
+    words.extend(files.flat_map(|file| ["-f", file]));
+    words.extend(["up", "-d", "--force-recreate", service]);
+    let words: Vec<_> = words.into_iter().map(shell_word).collect();
+    words.join(" ")
+}
+
+impl Foreign {
+    /// What that means for the containers that use this one.
+    fn passes_on(&self) -> Option<Touch> {
+        match (self.remedy, self.touch) {
+            (Remedy::Nothing, _) => None,
+            (Remedy::Restart, _) => Some(Touch::Restarted),
+            (Remedy::Recreate, Touch::MayBeReplaced) => Some(Touch::MayBeReplaced),
+            (Remedy::Recreate, _) => Some(Touch::Replaced),
+        }
+    }
+
+    /// Whether it does not work until it is restarted or recreated.
+    pub fn needs_repair(&self) -> bool {
+        self.remedy != Remedy::Nothing
+    }
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let uses = self.uses.iter().map(|(what, of)| {
+            let what = match what {
+                Use::Network => "shares the network of",
+                Use::Pid => "shares the PID namespace of",
+                Use::Ipc => "shares the IPC namespace of",
+                Use::Link => "links to",
+                Use::Volumes => "mounts the volumes of",
+            };
+            format!("{what} {}", printable(of))
+        });
+        let uses: Vec<String> = uses.collect();
+        let belongs = if self.is_own {
+            "is not recreated with the stack"
+        } else {
+            "does not belong to the stack"
+        };
+        let when = match self.touch {
+            Touch::Restarted => "when that container is restarted",
+            Touch::MayBeReplaced => "if that container is recreated or removed",
+            Touch::Replaced => "when that container is recreated or removed",
+            Touch::Gone => "since that container was recreated or removed",
+        };
+        let harm = match (self.remedy, self.is_running) {
+            (Remedy::Nothing, _) => "keeps the volumes that it has now",
+            (_, true) => "loses it",
+            (_, false) => "cannot start again",
+        };
+        write!(
+            f,
+            "{}: it {belongs}, {}, and {harm} {when}",
+            printable(&self.container),
+            uses.join(" and "),
+        )?;
+        match self.remedy {
+            Remedy::Nothing => Ok(()),
+            Remedy::Restart => write!(f, "; restart it then: {}", printable(&self.how)),
+            Remedy::Recreate => write!(f, "; recreate it then: {}", printable(&self.how)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+const OLD: &str = "aaaaaaaaaaaaaaaaaaaaaaaa";
+
+fn container(name: &str, host: &Value) -> Value {
+    json!({
+        "Id": format!("{name}-0123456789abcdef"),
+        "Name": format!("/{name}"),
+        "State": { "Running": true },
+        "Config": { "Labels": {} },
+        "HostConfig": host,
+    })
+}
+
+/// The texts about containers that use `web-a-1`, whose ID is [`OLD`].
+fn texts(touch: Touch, others: &[Value]) -> Vec<String> {
+    let used = json!({ "Id": OLD, "Name": "/web-a-1" });
+    let found = foreign(&[(Inspected(&used), touch)], others, "docker", &["web"]);
+    found.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn b21_each_use_has_its_remedy() {
+    let shared = format!("container:{OLD}");
+    for (host, touch, expected) in [
+        (
+            json!({ "NetworkMode": shared }),
+            Touch::Replaced,
+            Some(
+                "x: it does not belong to the stack, shares the network of web-a-1, and loses it when that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
+            ),
+        ),
+        (
+            json!({ "NetworkMode": shared }),
+            Touch::Restarted,
+            Some(
+                "x: it does not belong to the stack, shares the network of web-a-1, and loses it when that container is restarted; restart it then: docker restart x",
+            ),
+        ),
+        (
+            json!({ "PidMode": shared, "IpcMode": shared }),
+            Touch::MayBeReplaced,
+            Some(
+                "x: it does not belong to the stack, shares the PID namespace of web-a-1 and shares the IPC namespace of web-a-1, and loses it if that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
+            ),
+        ),
+        (
+            json!({ "NetworkMode": shared }),
+            Touch::Gone,
+            Some(
+                "x: it does not belong to the stack, shares the network of web-a-1, and loses it since that container was recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
+            ),
+        ),
+        (
+            json!({ "NetworkMode": "container:web-a-1" }),
+            Touch::Replaced,
+            Some(
+                "x: it does not belong to the stack, shares the network of web-a-1, and loses it when that container is recreated or removed; restart it then: docker restart x",
+            ),
+        ),
+        (
+            json!({ "Links": ["/web-a-1:/x/a"] }),
+            Touch::Replaced,
+            Some(
+                "x: it does not belong to the stack, links to web-a-1, and loses it when that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
+            ),
+        ),
+        (
+            json!({ "Links": ["/web-a-1:/x/a"] }),
+            Touch::Restarted,
+            None,
+        ),
+        (json!({ "Links": ["/web-a-1:/x/a"] }), Touch::Gone, None),
+        (
+            json!({ "VolumesFrom": ["web-a-1:ro"] }),
+            Touch::Replaced,
+            Some(
+                "x: it does not belong to the stack, mounts the volumes of web-a-1, and keeps the volumes that it has now when that container is recreated or removed",
+            ),
+        ),
+        (
+            json!({ "NetworkMode": "container:web-a-10", "PidMode": "host", "Links": null }),
+            Touch::Replaced,
+            None,
+        ),
+    ] {
+        let found = texts(touch, &[container("x", &host)]);
+        let found: Vec<&str> = found.iter().map(String::as_str).collect();
+        assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{host}");
+    }
+}
+
+#[test]
+fn b21_harm_spreads_in_the_order_of_the_repair() {
+    let last = container("a", &json!({ "PidMode": "container:b-0123456789abcdef" }));
+    let middle = container(
+        "b",
+        &json!({ "NetworkMode": "container:c-0123456789abcdef" }),
+    );
+    let first = container("c", &json!({ "NetworkMode": format!("container:{OLD}") }));
+    let all = [last, middle, first];
+    for (touch, remedy) in [
+        (Touch::Replaced, "recreate it then: docker rm -f"),
+        (Touch::Restarted, "restart it then: docker restart"),
+    ] {
+        let found = texts(touch, &all);
+        let names: Vec<&str> = found.iter().filter_map(|one| one.get(..2)).collect();
+        assert_eq!(names, ["c:", "b:", "a:"]);
+        assert!(found.iter().all(|one| one.contains(remedy)), "{found:?}");
+    }
+}
+
+#[test]
+fn b21_a_stopped_container_cannot_start_again() {
+    let mut stopped = container("x", &json!({ "NetworkMode": format!("container:{OLD}") }));
+    stopped["State"]["Running"] = json!(false);
+    let found = texts(Touch::Replaced, &[stopped.clone()]);
+    assert!(
+        found[0].contains("and cannot start again when"),
+        "{found:?}"
+    );
+    assert_eq!(texts(Touch::Restarted, &[stopped]), [""; 0]);
+}
+
+#[test]
+fn b21_compose_recreates_its_own_containers() {
+    let host = json!({ "NetworkMode": format!("container:{OLD}") });
+    for (labels, expected) in [
+        (
+            json!({
+                "com.docker.compose.project": "vpn",
+                "com.docker.compose.service": "dl",
+                "com.docker.compose.project.working_dir": "/opt/my stacks/vpn",
+                "com.docker.compose.project.config_files": "/opt/my stacks/vpn/compose.yaml",
+            }),
+            "docker compose -p vpn --project-directory '/opt/my stacks/vpn' -f '/opt/my stacks/vpn/compose.yaml' up -d --force-recreate dl",
+        ),
+        (
+            json!({
+                "com.docker.compose.project": "vpn",
+                "com.docker.compose.service": "dl",
+                "com.docker.compose.project.working_dir": "/data/compose/7",
+            }),
+            "docker rm -f x, then update the stack vpn in Portainer",
+        ),
+        (
+            json!({
+                "com.docker.compose.project": "web",
+                "com.docker.compose.service": "a",
+                "com.docker.compose.oneoff": "True",
+            }),
+            "docker rm -f x, then create it again as it was created before",
+        ),
+    ] {
+        let mut one = container("x", &host);
+        one["Config"]["Labels"] = labels;
+        let found = texts(Touch::Replaced, &[one]);
+        assert!(found[0].ends_with(expected), "{found:?}");
+    }
+}

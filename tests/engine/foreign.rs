@@ -1,0 +1,232 @@
+//! Containers outside the stack that use one of its containers (B21).
+
+use std::{env, fs, process::Command};
+
+use rehearsal::Era;
+
+use crate::{
+    bench::{RECORD, Run, Stack},
+    host::{Compose, IMAGE, attempt, docker},
+};
+
+const TEXT: &str = "services:
+  a:
+    image: $PROJECT
+    command: /bin/sleep 600
+    init: true
+    stop_signal: SIGKILL
+    labels: {changed: 'no'}
+    volumes: [data:/imgvol]
+  b:
+    image: $IMAGE
+    command: /bin/sleep 600
+    init: true
+    stop_signal: SIGKILL
+volumes: {data: {}}
+";
+
+/// A stack that runs. The project `…-vpn` shares the network of `a`, and `last` that of the project.
+struct Shared {
+    stack: Stack,
+    vpn: String,
+    last: String,
+}
+
+impl Shared {
+    fn new(stack: Stack) -> Self {
+        stack.image();
+        stack.write(TEXT);
+        stack.up();
+        let project = format!("{}-vpn", stack.host.project);
+        let dir = stack.state().parent().unwrap().join("vpn");
+        fs::create_dir(&dir).unwrap();
+        let (mark, a) = (stack.host.mark(), stack.name("a"));
+        let (label, value) = mark.split_once('=').unwrap();
+        let text = format!(
+            "services:\n  dl:\n    image: {IMAGE}\n    command: /bin/sleep 600\n    init: true\n    stop_signal: SIGKILL\n    network_mode: 'container:{a}'\n    labels: {{{label}: {value}}}\n"
+        );
+        fs::write(dir.join("compose.yaml"), text).unwrap();
+        Compose::new().run(&dir, &project, &["up", "-d"]);
+        let shared = Self {
+            vpn: format!("{project}-dl-1"),
+            last: stack.host.name("last"),
+            stack,
+        };
+        let network = format!("container:{}", shared.vpn);
+        shared.run(&shared.last, &["--network", &network]);
+        shared
+    }
+
+    fn run(&self, name: &str, options: &[&str]) {
+        let mark = self.stack.host.mark();
+        let start = ["run", "-d", "--init", "--name", name, "--label", &mark];
+        let end = [IMAGE, "/bin/sleep", "600"];
+        docker(&[&start, options, &end].concat());
+    }
+
+    fn change(&self) {
+        let file = self.stack.dir().join("docker-compose.yml");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("changed: 'no'", "changed: 'yes'")).unwrap();
+    }
+
+    fn adopt(&self, options: &[&str]) -> Run {
+        let name = self.stack.host.project.as_str();
+        self.stack.run(&[&["adopt", name], options].concat())
+    }
+
+    fn plan(&self) -> Run {
+        self.stack.run(&["plan", &self.stack.host.project])
+    }
+
+    /// A run said before and after it that both containers lose the network, the nearer one first. What it says repairs
+    /// them.
+    #[track_caller]
+    fn says_and_repairs(&self, run: Run) {
+        let (vpn, last, a) = (&self.vpn, &self.last, self.stack.name("a"));
+        for name in [vpn, last] {
+            assert!(!has_network(name), "{name}");
+        }
+        let run = run.says(&["these containers must be restarted or recreated by hand:"]);
+        let (before, after) = run.output.rsplit_once("recreated by hand:").unwrap();
+        for said in [before, after] {
+            let at = |name: &str, of: &str| {
+                let line = format!(
+                    "{name}: it does not belong to the stack, shares the network of {of}, and loses it"
+                );
+                said.find(&line)
+                    .unwrap_or_else(|| panic!("no {line:?} in {}", run.output))
+            };
+            assert!(at(vpn, &a) < at(last, vpn), "{}", run.output);
+        }
+        // A restart would end it for good.
+        assert!(!attempt(&["restart", "-t0", vpn]).unwrap().status.success());
+        let line = after.lines().find(|line| line.contains(vpn.as_str()));
+        let (_, command) = line.unwrap().split_once("recreate it then: ").unwrap();
+        let compose = env::var("STACKLIFT_TEST_COMPOSE").unwrap_or_default();
+        let command = match compose.as_str() {
+            "" => command.to_owned(),
+            compose => command.replace("docker compose", compose),
+        };
+        let output = Command::new("sh").args(["-c", &command]).output().unwrap();
+        assert!(output.status.success(), "{command}: {output:?}");
+        docker(&["rm", "-f", last]);
+        self.run(last, &["--network", &format!("container:{vpn}")]);
+        for name in [vpn, last] {
+            assert!(has_network(name), "{name}");
+        }
+    }
+}
+
+fn has_network(container: &str) -> bool {
+    let read = ["exec", container, "/bin/busybox", "cat", "/proc/net/dev"];
+    docker(&read).contains("eth0")
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b21_an_adoption_names_whom_it_harms() {
+    let shared = Shared::new(Stack::with_portainer());
+    let stopped = shared.stack.host.name("stopped");
+    let a = shared.stack.name("a");
+    shared.run(&stopped, &["--pid", &format!("container:{a}")]);
+    docker(&["kill", &stopped]);
+    let volumes = shared.stack.host.name("volumes");
+    shared.run(&volumes, &["--volumes-from", &a]);
+    shared.plan().code(0).says(&["no losses found"]);
+    shared.change();
+    shared.plan().code(0).says(&[
+        &shared.vpn,
+        &shared.last,
+        "shares the PID namespace of",
+        "cannot start again",
+        "mounts the volumes of",
+    ]);
+    let run = shared.adopt(&[]).code(0);
+    assert!(run.output.contains("cannot start again"), "{run:#?}");
+    shared.says_and_repairs(run);
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b21_a_restore_names_whom_it_harms() {
+    let shared = Shared::new(Stack::with_portainer());
+    shared
+        .adopt(&[])
+        .code(0)
+        .says(&["2 not touched"])
+        .hides("does not belong");
+    assert!(has_network(&shared.last));
+    let run = shared.stack.restore();
+    shared.says_and_repairs(run);
+    // Nothing is lost by a restore that changes nothing, and the others do not refer to what is gone.
+    shared.stack.restore().hides("does not belong");
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b21_a_migration_names_whom_it_harms() {
+    let shared = Shared::new(Stack::new());
+    for engine in ["command", "api"] {
+        let name = shared.stack.host.project.as_str();
+        let plan = ["plan", name, "--engine", engine];
+        shared.stack.run(&plan).says(&[&shared.vpn, &shared.last]);
+    }
+    let run = shared.stack.migrate();
+    run.says(&[
+        &format!("{}: it does not belong to the stack", shared.vpn),
+        "these containers must be restarted or recreated by hand:",
+    ]);
+    let run = shared.stack.restore();
+    run.says(&["since that container was recreated or removed"]);
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b21_a_failed_adoption_names_whom_it_harmed() {
+    let mut shared = Shared::new(Stack::between(Compose::new(), Era::Sync));
+    shared.change();
+    let name = shared.stack.host.project.clone();
+    shared
+        .stack
+        .rehearsal
+        .world(|world| world.add_record(&name, 1, RECORD));
+    // The new container of `a` cannot start.
+    let broken = shared.stack.host.name("broken");
+    let mark = shared.stack.host.mark();
+    docker(&[
+        "run",
+        "--name",
+        &broken,
+        "--label",
+        &mark,
+        &name,
+        "/bin/sh",
+        "-c",
+        "rm /bin/sleep",
+    ]);
+    docker(&["commit", &broken, &format!("{name}:broken")]);
+    docker(&["rm", "-f", "-v", &broken]);
+    let portainer = shared.stack.portainer.as_mut().unwrap();
+    portainer.before_deployment(&format!("docker tag {name}:broken {name}"));
+    let run = shared.adopt(&["--leave-orphans"]).code(1);
+    let run = run.says(&[
+        "restored",
+        "these containers are not recreated with the stack:",
+    ]);
+    shared.says_and_repairs(run);
+}
+
+/// A restart breaks a shared network, too. It is repaired by a restart.
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b21_a_restart_takes_the_network_away() {
+    let shared = Shared::new(Stack::new());
+    docker(&["restart", "-t0", &shared.stack.name("a")]);
+    assert!(!has_network(&shared.vpn));
+    docker(&["restart", "-t0", &shared.vpn]);
+    assert!(has_network(&shared.vpn));
+    assert!(!has_network(&shared.last));
+    docker(&["restart", "-t0", &shared.last]);
+    assert!(has_network(&shared.last));
+}
