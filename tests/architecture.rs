@@ -28,7 +28,7 @@ const LEVELS: [&[&str]; 9] = [
         "snapshot",
     ],
     &["model", "process"],
-    &["text", "failure", "trace", "backoff", "parallel"],
+    &["text", "failure", "trace", "backoff", "parallel", "disk"],
 ];
 
 /// The crates of the workspace that a module of `src/` may use.
