@@ -11,6 +11,7 @@ use super::{
     plan::{Plan, is_stranger, saved},
 };
 use crate::{
+    disk::Access,
     failure::Failure,
     model::Record,
     run::{State, Subject},
@@ -66,12 +67,13 @@ impl Procedure<'_, '_, '_> {
     fn read_replaced(&mut self, record: Option<&Record>) -> Result<Snapshot> {
         let restore = self.restore;
         let stack = self.stack();
-        let source = stack.read().unwrap_or_else(|error| {
+        let source = stack.read_own().unwrap_or_else(|error| {
             self.run
                 .warn(format!("the new snapshot has no Compose file: {error:#}"));
             Source {
                 compose: String::new(),
                 env: None,
+                access: Access::default(),
             }
         });
         let containers = self.list()?;

@@ -1,8 +1,8 @@
 //! Where containers were started from, as their labels say.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, path::Path};
 
-use crate::model::Container;
+use crate::{disk, model::Container};
 
 /// The files that Compose reads for a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) fn files(containers: &[Container], tool: &str, dir: &Path) -> Option<
     });
     let mut named = named.collect::<BTreeSet<_>>().into_iter();
     let (mut compose, mut env) = named.next().filter(|_| named.next().is_none())?;
-    if !compose.iter().all(|file| dir.join(file).is_file()) {
+    if !compose.iter().all(|file| disk::exists(&dir.join(file))) {
         return None;
     }
     for file in compose.iter_mut().chain(&mut env) {
@@ -87,18 +87,18 @@ pub(super) fn other_dir<'c>(
         .collect();
     let mut dirs = dirs.into_iter();
     let one = dirs.next().filter(|_| dirs.next().is_none())?;
-    (Path::new(one).is_dir() && !is_same(Path::new(one), dir)).then_some(one)
+    (disk::is_dir(Path::new(one)) && !is_same(Path::new(one), dir)).then_some(one)
 }
 
 /// Whether two paths are the same file or directory, following symbolic links.
 fn is_same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).ok();
+    let real = |path: &Path| disk::canonicalize(path).ok();
     one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{fs, os::unix::fs::symlink};
 
     use super::*;
 
