@@ -4,7 +4,11 @@ use std::{io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
 
 use anyhow::Result;
 
-use crate::{disk, failure::Failure, portainer::Headers};
+use crate::{
+    disk::{self, Refused},
+    failure::Failure,
+    portainer::Headers,
+};
 
 /// The size limit of the file, in bytes.
 const LONGEST: u64 = 64 * 1024;
@@ -22,8 +26,10 @@ pub(super) fn read(path: &Path) -> Result<Headers> {
             path.display()
         ))
     };
-    // Opening a pipe would wait for its other end.
-    let (file, metadata) = disk::open(path).map_err(failed)?;
+    let (file, metadata) = disk::open(path).map_err(|error| match Refused::of(&error) {
+        Some(why) => refused(&why.to_string()).hint("pass a text file with --header-file"),
+        None => failed(error),
+    })?;
     let own = rustix::process::geteuid().as_raw();
     let is_ours = metadata.uid() == 0 || metadata.uid() == own;
     if !is_ours || metadata.mode() & 0o077 != 0 {
