@@ -188,7 +188,7 @@ fn b29_a_file_of_more_than_16_mb_is_refused() {
         let text = "services: {a: {image: busybox, env_file: [a.env]}}\n";
         let dir = bench.stack("web", text, Some("A=1\n"));
         let sparse = File::create(dir.join(name)).expect("a file");
-        sparse.set_len(4500 << 20).expect("a size");
+        sparse.set_len((16 << 20) + 1).expect("a size");
         for args in [&["plan", "web"][..], &["web"], &["render", "web"]] {
             ended(&bench, args)
                 .code(1)
