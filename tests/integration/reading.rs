@@ -286,7 +286,11 @@ fn as_root_no_core_dump_contains_the_key() {
         command.spawn().expect("it runs")
     };
     let program = bench.root().join("stacklift");
-    fs::copy(env!("CARGO_BIN_EXE_stacklift"), &program).expect("a copy");
+    // A file that this process had open to write would be busy if another test starts a program now.
+    let copied = Command::new("cp")
+        .args([Path::new(env!("CARGO_BIN_EXE_stacklift")), &program])
+        .status();
+    assert!(copied.expect("cp").success());
     fs::set_permissions(bench.root(), Permissions::from_mode(0o755)).expect("a mode");
     let mut command = Command::new(program);
     // It waits for Portainer.
