@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use crate::{failure::Failure, run::Stopped, stack::EXAMPLES};
+use crate::{failure::Failure, process, run::Stopped, stack::EXAMPLES};
 
 mod adopt;
 mod arguments;
@@ -40,6 +40,7 @@ use console::Console;
 
 /// Runs the program with the process's arguments and environment.
 pub fn main() -> ExitCode {
+    process::forbid_core_dumps();
     let arguments = match arguments::parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -7,6 +7,7 @@ mod adopt;
 mod backoff;
 mod cli;
 mod compose;
+mod disk;
 mod engine;
 mod export;
 mod failure;

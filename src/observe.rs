@@ -5,9 +5,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
+    io,
     net::{TcpListener, UdpSocket},
     os::unix::fs::MetadataExt,
+    path::Path,
     sync::{Mutex, PoisonError},
 };
 
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use crate::{
     compose::{self, Checked, Rejection},
+    disk,
     engine::{self, DEFAULT_TOOL, NoSharedVersion},
     failure::Failure,
     model::{Changes, Container, Record, Rights, Variable, compose_label},
@@ -469,7 +471,7 @@ fn is_same_file(one: &str, other: &str, identity: impl Fn(&str) -> Identity) -> 
 
 /// Which file a path of this host is, following symbolic links.
 fn identity(path: &str) -> Identity {
-    match fs::metadata(path) {
+    match disk::metadata(Path::new(path)) {
         Ok(metadata) => Some(Some((metadata.dev(), metadata.ino()))),
         Err(error) if is_absent(&error) => Some(None),
         Err(_) => None,
@@ -478,7 +480,7 @@ fn identity(path: &str) -> Identity {
 
 /// What is at a path of this host, following symbolic links.
 fn path_kind(path: &str) -> PathKind {
-    match fs::metadata(path) {
+    match disk::metadata(Path::new(path)) {
         Ok(metadata) if metadata.is_dir() => PathKind::Directory,
         Ok(_) => PathKind::File,
         Err(error) if is_absent(&error) => PathKind::Missing,

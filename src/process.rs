@@ -11,12 +11,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{DumpableBehavior, Pid, Signal, kill_process_group, set_dumpable_behavior};
 
 use crate::backoff::Backoff;
 
 /// What the names of this program's settings start with. One of them is the API key (B13).
 const OWN_PREFIXES: [&[u8]; 2] = [b"STACKMGR_", b"STACKLIFT_"];
+
+/// How long a killed program is waited for.
+const AFTER_KILL: Duration = Duration::from_secs(2);
 
 /// What a program may use.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +66,13 @@ impl From<io::Error> for RunError {
     }
 }
 
+/// Keeps the system from writing the memory of this process, which contains the API key, to a core dump. Programs that this
+/// one starts are not affected.
+pub fn forbid_core_dumps() {
+    // It cannot fail with this value.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
+}
+
 /// Runs `program` without input and without the settings of this program. `prepare` sets its environment.
 pub fn run(
     program: &Path,
@@ -95,7 +105,10 @@ pub fn run(
     if output.is_err() {
         // Both fail if it has exited in the meantime.
         kill_process_group(Pid::from_child(&child), Signal::KILL).ok();
-        child.wait().ok();
+        // One that waits for a file system ends later, or never.
+        let (ended, wait) = mpsc::channel();
+        thread::spawn(move || ended.send(child.wait()).ok());
+        wait.recv_timeout(AFTER_KILL).ok();
     }
     output
 }

@@ -3,13 +3,14 @@
 use std::{
     borrow::Cow,
     fs::{self, File},
-    io::{self, ErrorKind, Read},
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
 
 use crate::{
+    disk::{self, Access, Contents, Refused},
     failure::Failure,
     model::{Container, may_be_portainers},
 };
@@ -24,7 +25,7 @@ mod started;
 
 pub use backup::Backup;
 pub use name::{EXAMPLES, StackName};
-pub use origins::Origins;
+pub use origins::{FilesRead, Origins};
 pub use shell::Shell;
 pub use started::{Files, is_same};
 
@@ -68,6 +69,8 @@ pub struct Source {
     pub compose: String,
     /// `.env`, byte for byte; `None` if it does not exist (C40).
     pub env: Option<String>,
+    /// Who could access the Compose file when it was read.
+    pub access: Access,
 }
 
 impl Stack {
@@ -97,8 +100,10 @@ impl Stack {
     /// Reads neither.
     pub fn find_like_compose(name: StackName, at: &Location) -> Result<Self> {
         let dir = stack_dir(&name, at)?;
-        let found = || found(&dir).map(str::to_owned).or_else(|| listed(&dir));
-        let file = at.file.clone().or_else(found);
+        let file = match at.file.clone().or_else(|| found(&dir).map(str::to_owned)) {
+            None => listed(&dir)?,
+            file => file,
+        };
         Self::find(name, &Location { file, ..at.clone() })
     }
 
@@ -196,18 +201,31 @@ impl Stack {
         self.dir.join(&self.file)
     }
 
-    /// Reads the Compose file and `.env`. Either must be UTF-8 (C34).
+    /// Reads the Compose file and `.env`. Either must be UTF-8 (C34). Fails if a file that Compose would read for them is
+    /// refused (B25, B29).
     pub fn read(&self) -> Result<Source> {
+        let source = self.read_own()?;
+        self.read_files(&Files {
+            compose: vec![self.file.clone()],
+            env: Vec::new(),
+        })?;
+        Ok(source)
+    }
+
+    /// The same, without the other files that Compose would read.
+    pub fn read_own(&self) -> Result<Source> {
+        let (compose, access) = self.read_compose()?;
         Ok(Source {
-            compose: self.read_compose()?,
+            compose,
             env: self.read_env(".env")?,
+            access,
         })
     }
 
     /// Reads the Compose file and `.env` for the faithful rewrite. Parts of `.env` that nothing uses need not be UTF-8,
     /// because Compose reads such a file, too.
     pub fn read_as_compose(&self) -> Result<Source> {
-        let compose = self.read_compose()?;
+        let (compose, access) = self.read_compose()?;
         let is_used = |name: &str, env: &str| {
             let is_referred_to = [format!("${name}"), format!("${{{name}")];
             name.starts_with("COMPOSE_")
@@ -221,20 +239,18 @@ impl Stack {
         Ok(Source {
             env: env.transpose()?,
             compose,
+            access,
         })
     }
 
-    fn read_compose(&self) -> Result<String> {
+    fn read_compose(&self) -> Result<(String, Access)> {
         let path = self.compose_path();
-        let compose = fs::read(&path).map_err(|error| {
-            Failure::new(format!(
-                "failed to read the Compose file {}",
-                path.display()
-            ))
-            .source(error)
-            .hint("make it readable for the user who runs stacklift, then run the command again")
+        let Contents { bytes, access } = disk::read(&self.dir, &path).map_err(|error| {
+            let hint =
+                "make it readable for the user who runs stacklift, then run the command again";
+            unreadable("Compose file", &path, error, hint)
         })?;
-        encoding::strict("Compose file", &path, compose)
+        Ok((encoding::strict("Compose file", &path, bytes)?, access))
     }
 
     /// Reads an env file; `file` is relative to the stack's directory. `None` if it does not exist.
@@ -254,32 +270,14 @@ impl Stack {
     }
 
     fn read_env_bytes(&self, file: &str) -> Result<Option<Vec<u8>>> {
+        const HINT: &str = "fix it, or move it away if the stack does not need its variables, then run the command again";
         let path = self.dir.join(file);
-        let failed = |error: io::Error| {
-            Failure::new(format!("failed to read the env file {}", path.display()))
-                .source(error)
-                .hint("fix it, or move it away if the stack does not need its variables, then run the command again")
-        };
-        match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(error).into()),
-            Ok(_) => {}
+        match disk::read(&self.dir, &path) {
+            Ok(contents) => Ok(Some(contents.bytes)),
+            // A link may lead nowhere.
+            Err(error) if error.kind() == ErrorKind::NotFound && !disk::is_link(&path) => Ok(None),
+            Err(error) => Err(unreadable("env file", &path, error, HINT).into()),
         }
-        // Opening a FIFO would wait for a writer.
-        let metadata = fs::metadata(&path).map_err(failed)?;
-        if !metadata.is_file() {
-            return Err(Failure::new(format!(
-                "the env file {} is not a regular file",
-                path.display()
-            ))
-            .hint("replace it with a regular file, or move it away if the stack does not need its variables")
-            .into());
-        }
-        let mut bytes = Vec::new();
-        File::open(&path)
-            .and_then(|mut file| file.read_to_end(&mut bytes))
-            .map_err(failed)?;
-        Ok(Some(bytes))
     }
 
     /// Locks the stack's directory: see [`lock_dir`].
@@ -300,21 +298,49 @@ pub fn stack_dir(name: &StackName, at: &Location) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// The name of the Compose file that Compose finds in a directory by itself.
-fn found(dir: &Path) -> Option<&'static str> {
-    let mut files = DEFAULT_FILES.into_iter();
-    files.find(|file| dir.join(file).is_file())
+/// Why a file is not read. `hint` is for a file that is not [`Refused::NotReadableBy`] somebody.
+fn unreadable(what: &str, path: &Path, error: io::Error, hint: &str) -> Failure {
+    let path = path.display();
+    let hint = match Refused::of(&error) {
+        Some(Refused::NotReadableBy(user)) => &format!(
+            "root reads the files of a directory only as its owner: make the file readable for the user {user}, or make root the owner of the directory"
+        ),
+        _ => hint,
+    };
+    Failure::new(format!("failed to read the {what} {path}"))
+        .source(error)
+        .hint(hint)
 }
 
-/// The first file in the `COMPOSE_FILE` of a directory's `.env`, if that file is in the directory.
-fn listed(dir: &Path) -> Option<String> {
-    let env = fs::read_to_string(dir.join(".env")).ok()?;
-    let variables = dotenv::parse(&env, &|_| None).ok()?;
-    let value = |wanted| variables.iter().find(|(name, _)| name == wanted);
-    let (_, files) = value("COMPOSE_FILE")?;
-    let separator = value("COMPOSE_PATH_SEPARATOR").map_or(":", |(_, separator)| separator);
-    let first = files.split(separator).next()?.trim_start_matches("./");
-    (!first.contains('/') && dir.join(first).is_file()).then(|| first.to_owned())
+/// The name of the Compose file that Compose finds in a directory by itself. It need not be a regular file.
+fn found(dir: &Path) -> Option<&'static str> {
+    let mut files = DEFAULT_FILES.into_iter();
+    files.find(|file| disk::exists(&dir.join(file)))
+}
+
+/// The first file in the `COMPOSE_FILE` of a directory's `.env`, if that file is in the directory. Fails if `.env` is
+/// refused.
+fn listed(dir: &Path) -> Result<Option<String>> {
+    let path = dir.join(".env");
+    let env = match disk::read(dir, &path) {
+        Ok(contents) => String::from_utf8(contents.bytes).unwrap_or_default(),
+        Err(error) if Refused::of(&error).is_some() => {
+            let hint = "move it away, or replace it with a regular file";
+            return Err(unreadable("env file", &path, error, hint).into());
+        }
+        Err(_) => return Ok(None),
+    };
+    let variables = dotenv::parse(&env, &|_| None).unwrap_or_default();
+    let value = |wanted| {
+        let mut found = variables.iter().filter(|(name, _)| name == wanted);
+        found.next().map(|(_, value)| value.as_str())
+    };
+    let separator = value("COMPOSE_PATH_SEPARATOR").unwrap_or(":");
+    let files = value("COMPOSE_FILE").unwrap_or_default();
+    let first = files.split(separator).next().unwrap_or_default();
+    let first = first.trim_start_matches("./");
+    let is_here = !first.contains('/') && disk::is_file(&dir.join(first));
+    Ok(is_here.then(|| first.to_owned()))
 }
 
 /// Locks a stack's directory against a second run: `flock`, which leaves no file behind.
@@ -325,7 +351,7 @@ pub fn lock_dir(name: &StackName, path: &Path) -> Result<Lock> {
         return Ok(Lock { _dir: None });
     }
     let what = || format!("failed to lock the directory {}", path.display());
-    let dir = File::open(path).with_context(what)?;
+    let dir = disk::open_dir(path).with_context(what)?;
     match dir.try_lock() {
         Ok(()) => Ok(Lock { _dir: Some(dir) }),
         Err(fs::TryLockError::WouldBlock) => Err(Failure::new(format!(
@@ -356,7 +382,7 @@ impl std::fmt::Debug for Source {
 }
 
 fn is(path: &Path, kind: impl Fn(&fs::Metadata) -> bool) -> Result<bool> {
-    match fs::metadata(path) {
+    match disk::metadata(path) {
         Ok(metadata) => Ok(kind(&metadata)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(false)
@@ -402,7 +428,7 @@ fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
 fn near_stacks(name: &str, root: &Path) -> Vec<String> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let mut near: Vec<(f64, String)> = entries
-        .filter(|entry| entry.path().is_dir())
+        .filter(|entry| disk::is_dir(&entry.path()))
         .filter_map(|entry| entry.file_name().into_string().ok())
         .map(|other| {
             (
@@ -423,7 +449,7 @@ fn missing_file(name: &StackName, dir: &Path, file: &str) -> Failure {
     ));
     let found: Vec<&str> = OTHER_NAMES
         .into_iter()
-        .filter(|other| *other != file && dir.join(other).is_file())
+        .filter(|other| *other != file && disk::is_file(&dir.join(other)))
         .collect();
     match found.first() {
         Some(other) => failure.hint(format!(

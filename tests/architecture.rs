@@ -28,7 +28,7 @@ const LEVELS: [&[&str]; 9] = [
         "snapshot",
     ],
     &["model", "process"],
-    &["text", "failure", "trace", "backoff", "parallel"],
+    &["text", "failure", "trace", "backoff", "parallel", "disk"],
 ];
 
 /// The crates of the workspace that a module of `src/` may use.
@@ -150,6 +150,52 @@ fn plans_cannot_write() {
             let is_variant = of.starts_with(char::is_uppercase);
             let is_writer = WRITERS.contains(&name.as_str()) && !is_variant;
             assert!(!is_writer, "{} uses {path:?}", source.file.display());
+        }
+    }
+}
+
+/// Only `disk` opens files of stacks. These modules open others: those of this program and of the engine, and those that the
+/// caller names.
+#[test]
+fn b29_only_one_module_opens_files_of_stacks() {
+    const OTHERS: [&str; 16] = [
+        "cli/config/init",
+        "cli/man",
+        "cli/rehearse/serve",
+        "cli/rehearse/stage",
+        "cli/settings",
+        "cli/settings/key",
+        "compose/folder",
+        "engine/choice",
+        "export",
+        "portainer/tls",
+        "snapshot/folder",
+        "snapshot/lock",
+        "snapshot/pins",
+        "snapshot/requests",
+        "snapshot/store",
+        "stack/backup",
+    ];
+    const OPEN: [&str; 8] = [
+        "fs::read",
+        "fs::read_to_string",
+        "fs::copy",
+        "fs::open",
+        "fs::openat",
+        "File::open",
+        "File::options",
+        "OpenOptions::new",
+    ];
+    for source in sources("src") {
+        let opens = source.uses.iter().find(|path| match path.as_slice() {
+            [.., of, name] => OPEN.contains(&format!("{of}::{name}").as_str()),
+            _ => false,
+        });
+        let module = source.module.join("/");
+        if module != "disk" && !OTHERS.contains(&module.as_str()) {
+            assert!(opens.is_none(), "{module} uses {opens:?}");
+        } else if module == "disk" {
+            assert!(opens.is_some(), "the test finds nothing");
         }
     }
 }

@@ -62,6 +62,8 @@ mod output;
 mod plan;
 #[path = "integration/proxies.rs"]
 mod proxies;
+#[path = "integration/reading.rs"]
+mod reading;
 #[path = "integration/refusing.rs"]
 mod refusing;
 #[path = "integration/rehearse.rs"]

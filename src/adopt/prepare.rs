@@ -18,7 +18,7 @@ use crate::{
         faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs, Weight},
     },
     snapshot::Inspected,
-    stack::{Files, Origins, Shell, Source, Stack},
+    stack::{Files, FilesRead, Origins, Shell, Source, Stack},
     text::{Mask, printable},
 };
 
@@ -253,9 +253,11 @@ impl Texts {
             named,
             first,
         };
+        // Compose opens them all, now or for the config hashes.
+        let read = stack.read_files(&texts.files)?;
         let blockers = texts.first.as_ref().err().map_or(&[][..], Vec::as_slice);
         if !is_other && (!is_alone || blockers.iter().any(may_combine)) {
-            texts.combine(situation, is_alone);
+            texts.combine(situation, is_alone, read);
         }
         match texts.named.unreadable.take() {
             Some(error) if texts.combined.is_none() => Err(error),
@@ -264,7 +266,7 @@ impl Texts {
     }
 
     /// Lets the Compose program of the host combine the files. If that fails, the blockers say why.
-    fn combine(&mut self, situation: &Situation, is_alone: bool) {
+    fn combine(&mut self, situation: &Situation, is_alone: bool, read: FilesRead) {
         let files = [self.files.compose.as_slice(), &self.files.env]
             .concat()
             .join(", ");
@@ -285,7 +287,7 @@ impl Texts {
                 return;
             }
         };
-        let combined = observe::combined(program, situation.stack, &self.files);
+        let combined = observe::combined(program, situation.stack, &self.files, read);
         let uncombined = match combined {
             Ok((combined, rewrite)) => {
                 self.project.clone_from(&combined.project);

@@ -1,15 +1,14 @@
 //! Reads the file of `--header-file`.
 
-use std::{
-    fs::{self, File},
-    io::Read as _,
-    os::unix::fs::MetadataExt as _,
-    path::Path,
-};
+use std::{io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
 
 use anyhow::Result;
 
-use crate::{failure::Failure, portainer::Headers};
+use crate::{
+    disk::{self, Refused},
+    failure::Failure,
+    portainer::Headers,
+};
 
 /// The size limit of the file, in bytes.
 const LONGEST: u64 = 64 * 1024;
@@ -27,13 +26,10 @@ pub(super) fn read(path: &Path) -> Result<Headers> {
             path.display()
         ))
     };
-    // Opening a pipe would wait for its other end.
-    let metadata = fs::metadata(path).map_err(failed)?;
-    if !metadata.is_file() {
-        return Err(refused("it is not a regular file")
-            .hint("pass a text file with --header-file")
-            .into());
-    }
+    let (file, metadata) = disk::open(path).map_err(|error| match Refused::of(&error) {
+        Some(why) => refused(&why.to_string()).hint("pass a text file with --header-file"),
+        None => failed(error),
+    })?;
     let own = rustix::process::geteuid().as_raw();
     let is_ours = metadata.uid() == 0 || metadata.uid() == own;
     if !is_ours || metadata.mode() & 0o077 != 0 {
@@ -50,8 +46,8 @@ pub(super) fn read(path: &Path) -> Result<Headers> {
         return Err(refused(&format!("it is larger than {} KiB", LONGEST / 1024)).into());
     }
     let mut text = String::new();
-    File::open(path)
-        .and_then(|file| file.take(LONGEST).read_to_string(&mut text))
+    file.take(LONGEST)
+        .read_to_string(&mut text)
         .map_err(failed)?;
     text.parse().map_err(|problem: String| {
         Failure::new(format!(

@@ -1,14 +1,9 @@
 //! Reads a stack with several files as one text. The Compose program on the host combines the files, then reads the
 //! result, which must have the same configuration. Writes nothing.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use anyhow::{Context as _, Result};
-use composefile::dotenv;
+use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
@@ -19,7 +14,7 @@ use crate::{
         env::secrets,
         faithful::{self, Blocker, Faithful, Notice, Runs, Weight},
     },
-    stack::{Files, Origins, Shell, Stack},
+    stack::{Files, FilesRead, Origins, Shell, Stack},
     text::Mask,
 };
 
@@ -86,11 +81,12 @@ fn without_lines(mut blockers: Vec<Blocker>) -> Vec<Blocker> {
     blockers
 }
 
-/// Combines the files of a stack. Also returns the rewrite of the text that ignores the running containers.
+/// Combines the files of a stack, which were `read` before. Also returns the rewrite of the text that ignores the running containers.
 pub fn combined(
     program: &dyn Program,
     stack: &Stack,
     files: &Files,
+    read: FilesRead,
 ) -> Result<(Combined, Faithful), Uncombined> {
     let name = stack.name().as_str();
     let on_disk = |project| Input::OnDisk {
@@ -101,16 +97,8 @@ pub fn combined(
     };
     let shell = Shell::of_combined(stack, Some(name), STACK_ENV);
     let shell = shell.context().shell;
-    let env_files = match files.env.as_slice() {
-        [] => &[".env".to_owned()],
-        passed => passed,
-    };
-    let env = variables(stack, env_files, shell)?;
-    let read = files.read(stack.dir(), &|name| {
-        let own = || env.iter().find(|(other, _)| other == name);
-        shell(name).or_else(|| Some(own()?.1.clone()))
-    });
-    let values = values(&env, &read.env_files);
+    let env = read.variables?;
+    let values = values(&env, read.env_files.values());
     let mask = &Mask::new(values.iter().map(String::as_str));
     let config = |input: &Input, profiles| program.config(input, profiles, Values::Resolved, mask);
     let resolve = || {
@@ -129,7 +117,8 @@ pub fn combined(
     let (resolved, profiles) = resolved?;
     let model = program.config(&on_disk(Some(name)), profiles, Values::Named, mask);
     let model = model.ok();
-    let env_file = match env_files {
+    let env_file = match files.env.as_slice() {
+        [] => Some(stack.dir().join(".env")),
         [one] => Some(stack.dir().join(one)),
         _ => None,
     };
@@ -190,9 +179,8 @@ pub fn combined(
 }
 
 /// The values of all env files, which must not be shown.
-fn values(env: &[(String, String)], files: &BTreeSet<PathBuf>) -> Vec<String> {
-    let texts = files.iter().filter_map(|file| fs::read(file).ok());
-    let values = texts.flat_map(|text| secrets(&String::from_utf8_lossy(&text)));
+fn values<'f>(env: &[(String, String)], files: impl Iterator<Item = &'f Arc<[u8]>>) -> Vec<String> {
+    let values = files.flat_map(|text| secrets(&String::from_utf8_lossy(text)));
     let own = env.iter().map(|(_, value)| value.clone());
     own.chain(values).collect()
 }
@@ -203,27 +191,6 @@ fn places(expected: &Value, sent: &Value) -> Vec<String> {
     found
         .map(|(path, ..)| path[..path.len().min(3)].join("."))
         .collect()
-}
-
-/// The variables of the env files that Compose reads for the project. A later file takes precedence.
-fn variables(
-    stack: &Stack,
-    files: &[String],
-    shell: composefile::interpolate::Lookup,
-) -> Result<Vec<(String, String)>> {
-    let mut variables: Vec<(String, String)> = Vec::new();
-    for file in files {
-        let text = stack.read_env(file)?.unwrap_or_default();
-        let lookup = |name: &str| {
-            let earlier = || variables.iter().find(|(other, _)| other == name);
-            shell(name).or_else(|| Some(earlier()?.1.clone()))
-        };
-        let read = dotenv::parse(&text, &lookup)
-            .with_context(|| format!("cannot parse the env file {file}"))?;
-        variables.retain(|(name, _)| !read.iter().any(|(other, _)| other == name));
-        variables.extend(read.into_iter().filter(|(name, _)| !name.is_empty()));
-    }
-    Ok(variables)
 }
 
 /// All Compose files. The files that are passed to Compose come first.

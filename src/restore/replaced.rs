@@ -11,6 +11,7 @@ use super::{
     plan::{Plan, is_stranger, saved},
 };
 use crate::{
+    disk::Access,
     failure::Failure,
     model::Carried,
     observe::{NOT_RECREATED, foreign_of, foreign_since, list, with_hint},
@@ -126,12 +127,13 @@ impl Procedure<'_, '_, '_> {
             Scope::Everything | Scope::Containers => self.find_record()?,
         };
         let stack = self.stack();
-        let source = stack.read().unwrap_or_else(|error| {
+        let source = stack.read_own().unwrap_or_else(|error| {
             self.run
                 .warn(format!("the new snapshot has no Compose file: {error:#}"));
             Source {
                 compose: String::new(),
                 env: None,
+                access: Access::default(),
             }
         });
         let containers = self.list()?;

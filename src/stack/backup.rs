@@ -1,8 +1,9 @@
 //! The backup of the Compose file, in the same directory: written atomically, never overwritten (C20–C22).
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Permissions},
     io::{ErrorKind, Write},
+    os::unix::fs::PermissionsExt as _,
     path::PathBuf,
 };
 
@@ -53,7 +54,7 @@ impl Stack {
     }
 
     fn write_backup(&self, source: &Source, path: &PathBuf) -> std::io::Result<()> {
-        let mode = fs::metadata(self.compose_path())?.permissions();
+        let mode = Permissions::from_mode(source.access.mode);
         let mut copy = Builder::new()
             .prefix(".stacklift-backup-")
             .tempfile_in(&self.dir)?;

@@ -1,116 +1,231 @@
-//! Which files the services of a stack come from.
+//! The files that Compose reads for a stack: each is read here first, or refused (B25, B29).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use anyhow::{Context as _, Result};
 use composefile::{
     document::{Document, Node},
-    interpolate::{Lookup, interpolate},
-    path::clean,
-    services::{Service, includes, one_or_many, services},
+    dotenv,
+    interpolate::interpolate,
+    path::Base,
+    reader::NAME_FILES,
+    services::{Service, one_or_many, services},
 };
 
-use super::Files;
+use super::{Files, Stack, encoding, shell, unreadable};
+use crate::{disk, failure::Failure};
 
 /// The most levels of files that name other files.
 const MAX_DEPTH: usize = 32;
 
+/// The most bytes of all files together.
+const MOST: usize = 64 << 20;
+
+/// What each file counts at least: thousands of small files take time, too.
+const LEAST: usize = 64 << 10;
+
 /// The Compose files of each service, in the order in which Compose reads them.
 pub type Origins = BTreeMap<String, Vec<String>>;
 
+/// The variables of env files.
+type Variables = Vec<(String, String)>;
+
 /// The files that Compose reads for a stack.
-#[derive(Debug, Default)]
 pub struct FilesRead {
+    /// The paths below the stack's directory are relative to it.
     pub origins: Origins,
-    /// The paths of the env files of services and of included files, whether they exist or not.
-    pub env_files: BTreeSet<PathBuf>,
+    /// The texts of the env files of services and of included files that exist.
+    pub env_files: BTreeMap<PathBuf, Arc<[u8]>>,
+    /// The variables of the project's env files; an error if one of them cannot be parsed.
+    pub variables: Result<Variables>,
 }
 
-impl Files {
-    /// Finds the files that define each service, the files that they include, and the files of the services that it
-    /// extends. Files that cannot be read are left out. The paths of origins below `dir` are relative to it. `lookup` gives
-    /// the values of variables in paths.
-    pub fn read(&self, dir: &Path, lookup: Lookup) -> FilesRead {
-        let mut reading = Reading {
-            dir,
-            lookup,
-            found: FilesRead::default(),
+impl Stack {
+    /// Reads everything that Compose would open for these files: the files that define each service, the files that they
+    /// include, those of the services that they extend, and their env files and label files. Files that do not exist are
+    /// left out. Fails if one of them is refused.
+    pub fn read_files(&self, files: &Files) -> Result<FilesRead> {
+        let env = match files.env.as_slice() {
+            [] => &[".env".to_owned()],
+            passed => passed,
         };
-        for file in &self.compose {
-            reading.file(&dir.join(file), 0);
+        let (known, variables) = self.variables(env)?;
+        let home = std::env::var("HOME").ok().filter(|home| !home.is_empty());
+        let mut reading = Reading {
+            stack: self,
+            home,
+            variables: known,
+            left: MOST,
+            texts: BTreeMap::new(),
+            seen: BTreeSet::new(),
+            found: FilesRead {
+                origins: Origins::new(),
+                env_files: BTreeMap::new(),
+                variables,
+            },
+        };
+        for file in &files.compose {
+            reading.file(&self.dir.join(file), &self.dir, 0)?;
         }
-        reading.found
+        Ok(reading.found)
+    }
+
+    /// The variables of the env files that Compose reads for the project. A later file takes precedence. Those that can be
+    /// read, and all of them or the first problem.
+    fn variables(&self, files: &[String]) -> Result<(Variables, Result<Variables>)> {
+        let mut variables = Variables::new();
+        let mut problem = None;
+        for file in files {
+            let bytes = self.read_env_bytes(file)?.unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let lookup = |name: &str| {
+                let earlier = || variables.iter().find(|(other, _)| other == name);
+                self.shell(name).or_else(|| Some(earlier()?.1.clone()))
+            };
+            let read = dotenv::parse(&text, &lookup)
+                .with_context(|| format!("cannot parse the env file {file}"));
+            let read = read.unwrap_or_else(|error| {
+                problem.get_or_insert(error);
+                Vec::new()
+            });
+            variables.retain(|(name, _)| !read.iter().any(|(other, _)| other == name));
+            variables.extend(read.into_iter().filter(|(name, _)| !name.is_empty()));
+            if let Err(error) = encoding::strict("env file", &self.dir.join(file), bytes) {
+                problem.get_or_insert(error);
+            }
+        }
+        let all = problem.map_or_else(|| Ok(variables.clone()), Err);
+        Ok((variables, all))
+    }
+
+    /// A variable of the shell that does not say which files to read.
+    fn shell(&self, name: &str) -> Option<String> {
+        let names_files = NAME_FILES.contains(&name);
+        (!names_files).then(|| shell::variable(self.dir_text(), name))?
     }
 }
 
 struct Reading<'a> {
-    dir: &'a Path,
-    lookup: Lookup<'a>,
+    stack: &'a Stack,
+    home: Option<String>,
+    /// The variables of the project's env files, then those of the included files that are being read.
+    variables: Variables,
+    /// How many bytes may still be read.
+    left: usize,
+    /// What was read; `None` for a file that does not exist.
+    texts: BTreeMap<PathBuf, Option<Arc<[u8]>>>,
+    /// The files and the extended services that were followed.
+    seen: BTreeSet<(PathBuf, Option<(String, String)>)>,
     found: FilesRead,
 }
 
 impl Reading<'_> {
-    fn file(&mut self, path: &Path, depth: usize) {
-        let Ok(text) = fs::read_to_string(path) else {
-            return;
+    /// Reads a Compose file whose paths are relative to `dir`.
+    fn file(&mut self, path: &Path, dir: &Path, depth: usize) -> Result<()> {
+        if depth > MAX_DEPTH || !self.seen.insert((path.to_owned(), None)) {
+            return Ok(());
+        }
+        let Some(text) = self.text("Compose file", path)? else {
+            return Ok(());
         };
-        let Ok(document) = Document::parse(&text) else {
-            return;
-        };
-        if depth < MAX_DEPTH {
-            for included in includes(&document) {
-                let included = self.named(path, included.path);
-                self.found.env_files.insert(included.with_file_name(".env"));
-                self.file(&included, depth + 1);
+        for document in documents(&text) {
+            for item in document.get("include").into_iter().flat_map(Node::items) {
+                self.include(item, path, dir, depth)?;
+            }
+            for service in services(&document) {
+                self.service(service.name, path, dir, &service, depth)?;
             }
         }
-        let items = document.get("include").into_iter().flat_map(Node::items);
-        for item in items {
-            let directory = item.get("project_directory").and_then(Node::as_str);
-            let files = item.get("env_file").into_iter().flat_map(one_or_many);
-            let files = files
+        Ok(())
+    }
+
+    fn include(&mut self, item: Node, path: &Path, dir: &Path, depth: usize) -> Result<()> {
+        let all = |key| {
+            item.get(key)
+                .into_iter()
+                .flat_map(one_or_many)
                 .filter_map(Node::as_str)
-                .map(|file| self.named(path, file));
-            let own = directory.map(|directory| self.named(path, directory).join(".env"));
-            let files: Vec<PathBuf> = files.chain(own).collect();
-            self.found.env_files.extend(files);
+        };
+        let mut included = Vec::new();
+        for named in all("path").chain(item.as_str()) {
+            included.extend(self.one("Compose file", path, dir, named)?);
         }
-        for service in services(&document) {
-            self.service(service.name, path, &service, depth);
+        let Some(first) = included.first() else {
+            return Ok(());
+        };
+        let own = first.parent().unwrap_or(dir).to_owned();
+        let project = item.get("project_directory").and_then(Node::as_str);
+        let project = project.map_or(own, |project| self.named(dir, project));
+        let known = self.variables.len();
+        let listed: Vec<PathBuf> = all("env_file")
+            .flat_map(|file| self.candidates(path, dir, file))
+            .collect();
+        for file in listed.into_iter().chain([project.join(".env")]) {
+            let text = self.env_file(&file)?;
+            let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            let read = dotenv::parse(&text.unwrap_or_default(), &|name| self.value(name));
+            self.variables.extend(read.unwrap_or_default());
         }
+        for file in included {
+            self.file(&file, &project, depth + 1)?;
+        }
+        self.variables.truncate(known);
+        Ok(())
     }
 
     /// Adds the file of a service, and those of the services that it extends.
-    fn service(&mut self, name: &str, path: &Path, service: &Service, depth: usize) {
+    fn service(
+        &mut self,
+        name: &str,
+        path: &Path,
+        dir: &Path,
+        service: &Service,
+        depth: usize,
+    ) -> Result<()> {
         self.add(name, path);
         for file in service.env_files() {
-            let file = self.named(path, file.path);
-            self.found.env_files.insert(file);
+            for file in self.candidates(path, dir, file.path) {
+                self.env_file(&file)?;
+            }
+        }
+        for file in service.label_files() {
+            for file in self.candidates(path, dir, file.path) {
+                self.text("label file", &file)?;
+            }
         }
         let extends = service.node.get("extends");
         let (Some(extends), Some(file)) = (extends, service.extends_file()) else {
-            return;
+            return Ok(());
         };
-        let base = self.named(path, file.path);
-        let Ok(text) = fs::read_to_string(&base) else {
-            return;
+        let Some(base) = self.one("Compose file", path, dir, file.path)? else {
+            return Ok(());
         };
-        let Ok(document) = Document::parse(&text) else {
-            return;
-        };
-        let extended = extends.get("service").and_then(Node::as_str);
-        let services = services(&document);
-        let extended = services.iter().find(|one| Some(one.name) == extended);
-        if let Some(extended) = extended.filter(|_| depth < MAX_DEPTH) {
-            self.service(name, &base, extended, depth + 1);
+        let extended = extends
+            .get("service")
+            .and_then(Node::as_str)
+            .unwrap_or_default();
+        let key = (name.to_owned(), extended.to_owned());
+        if depth > MAX_DEPTH || !self.seen.insert((base.clone(), Some(key))) {
+            return Ok(());
         }
+        let text = self.text("Compose file", &base)?.unwrap_or_default();
+        let dir = base.parent().unwrap_or(dir);
+        for document in documents(&text) {
+            let all = services(&document);
+            if let Some(extended) = all.iter().find(|one| one.name == extended) {
+                self.service(name, &base, dir, extended, depth + 1)?;
+            }
+        }
+        Ok(())
     }
 
     fn add(&mut self, name: &str, path: &Path) {
-        let path = path.strip_prefix(self.dir).unwrap_or(path);
+        let path = path.strip_prefix(&self.stack.dir).unwrap_or(path);
         let path = path.display().to_string();
         let files = self.found.origins.entry(name.to_owned()).or_default();
         if !files.contains(&path) {
@@ -118,17 +233,101 @@ impl Reading<'_> {
         }
     }
 
-    /// The path of a file that the file at `path` names.
-    fn named(&self, path: &Path, named: &str) -> PathBuf {
-        let text = interpolate(named, self.lookup).unwrap_or(named.into());
-        let from = path.parent().unwrap_or(self.dir);
-        PathBuf::from(clean(&from.join(text.as_ref()).display().to_string()))
+    fn value(&self, name: &str) -> Option<String> {
+        let known = || self.variables.iter().find(|(other, _)| other == name);
+        self.stack.shell(name).or_else(|| Some(known()?.1.clone()))
     }
+
+    /// The path of a file that is named relative to `dir`.
+    fn named(&self, dir: &Path, named: &str) -> PathBuf {
+        let text = interpolate(named, &|name| self.value(name)).unwrap_or(named.into());
+        let base = Base {
+            dir: &dir.display().to_string(),
+            home: self.home.as_deref(),
+        };
+        PathBuf::from(base.local(&text))
+    }
+
+    /// The paths of a file that the file at `path` names, relative to `dir`. Some versions of Compose resolve some names
+    /// against the file's own directory.
+    fn candidates(&self, path: &Path, dir: &Path, named: &str) -> [PathBuf; 2] {
+        [dir, path.parent().unwrap_or(dir)].map(|dir| self.named(dir, named))
+    }
+
+    /// The first of the candidates that exists. Every one that exists is checked.
+    fn one(&mut self, what: &str, path: &Path, dir: &Path, named: &str) -> Result<Option<PathBuf>> {
+        let mut found = None;
+        for candidate in self.candidates(path, dir, named) {
+            if self.read(what, &candidate)?.is_some() {
+                found = found.or(Some(candidate));
+            }
+        }
+        Ok(found)
+    }
+
+    fn env_file(&mut self, path: &Path) -> Result<Option<Arc<[u8]>>> {
+        let bytes = self.read("env file", path)?;
+        if let Some(bytes) = &bytes {
+            let env_files = &mut self.found.env_files;
+            env_files.insert(path.to_owned(), Arc::clone(bytes));
+        }
+        Ok(bytes)
+    }
+
+    fn text(&mut self, what: &str, path: &Path) -> Result<Option<String>> {
+        let bytes = self.read(what, path)?;
+        Ok(bytes.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()))
+    }
+
+    /// Reads a file, if that was not done before; `None` if it does not exist.
+    fn read(&mut self, what: &str, path: &Path) -> Result<Option<Arc<[u8]>>> {
+        if let Some(known) = self.texts.get(path) {
+            return Ok(known.clone());
+        }
+        let hint = "replace it with a regular file, or remove it from the stack's files";
+        let read = match disk::read(&self.stack.dir, path) {
+            Ok(contents) => Some(Arc::from(contents.bytes)),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                None
+            }
+            Err(error) => return Err(unreadable(what, path, error, hint).into()),
+        };
+        let bytes = read.as_ref().map_or(0, |bytes: &Arc<[u8]>| bytes.len());
+        let left = self.left.checked_sub(bytes.max(LEAST));
+        self.left = left.ok_or_else(|| {
+            Failure::new(format!(
+                "the stack has too many files, or too large ones: with the {what} {}, they exceed {} MiB",
+                path.display(),
+                MOST >> 20
+            ))
+            .hint("check which files the stack includes")
+        })?;
+        self.texts.insert(path.to_owned(), read.clone());
+        Ok(read)
+    }
+}
+
+/// The documents of a text. Some versions of Compose read several.
+fn documents(text: &str) -> Vec<Document<'_>> {
+    Document::parse(text).map_or_else(
+        |_| {
+            let parts = text.split("\n---");
+            parts
+                .filter_map(|part| Document::parse(part).ok())
+                .collect()
+        },
+        |document| vec![document],
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::stack::StackName;
 
     #[test]
     fn the_files_of_each_service_are_found() {
@@ -137,7 +336,7 @@ mod tests {
         for (file, text) in [
             (
                 "web/compose.yaml",
-                "include: [{path: [$APP/compose.yaml], env_file: gone.env}, gone.yaml]\nservices:\n  a: {extends: {file: ../base.yaml, service: b}}\n",
+                "include: [{path: [$APP/compose.yaml], env_file: own.env}, gone.yaml]\nservices:\n  a: {extends: {file: ../base.yaml, service: b}}\n",
             ),
             ("web/compose.override.yaml", "services: {a: {}, d: {}}\n"),
             (
@@ -149,6 +348,9 @@ mod tests {
                 "services:\n  b: {extends: {file: web/app/more.yaml, service: e}}\n",
             ),
             ("web/app/more.yaml", "services: {e: {image: x}}\n"),
+            ("web/app/.env", "A=1"),
+            ("web/own.env", "A=1"),
+            ("web/.env", "APP=app"),
         ] {
             let path = root.path().join(file);
             fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -160,7 +362,9 @@ mod tests {
                 .into(),
             env: Vec::new(),
         };
-        let found = files.read(&dir, &|name| (name == "APP").then(|| "app".to_owned()));
+        let name = StackName::new("web".as_ref()).expect("a name");
+        let stack = Stack::at(name, &dir, "compose.yaml");
+        let found = stack.read_files(&files).expect("read");
         let base = root.path().join("base.yaml").display().to_string();
         let expected = [
             (
@@ -180,7 +384,11 @@ mod tests {
             (name.to_owned(), files)
         });
         assert_eq!(found.origins, Origins::from(expected));
-        let env_files = ["app/.env", "gone.env"].map(|file| dir.join(file));
-        assert!(env_files.iter().all(|file| found.env_files.contains(file)));
+        let env_files = ["app/.env", "own.env"].map(|file| dir.join(file));
+        assert!(
+            env_files
+                .iter()
+                .all(|file| found.env_files.contains_key(file))
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::env;
 use composefile::reader::{Context, EnvFiles, NAME_FILES};
 
 use super::Stack;
+use crate::disk;
 
 const OVERRIDES: [&str; 4] = [
     "compose.override.yml",
@@ -43,7 +44,7 @@ impl Shell {
         let is_found = stack.is_found();
         let overrides = OVERRIDES
             .into_iter()
-            .filter(|name| is_found && stack.dir().join(name).is_file())
+            .filter(|name| is_found && disk::exists(&stack.dir().join(name)))
             .map(str::to_owned);
         let dir = stack.dir_text().to_owned();
         let mut shell = Self {
@@ -100,7 +101,7 @@ impl Shell {
 }
 
 /// A variable of this process's environment, with `PWD` set to the stack's directory.
-fn variable(dir: &str, name: &str) -> Option<String> {
+pub(super) fn variable(dir: &str, name: &str) -> Option<String> {
     match name {
         "PWD" => Some(dir.to_owned()),
         // Settings of this program, the API key among them, must not reach the text (C56).

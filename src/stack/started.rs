@@ -2,11 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::{Path, PathBuf},
 };
 
-use crate::model::Container;
+use crate::{disk, model::Container};
 
 /// The files that Compose reads for a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +67,7 @@ pub(super) fn files(containers: &[Container], tool: &str, dir: &Path) -> Option<
     });
     let mut named = named.collect::<BTreeSet<_>>().into_iter();
     let (mut compose, mut env) = named.next().filter(|_| named.next().is_none())?;
-    if !compose.iter().all(|file| dir.join(file).is_file()) {
+    if !compose.iter().all(|file| disk::exists(&dir.join(file))) {
         return None;
     }
     for file in compose.iter_mut().chain(&mut env) {
@@ -104,18 +103,18 @@ pub(super) fn other_dir<'c>(
         .collect();
     let mut dirs = dirs.into_iter();
     let one = dirs.next().filter(|_| dirs.next().is_none())?;
-    (Path::new(one).is_dir() && !is_same(Path::new(one), dir)).then_some(one)
+    (disk::is_dir(Path::new(one)) && !is_same(Path::new(one), dir)).then_some(one)
 }
 
 /// Whether two paths are the same file or directory, following symbolic links.
 pub fn is_same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).ok();
+    let real = |path: &Path| disk::canonicalize(path).ok();
     one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{fs, os::unix::fs::symlink};
 
     use super::*;
 

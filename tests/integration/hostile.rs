@@ -194,10 +194,10 @@ fn unusual_variables_are_sent_verbatim() {
 }
 
 #[test]
-fn a_compose_file_of_50_mb_is_sent() {
+fn a_compose_file_of_15_mb_is_sent() {
     let bench = Bench::new();
     let line = format!("# {}\n", "x".repeat(1021));
-    let text = format!("{PLAIN}{}", line.repeat(50 * 1024));
+    let text = format!("{PLAIN}{}", line.repeat(15 * 1024));
     let dir = bench.stack("web", PLAIN, None);
     fs::write(dir.join("docker-compose.yml"), &text).expect("the file");
     bench.run(&["web", "--timeout", "60s"]).code(0);

@@ -13,7 +13,7 @@ use secrecy::SecretString;
 use super::format::{Check, Subject};
 use crate::{
     cli::settings::{API_KEY, KeySource, Settings, Sourced, state_folder},
-    compose,
+    compose, disk,
     snapshot::check_state_dir,
     stack::Location,
     text::{counted, shell_word},
@@ -128,7 +128,7 @@ pub(super) fn stacks_root(at: &Location) -> Check {
     let own_name = format!("{}-compose.yml", at.tool);
     let has_file = |dir: &Path| {
         let mut names = DEFAULT_FILES.into_iter().chain([own_name.as_str()]);
-        names.any(|name| dir.join(name).is_file())
+        names.any(|name| disk::is_file(&dir.join(name)))
     };
     let dirs = entries.filter_map(|entry| Some(entry.ok()?.path()));
     match dirs.filter(|dir| has_file(dir)).count() {

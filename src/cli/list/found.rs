@@ -12,6 +12,7 @@ use composefile::reader::DEFAULT_FILES;
 
 use crate::{
     cli::{options::Endpoint, peers, settings::Settings},
+    disk::{self, Refused},
     failure::Failure,
     model::{Container, PORTAINER_FOLDERS, Record, is_folder_of},
     observe::Host,
@@ -91,7 +92,7 @@ impl<'a, 'h> Finder<'a, 'h> {
         let mut started: BTreeMap<PathBuf, BTreeSet<&str>> = BTreeMap::new();
         for (dir, projects) in dirs {
             // Several paths may lead to one directory.
-            if let Ok(dir) = fs::canonicalize(dir) {
+            if let Ok(dir) = disk::canonicalize(Path::new(dir)) {
                 started.entry(dir).or_default().extend(projects);
             }
         }
@@ -118,8 +119,14 @@ impl<'a, 'h> Finder<'a, 'h> {
         let mut dirs = Vec::new();
         for entry in fs::read_dir(root).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
-            if path.is_dir() {
-                dirs.push(path);
+            match disk::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() => dirs.push(path),
+                Err(error) if Refused::of(&error).is_some() => {
+                    let name = path.file_name().unwrap_or_default();
+                    let files = Files::Unusable(path.display().to_string(), error.into());
+                    self.add(name.to_string_lossy().into_owned(), files);
+                }
+                _ => {}
             }
         }
         // A symbolic link to another one is the same stack.
@@ -168,7 +175,7 @@ impl<'a, 'h> Finder<'a, 'h> {
     /// that was started there, otherwise the one that Portainer gives it (C59), if there is such a project or Portainer
     /// stack.
     fn name_of_project(&self, own: &StackName, dir: &Path) -> Option<StackName> {
-        let started = fs::canonicalize(dir).ok();
+        let started = disk::canonicalize(dir).ok();
         let started = started.and_then(|dir| self.started.get(&dir));
         let mut projects = started.into_iter().flatten();
         let project = match (projects.next(), projects.next()) {
@@ -177,7 +184,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             _ => return None,
         };
         let is_free = !self.found.iter().any(|one| one.name == project);
-        let is_elsewhere = self.at.root.join(&project).is_dir();
+        let is_elsewhere = disk::is_dir(&self.at.root.join(&project));
         let name = StackName::new(OsStr::new(&project)).ok()?;
         (is_free && !is_elsewhere && self.is_known(&project)).then_some(name)
     }
@@ -253,21 +260,28 @@ impl<'a, 'h> Finder<'a, 'h> {
         let earlier = peers::earlier(self.settings, name);
         match Stack::find_started(name.clone(), &at, &containers, earlier) {
             Ok(stack) => Files::Stack(stack),
-            // What is in the directory is unknown.
-            Err(error) if dir.is_dir() && fs::metadata(dir.join(".")).is_err() => {
+            Err(error) if self.is_unusable(dir, &error) => {
                 Files::Unusable(dir.display().to_string(), error)
             }
             Err(_) => Files::None,
         }
     }
 
-    /// Whether a directory has a Compose file with one of the usual names.
+    /// Whether a directory in which no stack was found may have one: something that is no file has the name of a Compose
+    /// file, a file was refused, or what is in the directory is unknown.
+    fn is_unusable(&self, dir: &Path, error: &anyhow::Error) -> bool {
+        self.has_file(dir)
+            || Refused::in_chain(error).is_some()
+            || disk::is_dir(dir) && !disk::exists(&dir.join("."))
+    }
+
+    /// Whether a directory has something with the name of a Compose file.
     fn has_file(&self, dir: &Path) -> bool {
         let own = format!("{}-compose.yml", self.at.tool);
         let mut names = DEFAULT_FILES.iter().copied().chain([own.as_str()]);
         match &self.at.file {
-            Some(file) => dir.join(file).is_file(),
-            None => names.any(|name| dir.join(name).is_file()),
+            Some(file) => disk::exists(&dir.join(file)),
+            None => names.any(|name| disk::exists(&dir.join(name))),
         }
     }
 

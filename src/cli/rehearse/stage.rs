@@ -15,6 +15,7 @@ use rehearsal::{World, seed};
 use tempfile::TempDir;
 
 use crate::{
+    disk,
     failure::Failure,
     rewrite::faithful::env_files_needed,
     stack::{Location, Shell, Source, Stack, StackName},
@@ -121,7 +122,7 @@ fn original(path: &Path, folder: &Path, copy: (&Path, &Path)) -> PathBuf {
 /// Adds an empty file or directory to the world if `original` exists, and to the copies if `path` is among them. The
 /// engine refuses a mount whose source is missing (M13). The contents are data, which is never copied.
 fn stand_in(world: &mut World, path: &Path, original: &Path) -> Result<()> {
-    let Ok(metadata) = fs::metadata(original) else {
+    let Ok(metadata) = disk::metadata(original) else {
         return Ok(());
     };
     let is_copy = path != original && !path.starts_with(HOME);

@@ -1,0 +1,362 @@
+//! Opens the files of stacks. No other module does (B25, B29).
+//!
+//! A stack's directory may belong to a user who must not read what root may read. Root therefore opens its files with the
+//! rights of that user: the kernel then checks the file and every directory on the path, at the time of the opening.
+
+use std::{
+    error::Error,
+    fmt,
+    fs::{self, File, Metadata},
+    io::{self, Read as _},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use rustix::{
+    fs::{CWD, Gid, Mode, OFlags, Uid, openat},
+    process::{DumpableBehavior, geteuid, set_dumpable_behavior},
+    thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid},
+};
+
+/// The most bytes of a file.
+pub const MOST: u64 = 16 << 20;
+
+/// How long a file system may take to respond. A disk that has to spin up takes about ten seconds, and a network file system
+/// whose server is gone never responds.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// The group that owns nothing.
+const NO_GROUP: u32 = 65_534;
+
+/// A file, read from one descriptor.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    pub bytes: Vec<u8>,
+    pub access: Access,
+}
+
+/// Who may access a file, according to its descriptor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Access {
+    /// The permission bits.
+    pub mode: u32,
+    pub uid: u32,
+    pub gid: u32,
+}
+
+/// Why a file or directory that exists is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    NotRegular,
+    TooLarge,
+    /// The user who owns the stack's directory cannot read it.
+    NotReadableBy(u32),
+    TimedOut,
+}
+
+impl Refused {
+    /// The refusal in the chain of causes of an error.
+    pub fn in_chain(error: &anyhow::Error) -> Option<Self> {
+        error
+            .chain()
+            .find_map(|cause| Self::of(cause.downcast_ref()?))
+    }
+
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRegular => f.write_str("it is not a regular file"),
+            Self::TooLarge => write!(f, "it is larger than {} MiB", MOST >> 20),
+            Self::NotReadableBy(user) => {
+                write!(
+                    f,
+                    "the owner of the stack's directory (user {user}) cannot read it"
+                )
+            }
+            Self::TimedOut => write!(f, "the file system did not respond within {DEADLINE:?}"),
+        }
+    }
+}
+
+impl Error for Refused {}
+
+impl From<Refused> for io::Error {
+    fn from(refused: Refused) -> Self {
+        Self::other(refused)
+    }
+}
+
+/// Opens a regular file without waiting. Fails for anything else: a pipe would be waited for.
+pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    open_at(CWD, path)
+}
+
+/// Opens a directory, to lock it.
+pub fn open_dir(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(CWD, path, flags, Mode::empty())?.into())
+}
+
+/// Reads a file of the stack in the directory `dir`. `path` is absolute or relative to `dir`. It fails with [`Refused`] for
+/// anything but a regular file of at most [`MOST`] bytes. If root runs in a directory of another user, it also does for a
+/// file that the user cannot read.
+pub fn read(dir: &Path, path: &Path) -> io::Result<Contents> {
+    let path = path.strip_prefix(dir).unwrap_or(path).to_owned();
+    let dir = dir.to_owned();
+    in_time(move || {
+        let folder = openat(
+            CWD,
+            &dir,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        let folder = File::from(folder);
+        let user = owner(&dir, &folder)?.filter(|_| geteuid().is_root());
+        if let Some(user) = user {
+            take_rights_of(user)?;
+        }
+        let opened = open_at(&folder, &path).map_err(|error| match user {
+            Some(user) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Refused::NotReadableBy(user).into()
+            }
+            _ => error,
+        });
+        read_opened(opened?)
+    })
+}
+
+/// What is at a path, following links.
+pub fn metadata(path: &Path) -> io::Result<Metadata> {
+    let path = path.to_owned();
+    in_time(move || fs::metadata(path))
+}
+
+/// The path without links.
+pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+    let path = path.to_owned();
+    in_time(move || fs::canonicalize(path))
+}
+
+/// Whether something is at a path, following links.
+pub fn exists(path: &Path) -> bool {
+    metadata(path).is_ok()
+}
+
+pub fn is_link(path: &Path) -> bool {
+    let path = path.to_owned();
+    in_time(move || fs::symlink_metadata(path)).is_ok_and(|metadata| metadata.is_symlink())
+}
+
+pub fn is_file(path: &Path) -> bool {
+    metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+pub fn is_dir(path: &Path) -> bool {
+    metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
+fn in_time<T: Send + 'static>(
+    task: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    within(DEADLINE, task)
+}
+
+/// Runs a task on its own thread. A thread that does not end in time is left behind: nothing ends a system call that waits
+/// for a file system.
+fn within<T: Send + 'static>(
+    limit: Duration,
+    task: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (sender, receiver) = mpsc::channel();
+    thread::Builder::new().spawn(move || sender.send(task()).ok())?;
+    receiver
+        .recv_timeout(limit)
+        .unwrap_or_else(|_| Err(Refused::TimedOut.into()))
+}
+
+fn open_at(dir: impl rustix::fd::AsFd, path: &Path) -> io::Result<(File, Metadata)> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(dir, path, flags, Mode::empty()).map_err(
+        |error| match error {
+            // A socket, and a device without a driver.
+            rustix::io::Errno::NXIO | rustix::io::Errno::NODEV => Refused::NotRegular.into(),
+            error => io::Error::from(error),
+        },
+    )?);
+    let metadata = file.metadata()?;
+    if metadata.is_file() {
+        Ok((file, metadata))
+    } else {
+        Err(Refused::NotRegular.into())
+    }
+}
+
+fn read_opened((file, metadata): (File, Metadata)) -> io::Result<Contents> {
+    let mut bytes = Vec::new();
+    // The size of a file that is being written, or of a file in /proc, is not what can be read.
+    if metadata.len() <= MOST {
+        file.take(MOST + 1).read_to_end(&mut bytes)?;
+    }
+    if metadata.len().max(bytes.len() as u64) > MOST {
+        return Err(Refused::TooLarge.into());
+    }
+    let access = Access {
+        mode: metadata.mode() & 0o7777,
+        uid: metadata.uid(),
+        gid: metadata.gid(),
+    };
+    Ok(Contents { bytes, access })
+}
+
+/// The user besides root who owns a directory, or the link to it.
+fn owner(dir: &Path, opened: &File) -> io::Result<Option<u32>> {
+    let owners = [opened.metadata()?, fs::symlink_metadata(dir)?].map(|metadata| metadata.uid());
+    Ok(owners.into_iter().find(|&uid| uid != 0))
+}
+
+/// Gives the rights of a user to this thread only. The thread does not get back those of root.
+///
+/// Only the effective IDs change: the user may not send a signal to the thread.
+fn take_rights_of(user: u32) -> io::Result<()> {
+    let (group, groups) = groups_of(user);
+    set_thread_groups(&groups)?;
+    set_thread_res_gid(None, group, None)?;
+    set_thread_res_uid(None, Uid::from_raw(user), None)?;
+    // The kernel resets it when a user changes.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(())
+}
+
+/// The primary group of a user, and all others. A user whom this host does not know has none.
+fn groups_of(user: u32) -> (Gid, Vec<Gid>) {
+    let [users, groups] =
+        ["/etc/passwd", "/etc/group"].map(|file| fs::read_to_string(file).unwrap_or_default());
+    let (group, groups) = groups_in(user, &users, &groups);
+    (
+        Gid::from_raw(group),
+        groups.into_iter().map(Gid::from_raw).collect(),
+    )
+}
+
+fn groups_in(user: u32, users: &str, groups: &str) -> (u32, Vec<u32>) {
+    // name:password:uid:gid:…
+    let mut users = users
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>());
+    let found = users.find(|fields| fields.get(2) == Some(&user.to_string().as_str()));
+    let Some([name, _, _, group, ..]) = found.as_deref() else {
+        return (NO_GROUP, Vec::new());
+    };
+    // name:password:gid:member,…
+    let groups = groups.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let group = fields.nth(2)?.parse().ok()?;
+        let mut members = fields.next()?.split(',');
+        members.any(|member| member == *name).then_some(group)
+    });
+    (group.parse().unwrap_or(NO_GROUP), groups.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::{fs::PermissionsExt as _, net::UnixListener};
+
+    use super::*;
+
+    fn refused(dir: &Path, path: &str) -> Option<Refused> {
+        Refused::of(&read(dir, Path::new(path)).expect_err("refused"))
+    }
+
+    #[test]
+    fn b29_only_a_regular_file_of_limited_size_is_read() {
+        let root = tempfile::tempdir().expect("a folder");
+        let dir = root.path();
+        rustix::fs::mkfifoat(CWD, dir.join("pipe"), Mode::RUSR).expect("a pipe");
+        drop(UnixListener::bind(dir.join("socket")).expect("a socket"));
+        for path in ["pipe", "socket", "/dev/zero", "/dev/null", "."] {
+            assert_eq!(refused(dir, path), Some(Refused::NotRegular), "{path}");
+        }
+        let sparse = File::create(dir.join("sparse")).expect("a file");
+        sparse.set_len(MOST + 1).expect("a size");
+        assert_eq!(refused(dir, "sparse"), Some(Refused::TooLarge));
+        sparse.set_len(MOST).expect("a size");
+        sparse
+            .set_permissions(fs::Permissions::from_mode(0o640))
+            .expect("a mode");
+        let read = read(dir, &dir.join("sparse")).expect("read");
+        assert_eq!(read.bytes.len() as u64, MOST);
+        assert_eq!(read.access.mode, 0o640);
+        assert_eq!(refused(dir, "none"), None, "it does not exist");
+    }
+
+    #[test]
+    fn as_root_b29_a_file_is_read_with_the_rights_of_the_directorys_owner() {
+        let root = tempfile::tempdir().expect("a folder");
+        let (dir, private) = (root.path().join("web"), root.path().join("private"));
+        let user = 54_321;
+        for (dir, mode, user) in [(&dir, 0o700, user), (&private, 0o700, 0)] {
+            fs::create_dir(dir).expect("a folder");
+            fs::set_permissions(dir, fs::Permissions::from_mode(mode)).expect("a mode");
+            std::os::unix::fs::chown(dir, Some(user), Some(user)).expect("root");
+        }
+        fs::write(private.join("public"), "x").expect("a file");
+        for (name, mode, uid, is_read) in [
+            ("own", 0o600, user, true),
+            ("public", 0o644, 0, true),
+            ("private", 0o600, 0, false),
+            ("of-group", 0o640, 0, false),
+            ("write-only", 0o200, user, false),
+        ] {
+            let path = dir.join(name);
+            fs::write(&path, "x").expect("a file");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
+            std::os::unix::fs::chown(&path, Some(uid), None).expect("root");
+            assert_eq!(read(&dir, &path).is_ok(), is_read, "{name}");
+        }
+        std::os::unix::fs::symlink(private.join("public"), dir.join("link")).expect("a link");
+        for path in ["private", "link"] {
+            assert_eq!(
+                refused(&dir, path),
+                Some(Refused::NotReadableBy(user)),
+                "{path}"
+            );
+        }
+        // The directory of root has a link that belongs to the user.
+        let link = root.path().join("of-user");
+        std::os::unix::fs::symlink(&private, &link).expect("a link");
+        fs::set_permissions(&private, fs::Permissions::from_mode(0o755)).expect("a mode");
+        fs::set_permissions(private.join("public"), fs::Permissions::from_mode(0o600))
+            .expect("a mode");
+        assert!(read(&link, Path::new("public")).is_ok());
+        std::os::unix::fs::lchown(&link, Some(user), None).expect("root");
+        assert_eq!(refused(&link, "public"), Some(Refused::NotReadableBy(user)));
+        assert!(geteuid().is_root(), "other threads keep their rights");
+        fs::read(dir.join("private")).expect("root");
+    }
+
+    #[test]
+    fn b29_the_groups_of_a_user() {
+        let users = "root:x:0:0:root:/root:/bin/sh\nbob:x:1000:100::/home/bob:/bin/sh\n";
+        let groups = "users:x:100:\ndocker:x:998:alice,bob\nbobs:x:7:bobby\n";
+        assert_eq!(groups_in(1000, users, groups), (100, vec![998]));
+        assert_eq!(groups_in(1001, users, groups), (NO_GROUP, Vec::new()));
+    }
+
+    #[test]
+    fn b25_a_file_system_that_does_not_respond_is_not_waited_for() {
+        let hangs = || {
+            thread::sleep(DEADLINE);
+            Ok(())
+        };
+        let error = within(Duration::from_millis(10), hangs).expect_err("refused");
+        assert_eq!(Refused::of(&error), Some(Refused::TimedOut));
+    }
+}

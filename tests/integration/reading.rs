@@ -1,0 +1,322 @@
+//! The files of a stack that the program, or Compose on its behalf, opens (B25, B29).
+
+use std::{
+    fs::{self, File, Permissions},
+    os::unix::{
+        fs::{MetadataExt as _, PermissionsExt as _, chown, symlink},
+        process::CommandExt as _,
+    },
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rehearsal::{Call, FaultKind};
+
+use crate::bench::{Bench, PLAIN, Run};
+
+/// A user who is not root, and has no name here.
+const USER: u32 = 54_321;
+
+fn fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status();
+    assert!(made.expect("mkfifo").success());
+}
+
+/// Runs the binary, which must end soon.
+#[track_caller]
+fn ended(bench: &Bench, args: &[&str]) -> Run {
+    let started = Instant::now();
+    let run = bench.run(args);
+    let took = started.elapsed();
+    assert!(took < Duration::from_secs(20), "{args:?} took {took:?}");
+    run
+}
+
+/// Stacks with a pipe that Compose would open: the name, the Compose file, `.env` and the name of the pipe.
+const PIPES: &[(&str, &str, &str, &str)] = &[
+    (
+        "including",
+        "include: [b.yml]\nservices: {a: {image: busybox}}\n",
+        "",
+        "b.yml",
+    ),
+    (
+        "nested",
+        "include: [c.yml]\nservices: {a: {image: busybox}}\n",
+        "",
+        "b.yml",
+    ),
+    (
+        "included-env",
+        "include: [{path: c.env.yml, env_file: b.env}]\nservices: {a: {image: busybox}}\n",
+        "",
+        "b.env",
+    ),
+    (
+        "project-dir",
+        "include: [{path: c.env.yml, project_directory: sub}]\nservices: {a: {image: busybox}}\n",
+        "",
+        "sub/.env",
+    ),
+    (
+        "extending",
+        "services: {a: {extends: {file: $FILE, service: a}}}\n",
+        "FILE=b.yml\n",
+        "b.yml",
+    ),
+    (
+        "listed",
+        PLAIN,
+        "COMPOSE_FILE=docker-compose.yml:b.yml\n",
+        "b.yml",
+    ),
+    ("overridden", PLAIN, "", "docker-compose.override.yml"),
+    (
+        "second-document",
+        "services: {a: {image: busybox}}\n---\ninclude: [b.yml]\n",
+        "",
+        "b.yml",
+    ),
+    (
+        "of-service",
+        "services: {a: {image: busybox, env_file: b.env}}\n",
+        "",
+        "b.env",
+    ),
+    (
+        "labels",
+        "services: {a: {image: busybox, label_file: ./b.labels}}\n",
+        "",
+        "b.labels",
+    ),
+    ("own-env", PLAIN, "", ".env"),
+];
+
+/// Creates the stack of a line of [`PIPES`].
+fn with_pipe(bench: &Bench, (name, compose, env, pipe): (&str, &str, &str, &str)) {
+    let dir = bench.stack(name, compose, Some(env).filter(|env| !env.is_empty()));
+    fs::write(dir.join("c.yml"), "include: [b.yml]\n").expect("a file");
+    fs::write(dir.join("c.env.yml"), "services: {c: {image: busybox}}\n").expect("a file");
+    fs::create_dir(dir.join("sub")).expect("a folder");
+    fifo(&dir.join(pipe));
+}
+
+#[test]
+fn b25_a_pipe_that_compose_would_open_is_refused_by_its_name() {
+    for &line in PIPES {
+        let (name, .., pipe) = line;
+        let bench = Bench::new();
+        with_pipe(&bench, line);
+        let path = bench.dir(name).join(pipe).display().to_string();
+        for (args, code) in [
+            // `migrate` may be possible: it does not send the other files.
+            (&["plan", name][..], None),
+            (&["adopt", name, "--yes"], Some(1)),
+            (&["render", name, "--as", "adopt"], Some(1)),
+        ] {
+            let run = ended(&bench, args);
+            let run = run.says(&[&path, "it is not a regular file", "hint: "]);
+            assert!(code.is_none_or(|code| run.code == code), "{run:?}");
+        }
+        assert!(bench.nothing_was_changed());
+    }
+}
+
+#[test]
+fn b25_one_bad_directory_never_stops_the_list() {
+    let bench = Bench::new();
+    bench.started("good", PLAIN, None);
+    for &line in PIPES {
+        with_pipe(&bench, line);
+    }
+    let pipe = |name: &str, file: &str| {
+        fs::create_dir(bench.dir(name)).expect("a folder");
+        fifo(&bench.dir(name).join(file));
+    };
+    pipe("only-env", ".env");
+    pipe("only-pipe", "docker-compose.yml");
+    fs::create_dir(bench.dir("only-zero")).expect("a folder");
+    symlink("/dev/zero", bench.dir("only-zero").join(".env")).expect("a link");
+    let run = ended(&bench, &["list", "--output", "json"]).code(0);
+    let list: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let stacks = list["stacks"].as_array().expect("stacks");
+    let why = |name: &str| {
+        let stack = stacks.iter().find(|stack| stack["name"] == name);
+        stack.unwrap_or_else(|| panic!("no {name}"))["adopt"]["blockers"].to_string()
+    };
+    assert_eq!(why("good"), "[]");
+    for &(name, .., pipe) in PIPES {
+        assert!(why(name).contains(pipe), "{name}: {}", why(name));
+    }
+    for (name, file) in [
+        ("only-env", ".env: it is not a regular file"),
+        ("only-zero", ".env: it is not a regular file"),
+        ("only-pipe", "docker-compose.yml is not a file"),
+    ] {
+        assert!(why(name).contains(file), "{name}: {}", why(name));
+    }
+    // Completions look for the stacks, too.
+    let run = ended(&bench, &[".complete", "fish", "--", "plan", ""]).code(0);
+    assert!(run.out.contains("good"), "{run:?}");
+    assert!(!run.out.contains("only-env"), "{run:?}");
+}
+
+#[test]
+fn b25_files_that_include_each_other_end() {
+    let bench = Bench::new();
+    let dir = bench.stack("web", "include: [a.yml, b.yml]\n", None);
+    fs::write(dir.join("a.yml"), "include: [a.yml, b.yml, a.yml]\n").expect("a file");
+    fs::write(dir.join("b.yml"), "include: [b.yml, a.yml, b.yml]\n").expect("a file");
+    ended(&bench, &["plan", "web"]).says(&["blocked"]);
+    let all: Vec<String> = (0..1100).map(|number| format!("{number}.yml")).collect();
+    for name in &all {
+        fs::write(dir.join(name), "services: {}\n").expect("a file");
+    }
+    let text = format!("include: [{}]\n", all.join(", "));
+    fs::write(dir.join("docker-compose.yml"), text).expect("a file");
+    ended(&bench, &["plan", "web"])
+        .code(1)
+        .says(&["the stack has too many files"]);
+}
+
+#[test]
+fn b29_a_file_of_more_than_16_mb_is_refused() {
+    for name in ["docker-compose.yml", ".env", "a.env"] {
+        let bench = Bench::new();
+        let text = "services: {a: {image: busybox, env_file: [a.env]}}\n";
+        let dir = bench.stack("web", text, Some("A=1\n"));
+        let sparse = File::create(dir.join(name)).expect("a file");
+        sparse.set_len((16 << 20) + 1).expect("a size");
+        for args in [&["plan", "web"][..], &["web"], &["render", "web"]] {
+            ended(&bench, args)
+                .code(1)
+                .says(&[name, "it is larger than 16 MiB"]);
+        }
+    }
+}
+
+/// Gives the directory of a stack to [`USER`].
+fn given_away(dir: &Path) {
+    fs::set_permissions(dir, Permissions::from_mode(0o755)).expect("a mode");
+    chown(dir, Some(USER), Some(USER)).expect("root");
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b29_a_file_that_the_owner_of_the_directory_cannot_read_is_refused() {
+    const EXCERPT: &str = "excerpt-of-a-file-of-root";
+    let using = |line: &str| format!("services: {{a: {{image: busybox, {line}}}}}\n");
+    for (name, text) in [
+        ("docker-compose.yml", PLAIN.to_owned()),
+        (".env", PLAIN.to_owned()),
+        ("b", using("env_file: [b]")),
+        ("b", using("label_file: [b]")),
+        ("b", using("extends: {file: b, service: a}")),
+        ("b", format!("include: [b]\n{PLAIN}")),
+        ("b", format!("{PLAIN}---\ninclude: [b]\n")),
+    ] {
+        for is_reachable in [true, false] {
+            let bench = Bench::new();
+            let dir = bench.stack("web", &text, None);
+            given_away(&dir);
+            let private = tempfile::tempdir().expect("a folder");
+            let secret = private.path().join("secret");
+            fs::write(&secret, format!("{EXCERPT}:*:1:\n  : [\n")).expect("a file");
+            let (of_dir, of_file) = if is_reachable {
+                (0o755, 0o600)
+            } else {
+                (0o700, 0o644)
+            };
+            for (path, mode) in [(private.path(), of_dir), (&secret, of_file)] {
+                fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
+            }
+            fs::remove_file(dir.join(name)).ok();
+            symlink(&secret, dir.join(name)).expect("a link");
+            for args in [
+                &["plan", "web"][..],
+                &["render", "web"],
+                &["web"],
+                &["list"],
+            ] {
+                let run = ended(&bench, args).hides(EXCERPT);
+                if args != ["list"] {
+                    run.code(1).says(&[
+                        &dir.join(name).display().to_string(),
+                        &format!("(user {USER}) cannot read it"),
+                    ]);
+                }
+            }
+            assert!(bench.nothing_was_changed());
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b29_a_stack_of_a_user_is_read_as_before() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, Some("A=1\n"));
+    given_away(&dir);
+    let compose = dir.join("docker-compose.yml");
+    for (uid, mode) in [(USER, 0o600), (0, 0o644)] {
+        chown(&compose, Some(uid), None).expect("root");
+        fs::set_permissions(&compose, Permissions::from_mode(mode)).expect("a mode");
+        ended(&bench, &["plan", "web"]).code(0);
+    }
+    // The directory above need not be one that the user can enter.
+    fs::set_permissions(bench.root(), Permissions::from_mode(0o700)).expect("a mode");
+    ended(&bench, &["plan", "web"]).code(0);
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_no_core_dump_contains_the_key() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    for call in [Call::Status, Call::Endpoints, Call::List] {
+        bench.rehearsal.faults().once(call, FaultKind::Hang);
+    }
+    let started = |command: &mut Command| {
+        command
+            .uid(USER)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command.spawn().expect("it runs")
+    };
+    let program = bench.root().join("stacklift");
+    // A file that this process had open to write would be busy if another test starts a program now.
+    let copied = Command::new("cp")
+        .args([Path::new(env!("CARGO_BIN_EXE_stacklift")), &program])
+        .status();
+    assert!(copied.expect("cp").success());
+    fs::set_permissions(bench.root(), Permissions::from_mode(0o755)).expect("a mode");
+    let mut command = Command::new(program);
+    // It waits for Portainer.
+    command.args(["doctor"]).env_clear();
+    for (name, value) in bench.command(&[]).get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    let mut children = [
+        started(&mut command),
+        started(Command::new("sleep").arg("60")),
+    ];
+    // The kernel gives the files of a process that it must not dump to root.
+    let owners = children.each_ref().map(|child| {
+        let path = format!("/proc/{}/environ", child.id());
+        let deadline = Instant::now() + Duration::from_secs(2);
+        loop {
+            let owner = fs::metadata(&path).map(|metadata| metadata.uid());
+            if matches!(owner, Ok(0)) || Instant::now() > deadline {
+                break owner.ok();
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+    for child in &mut children {
+        child.kill().ok();
+        child.wait().expect("it ends");
+    }
+    assert_eq!(owners, [Some(0), Some(USER)]);
+}
