@@ -2,6 +2,7 @@
 //!
 //! If a condition is not met, the deployment fails, and every container is removed (M06, B20).
 
+use composefile::document::Node;
 use serde_json::Value;
 
 use super::{
@@ -106,14 +107,13 @@ impl Adoption {
             let shown = printable(container.name());
             let state = match look(container, condition) {
                 // It is about the container that goes.
-                Err(Unmet::NoHealthCheck) if is_new => continue,
+                Err(Unmet::NoHealthCheck) | Ok(Until::Rerun) if is_new => continue,
                 Err(why) => {
                     unmet.push(format!(
                         "service {own} waits until {name} {until}: {shown} {why}"
                     ));
                     continue;
                 }
-                Ok(Until::Rerun) if is_new => continue,
                 Ok(state) => state,
             };
             match state {
@@ -187,7 +187,7 @@ fn look(container: Inspected, condition: Condition) -> Result<Until, Unmet> {
 fn has_health_check(facts: &Facts, service: &SentService) -> Option<bool> {
     let is_none = |test: &str| test == "NONE";
     if let Some(check) = service.node(&["healthcheck"]) {
-        let disabled = check.get("disable").and_then(|node| node.as_bool());
+        let disabled = check.get("disable").and_then(Node::as_bool);
         let test = check.get("test");
         let first = test.and_then(|test| test.items().next().or(Some(test))?.as_str());
         if disabled == Some(true) || first.is_some_and(is_none) {
