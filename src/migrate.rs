@@ -25,6 +25,7 @@ mod creating;
 mod planning;
 mod prepare;
 mod progress;
+mod pulling;
 mod steps;
 
 pub use prepare::Prepared;
@@ -182,7 +183,9 @@ impl<'a> Procedure<'a, '_> {
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
         self.back_up(&source)?;
-        let seen = if self.ask(&plan, &before)? {
+        let asked = self.ask(&plan, &before)?;
+        let pulled = self.pull(&plan, &before)?;
+        let seen = if asked || pulled {
             Seen::default()
         } else {
             before.take_seen()

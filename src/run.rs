@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::{
     engine::{self, Engine},
-    model::Container,
+    model::{Container, Pull},
     portainer::{BaseUrl, Portainer, Reader},
     snapshot::{Place, ProjectLock, Store, check_state_dir},
     stack::Lock,
@@ -285,6 +285,14 @@ impl<'a> Run<'a> {
     /// Reports a step that may take a while.
     pub fn wait(&mut self, step: impl Into<String>) {
         (self.listener)(Event::Waiting(step.into()));
+    }
+
+    /// Pulls an image.
+    pub fn pull(&mut self, pull: &Pull) -> Result<()> {
+        self.wait(format!("pulling {pull}"));
+        self.engine.pull(pull)?;
+        self.step("pulled", pull.to_string());
+        Ok(())
     }
 
     /// Reports the stack's containers.

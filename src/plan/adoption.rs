@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
+    Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss, NOT_PULLED,
     PortainerCompose, ReplacedBy, dependents,
     fate::Deciding,
     itself, missing, record,
@@ -308,9 +308,6 @@ impl Adoption {
         }
     }
 }
-
-/// The values of `pull_policy` with which an image that is present is not pulled (N10).
-const NOT_PULLED: [&str; 4] = ["missing", "if_not_present", "never", "build"];
 
 /// The names of the external volumes of the text.
 fn external_volumes(stack: &SentStack) -> BTreeSet<String> {
