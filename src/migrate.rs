@@ -191,6 +191,10 @@ impl<'a> Procedure<'a, '_> {
             before.take_seen()
         };
         self.take_snapshot(&source, &before, seen)?;
+        if plan.destroys {
+            let name = self.m.stack.name().as_str();
+            self.run.prepare_create(self.m.endpoint, name);
+        }
         self.stop_containers(&before)?;
         self.delete_record(&before)?;
         self.remove_containers(before)?;

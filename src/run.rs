@@ -109,6 +109,8 @@ pub struct Run<'a> {
     state: State,
     /// The requests that are not known to have finished, oldest first.
     open: Vec<Open>,
+    /// Whether the journal entry of the create is prepared.
+    is_prepared: bool,
     /// The ID of the snapshot that this run took or restores.
     snapshot: Option<String>,
     mark: Mark,
@@ -192,6 +194,7 @@ pub fn under_lock<'a>(
         listener,
         state: State::untouched(),
         open: Vec::new(),
+        is_prepared: false,
         snapshot: None,
         mark: Mark::NotSet,
         secrets: Vec::new(),

@@ -366,7 +366,7 @@ pub(super) fn id_of(now: DateTime<Utc>) -> String {
     now.format(ID_FORMAT).to_string()
 }
 
-fn time_of(id: &str) -> Option<DateTime<Utc>> {
+pub(super) fn time_of(id: &str) -> Option<DateTime<Utc>> {
     let time = NaiveDateTime::parse_from_str(id, ID_FORMAT).ok()?;
     Some(time.and_utc())
 }
