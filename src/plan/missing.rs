@@ -6,7 +6,6 @@ use composefile::{
     document::Node,
     services::{MountSpec, MountType, Service, includes, is_remote_context},
 };
-
 use serde_json::Value;
 
 use super::{
@@ -205,14 +204,12 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             self.images.push(format!(
                 "service {name}: image {shown} does not exist, and `pull_policy: never` forbids pulling it"
             ));
-        } else {
+        } else if !matches!(policy.as_str(), "never" | "build") {
             let pull = service.pull(image);
             let found = found.and_then(Option::as_ref);
+            let is_pulled = !NOT_PULLED.contains(&policy.as_str());
             let is_other = || found.is_some_and(|found| is_for_another_platform(found, &pull));
-            if is_absent
-                || !NOT_PULLED.contains(&policy.as_str())
-                || (policy != "never" && is_other())
-            {
+            if is_absent || is_pulled || is_other() {
                 self.pulls.insert(pull);
             }
         }

@@ -469,6 +469,7 @@ fn b27_images_that_the_deployment_would_pull_are_pulled_first() {
         ("{image: y, pull_policy: daily}", amd64(), "y"),
         ("{image: y, pull_policy: missing}", amd64(), ""),
         ("{image: y, pull_policy: build, build: app}", None, ""),
+        ("{image: y, pull_policy: build}", None, ""),
         ("{image: y, pull_policy: never}", None, ""),
         ("{image: y, build: app}", None, ""),
         ("{image: y, scale: 0}", None, ""),
