@@ -7,11 +7,11 @@ use anyhow::{Context, Result};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, folder};
+use super::{
+    Store, folder,
+    store::{REQUEST, id_of, time_of},
+};
 use crate::failure::Failure;
-
-/// The end of a file's name.
-pub(super) const SUFFIX: &str = ".request";
 
 /// A request that is not sent yet. No list shows it.
 const PREPARED: &str = ".prepared";
@@ -68,7 +68,7 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<Unanswered> {
         let dir = self.own().to_owned();
-        let name = format!("{}{SUFFIX}", super::store::id_of(now));
+        let name = format!("{}{REQUEST}", id_of(now));
         if is_prepared && !dir.join(&name).exists() && folder::rename(&dir, PREPARED, &name).is_ok()
         {
             return Ok(Unanswered { request, dir, name });
@@ -76,7 +76,7 @@ impl Store {
         let json = serde_json::to_vec_pretty(&request).context("failed to serialize a request")?;
         let mut now = now;
         loop {
-            let name = format!("{}{SUFFIX}", super::store::id_of(now));
+            let name = format!("{}{REQUEST}", id_of(now));
             match folder::write_new(&dir, &name, &json) {
                 Ok(()) => return Ok(Unanswered { request, dir, name }),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -93,7 +93,7 @@ impl Store {
         let mut found = Vec::new();
         for dir in self.dirs() {
             for name in folder::names(dir)? {
-                if name.ends_with(SUFFIX) {
+                if name.ends_with(REQUEST) {
                     let path = dir.join(&name);
                     let request = fs::read(&path)
                         .context("it cannot be read")
@@ -120,7 +120,7 @@ impl Store {
 impl Request {
     /// The same, sent when its file got this name: it may have been prepared long before.
     fn sent_at(mut self, name: &str) -> Self {
-        if let Some(time) = name.strip_suffix(SUFFIX).and_then(super::store::time_of) {
+        if let Some(time) = name.strip_suffix(REQUEST).and_then(time_of) {
             self.sent = time.to_rfc3339_opts(SecondsFormat::Secs, true);
         }
         self
