@@ -38,7 +38,7 @@ use self::{
 };
 use crate::{
     failure::Failure,
-    model::{Container, MountKind, PublishedPort},
+    model::{Container, MountKind, PublishedPort, Pull},
     text::counted,
     trace::Trace,
 };
@@ -48,6 +48,9 @@ pub const DEFAULT_TOOL: &str = "docker";
 
 /// How long the engine may take to kill a container. It reports `removing` only after that.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long one image may take to be pulled.
+const PULL_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// The size limit of a response, and of each output stream of the command (B12).
 const MAX_OUTPUT: u64 = 256 << 20;
@@ -143,6 +146,8 @@ pub struct Engine(Reader);
 pub struct Reader {
     adapter: Adapter,
     client: Client,
+    /// The container command, if the API is used and the command is on `PATH`.
+    puller: Option<Command>,
     id: OnceLock<String>,
 }
 
@@ -168,6 +173,10 @@ impl Engine {
         let program = choice::find_program(tool, options.client.path.as_deref());
         let host = choice::resolve_host(&options.client);
         let adapter = choice::decide(tool, *choice, &program, &host);
+        let puller = match (&adapter.route, program.path()) {
+            (Route::Api(_), Some(path)) => Some(Command::new(Some(path), options.clone())),
+            _ => None,
+        };
         let client = match &adapter.route {
             Route::Api(socket) => Client::Api(Api::new(socket.clone(), options)),
             Route::Command => Client::Command(Command::new(program.path(), options)),
@@ -176,6 +185,7 @@ impl Engine {
         Self(Reader {
             adapter,
             client,
+            puller,
             id: OnceLock::new(),
         })
     }
@@ -198,6 +208,16 @@ impl Engine {
             Client::Unavailable => Err(self.unavailable()),
         }
         .context("failed to remove the containers")
+    }
+
+    /// Pulls an image, by the container command, which has the credentials of the registries. Without the command, the
+    /// Engine API pulls it without credentials.
+    pub fn pull(&self, pull: &Pull) -> Result<()> {
+        match (&self.client, &self.puller) {
+            (Client::Command(command), _) | (_, Some(command)) => command.pull(pull),
+            (Client::Api(api), None) => api.pull(pull),
+            (Client::Unavailable, None) => Err(self.unavailable()),
+        }
     }
 
     /// Stops `containers` side by side: SIGTERM, then SIGKILL after `grace`. Waits until they have exited.

@@ -26,6 +26,7 @@ mod creating;
 mod planning;
 mod prepare;
 mod progress;
+mod pulling;
 mod steps;
 
 pub use prepare::Prepared;
@@ -192,7 +193,9 @@ impl<'a> Procedure<'a, '_> {
         let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
         let containers = before.details.containers.clone();
-        let seen = if self.ask(&plan, &before)? {
+        let asked = self.ask(&plan, &before)?;
+        let pulled = self.pull(&plan, &before)?;
+        let seen = if asked || pulled {
             Seen::default()
         } else {
             before.take_seen()
@@ -200,6 +203,10 @@ impl<'a> Procedure<'a, '_> {
         self.back_up(&source)?;
         self.take_snapshot(&source, &before, seen)?;
         self.before = containers.unwrap_or_default();
+        if plan.destroys {
+            let name = self.m.stack.name().as_str();
+            self.run.prepare_create(self.m.endpoint, name);
+        }
         self.stop_containers(&before)?;
         self.delete_record(&before)?;
         self.remove_containers(before)?;

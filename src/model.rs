@@ -12,6 +12,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::printable;
 
+/// An image that has to be pulled. Its `Display` names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Pull {
+    /// The reference as the Compose file has it.
+    pub image: String,
+    /// The service's `platform`.
+    pub platform: Option<String>,
+}
+
+impl Pull {
+    /// The arguments of the container command that pulls it.
+    pub fn arguments(&self) -> Vec<String> {
+        let platform = self.platform.as_ref();
+        let platform = platform.map(|platform| format!("--platform={platform}"));
+        let arguments = [Some("pull".to_owned()), platform];
+        let image = ["--".to_owned(), self.image.clone()];
+        arguments.into_iter().flatten().chain(image).collect()
+    }
+}
+
+impl fmt::Display for Pull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable(&self.image))?;
+        match &self.platform {
+            Some(platform) => write!(f, " ({})", printable(platform)),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A container of a Compose project, as the engine lists it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Container {

@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::{
+    model::Pull,
     rewrite::{
         damage::{Verdict, judge_document},
         loss::{TextLossKind, losses},
@@ -76,7 +77,12 @@ pub struct Plan {
     pub destroys: bool,
     /// The services that have no container and will get one; empty if the text or the containers cannot be read.
     pub starts: Vec<String>,
+    /// The images to pull before anything is stopped, sorted (B27).
+    pub pulls: Vec<Pull>,
 }
+
+/// The values of `pull_policy` with which an image that is present is not pulled (N10). Empty without a value.
+const NOT_PULLED: [&str; 5] = ["", "missing", "if_not_present", "never", "build"];
 
 /// Plans a migration.
 pub fn migration(facts: &Facts) -> Plan {
@@ -87,6 +93,7 @@ pub fn migration(facts: &Facts) -> Plan {
             warnings: Vec::new(),
             destroys: facts.record.is_some() || facts.listed.is_none_or(|all| !all.is_empty()),
             starts: stack.map_or_else(Vec::new, |stack| starts(facts, stack)),
+            pulls: Vec::new(),
         };
         let mut elsewhere = facts.namesakes.iter();
         if let Some(other) = elsewhere.find(|other| other.endpoint_id != facts.endpoint) {
@@ -116,6 +123,12 @@ fn starts(facts: &Facts, stack: &SentStack) -> Vec<String> {
 }
 
 impl Plan {
+    /// What is said of the images that will be pulled.
+    pub fn notices(&self) -> impl Iterator<Item = String> {
+        let pulls = self.pulls.iter();
+        pulls.map(|pull| format!("image {pull} will be pulled before anything is stopped"))
+    }
+
     fn refuse(&mut self, facts: &Facts, text: &SentText, stack: Option<&SentStack>) {
         let damage = damage(facts);
         let is_damaged = damage.is_some();
@@ -173,6 +186,7 @@ impl Plan {
         let doubt = rejected::doubt(facts, Some(stack), &said, &keys);
         self.warnings.extend(keys);
         self.warnings.extend(doubt);
+        self.pulls.extend(missing.pulls);
         self.warnings.extend(missing.absent);
         self.warnings.extend(missing.doubts);
         self.warnings.extend(held::ports_in_use(facts, stack));

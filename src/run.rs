@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::{
     engine::{self, Engine},
-    model::Container,
+    model::{Container, Pull},
     portainer::{BaseUrl, Portainer, Reader},
     snapshot::{Place, ProjectLock, Store, check_state_dir},
     stack::Lock,
@@ -103,6 +103,8 @@ pub struct Run<'a> {
     state: State,
     /// The requests that are not known to have finished, oldest first.
     open: Vec<Open>,
+    /// Whether the journal entry of the create is prepared.
+    is_prepared: bool,
     /// The ID of the snapshot that this run took or restores.
     snapshot: Option<String>,
     mark: Mark,
@@ -188,6 +190,7 @@ pub fn under_lock<'a>(
         listener,
         state: State::untouched(),
         open: Vec::new(),
+        is_prepared: false,
         snapshot: None,
         mark: Mark::NotSet,
         holds_volumes: false,
@@ -285,6 +288,14 @@ impl<'a> Run<'a> {
     /// Reports a step that may take a while.
     pub fn wait(&mut self, step: impl Into<String>) {
         (self.listener)(Event::Waiting(step.into()));
+    }
+
+    /// Pulls an image.
+    pub fn pull(&mut self, pull: &Pull) -> Result<()> {
+        self.wait(format!("pulling {pull}"));
+        self.engine.pull(pull)?;
+        self.step("pulled", pull.to_string());
+        Ok(())
     }
 
     /// Reports the stack's containers.

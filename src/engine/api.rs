@@ -7,6 +7,7 @@
 mod events;
 mod exchange;
 mod objects;
+mod pull;
 mod restoring;
 mod socket;
 mod wire;

@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::{
-    About, ClientConfig, MAX_OUTPUT, Options, Remaining,
+    About, ClientConfig, MAX_OUTPUT, Options, PULL_TIMEOUT, Remaining,
     about::Info,
     left_until,
     objects::ObjectKind,
@@ -28,7 +28,7 @@ use super::{
 use crate::{
     backoff::Backoff,
     failure::Failure,
-    model::{Container, compose_label},
+    model::{Container, Pull, compose_label},
     process::{self, Limits, Output, RunError},
     text::{excerpt, printable},
     trace::{Exchange, Peer, Trace},
@@ -207,6 +207,13 @@ impl Command {
         removal_result(containers, &remaining)
     }
 
+    /// Pulls an image.
+    pub(super) fn pull(&self, pull: &Pull) -> Result<()> {
+        let arguments = pull.arguments();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        self.successful(&arguments, PULL_TIMEOUT).map(drop)
+    }
+
     /// The containers that remain, after waiting for those that another client is removing.
     fn remaining<'a>(
         &self,
@@ -300,7 +307,12 @@ impl Command {
 
     /// Runs a command that only reads. Returns its standard output.
     fn read(&self, arguments: &[&str]) -> Result<Vec<u8>> {
-        let output = self.run(arguments, self.read_timeout)?;
+        self.successful(arguments, self.read_timeout)
+    }
+
+    /// Runs a command that must succeed. Returns its standard output.
+    fn successful(&self, arguments: &[&str], limit: Duration) -> Result<Vec<u8>> {
+        let output = self.run(arguments, limit)?;
         if !output.status.success() {
             let stderr = excerpt(&String::from_utf8_lossy(&output.stderr));
             if let Some(failure) = NoSharedVersion::of_command(&self.tool, &stderr) {

@@ -54,14 +54,23 @@ impl Procedure<'_, '_> {
         for warning in &plan.warnings {
             self.run.warn(warning);
         }
-        if self.m.on_refusal == OnRefusal::Stop && !plan.refusals.is_empty() {
-            return Err(refused(&plan.refusals, name.as_str()).into());
-        }
+        self.refuse(&plan.refusals)?;
         let verb = if adopts { "may" } else { "will" };
         for warning in warnings_of(&plan.losses, verb) {
             self.run.warn(warning);
         }
-        for refusal in &plan.refusals {
+        for notice in plan.notices() {
+            self.run.step("note", notice);
+        }
+        Ok(())
+    }
+
+    /// Stops with every reason at once, unless `--force` overrides them.
+    pub(super) fn refuse(&mut self, refusals: &[Refusal]) -> Result<()> {
+        if self.m.on_refusal == OnRefusal::Stop && !refusals.is_empty() {
+            return Err(refused(refusals, self.m.stack.name().as_str()).into());
+        }
+        for refusal in refusals {
             let places = refusal
                 .details()
                 .map_or(String::new(), |places| format!("\n{places}"));
@@ -86,14 +95,20 @@ impl Procedure<'_, '_> {
         {
             return Ok(false);
         }
-        if before.all.is_some() && !self.is_unchanged(before) {
-            return Err(Failure::new(
-                "the stack's containers changed before you answered, or can no longer be listed",
-            )
-            .hint("run the command again: it shows what will be lost now")
-            .into());
-        }
+        self.require_unchanged(before, "before you answered")?;
         Ok(true)
+    }
+
+    /// Stops if the containers are not as they were observed. `when` says since when.
+    pub(super) fn require_unchanged(&self, before: &Before, when: &str) -> Result<()> {
+        if before.all.is_none() || self.is_unchanged(before) {
+            return Ok(());
+        }
+        Err(Failure::new(format!(
+            "the stack's containers changed {when}, or can no longer be listed"
+        ))
+        .hint("run the command again: it shows what will be lost now")
+        .into())
     }
 }
 

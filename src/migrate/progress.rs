@@ -11,6 +11,8 @@ use crate::{
 /// How far a migration has come. Its `Display` is the state of the stack, in one sentence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Progress {
+    /// Whether this run pulled an image.
+    pub(super) pulled: bool,
     /// The backup, if this run wrote it.
     pub(super) backup: Option<PathBuf>,
     pub(super) snapshot: Option<String>,
@@ -95,7 +97,11 @@ impl Progress {
                 f.write_str("; no Portainer stack and no container was removed")
             }
             (Step::NotBegun, Step::NotBegun) => {
-                f.write_str("this run changed nothing")?;
+                f.write_str(if self.pulled {
+                    "this run pulled images and changed nothing else"
+                } else {
+                    "this run changed nothing"
+                })?;
                 match (&self.backup, &self.snapshot) {
                     (None, None) => Ok(()),
                     (Some(path), None) => {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
-    PortainerCompose, ReplacedBy, Touch, dependents,
+    NOT_PULLED, PortainerCompose, ReplacedBy, Touch, dependents,
     fate::Deciding,
     itself, missing, record,
     refusal::pass_endpoint,
@@ -328,9 +328,6 @@ impl Adoption {
         }
     }
 }
-
-/// The values of `pull_policy` with which an image that is present is not pulled (N10).
-const NOT_PULLED: [&str; 4] = ["missing", "if_not_present", "never", "build"];
 
 /// The names of the external volumes of the text.
 fn external_volumes(stack: &SentStack) -> BTreeSet<String> {

@@ -1,24 +1,29 @@
 //! What the create needs and does not exist: files, images, external networks and volumes (B06).
 
+use std::collections::BTreeSet;
+
 use composefile::{
     document::Node,
     services::{MountSpec, MountType, Service, includes, is_remote_context},
 };
+use serde_json::Value;
 
 use super::{
-    Environment, Facts, PathKind, Refusal, itself,
+    Environment, Facts, NOT_PULLED, PathKind, Refusal, itself,
     sent::{Given, Place, SentService, SentStack},
 };
 use crate::{
-    model::{Container, MountKind},
+    model::{Container, MountKind, Pull},
     text::printable,
 };
 
 /// What is missing.
 pub(super) struct Missing {
     pub(super) refusals: Vec<Refusal>,
-    /// What is said of images that do not exist on this host and can perhaps be pulled or built.
+    /// What is said of images that do not exist on this host and can perhaps be built.
     pub(super) absent: Vec<String>,
+    /// The images to pull before anything is removed (B27), in order.
+    pub(super) pulls: BTreeSet<Pull>,
     /// What else may be missing.
     pub(super) doubts: Vec<String>,
 }
@@ -33,6 +38,7 @@ pub(super) fn missing(facts: &Facts, stack: &SentStack) -> Missing {
         images: Vec::new(),
         external: Vec::new(),
         absent: Vec::new(),
+        pulls: BTreeSet::new(),
         doubts: Vec::new(),
     };
     search.read_at_load();
@@ -58,6 +64,7 @@ pub(super) fn missing(facts: &Facts, stack: &SentStack) -> Missing {
     Missing {
         refusals: refusals.collect(),
         absent: search.absent,
+        pulls: search.pulls,
         doubts: search.doubts,
     }
 }
@@ -86,6 +93,7 @@ struct Search<'a, 'f, 'r, 'd, 'x> {
     images: Vec<String>,
     external: Vec<String>,
     absent: Vec<String>,
+    pulls: BTreeSet<Pull>,
     doubts: Vec<String>,
 }
 
@@ -171,10 +179,12 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     }
 
     /// An image that must be on the engine, or a build whose files must be readable. With an image that exists, Compose
-    /// builds only with `pull_policy: build`.
+    /// builds only with `pull_policy: build`. Compose pulls an image that exists if its `pull_policy` says so (N10), or if
+    /// its platform is not the service's.
     fn image(&mut self, service: &SentService<'_, 'd, '_>) {
         let Some(image) = service.image() else { return };
-        let is_absent = matches!(self.facts.images.get(&image), Some(None));
+        let found = self.facts.images.get(&image);
+        let is_absent = matches!(found, Some(None));
         if self.facts.environment.is_other_engine() {
             return;
         }
@@ -194,10 +204,14 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             self.images.push(format!(
                 "service {name}: image {shown} does not exist, and `pull_policy: never` forbids pulling it"
             ));
-        } else if is_absent {
-            self.absent.push(format!(
-                "service {name}: image {shown} does not exist on this host; if it cannot be pulled, the create fails"
-            ));
+        } else if !matches!(policy.as_str(), "never" | "build") {
+            let pull = service.pull(image);
+            let found = found.and_then(Option::as_ref);
+            let is_pulled = !NOT_PULLED.contains(&policy.as_str());
+            let is_other = || found.is_some_and(|found| is_for_another_platform(found, &pull));
+            if is_absent || is_pulled || is_other() {
+                self.pulls.insert(pull);
+            }
         }
     }
 
@@ -370,6 +384,23 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         let path = self.stack.reader.read(path).ok()?;
         Some(self.stack.place(&path, local))
     }
+}
+
+/// Whether an image that exists is for another operating system or processor than the service's `platform`.
+fn is_for_another_platform(found: &Value, pull: &Pull) -> bool {
+    let mut wanted = pull.platform.iter().flat_map(|name| name.split('/'));
+    let (Some(system), Some(processor)) = (wanted.next(), wanted.next()) else {
+        return false;
+    };
+    let processor = match processor {
+        "x86_64" | "x86-64" => "amd64",
+        "aarch64" => "arm64",
+        "i386" => "386",
+        "armhf" | "armel" => "arm",
+        processor => processor,
+    };
+    let is = |key: &str, value: &str| found[key].as_str().is_none_or(|found| found == value);
+    !is("Os", system) || !is("Architecture", processor)
 }
 
 fn is_true(node: Node<'_>) -> bool {

@@ -10,7 +10,10 @@ use composefile::{
 };
 
 use super::Sent;
-use crate::{model::Variable, rewrite::env::stack_env};
+use crate::{
+    model::{Pull, Variable},
+    rewrite::env::stack_env,
+};
 
 /// Marks values and paths that are unknown outside Portainer. No real one contains it.
 const UNKNOWN: char = '\0';
@@ -284,6 +287,14 @@ impl<'r, 'd, 'a> SentService<'r, 'd, 'a> {
                 let name = format!("{}-{}", self.stack.project, self.name);
                 self.node(&["build"]).map(|_| name.to_lowercase())
             }
+        }
+    }
+
+    /// Its image, to be pulled for the platform that the text names.
+    pub(super) fn pull(&self, image: String) -> Pull {
+        Pull {
+            image,
+            platform: self.given(&["platform"]).known(),
         }
     }
 

@@ -228,6 +228,7 @@ fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
         warnings: Vec::new(),
         destroys: true,
         starts: Vec::new(),
+        pulls: Vec::new(),
     };
     assert_eq!(plan, expected);
 }
@@ -447,6 +448,47 @@ fn b06_stack_env_is_not_written_without_variables() {
 }
 
 #[test]
+fn b27_images_that_the_deployment_would_pull_are_pulled_first() {
+    let here = |platform: &str| {
+        let (system, processor) = platform.split_once('/').expect("a platform");
+        Some(json!({"Id": "sha256:1", "Os": system, "Architecture": processor}))
+    };
+    let amd64 = || here("linux/amd64");
+    for (service, image, pulls) in [
+        ("{image: y}", None, "y"),
+        ("{image: 'y@sha256:00'}", None, "y@sha256:00"),
+        (
+            "{image: y, platform: linux/arm64/v8}",
+            None,
+            "y (linux/arm64/v8)",
+        ),
+        (
+            "{image: y, platform: linux/arm64}",
+            amd64(),
+            "y (linux/arm64)",
+        ),
+        ("{image: y, platform: linux/x86_64}", amd64(), ""),
+        ("{image: y}", amd64(), ""),
+        ("{image: y, pull_policy: always}", amd64(), "y"),
+        ("{image: y, pull_policy: daily}", amd64(), "y"),
+        ("{image: y, pull_policy: missing}", amd64(), ""),
+        ("{image: y, pull_policy: build, build: app}", None, ""),
+        ("{image: y, pull_policy: build}", None, ""),
+        ("{image: y, pull_policy: never}", None, ""),
+        ("{image: y, build: app}", None, ""),
+        ("{image: y, scale: 0}", None, ""),
+        ("{image: y, profiles: [p]}", None, ""),
+    ] {
+        let mut world = world(&format!("services:\n  web: {service}\n  b: {service}\n"));
+        for name in ["y", "y@sha256:00"] {
+            world.images.insert(name.to_owned(), image.clone());
+        }
+        let found: Vec<String> = world.plan().pulls.iter().map(ToString::to_string).collect();
+        assert_eq!(found.join(" "), pulls, "{service}");
+    }
+}
+
+#[test]
 fn b06_images_that_cannot_be_had_are_refused() {
     let mut world = world("services:\n  web:\n    image: y\n    pull_policy: never\n");
     world.images.insert("y".to_owned(), None);
@@ -459,11 +501,10 @@ fn b06_images_that_cannot_be_had_are_refused() {
     world.compose = "services:\n  web:\n    image: y\n".to_owned();
     let plan = world.plan();
     assert_eq!(plan.refusals, []);
+    assert_eq!(plan.warnings, [""; 0]);
     assert_eq!(
-        plan.warnings,
-        [
-            "service web: image y does not exist on this host; if it cannot be pulled, the create fails"
-        ]
+        plan.notices().collect::<Vec<_>>(),
+        ["image y will be pulled before anything is stopped"]
     );
     world.compose = "services:\n  web:\n    build: app\n".to_owned();
     world.images.insert("web-web".to_owned(), None);

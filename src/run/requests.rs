@@ -27,6 +27,12 @@ pub(super) struct Open {
 }
 
 impl Run<'_> {
+    /// Writes the journal entry of a create ahead of time: a create that follows then waits less for the disk.
+    pub fn prepare_create(&mut self, endpoint: i64, stack: &str) {
+        let request = self.request(RequestKind::Create, stack, None, endpoint);
+        self.is_prepared = self.store().prepare(&request);
+    }
+
     /// Call C (C53). Sent once, ever (B05).
     pub fn create(&mut self, endpoint: i64, payload: &Payload) -> Result<Created, Error> {
         let request = self.request(RequestKind::Create, payload.name, None, endpoint);
@@ -92,7 +98,8 @@ impl Run<'_> {
             Error::not_sent(&action, failure.hint(hint))
         };
         self.mark_unfinished().map_err(not_sent)?;
-        let entry = self.store().remember(request, Utc::now());
+        let is_prepared = self.is_prepared && request.kind == RequestKind::Create;
+        let entry = self.store().remember(request, is_prepared, Utc::now());
         let entry = entry.map_err(not_sent)?;
         self.open.push(Open {
             entry,

@@ -71,6 +71,12 @@ pub(super) fn replace(dir: &Path, name: &str, contents: &[u8]) -> io::Result<()>
     File::open(dir)?.sync_all()
 }
 
+/// Renames a file, and syncs the directory.
+pub(super) fn rename(dir: &Path, from: &str, to: &str) -> io::Result<()> {
+    fs::rename(dir.join(from), dir.join(to))?;
+    File::open(dir)?.sync_all()
+}
+
 /// Removes a file. A file that does not exist is not an error.
 ///
 /// The removal is not synced: if a power failure undoes it, the next run is only more careful.

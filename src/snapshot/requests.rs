@@ -4,14 +4,17 @@
 use std::{fmt, fs, io::ErrorKind, path::PathBuf};
 
 use anyhow::{Context, Result};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, folder};
+use super::{
+    Store, folder,
+    store::{REQUEST, id_of, time_of},
+};
 use crate::failure::Failure;
 
-/// The end of a file's name.
-pub(super) const SUFFIX: &str = ".request";
+/// A request that is not sent yet. No list shows it.
+const PREPARED: &str = ".prepared";
 
 /// A change that is sent to Portainer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +29,7 @@ pub struct Request {
     pub endpoint: i64,
     /// Portainer's base URL.
     pub base_url: String,
-    /// When it was sent, UTC, RFC 3339.
+    /// When it was sent or prepared, UTC, RFC 3339.
     pub sent: String,
     /// The ID of the run's snapshot, if there is one.
     pub snapshot: Option<String>,
@@ -51,13 +54,29 @@ pub struct Unanswered {
 }
 
 impl Store {
-    /// Writes a request to the journal, synced to disk. If the disk is full, uses the reserve.
-    pub fn remember(&self, request: Request, now: DateTime<Utc>) -> Result<Unanswered> {
-        let json = serde_json::to_vec_pretty(&request).context("failed to serialize a request")?;
+    /// Writes a request next to the journal, so that [`Self::remember`] needs less time. Returns whether that succeeded.
+    pub fn prepare(&self, request: &Request) -> bool {
+        let json = serde_json::to_vec_pretty(request);
+        json.is_ok_and(|json| folder::replace(self.own(), PREPARED, &json).is_ok())
+    }
+
+    /// Writes a request to the journal, synced to disk, or renames the prepared one. If the disk is full, uses the reserve.
+    pub fn remember(
+        &self,
+        request: Request,
+        is_prepared: bool,
+        now: DateTime<Utc>,
+    ) -> Result<Unanswered> {
         let dir = self.own().to_owned();
+        let name = format!("{}{REQUEST}", id_of(now));
+        if is_prepared && !dir.join(&name).exists() && folder::rename(&dir, PREPARED, &name).is_ok()
+        {
+            return Ok(Unanswered { request, dir, name });
+        }
+        let json = serde_json::to_vec_pretty(&request).context("failed to serialize a request")?;
         let mut now = now;
         loop {
-            let name = format!("{}{SUFFIX}", super::store::id_of(now));
+            let name = format!("{}{REQUEST}", id_of(now));
             match folder::write_new(&dir, &name, &json) {
                 Ok(()) => return Ok(Unanswered { request, dir, name }),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -74,11 +93,12 @@ impl Store {
         let mut found = Vec::new();
         for dir in self.dirs() {
             for name in folder::names(dir)? {
-                if name.ends_with(SUFFIX) {
+                if name.ends_with(REQUEST) {
                     let path = dir.join(&name);
                     let request = fs::read(&path)
                         .context("it cannot be read")
-                        .and_then(|json| Ok(serde_json::from_slice(&json)?));
+                        .and_then(|json| Ok(serde_json::from_slice(&json)?))
+                        .map(|request: Request| request.sent_at(&name));
                     let request = request.map_err(|error| {
                         Failure::new(format!(
                             "failed to read the unanswered request {}",
@@ -94,6 +114,16 @@ impl Store {
         }
         found.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
+    }
+}
+
+impl Request {
+    /// The same, sent when its file got this name: it may have been prepared long before.
+    fn sent_at(mut self, name: &str) -> Self {
+        if let Some(time) = name.strip_suffix(REQUEST).and_then(time_of) {
+            self.sent = time.to_rfc3339_opts(SecondsFormat::Secs, true);
+        }
+        self
     }
 }
 

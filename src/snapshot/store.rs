@@ -16,7 +16,7 @@ use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 
-use super::{Snapshot, VERSION, folder, is_whole, requests::SUFFIX as REQUEST};
+use super::{Snapshot, VERSION, folder, is_whole};
 use crate::{failure::Failure, model::portainer_name};
 
 /// The directory of the snapshots in the state directory.
@@ -25,6 +25,8 @@ const SNAPSHOTS: &str = "snapshots";
 const NEWEST: usize = 9;
 /// The file that exists while the last run that changed something has not ended as intended.
 const UNFINISHED: &str = "unfinished";
+/// The end of the name of a file of the journal.
+pub(super) const REQUEST: &str = ".request";
 /// The file that reserves disk space and an inode for a request: it is removed if a request does not fit.
 const RESERVE: &str = "reserve";
 /// More than a request needs.
@@ -368,7 +370,7 @@ pub(super) fn id_of(now: DateTime<Utc>) -> String {
     now.format(ID_FORMAT).to_string()
 }
 
-fn time_of(id: &str) -> Option<DateTime<Utc>> {
+pub(super) fn time_of(id: &str) -> Option<DateTime<Utc>> {
     let time = NaiveDateTime::parse_from_str(id, ID_FORMAT).ok()?;
     Some(time.and_utc())
 }

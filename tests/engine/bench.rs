@@ -7,7 +7,7 @@ use std::{
     io::{BufRead as _, BufReader, ErrorKind},
     net::TcpListener,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
@@ -396,7 +396,11 @@ impl Drop for Stack {
 impl Run {
     /// Runs a command and collects its output.
     pub fn of(command: &mut Command) -> Self {
-        let output = command.output().unwrap();
+        Self::ended(&command.output().unwrap())
+    }
+
+    /// The result of a command that has ended.
+    pub fn ended(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let run = Self {
             code: output.status.code(),
@@ -463,7 +467,7 @@ fn subnet() -> String {
     format!("10.214.{}", COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }

@@ -303,7 +303,7 @@ fn c52_another_tool_is_reached_by_its_command() {
     let bin = bench.script(
         "boat",
         &format!(
-            "echo \"$@\" >> {}\ncase \"$1\" in ps) [ -e {}.done ] || echo 0123456789ab;; inspect) echo '[{{\"Id\":\"0123456789ab\",\"Name\":\"/web-a-1\",\"Config\":{{\"Image\":\"x\",\"Labels\":{{\"com.boat.compose.project\":\"web\"}}}}}}]';; rm) touch {}.done;; esac\n",
+            "echo \"$@\" >> {}\ncase \"$1\" in ps) [ -e {}.done ] || echo 0123456789ab;; inspect) echo '[{{\"Id\":\"0123456789ab\",\"Name\":\"/web-a-1\",\"Config\":{{\"Image\":\"x\",\"Labels\":{{\"com.boat.compose.project\":\"web\"}}}}}}]';; rm) touch {}.done;; image) echo '[{{\"Id\":\"sha256:0\"}}]';; esac\n",
             log.display(), log.display(), log.display()
         ),
     );
@@ -470,7 +470,7 @@ fn c55_the_body_as_formatted_json() {
     bench.rehearsal.world(|world| {
         world.unpullable.insert("nowhere/absent:1".to_owned());
     });
-    bench.run(&["web"]).code(1).says(&[
+    bench.run(&["web", "--force"]).code(1).says(&[
         "failed to create the stack web",
         "\n{\n  \"message\": \"failed to deploy a stack",
         "\n  \"details\": \"Failed to deploy",

@@ -225,6 +225,9 @@ fn b12_a_create_that_drips_ends_at_the_limit() {
 fn b12_a_delete_that_drips_ends_at_the_limit() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
+    bench.rehearsal.world(|world| {
+        world.add_image("busybox:1.36");
+    });
     let url = portainer(|request| match request {
         "GET /api/stacks" => Reply::Whole(
             "HTTP/1.1 200 OK\r\nContent-Length: 39\r\n\r\n[{\"Id\":7,\"Name\":\"web\",\"EndpointId\":1}] ",

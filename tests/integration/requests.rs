@@ -192,6 +192,24 @@ fn b11_a_lost_response_stays_in_the_journal_and_a_request_that_was_not_sent_does
 }
 
 #[test]
+fn b27_the_journal_entry_of_the_create_is_on_disk_before_the_removal() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let fault = FaultKind::Status(500, "{}".to_owned());
+    bench.rehearsal.faults().once(Call::EngineRemove, fault);
+    let run = bench.run(&["web"]).code(1);
+    assert!(!run.err.contains("unanswered"), "{run:?}");
+    let prepared = files(&bench, ".prepared");
+    let prepared: Value =
+        serde_json::from_slice(&fs::read(&prepared[0]).expect("it")).expect("JSON");
+    assert_eq!(prepared["kind"], "create");
+    assert_eq!(files(&bench, ".request"), [] as [PathBuf; 0]);
+    let run = bench.run(&["web"]).code(0);
+    assert!(!run.err.contains("outcome"), "{run:?}");
+    assert_eq!(files(&bench, ".prepared"), [] as [PathBuf; 0]);
+}
+
+#[test]
 fn b11_without_portainer_an_outcome_stays_unknown() {
     let bench = Bench::new();
     bench.record("web", 1);

@@ -28,6 +28,7 @@ use crate::{
         settings::{KeySource, Settings, state_folder},
     },
     failure::Failure,
+    model::Pull,
     observe::Host,
     parallel::in_parallel,
     plan::{Adoption, runs_portainer},
@@ -320,6 +321,7 @@ impl All<'_> {
         } else {
             Vec::new()
         };
+        let pulls = pulls.iter().map(Pull::to_string).collect();
         let place = peers::place(state_folder()?, &settings, opened.stack.name())?;
         let planned = Planned {
             waits: place.has_unanswered(),

@@ -64,7 +64,7 @@ pub(super) fn migrated(
         diff_command,
         blockers,
         warnings,
-        notices: Vec::new(),
+        notices: plan.notices().collect(),
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Blocking;
 use crate::{
-    model::{Container, Variable},
+    model::{Container, Pull, Variable},
     plan::{
         Fate, Sent,
         held::{held_by, used_on_host},
@@ -23,12 +23,13 @@ impl Blocking<'_, '_> {
         let (mut absent, mut pull, mut build) = (Vec::new(), Vec::new(), Vec::new());
         let (tool, dir) = (self.facts.tool, self.facts.dir);
         for (service, image) in absent_images(stack, self.facts.images) {
-            absent.push(format!("service {service}: image {image}"));
+            absent.push(format!("service {service}: image {}", image.image));
             let document = self.facts.source.document.ok();
             if document.is_some_and(|document| is_built(document, service)) {
                 build.push(service);
             } else {
-                pull.push(format!("{tool} pull {image}"));
+                let arguments = image.arguments().join(" ").replace(" -- ", " ");
+                pull.push(format!("{tool} {arguments}"));
             }
         }
         pull.sort();
@@ -90,7 +91,7 @@ impl Blocking<'_, '_> {
 fn absent_images<'d>(
     stack: &SentStack<'_, 'd, '_>,
     images: &BTreeMap<String, Option<Value>>,
-) -> Vec<(&'d str, String)> {
+) -> Vec<(&'d str, Pull)> {
     let mut absent = Vec::new();
     for service in stack.active() {
         let policy = service.given(&["pull_policy"]).known();
@@ -99,7 +100,7 @@ fn absent_images<'d>(
             .image()
             .filter(|image| matches!(images.get(image), Some(None)));
         if let Some(image) = image.filter(|_| !is_said && service.replicas() != Some(0)) {
-            absent.push((service.name, image));
+            absent.push((service.name, service.pull(image)));
         }
     }
     absent
@@ -112,7 +113,7 @@ pub fn images_to_pull(
     on_disk: &str,
     project: &str,
     images: &BTreeMap<String, Option<Value>>,
-) -> Vec<String> {
+) -> Vec<Pull> {
     let Ok(document) = Document::parse(on_disk) else {
         return Vec::new();
     };
@@ -125,7 +126,7 @@ pub fn images_to_pull(
         {
             return Vec::new();
         }
-        let images: BTreeSet<String> = absent.into_iter().map(|(_, image)| image).collect();
+        let images: BTreeSet<Pull> = absent.into_iter().map(|(_, image)| image).collect();
         images.into_iter().collect()
     })
 }

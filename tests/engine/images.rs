@@ -1,0 +1,143 @@
+//! `migrate` pulls the images of the new text while the old containers still run (B27).
+
+use std::{
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use rehearsal::Call;
+
+use super::{
+    bench::{Run, Stack},
+    registry::Registry,
+};
+
+const APP: &str =
+    "services:\n  app:\n    image: $IMAGE\n    command: /bin/sleep 600\n    init: true\n";
+
+/// A stack that runs, whose Compose file has one more service with this image.
+fn with_new(image: &str) -> Stack {
+    let stack = Stack::new();
+    stack.write(APP);
+    stack.up();
+    stack.write(&format!("{APP}  new:\n    image: {image}\n"));
+    stack
+}
+
+/// Nothing was stopped, and nothing was sent to Portainer.
+#[track_caller]
+fn assert_untouched(stack: &Stack, ids: &[String]) {
+    assert_eq!(stack.ids(), ids);
+    let containers = stack.containers();
+    assert_eq!(containers[&stack.name("app")]["State"]["Running"], true);
+    let requests = stack.rehearsal.requests();
+    let is_change = |call: Call| matches!(call, Call::Create | Call::Delete | Call::Update);
+    assert!(!requests.iter().any(|one| is_change(one.call)));
+}
+
+fn spawn(command: &mut Command) -> Child {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+fn ended(child: Child) -> Run {
+    Run::ended(&child.wait_with_output().unwrap())
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b27_an_image_that_cannot_be_pulled_refuses_the_run() {
+    let image = Registry::absent();
+    let stack = with_new(&image);
+    let ids = stack.ids();
+    let project = stack.host.project.clone();
+    let none = tempfile::tempdir().unwrap();
+    // By the command, and by the API without a command.
+    for path in [None, Some(none.path())] {
+        let mut command = stack.command(&[&project]);
+        command.envs(path.map(|path| ("PATH", path)));
+        Run::of(&mut command).code(1).says(&[
+            "refusing to migrate: images cannot be pulled or built",
+            &format!("image {image}: "),
+            "connection refused",
+            "--force overrides this check",
+            "this run changed nothing",
+        ]);
+        assert_untouched(&stack, &ids);
+    }
+    stack.run(&[&project, "--force"]).code(0).says(&[
+        "continuing because of --force",
+        "connection refused",
+        "created",
+    ]);
+    assert!(stack.ids().is_empty());
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b27_an_image_that_portainer_would_pull_again_must_be_served() {
+    let stack = with_new("$IMAGE\n    pull_policy: always");
+    let ids = stack.ids();
+    stack.run(&[&stack.host.project]).code(1).says(&[
+        "images cannot be pulled or built",
+        "image stacklift-test-busybox: ",
+    ]);
+    assert_untouched(&stack, &ids);
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b27_a_missing_image_is_pulled_before_anything_is_stopped() {
+    let none = tempfile::tempdir().unwrap();
+    for path in [None, Some(none.path())] {
+        let registry = Registry::start();
+        let stack = with_new(&registry.image);
+        let ids = stack.ids();
+        let project = stack.host.project.clone();
+        let said = format!(
+            "image {} will be pulled before anything is stopped",
+            registry.image
+        );
+        for arguments in [&["plan", &project][..], &[&project, "--dry-run"]] {
+            let run = stack.run(arguments);
+            let words: Vec<&str> = run.output.split_whitespace().collect();
+            assert!(words.join(" ").contains(&said), "{run:#?}");
+        }
+        assert!(registry.held.try_recv().is_err(), "nothing is pulled");
+
+        let mut command = stack.command(&[&project]);
+        command.envs(path.map(|path| ("PATH", path)));
+        let child = spawn(&mut command);
+        let held = registry.held.recv_timeout(Duration::from_mins(1)).unwrap();
+        assert_untouched(&stack, &ids);
+        held.send(()).unwrap();
+        ended(child)
+            .code(0)
+            .says(&[&said, &format!("pulled {}", registry.image), "created"]);
+        assert!(registry.is_pulled());
+        assert!(stack.ids().is_empty());
+    }
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b27_a_container_that_changes_during_the_pull_stops_the_run() {
+    let registry = Registry::start();
+    let stack = with_new(&registry.image);
+    let mut command = stack.command(&[&stack.host.project]);
+    let child = spawn(&mut command);
+    let held = registry.held.recv_timeout(Duration::from_mins(1)).unwrap();
+    stack.remove_all();
+    held.send(()).unwrap();
+    ended(child).code(1).says(&[
+        "the stack's containers changed while images were pulled",
+        "this run pulled images and changed nothing else",
+    ]);
+    assert!(
+        stack
+            .rehearsal
+            .requests()
+            .iter()
+            .all(|one| one.call != Call::Create)
+    );
+}
