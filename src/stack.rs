@@ -246,8 +246,12 @@ impl Stack {
     fn read_compose(&self) -> Result<(String, Access)> {
         let path = self.compose_path();
         let Contents { bytes, access } = disk::read(&self.dir, &path).map_err(|error| {
-            let hint =
-                "make it readable for the user who runs stacklift, then run the command again";
+            let hint = match disk::Refused::of(&error) {
+                Some(disk::Refused::TooLarge) => {
+                    "is it the right file? pass another one with --file"
+                }
+                _ => "make it readable for the user who runs stacklift, then run the command again",
+            };
             unreadable("Compose file", &path, error, hint)
         })?;
         Ok((encoding::strict("Compose file", &path, bytes)?, access))

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
+use chrono::Utc;
 
 use crate::{backoff::Backoff, engine::Engine, model::Condition, snapshot::Inspected};
 
@@ -33,7 +34,7 @@ pub fn wait_for(
             bail!("{name} was removed meanwhile");
         };
         let waiting_for = match condition {
-            Condition::Started if !now.is_restarting() => return Ok(()),
+            Condition::Started if !now.loops(Utc::now()) => return Ok(()),
             Condition::Started => "keep running",
             Condition::Completed => match now.exit_code() {
                 Some(0) => return Ok(()),

@@ -1,6 +1,7 @@
 //! The last step of a restore: compares everything with the snapshot (B18).
 
 use anyhow::{Context, Result};
+use chrono::Utc;
 use serde_json::Value;
 
 use super::{
@@ -118,7 +119,7 @@ impl Procedure<'_, '_, '_> {
                 let condition = match now.health().filter(|_| wanted.is_healthy()) {
                     Some("starting") => Condition::Healthy,
                     Some("unhealthy") if !self.restore.unhealthy.is_zero() => Condition::Healthy,
-                    _ if now.is_restarting() => Condition::Started,
+                    _ if now.loops(Utc::now()) => Condition::Started,
                     _ => return None,
                 };
                 Some((now.id().to_owned(), now.name().to_owned(), condition))
@@ -159,7 +160,7 @@ impl Procedure<'_, '_, '_> {
             let looped = snapshot.is_in_loop(*wanted);
             if wanted.state() != now.state() && !(looped && now.gave_up()) {
                 differences.push(format!("expected {}, got {}", wanted.state(), now.state()));
-            } else if now.is_restarting() && !looped {
+            } else if now.loops(Utc::now()) && !looped {
                 differences.push("it restarts again and again, as it did not before".to_owned());
             } else if wanted.is_healthy() && !looped && !now.is_healthy() {
                 let health = now.health().unwrap_or("without a health check");

@@ -110,8 +110,17 @@ impl<'a> Inspected<'a> {
 
     /// Whether it ran in a restart loop when it was inspected, at this time (B28).
     pub fn is_in_loop(self, at: DateTime<Utc>) -> bool {
+        self.restarted_within(SETTLED, at)
+    }
+
+    /// Whether it is in a restart loop `now`. For the engine, a loop ends when the container has run for ten seconds.
+    pub fn loops(self, now: DateTime<Utc>) -> bool {
+        self.restarted_within(TimeDelta::seconds(10), now)
+    }
+
+    fn restarted_within(self, time: TimeDelta, at: DateTime<Utc>) -> bool {
         let started = DateTime::parse_from_rfc3339(self.text("/State/StartedAt"));
-        let has_settled = started.is_ok_and(|started| at.signed_duration_since(started) > SETTLED);
+        let has_settled = started.is_ok_and(|started| at.signed_duration_since(started) > time);
         self.is_restarting() || (self.is_running() && self.restarts() > 0 && !has_settled)
     }
 

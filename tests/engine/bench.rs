@@ -307,7 +307,10 @@ impl Stack {
             }
         }
         let path = env::var("PATH").unwrap_or_default();
-        let asks = matches!(arguments, ["adopt" | "restore", ..]) && !arguments.contains(&"--list");
+        let asks = matches!(arguments, ["adopt" | "restore", ..])
+            && !["--list", "--yes"]
+                .iter()
+                .any(|option| arguments.contains(option));
         command
             .args(arguments)
             .args(asks.then_some("--yes"))
@@ -360,6 +363,8 @@ impl Stack {
         for stack in files_in(&self.state().join("snapshots")) {
             found.extend(files_in(&stack));
         }
+        // A request that was not sent.
+        found.retain(|file| !file.ends_with(".prepared"));
         found.sort();
         found
     }

@@ -69,7 +69,7 @@ fn b06_compose_sees_what_portainer_stores_and_nothing_else() {
     drop(Run::of(&mut command).code(0));
     let shown = fs::read_to_string(&seen).expect("it ran");
     for line in [
-        "-p web --env-file stack.env -f docker-compose.yml config --quiet",
+        "-p web --env-file stack.env -f docker-compose.yml config --format json",
         "700 .",
         "600 docker-compose.yml",
         "600 stack.env",
@@ -90,7 +90,7 @@ fn b06_without_variables_there_is_no_stack_env() {
     let script = "echo \"$@\" $(ls) >&2\nexit 15\n";
     Run::of(&mut with_plugin(&bench, &["web"], script))
         .code(1)
-        .says(&["2.40.3: -p web -f docker-compose.yml config --quiet docker-compose.yml"]);
+        .says(&["2.40.3: -p web -f docker-compose.yml config --format json docker-compose.yml"]);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn b06_a_compose_that_gives_no_answer_is_a_warning() {
         ),
         (
             "exec yes\n",
-            "`docker compose config` printed more than 1 MiB",
+            "`docker compose config` printed more than 16 MiB",
         ),
     ] {
         bench.started("web", SERVICE, None);
