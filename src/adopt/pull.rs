@@ -1,6 +1,6 @@
 //! `--pull`: gets the images that are not on this engine, before anything else is done.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use anyhow::Result;
 
@@ -60,7 +60,8 @@ impl Procedure<'_, '_> {
 
     fn pull_one(&self, image: &str) -> Result<()> {
         let tool = self.a.tool;
-        let output = process::run(Path::new(tool), &["pull", "--", image], LIMITS, |_| ());
+        let output = process::find(tool)
+            .and_then(|tool| process::run(&tool, &["pull", "--", image], LIMITS, |_| ()));
         let reason = match output {
             Ok(output) if output.status.success() => return Ok(()),
             Ok(output) => excerpt(String::from_utf8_lossy(&output.stderr).trim()),
