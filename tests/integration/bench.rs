@@ -247,6 +247,12 @@ impl Bench {
     }
 }
 
+/// Writes a file that only this user may read.
+pub fn write_private(path: &Path, text: &str) {
+    fs::write(path, text).expect("a file");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("a mode");
+}
+
 fn write_script(path: &Path, text: &str) {
     fs::write(path, format!("#!/bin/sh\n{text}")).expect("a script");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");

@@ -27,7 +27,7 @@ fn every_rule_has_a_test() {
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert!(rules.len() >= 54, "C01–C59, B01–B19, B25 and B29");
+    assert!(rules.len() >= 54, "C01–C59, B01–B19 and later ones");
     let missing: Vec<&&str> = rules
         .iter()
         .filter(|rule| !code.contains(&format!("#[test]\nfn {}_", rule.to_lowercase())))
