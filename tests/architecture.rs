@@ -158,8 +158,7 @@ fn plans_cannot_write() {
 /// caller names.
 #[test]
 fn b29_only_one_module_opens_files_of_stacks() {
-    const OTHERS: [&str; 9] = [
-        "cli/config/init",
+    const OTHERS: [&str; 8] = [
         "cli/man",
         "cli/rehearse/serve",
         "cli/rehearse/stage",

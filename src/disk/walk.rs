@@ -9,7 +9,7 @@ use std::{
 
 use rustix::{
     fd::OwnedFd,
-    fs::{CWD, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat},
+    fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat},
     io::Errno,
     process::geteuid,
 };
@@ -19,34 +19,17 @@ const MOST_LINKS: usize = 40;
 
 const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// What to do where a directory is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
-    Fails,
-    /// It is created, with the mode that the umask leaves.
-    Created,
-}
-
 /// Opens a directory, without the right to read it. `see` gets the path and the state of each directory and link on the way,
 /// and may refuse it.
 pub(super) fn walk(
     path: &Path,
-    missing: Missing,
     see: &mut dyn FnMut(&Path, &Stat) -> io::Result<()>,
 ) -> io::Result<OwnedFd> {
     let (mut dir, mut shown) = start(path, see)?;
     let mut ahead = parts(path);
     let mut links = 0;
     while let Some(part) = ahead.pop() {
-        let next = match openat(&dir, &part, STEP, Mode::empty()) {
-            Err(Errno::NOENT) if missing == Missing::Created => {
-                match mkdirat(&dir, &part, Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => openat(&dir, &part, STEP, Mode::empty())?,
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            next => next?,
-        };
+        let next = openat(&dir, &part, STEP, Mode::empty())?;
         let stat = fstat(&next)?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
             links += 1;
@@ -93,7 +76,7 @@ pub fn check_path(path: &Path) -> io::Result<()> {
         }
         Ok(())
     };
-    match walk(path, Missing::Fails, &mut check) {
+    match walk(path, &mut check) {
         // What cannot be opened cannot be used either.
         Err(error) if error.raw_os_error().is_none() => Err(error),
         _ => Ok(()),

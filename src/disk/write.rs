@@ -4,7 +4,7 @@ use std::{
     collections::hash_map::RandomState,
     fs::File,
     hash::{BuildHasher as _, Hasher as _},
-    io::{self, Write as _},
+    io::{self, ErrorKind, Write as _},
     os::unix::fs::MetadataExt as _,
     path::Path,
 };
@@ -13,19 +13,18 @@ use rustix::{
     fd::OwnedFd,
     fs::{
         AtFlags, Dir as Entries, FileType, Gid, Mode, OFlags, RenameFlags, Stat, fchmod, fchown,
-        linkat, openat, renameat, renameat_with, statat, symlinkat, unlinkat,
+        linkat, mkdirat, openat, renameat, renameat_with, statat, symlinkat, unlinkat,
     },
     io::Errno,
     process::geteuid,
 };
 
-use super::{
-    Access, Refused,
-    walk::{Missing, walk},
-};
+use super::{Access, Refused, walk::walk};
 
 /// How the name of a file begins until it is complete. A killed run leaves such a file.
 pub const INCOMPLETE: &str = ".stacklift-";
+
+const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// A directory that was opened once: what is written through it is in it, wherever its path leads later.
 #[derive(Debug)]
@@ -54,28 +53,34 @@ impl Dir {
     /// Opens a directory. Fails with [`Refused::LinkOf`] if a link of another user leads to a directory that does not belong
     /// to that user.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::walk(path, Missing::Fails)
-    }
-
-    /// The same. Creates it and its parents if they are missing.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        Self::walk(path, Missing::Created)
-    }
-
-    fn walk(path: &Path, missing: Missing) -> io::Result<Self> {
         let own = geteuid().as_raw();
         let mut givers = Vec::new();
-        let found = walk(path, missing, &mut |_, stat| {
-            let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-            givers.extend((is_link && ![0, own].contains(&stat.st_uid)).then_some(stat.st_uid));
+        let found = walk(path, &mut |_, stat| {
+            let is_foreign = ![0, own].contains(&stat.st_uid);
+            givers.extend((is_foreign && kind(stat) == FileType::Symlink).then_some(stat.st_uid));
             Ok(())
         })?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = File::from(openat(found, ".", flags, Mode::empty())?);
+        let dir = File::from(openat(found, ".", DIRECTORY, Mode::empty())?);
         let owner = dir.metadata()?.uid();
         match givers.into_iter().find(|giver| *giver != owner) {
             Some(giver) => Err(Refused::LinkOf(giver).into()),
             None => Ok(Self(dir)),
+        }
+    }
+
+    /// The same. Creates it and its parents if they are missing.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        match (Self::open(path), path.parent(), path.file_name()) {
+            (Err(error), Some(parent), Some(name)) if error.kind() == ErrorKind::NotFound => {
+                let parent = Self::create(parent)?.0;
+                match mkdirat(&parent, name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                let flags = DIRECTORY | OFlags::NOFOLLOW;
+                Ok(Self(openat(&parent, name, flags, Mode::empty())?.into()))
+            }
+            (opened, ..) => opened,
         }
     }
 

@@ -105,12 +105,15 @@ fn as_root_b30_no_link_of_a_user_leads_an_export_or_a_backup_into_a_directory_of
             .says(&[&format!("a link of the user {USER} leads there")]);
     }
     assert_eq!(fs::read_to_string(&old).expect("it"), "old");
+    assert!(!private.join("new").exists(), "no directory is created");
     // A link of the caller, and one that leads to a directory of the same user.
     lchown(&link, Some(0), None).expect("root");
     bench.run(&["export", "web", "--force", "--to", to]).code(0);
     lchown(&link, Some(USER), None).expect("root");
     chown(&private, Some(USER), None).expect("root");
-    bench.run(&["export", "web", "--force", "--to", to]).code(0);
+    for to in [to, &format!("{to}/new/er")] {
+        bench.run(&["export", "web", "--force", "--to", to]).code(0);
+    }
     assert_ne!(fs::read_to_string(&old).expect("it"), "old");
 }
 

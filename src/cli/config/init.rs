@@ -5,7 +5,7 @@ use std::{
     env,
     ffi::OsStr,
     fs,
-    io::{IsTerminal as _, stderr, stdin},
+    io::{self, IsTerminal as _, stderr, stdin},
     path::{Path, PathBuf},
 };
 
@@ -20,7 +20,7 @@ use crate::{
         options,
         settings::{Origin, Sourced, system_file, user_file},
     },
-    disk::{Dir, Existing, Rights},
+    disk::{self, Dir, Existing, Rights},
     failure::Failure,
     portainer::{BaseUrl, Tls},
 };
@@ -38,8 +38,9 @@ pub(super) fn run(arguments: InitArguments, common: &Common, console: &Console) 
     let is_root = rustix::process::geteuid().is_root();
     let path = target(arguments, is_root)?;
     // A package installs a file that sets nothing.
-    let sets_nothing =
-        fs::read_to_string(&path).is_ok_and(|text| text == settings_file(&BTreeMap::new()));
+    let sets_nothing = disk::open(&path)
+        .and_then(|(file, _)| io::read_to_string(file))
+        .is_ok_and(|text| text == settings_file(&BTreeMap::new()));
     let existing = if arguments.force || sets_nothing {
         Existing::Replace
     } else {
