@@ -166,6 +166,36 @@ fn b30_the_umask_takes_rights_from_an_export() {
 }
 
 #[test]
+fn b31_a_key_file_that_everybody_may_read_is_refused() {
+    let bench = Bench::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("key");
+    write_private(&file, KEY);
+    set_mode(&file, 0o604);
+    let mut command = bench.command(&["plan", "web"]);
+    command
+        .env_remove("STACKMGR_API_KEY")
+        .env("STACKMGR_API_KEY_FILE", &file);
+    Run::of(&mut command)
+        .code(1)
+        .says(&["not accessible to others", "chmod 600 "]);
+}
+
+#[test]
+fn b32_a_state_directory_below_one_that_everybody_may_write_to_is_not_used() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let above = bench.root().join("above");
+    fs::create_dir(&above).expect("a folder");
+    for (mode, code) in [(0o757, 1), (0o1757, 0)] {
+        set_mode(&above, mode);
+        let mut command = bench.command(&["web"]);
+        command.env("STACKLIFT_STATE_DIR", above.join("a/state"));
+        Run::of(&mut command).code(code);
+    }
+}
+
+#[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_b31_a_key_file_that_others_may_access_is_refused() {
     let bench = Bench::new();
