@@ -115,7 +115,8 @@ pub struct NoProgram {
 /// A Compose program of this host that prints its version.
 #[derive(Debug)]
 pub struct Compose {
-    /// The program with its first arguments: `docker compose`.
+    program: PathBuf,
+    /// Its name with its first arguments: `docker compose`.
     command: Vec<String>,
     version: Version,
     trace: Trace,
@@ -292,7 +293,13 @@ impl Compose {
     fn at(command: &[&str], trace: &Trace) -> Result<Option<Self>, String> {
         let arguments = [&command[1..], &["version", "--short"]].concat();
         let started = Instant::now();
-        let output = process::run(Path::new(command[0]), &arguments, LIMITS, |_| ());
+        let (program, output) = match process::find(command[0]) {
+            Ok(program) => {
+                let output = process::run(&program, &arguments, LIMITS, |_| ());
+                (program, output)
+            }
+            Err(error) => (PathBuf::new(), Err(error)),
+        };
         let version = output.as_ref().ok().and_then(|output| {
             let text = String::from_utf8_lossy(&output.stdout);
             Version::parse(&text).filter(|_| output.status.success())
@@ -321,6 +328,7 @@ impl Compose {
             };
         };
         Ok(Some(Self {
+            program,
             command: command.iter().map(|word| (*word).to_owned()).collect(),
             version,
             trace: trace.clone(),
@@ -410,7 +418,7 @@ impl Compose {
             .chain(arguments.iter().copied())
             .collect();
         let started = Instant::now();
-        let output = process::run(Path::new(&self.command[0]), &words, LIMITS, |process| {
+        let output = process::run(&self.program, &words, LIMITS, |process| {
             prepare(process);
             process.envs(OFFLINE.map(|name| (name, "false")));
         });

@@ -1,4 +1,4 @@
-//! Opens the files of stacks. No other module does (B25, B29).
+//! Opens the files of stacks, and writes files for users. No other module does (B25, B29, B30).
 //!
 //! A stack's directory may belong to a user who must not read what root may read. Root therefore opens its files with the
 //! rights of that user: the kernel then checks the file and every directory on the path, at the time of the opening.
@@ -20,6 +20,12 @@ use rustix::{
     process::{DumpableBehavior, geteuid, set_dumpable_behavior},
     thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid},
 };
+
+mod walk;
+mod write;
+
+pub use walk::check_path;
+pub use write::{Dir, Existing, INCOMPLETE, Rights};
 
 /// The most bytes of a file.
 pub const MOST: u64 = 16 << 20;
@@ -47,13 +53,19 @@ pub struct Access {
     pub gid: u32,
 }
 
-/// Why a file or directory that exists is not read.
+/// Why a file or directory that exists is not read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     NotRegular,
     TooLarge,
     /// The user who owns the stack's directory cannot read it.
     NotReadableBy(u32),
+    /// It contains secrets and is not only for root and the caller.
+    Exposed,
+    /// Its path has a link of this user, who does not own the directory.
+    LinkOf(u32),
+    /// This user owns the file that would be replaced.
+    OwnedBy(u32),
     TimedOut,
 }
 
@@ -81,6 +93,14 @@ impl fmt::Display for Refused {
                     "the owner of the stack's directory (user {user}) cannot read it"
                 )
             }
+            Self::Exposed => f.write_str(
+                "it must be a file that is owned by you or root and not accessible to others",
+            ),
+            Self::LinkOf(user) => write!(
+                f,
+                "a link of the user {user} leads there, and the directory does not belong to that user"
+            ),
+            Self::OwnedBy(user) => write!(f, "it belongs to the user {user}"),
             Self::TimedOut => write!(f, "the file system did not respond within {DEADLINE:?}"),
         }
     }
@@ -99,10 +119,54 @@ pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     open_at(CWD, path)
 }
 
+/// The same for a file of this program's user, with secrets. Fails with [`Refused::Exposed`] if it belongs neither to root nor
+/// to the caller, or gives others any right (B31). A private group may read it.
+pub fn open_secret(path: &Path) -> io::Result<(File, Metadata)> {
+    let (file, metadata) = open(path)?;
+    let others = if walk::is_private(metadata.gid()) {
+        0o037
+    } else {
+        0o077
+    };
+    if is_ours(&metadata) && metadata.mode() & others == 0 {
+        Ok((file, metadata))
+    } else {
+        Err(Refused::Exposed.into())
+    }
+}
+
+/// Whether a file belongs to root or the caller.
+pub fn is_ours(metadata: &Metadata) -> bool {
+    [0, geteuid().as_raw()].contains(&metadata.uid())
+}
+
 /// Opens a directory, to lock it.
 pub fn open_dir(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(openat(CWD, path, flags, Mode::empty())?.into())
+}
+
+/// A process that has locked a file with `flock`, and its program. `None` if the system does not tell.
+pub fn holder(file: &File) -> Option<(u32, String)> {
+    let file = file.metadata().ok()?;
+    let (major, minor) = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
+    let id = format!("{major:02x}:{minor:02x}:{}", file.ino());
+    // 1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let mut locks = locks.lines().map(|line| line.split_whitespace().skip(1));
+    let process = locks.find_map(|mut fields| {
+        let is_flock = fields.next() == Some("FLOCK");
+        let process = fields.nth(2)?;
+        (is_flock && fields.next() == Some(&id)).then_some(process)
+    });
+    let process = process?.parse().ok()?;
+    Some((process, program_of(process)?))
+}
+
+/// The name of the program that a process runs.
+pub fn program_of(process: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/{process}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }
 
 /// Reads a file of the stack in the directory `dir`. `path` is absolute or relative to `dir`. It fails with [`Refused`] for

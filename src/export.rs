@@ -4,9 +4,8 @@
 //! Invariants: the files are complete or absent, and no error or note holds the value of a variable.
 
 use std::{
-    fs::{self, DirEntry, File, Permissions},
-    io::{self, ErrorKind, Write as _},
-    os::unix::fs::{PermissionsExt as _, symlink},
+    fs::{self, DirEntry},
+    io::{self, ErrorKind},
     path::Path,
 };
 
@@ -15,6 +14,7 @@ use serde_json::Value;
 
 use crate::{
     compose::{self, Input, Profiles, Program, Values},
+    disk::{Dir, Existing, INCOMPLETE, Refused, Rights},
     failure::Failure,
     model::{Record, StackKind, Variable},
     portainer::{Reader, Stored},
@@ -32,9 +32,6 @@ const COMPOSE_FILE: &str = "compose.yaml";
 const ENV_FILE: &str = ".env";
 /// What Portainer calls it.
 const STACK_ENV: &str = "stack.env";
-
-/// How the name of a file begins until it is complete. A killed export leaves such a file.
-const INCOMPLETE: &str = ".stacklift-";
 
 /// Files that Compose would merge into the exported one.
 const OVERRIDES: [&str; 4] = [
@@ -291,59 +288,43 @@ fn is_incomplete(entry: &DirEntry) -> bool {
 }
 
 /// Writes the files, `compose.yaml` last. Returns their names.
-fn write(dir: &Path, files: &Files, replace: bool) -> Result<Vec<&'static str>> {
-    let failed = |what: &str| format!("failed to write {}", dir.join(what).display());
-    fs::create_dir_all(dir).with_context(|| format!("failed to create {}", dir.display()))?;
-    let entries = fs::read_dir(dir).with_context(|| format!("failed to read {}", dir.display()))?;
-    for left in entries.flatten().filter(is_incomplete) {
-        fs::remove_file(left.path())
-            .with_context(|| format!("failed to remove {}", left.path().display()))?;
-    }
+fn write(path: &Path, files: &Files, replace: bool) -> Result<Vec<&'static str>> {
+    let existing = if replace {
+        Existing::Replace
+    } else {
+        Existing::Keep
+    };
+    let dir = Dir::create(path).map_err(|error| {
+        let hint = match Refused::of(&error) {
+            Some(Refused::LinkOf(_)) => "pass the path without that link with --to",
+            _ => "pass another directory with --to",
+        };
+        Failure::new(format!("failed to create {}", path.display()))
+            .source(error)
+            .hint(hint)
+    })?;
+    dir.remove_incomplete()
+        .with_context(|| format!("failed to tidy up {}", path.display()))?;
     let mut written = Vec::new();
-    let mut one = |name: &'static str, text: &str, mode: u32| -> Result<()> {
-        write_one(dir, name, text, mode, replace).with_context(|| {
+    let mut one = |name: &'static str, write: &dyn Fn() -> io::Result<()>| -> Result<()> {
+        write().with_context(|| {
             let so_far = match written.as_slice() {
                 [] => String::new(),
                 written => format!("; {} was written before", written.join(", ")),
             };
-            failed(name) + &so_far
+            format!("failed to write {}{so_far}", path.join(name).display())
         })?;
         written.push(name);
         Ok(())
     };
-    one(ENV_FILE, &files.env, 0o600)?;
-    one(COMPOSE_FILE, &files.text, 0o644)?;
+    let text =
+        |name, text: &str, mode| dir.write(name, text.as_bytes(), Rights::AtMost(mode), existing);
+    one(ENV_FILE, &|| text(ENV_FILE, &files.env, 0o600))?;
+    one(COMPOSE_FILE, &|| text(COMPOSE_FILE, &files.text, 0o644))?;
     if files.names_stack_env {
-        let link = dir.join(STACK_ENV);
-        match symlink(ENV_FILE, &link) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && replace => {
-                fs::remove_file(&link).and_then(|()| symlink(ENV_FILE, &link))
-            }
-            linked => linked,
-        }
-        .with_context(|| failed(STACK_ENV))?;
-        written.push(STACK_ENV);
+        one(STACK_ENV, &|| dir.link(STACK_ENV, ENV_FILE, existing))?;
     }
     // What a power failure undoes can be exported again.
-    File::open(dir).and_then(|dir| dir.sync_all()).ok();
+    dir.sync().ok();
     Ok(written)
-}
-
-/// Writes a file that is complete or absent.
-fn write_one(dir: &Path, name: &str, text: &str, mode: u32, replace: bool) -> io::Result<()> {
-    let mut file = tempfile::Builder::new()
-        .prefix(INCOMPLETE)
-        .permissions(Permissions::from_mode(0o600))
-        .tempfile_in(dir)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file()
-        .set_permissions(Permissions::from_mode(mode))?;
-    file.as_file().sync_all()?;
-    let path = dir.join(name);
-    let kept = if replace {
-        file.persist(path)
-    } else {
-        file.persist_noclobber(path)
-    };
-    kept.map(|_| ()).map_err(|error| error.error)
 }

@@ -2,9 +2,11 @@
 
 use std::{
     env,
-    io::{self, Read},
-    os::unix::{ffi::OsStrExt as _, process::CommandExt as _},
-    path::Path,
+    ffi::OsStr,
+    fs,
+    io::{self, ErrorKind, Read},
+    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _, process::CommandExt as _},
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
@@ -73,7 +75,27 @@ pub fn forbid_core_dumps() {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
 }
 
-/// Runs `program` without input and without the settings of this program. `prepare` sets its environment.
+/// Finds a program in the absolute directories of `path`, a value of `PATH`, as a shell does (B33).
+pub fn find_in(path: Option<&OsStr>, name: &str) -> Option<PathBuf> {
+    let is_program = |file: &PathBuf| {
+        fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
+    };
+    absolute(path?).map(|dir| dir.join(name)).find(is_program)
+}
+
+/// The same with the `PATH` of this process.
+pub fn find(name: &str) -> Result<PathBuf, RunError> {
+    find_in(env::var_os("PATH").as_deref(), name)
+        .ok_or_else(|| RunError::Failed(io::Error::new(ErrorKind::NotFound, "not found on PATH")))
+}
+
+/// The directories of `PATH` that do not depend on the working directory, which may belong to another user.
+fn absolute(path: &OsStr) -> impl Iterator<Item = PathBuf> {
+    env::split_paths(path).filter(|dir| dir.is_absolute())
+}
+
+/// Runs `program` without input and without the settings of this program. `prepare` sets its environment. The `PATH` of the
+/// program has only absolute directories.
 pub fn run(
     program: &Path,
     arguments: &[&str],
@@ -97,6 +119,15 @@ pub fn run(
         {
             command.env_remove(name);
         }
+    }
+    let mut prepared = command.get_envs().filter(|(name, _)| *name == "PATH");
+    let path = match prepared.next() {
+        Some((_, path)) => path.map(OsStr::to_owned),
+        None => env::var_os("PATH"),
+    };
+    // A directory of PATH contains no colon.
+    if let Some(Ok(path)) = path.map(|path| env::join_paths(absolute(&path))) {
+        command.env("PATH", path);
     }
     let mut child = command.spawn()?;
     let stdout = child.stdout.take().map(|pipe| drain(pipe, limits.output));

@@ -158,23 +158,15 @@ fn plans_cannot_write() {
 /// caller names.
 #[test]
 fn b29_only_one_module_opens_files_of_stacks() {
-    const OTHERS: [&str; 16] = [
-        "cli/config/init",
+    const OTHERS: [&str; 8] = [
         "cli/man",
         "cli/rehearse/serve",
         "cli/rehearse/stage",
-        "cli/settings",
-        "cli/settings/key",
         "compose/folder",
         "engine/choice",
-        "export",
         "portainer/tls",
         "snapshot/folder",
         "snapshot/lock",
-        "snapshot/pins",
-        "snapshot/requests",
-        "snapshot/store",
-        "stack/backup",
     ];
     const OPEN: [&str; 8] = [
         "fs::read",
@@ -186,18 +178,66 @@ fn b29_only_one_module_opens_files_of_stacks() {
         "File::options",
         "OpenOptions::new",
     ];
+    only_these_use(&OPEN, &[&OTHERS[..], &DISK].concat());
+}
+
+/// Only `disk` writes into directories of users. These modules write into directories of the caller and temporary ones.
+#[test]
+fn b30_only_one_module_creates_files_of_users() {
+    const OTHERS: [&str; 6] = [
+        "cli/man",
+        "cli/rehearse/serve",
+        "cli/rehearse/stage",
+        "compose/folder",
+        "snapshot/folder",
+        "snapshot/lock",
+    ];
+    const CREATE: [&str; 17] = [
+        "DirBuilder::new",
+        "File::create",
+        "File::create_new",
+        "File::options",
+        "OpenOptions::new",
+        "fs::copy",
+        "fs::create_dir",
+        "fs::create_dir_all",
+        "fs::hard_link",
+        "fs::linkat",
+        "fs::mkdirat",
+        "fs::rename",
+        "fs::renameat",
+        "fs::symlink",
+        "fs::symlinkat",
+        "fs::write",
+        "tempfile::Builder",
+    ];
+    only_these_use(&CREATE, &[&OTHERS[..], &DISK].concat());
+}
+
+/// Only `process` runs programs, and a shell ends a rehearsal. `engine` has a `Command` of its own.
+#[test]
+fn b33_only_one_module_runs_programs() {
+    only_these_use(&["Command::new"], &["process", "cli/rehearse", "engine"]);
+}
+
+const DISK: [&str; 3] = ["disk", "disk/walk", "disk/write"];
+
+/// Fails unless these modules, and no others, use one of these functions.
+#[track_caller]
+fn only_these_use(functions: &[&str], modules: &[&str]) {
+    let mut users = BTreeSet::new();
     for source in sources("src") {
-        let opens = source.uses.iter().find(|path| match path.as_slice() {
-            [.., of, name] => OPEN.contains(&format!("{of}::{name}").as_str()),
+        let used = source.uses.iter().find(|path| match path.as_slice() {
+            [.., of, name] => functions.contains(&format!("{of}::{name}").as_str()),
             _ => false,
         });
         let module = source.module.join("/");
-        if module != "disk" && !OTHERS.contains(&module.as_str()) {
-            assert!(opens.is_none(), "{module} uses {opens:?}");
-        } else if module == "disk" {
-            assert!(opens.is_some(), "the test finds nothing");
+        if let Some(used) = used {
+            assert!(modules.contains(&module.as_str()), "{module} uses {used:?}");
+            users.insert(module);
         }
     }
+    assert!(users.len() * 2 > modules.len(), "only {users:?}");
 }
 
 /// The file of the longest module path that `path` starts with.

@@ -90,3 +90,5 @@ mod terminal;
 mod text;
 #[path = "integration/transport.rs"]
 mod transport;
+#[path = "integration/writing.rs"]
+mod writing;

@@ -1,6 +1,6 @@
 //! Reads the file of `--header-file`.
 
-use std::{io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
+use std::{io::Read as _, path::Path};
 
 use anyhow::Result;
 
@@ -26,22 +26,14 @@ pub(super) fn read(path: &Path) -> Result<Headers> {
             path.display()
         ))
     };
-    let (file, metadata) = disk::open(path).map_err(|error| match Refused::of(&error) {
+    let (file, metadata) = disk::open_secret(path).map_err(|error| match Refused::of(&error) {
+        Some(Refused::Exposed) => refused(&error.to_string()).hint(format!(
+            "check its owner, then run: chmod 600 {}",
+            path.display()
+        )),
         Some(why) => refused(&why.to_string()).hint("pass a text file with --header-file"),
         None => failed(error),
     })?;
-    let own = rustix::process::geteuid().as_raw();
-    let is_ours = metadata.uid() == 0 || metadata.uid() == own;
-    if !is_ours || metadata.mode() & 0o077 != 0 {
-        return Err(refused(
-            "it must be a file that is owned by you or root and not accessible to others",
-        )
-        .hint(format!(
-            "check its owner, then run: chmod 600 {}",
-            path.display()
-        ))
-        .into());
-    }
     if metadata.len() > LONGEST {
         return Err(refused(&format!("it is larger than {} KiB", LONGEST / 1024)).into());
     }

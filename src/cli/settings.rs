@@ -3,8 +3,8 @@
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    env, fs,
-    io::ErrorKind,
+    env,
+    io::{self, ErrorKind, Read as _},
     ops::Range,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -22,6 +22,7 @@ use super::{
     options::{self, Endpoint, Setting, is_api_key},
 };
 use crate::{
+    disk::{self, Refused},
     engine,
     failure::Failure,
     portainer::{BaseUrl, Tls},
@@ -361,23 +362,27 @@ pub(super) fn user_file() -> Option<PathBuf> {
 
 fn read(path: &Path) -> Result<Option<File>> {
     let failed = || format!("failed to read the settings file {}", path.display());
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
+    let (file, metadata) = match disk::open(path) {
+        Ok(opened) => opened,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        Err(error) => return Err(error).with_context(failed),
+        Err(error) if Refused::of(&error).is_some() => {
+            return Err(Failure::new(format!(
+                "refusing to read the settings file {}: {error}",
+                path.display()
+            ))
+            .hint("move it away; to write a settings file, run: stacklift config init")
+            .into());
+        }
+        Err(error) => {
+            return Err(Failure::new(failed())
+                .source(error)
+                .hint("it must be a UTF-8 text file that you can read")
+                .into());
+        }
     };
-    if !metadata.is_file() {
-        return Err(Failure::new(format!(
-            "refusing to read the settings file {}: it is not a regular file",
-            path.display()
-        ))
-        .hint("move it away; to write a settings file, run: stacklift config init")
-        .into());
-    }
-    let own = rustix::process::geteuid().as_raw();
-    if (metadata.uid() != 0 && metadata.uid() != own) || metadata.mode() & 0o022 != 0 {
+    if !disk::is_ours(&metadata) || metadata.mode() & 0o022 != 0 {
         return Err(Failure::new(format!(
             "refusing to read the settings file {}: it must be a file that is owned by you or root and not writable by others",
             path.display()
@@ -394,7 +399,7 @@ fn read(path: &Path) -> Result<Option<File>> {
         .hint(valid_keys())
         .into());
     }
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = io::read_to_string(file.take(LONGEST_FILE)).map_err(|error| {
         Failure::new(failed())
             .source(error)
             .hint("it must be a UTF-8 text file that you can read")

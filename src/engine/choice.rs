@@ -7,7 +7,6 @@ use std::{
     ffi::OsStr,
     fmt, fs,
     io::{self, Read as _},
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -16,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::ClientConfig;
-use crate::text::excerpt;
+use crate::{process, text::excerpt};
 
 /// `--engine`: how to reach the engine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
@@ -171,17 +170,9 @@ fn same_engine(
     }
 }
 
-/// Searches the directories of `path` for `tool`, as a shell does.
+/// Searches the absolute directories of `path` for `tool`.
 pub(super) fn find_program(tool: &str, path: Option<&OsStr>) -> Program {
-    let is_program = |file: &PathBuf| {
-        fs::metadata(file)
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    let directories = std::env::split_paths(path.unwrap_or_default());
-    let Some(found) = directories
-        .map(|directory| directory.join(tool))
-        .find(is_program)
-    else {
+    let Some(found) = process::find_in(path, tool) else {
         return Program::Missing;
     };
     match classify(tool, &found) {

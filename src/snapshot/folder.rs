@@ -2,22 +2,21 @@
 
 use std::{
     fs::{self, DirBuilder, File},
-    io::{self, ErrorKind, Write},
+    io::{self, ErrorKind},
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::Path,
 };
 
 use anyhow::Result;
 
-use crate::failure::Failure;
+use crate::{
+    disk::{self, Dir, Existing, Refused, Rights},
+    failure::Failure,
+};
 
 /// Refuses an existing state directory that belongs to another user or that others can enter: its files contain
-/// secrets.
+/// secrets. Refuses one that another user can replace (B32).
 pub fn check_state_dir(dir: &Path) -> Result<()> {
-    let Some(metadata) = fs::metadata(dir).ok().filter(fs::Metadata::is_dir) else {
-        // If it is a file, the error appears when something is written.
-        return Ok(());
-    };
     let own = rustix::process::geteuid().as_raw();
     let refused = |why: &str, hint: String| {
         Err(Failure::new(format!(
@@ -27,15 +26,17 @@ pub fn check_state_dir(dir: &Path) -> Result<()> {
         .hint(hint)
         .into())
     };
-    if metadata.uid() != own {
+    // If it is a file, the error appears when something is written.
+    let metadata = fs::metadata(dir).ok().filter(fs::Metadata::is_dir);
+    if metadata.as_ref().is_some_and(|found| found.uid() != own) {
         return refused(
             "it belongs to another user",
             "run stacklift as its owner, or set STACKLIFT_STATE_DIR to a directory of your own"
                 .to_owned(),
         );
     }
-    if metadata.mode() & 0o077 != 0 {
-        let mode = metadata.mode() & 0o777;
+    let mode = metadata.map_or(0, |found| found.mode() & 0o777);
+    if mode & 0o077 != 0 {
         return refused(
             &format!("its mode is {mode:03o}, but snapshots contain secrets"),
             format!(
@@ -44,31 +45,43 @@ pub fn check_state_dir(dir: &Path) -> Result<()> {
             ),
         );
     }
-    Ok(())
+    disk::check_path(dir).or_else(|error| {
+        refused(
+            &error.to_string(),
+            "another user could replace the snapshots: set STACKLIFT_STATE_DIR to a directory below one of your own"
+                .to_owned(),
+        )
+    })
+}
+
+/// Reads a file. Fails for one that the caller did not write.
+pub(super) fn read(path: &Path) -> io::Result<String> {
+    let (file, metadata) = disk::open(path)?;
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(Refused::OwnedBy(metadata.uid()).into());
+    }
+    io::read_to_string(file)
 }
 
 /// Writes a new file atomically with mode 0600, and syncs it with its directory.
 pub(super) fn write_new(dir: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
-    create(dir)?;
-    // Temporary files have mode 0600.
-    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(dir)?;
-    file.write_all(contents)?;
-    if !contents.is_empty() {
-        file.as_file().sync_all()?;
-    }
-    file.persist_noclobber(dir.join(name))
-        .map_err(|error| error.error)?;
-    File::open(dir)?.sync_all()
+    write(dir, name, contents, Existing::Keep)
 }
 
 /// Writes a file atomically with mode 0600 in place of the one with that name, and syncs it with its directory.
 pub(super) fn replace(dir: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
+    write(dir, name, contents, Existing::Replace)
+}
+
+fn write(dir: &Path, name: &str, contents: &[u8], existing: Existing) -> io::Result<()> {
     create(dir)?;
-    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(dir)?;
-    file.write_all(contents)?;
-    file.as_file().sync_all()?;
-    file.persist(dir.join(name)).map_err(|error| error.error)?;
-    File::open(dir)?.sync_all()
+    let dir = Dir::open(dir)?;
+    if !dir.is_own()? {
+        // Another user created it after it was checked.
+        return Err(ErrorKind::PermissionDenied.into());
+    }
+    dir.write(name, contents, Rights::AtMost(0o600), existing)?;
+    dir.sync()
 }
 
 /// Renames a file, and syncs the directory.

@@ -1,16 +1,10 @@
 //! The pinned certificates, beside the snapshots: one line per server, `nas.example:9443 AB:CD:…`.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write as _,
-    fs,
-    io::{self, ErrorKind},
-    path::Path,
-};
+use std::{collections::BTreeMap, fmt::Write as _, io::ErrorKind, path::Path};
 
 use anyhow::Result;
 
-use super::folder::{check_state_dir, replace};
+use super::folder::{self, check_state_dir, replace};
 use crate::failure::Failure;
 
 const FILE: &str = "pinned-certificates";
@@ -44,15 +38,7 @@ pub fn set_pin(state: &Path, server: &str, fingerprint: &str) -> Result<()> {
 fn read(state: &Path) -> Result<BTreeMap<String, String>> {
     check_state_dir(state)?;
     let path = state.join(FILE);
-    // Opening a pipe would wait for its other end.
-    let read = fs::metadata(&path).and_then(|metadata| {
-        if metadata.is_file() {
-            fs::read_to_string(&path)
-        } else {
-            Err(io::Error::other("it is not a regular file"))
-        }
-    });
-    let text = match read {
+    let text = match folder::read(&path) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(BTreeMap::new());
@@ -85,7 +71,7 @@ fn read(state: &Path) -> Result<BTreeMap<String, String>> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The journal of unanswered requests (B11): one file per change that was sent to Portainer and is not known to have
 //! finished. The file is on disk before the request is sent, so that it survives a kill at any moment.
 
-use std::{fmt, fs, io::ErrorKind, path::PathBuf};
+use std::{fmt, io::ErrorKind, path::PathBuf};
 
 use anyhow::{Context, Result};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -95,9 +95,9 @@ impl Store {
             for name in folder::names(dir)? {
                 if name.ends_with(REQUEST) {
                     let path = dir.join(&name);
-                    let request = fs::read(&path)
+                    let request = folder::read(&path)
                         .context("it cannot be read")
-                        .and_then(|json| Ok(serde_json::from_slice(&json)?))
+                        .and_then(|json| Ok(serde_json::from_str(&json)?))
                         .map(|request: Request| request.sent_at(&name));
                     let request = request.map_err(|error| {
                         Failure::new(format!(

@@ -304,8 +304,8 @@ impl Store {
             );
         };
         let failed = || format!("failed to read snapshot {}", path.display());
-        let json = fs::read(&path).with_context(failed)?;
-        let head: Head = serde_json::from_slice(&json).with_context(failed)?;
+        let json = folder::read(&path).with_context(failed)?;
+        let head: Head = serde_json::from_str(&json).with_context(failed)?;
         if head.version > VERSION {
             return Err(Failure::new(format!(
                 "snapshot {id} has version {}: this version of stacklift reads versions up to {VERSION}",
@@ -316,7 +316,7 @@ impl Store {
         }
         Ok(Saved {
             id: id.to_owned(),
-            snapshot: serde_json::from_slice(&json).with_context(failed)?,
+            snapshot: serde_json::from_str(&json).with_context(failed)?,
         })
     }
 

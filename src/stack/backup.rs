@@ -1,18 +1,18 @@
 //! The backup of the Compose file, in the same directory: written atomically, never overwritten (C20–C22).
 
 use std::{
-    fs::{self, File, Permissions},
-    io::{ErrorKind, Write},
-    os::unix::fs::PermissionsExt as _,
+    io::{self, ErrorKind},
     path::PathBuf,
 };
 
 use anyhow::Result;
 use chrono::NaiveDate;
-use tempfile::Builder;
 
 use super::{Lock, Source, Stack};
-use crate::failure::Failure;
+use crate::{
+    disk::{Dir, Existing, Refused, Rights},
+    failure::Failure,
+};
 
 /// The outcome of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,42 +26,94 @@ pub enum Backup {
 impl Stack {
     /// The backup's path for a day (C20).
     pub fn backup_path(&self, day: NaiveDate) -> PathBuf {
-        self.dir.join(format!(
+        self.dir.join(self.backup_name(day))
+    }
+
+    fn backup_name(&self, day: NaiveDate) -> String {
+        format!(
             "{}.bak-pre-stackmgr-migration-{}",
             self.file,
             day.format("%Y-%m-%d")
-        ))
+        )
     }
 
-    /// Copies the Compose file to its backup of that day, unless one exists (C21, C22). The copy keeps the mode; the
-    /// copy and its directory are synced before this returns.
+    /// Copies the Compose file to its backup of that day, unless one exists (C21, C22). The copy has the rights that the file
+    /// had when it was read (B30); the copy and its directory are synced before this returns.
     pub fn back_up(&self, source: &Source, day: NaiveDate, _lock: &Lock) -> Result<Backup> {
         let path = self.backup_path(day);
-        if fs::symlink_metadata(&path).is_ok() {
-            return Ok(Backup::Kept(path));
-        }
-        match self.write_backup(source, &path) {
-            Ok(()) => Ok(Backup::Made(path)),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Backup::Kept(path)),
-            Err(error) => Err(Failure::new(format!(
-                "failed to write the backup {}",
-                path.display()
-            ))
-            .source(error)
-            .hint("free some space or make the directory writable, then run the command again")
-            .into()),
+        match self.write_backup(source, &self.backup_name(day)) {
+            Ok(true) => Ok(Backup::Made(path)),
+            Ok(false) => Ok(Backup::Kept(path)),
+            Err(error) => {
+                let hint = match Refused::of(&error) {
+                    Some(Refused::NotRegular) => "move it away, then run the command again",
+                    Some(Refused::LinkOf(_)) => {
+                        "pass the path of the directory without that link with --dir"
+                    }
+                    _ => {
+                        "free some space or make the directory writable, then run the command again"
+                    }
+                };
+                Err(
+                    Failure::new(format!("failed to write the backup {}", path.display()))
+                        .source(error)
+                        .hint(hint)
+                        .into(),
+                )
+            }
         }
     }
 
-    fn write_backup(&self, source: &Source, path: &PathBuf) -> std::io::Result<()> {
-        let mode = Permissions::from_mode(source.access.mode);
-        let mut copy = Builder::new()
-            .prefix(".stacklift-backup-")
-            .tempfile_in(&self.dir)?;
-        copy.write_all(source.compose.as_bytes())?;
-        copy.as_file().set_permissions(mode)?;
-        copy.as_file().sync_all()?;
-        copy.persist_noclobber(path).map_err(|error| error.error)?;
-        File::open(&self.dir)?.sync_all()
+    /// Whether the backup was written: it may exist.
+    fn write_backup(&self, source: &Source, name: &str) -> io::Result<bool> {
+        let dir = Dir::open(&self.dir)?;
+        if dir.has_file(name)? {
+            return Ok(false);
+        }
+        let rights = Rights::CopyOf(source.access);
+        match dir.write(name, source.compose.as_bytes(), rights, Existing::Keep) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                dir.has_file(name).map(|_| false)
+            }
+            written => written.and_then(|()| dir.sync()).map(|()| true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        ffi::OsStr,
+        fs::{self, Permissions},
+        os::unix::fs::PermissionsExt as _,
+    };
+
+    use super::*;
+    use crate::stack::StackName;
+
+    #[test]
+    fn b30_content_and_mode_are_of_the_same_file() {
+        let root = tempfile::tempdir().expect("a folder");
+        let name = StackName::new(OsStr::new("web")).expect("a name");
+        let stack = Stack::at(name, root.path(), "a.yml");
+        let write = |name: &str, mode| {
+            let path = root.path().join(name);
+            fs::write(&path, name).expect("a file");
+            fs::set_permissions(&path, Permissions::from_mode(mode)).expect("a mode");
+        };
+        write("a.yml", 0o600);
+        write("public", 0o644);
+        let source = stack.read_own().expect("read");
+        fs::rename(root.path().join("public"), root.path().join("a.yml")).expect("replaced");
+        let lock = stack.lock().expect("a lock");
+        let made = stack
+            .back_up(&source, NaiveDate::MIN, &lock)
+            .expect("a backup");
+        let Backup::Made(path) = made else {
+            panic!("kept");
+        };
+        assert_eq!(fs::read(&path).expect("it"), b"a.yml");
+        let found = fs::metadata(&path).expect("it").permissions();
+        assert_eq!(found.mode() & 0o7777, 0o600);
     }
 }

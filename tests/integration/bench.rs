@@ -271,6 +271,12 @@ fn yes_at(args: &[&str]) -> Option<usize> {
     (asks && !is_answered).then_some(command + 1)
 }
 
+/// Writes a file that only this user may read.
+pub fn write_private(path: &Path, text: &str) {
+    fs::write(path, text).expect("a file");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("a mode");
+}
+
 fn write_script(path: &Path, text: &str) {
     fs::write(path, format!("#!/bin/sh\n{text}")).expect("a script");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::ffi::OsStrExt};
 
-use crate::bench::{Bench, KEY, PLAIN, Run};
+use crate::bench::{Bench, KEY, PLAIN, Run, write_private};
 
 /// C01: the recommended order, lowest impact first.
 const EXAMPLES: [&str; 6] = [
@@ -48,7 +48,7 @@ fn c02_the_key_can_be_in_a_file() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
     let file = bench.root().join("key");
-    fs::write(&file, format!("{KEY}\nsecond line\n")).expect("a key file");
+    write_private(&file, &format!("{KEY}\nsecond line\n"));
     let mut command = bench.command(&["web"]);
     command
         .env_remove("STACKMGR_API_KEY")

@@ -6,7 +6,7 @@ use rehearsal::{Call, FaultKind};
 use serde_json::{Value, json};
 
 use crate::{
-    bench::{Bench, KEY, PLAIN, Run},
+    bench::{Bench, KEY, PLAIN, Run, write_private},
     confirming::{on_terminal, on_terminal_after},
     plan::conforms,
 };
@@ -141,7 +141,7 @@ fn c02_a_settings_file_names_the_file_with_the_key() {
     bench.started("web", PLAIN, None);
     let folder = tempfile::tempdir().expect("a folder");
     let key = folder.path().join("key");
-    fs::write(&key, format!("{KEY}\nmore\n")).expect("a file");
+    write_private(&key, &format!("{KEY}\nmore\n"));
     let key = key.display().to_string();
     write_user_file(&bench, &format!("api-key-file = {key:?}\n"));
     let run = |args: &[&str], variables: &[(&str, &str)]| {
@@ -203,7 +203,7 @@ fn b14_a_printed_restore_command_names_the_key_file() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
     let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("key"), KEY).expect("a file");
+    write_private(&folder.path().join("key"), KEY);
     let kind = FaultKind::Status(500, "{\"message\":\"no\"}".to_owned());
     bench.rehearsal.faults().set(Call::Create, kind);
     let mut command = bench.command(&["web", "--api-key-file", "key"]);

@@ -225,20 +225,15 @@ fn a_key_file_that_others_can_read() {
         let args = ["doctor", "--output", "json", "--api-key-file", path];
         let mut command = bench.command(&args);
         command.env_remove("STACKMGR_API_KEY");
-        Run::of(&mut command).code(0)
+        Run::of(&mut command)
     };
     let path = file.display();
+    let (state, fact) = checked(&run(0o644), "api-key");
+    assert_eq!(state, "failed");
+    assert!(fact.contains("not accessible to others"), "{fact}");
     assert_eq!(
-        checked(&run(0o640), "api-key"),
-        (
-            "warning".to_owned(),
-            format!("from the file {path}, which others can access (mode 0640)")
-        )
-    );
-    let private = run(0o600);
-    assert_eq!(
-        checked(&private, "api-key"),
-        ("ok".to_owned(), format!("from the file {path} (mode 0600)"))
+        checked(&run(0o600), "api-key"),
+        ("ok".to_owned(), format!("from the file {path}"))
     );
 }
 

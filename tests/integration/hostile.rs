@@ -166,13 +166,16 @@ fn links_out_of_the_directory_are_read_and_never_written() {
 }
 
 #[test]
-fn an_existing_file_with_the_name_of_the_backup_is_kept() {
+fn nothing_is_written_through_a_link_with_the_name_of_the_backup() {
     let (bench, dir) = started();
     let today = chrono::Local::now().format("%Y-%m-%d");
     let name = format!("docker-compose.yml.bak-pre-stackmgr-migration-{today}");
     let elsewhere = bench.root().join("elsewhere");
     symlink(&elsewhere, dir.join(&name)).expect("a link");
-    bench.run(&["web"]).code(0).says(&[&name, "kept"]);
+    bench
+        .run(&["web"])
+        .code(1)
+        .says(&[&name, "it is not a regular file"]);
     assert!(!elsewhere.exists(), "nothing is written through a link");
 }
 

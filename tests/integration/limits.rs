@@ -12,7 +12,7 @@ use std::{
 use rehearsal::{Call, FaultKind};
 use serde_json::json;
 
-use crate::bench::{Bench, KEY, MARKED, PLAIN, Run};
+use crate::bench::{Bench, KEY, MARKED, PLAIN, Run, write_private};
 
 /// A server that responds to each request by its method and path.
 type Respond = fn(&str) -> Reply;
@@ -311,7 +311,7 @@ fn b13_no_child_process_gets_the_key() {
     let bin = bench.script("docker", &format!("env >> {}\n", seen.display()));
     let path = std::env::var("PATH").expect("a PATH");
     let key_file = bench.root().join("key");
-    fs::write(&key_file, KEY).expect("a key");
+    write_private(&key_file, KEY);
     for from_file in [false, true] {
         let mut command = bench.command(&["web", "--engine", "command"]);
         command

@@ -504,6 +504,6 @@ fn a_run_at_the_same_time_is_refused() {
     lock.try_lock().expect("the lock");
     for args in [&["restore", "web"][..], &["web"]] {
         let run: Run = bench.run(args).code(1);
-        run.says(&["another run of stacklift is working on the stack web"]);
+        run.says(&["which is not stacklift, has locked the directory"]);
     }
 }

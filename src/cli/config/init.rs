@@ -2,9 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
-    io::{IsTerminal as _, Write as _, stderr, stdin},
-    os::unix::fs::PermissionsExt as _,
+    env,
+    ffi::OsStr,
+    fs,
+    io::{self, IsTerminal as _, stderr, stdin},
     path::{Path, PathBuf},
 };
 
@@ -19,6 +20,7 @@ use crate::{
         options,
         settings::{Origin, Sourced, system_file, user_file},
     },
+    disk::{self, Dir, Existing, Rights},
     failure::Failure,
     portainer::{BaseUrl, Tls},
 };
@@ -36,16 +38,21 @@ pub(super) fn run(arguments: InitArguments, common: &Common, console: &Console) 
     let is_root = rustix::process::geteuid().is_root();
     let path = target(arguments, is_root)?;
     // A package installs a file that sets nothing.
-    let sets_nothing =
-        fs::read_to_string(&path).is_ok_and(|text| text == settings_file(&BTreeMap::new()));
-    let overwrites = arguments.force || sets_nothing;
-    if !overwrites && fs::symlink_metadata(&path).is_ok() {
+    let sets_nothing = disk::open(&path)
+        .and_then(|(file, _)| io::read_to_string(file))
+        .is_ok_and(|text| text == settings_file(&BTreeMap::new()));
+    let existing = if arguments.force || sets_nothing {
+        Existing::Replace
+    } else {
+        Existing::Keep
+    };
+    if existing == Existing::Keep && fs::symlink_metadata(&path).is_ok() {
         return Err(already_exists(&path));
     }
     if stdin().is_terminal() && stderr().is_terminal() {
         ask(&mut values, console)?;
     }
-    write(&path, &settings_file(&values), MODE_OF_SETTINGS, overwrites)?;
+    write(&path, &settings_file(&values), MODE_OF_SETTINGS, existing)?;
     console.step("written", &path.display().to_string());
     console.hint("to check the settings, run: stacklift doctor");
     Ok(())
@@ -160,34 +167,20 @@ fn create_key_file(path: &Path, console: &Console) -> Result<()> {
     }
     console.hide(&key);
     let text = format!("{}\n", key.expose_secret());
-    write(path, &text, MODE_OF_KEY, false)?;
+    write(path, &text, MODE_OF_KEY, Existing::Keep)?;
     console.step("written", &format!("{} (mode 0600)", path.display()));
     Ok(())
 }
 
-/// Writes a file atomically with this mode, and syncs it. Creates its directory.
-fn write(path: &Path, text: &str, mode: u32, overwrites: bool) -> Result<()> {
-    let failed = || format!("failed to write {}", path.display());
-    let dir = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(dir).with_context(failed)?;
-    // Temporary files have mode 0600 until they are complete.
-    let mut file = tempfile::Builder::new()
-        .prefix(".stacklift-")
-        .tempfile_in(dir)
-        .with_context(failed)?;
-    file.write_all(text.as_bytes()).with_context(failed)?;
-    let permissions = fs::Permissions::from_mode(mode);
-    file.as_file()
-        .set_permissions(permissions)
-        .and_then(|()| file.as_file().sync_all())
-        .with_context(failed)?;
-    if overwrites {
-        file.persist(path).map_err(|error| error.error)
-    } else {
-        file.persist_noclobber(path).map_err(|error| error.error)
-    }
-    .and_then(|_| fs::File::open(dir)?.sync_all())
-    .with_context(failed)
+/// Writes a file atomically with at most this mode, and syncs it. Creates its directory.
+fn write(path: &Path, text: &str, mode: u32, existing: Existing) -> Result<()> {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    Dir::create(path.parent().unwrap_or(Path::new("/")))
+        .and_then(|dir| {
+            dir.write(name, text.as_bytes(), Rights::AtMost(mode), existing)?;
+            dir.sync()
+        })
+        .with_context(|| format!("failed to write {}", path.display()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -16,7 +15,7 @@ use crate::{
     compose, disk,
     snapshot::check_state_dir,
     stack::Location,
-    text::{counted, shell_word},
+    text::counted,
 };
 
 /// The minimum free space for snapshots, in bytes. A snapshot of a large stack takes less than 1
@@ -66,35 +65,12 @@ pub(super) fn api_key(settings: &Settings) -> (Option<SecretString>, Check) {
     };
     let check = match &source {
         KeySource::Given(_) => Check::ok(subject, format!("from {API_KEY}")),
-        KeySource::File(path) => key_file(path),
+        KeySource::File(path) => Check::ok(subject, format!("from the file {}", path.display())),
     };
     match source.read() {
         Ok(key) => (Some(key), check),
         Err(error) => failed(error),
     }
-}
-
-/// Whether only its owner, who is this user or root, can read a key file. Its content is not looked at.
-fn key_file(path: &Path) -> Check {
-    let subject = Subject::ApiKey;
-    let fact = format!("from the file {}", path.display());
-    // If it does not exist, reading it says so.
-    let Some(metadata) = fs::metadata(path).ok().filter(fs::Metadata::is_file) else {
-        return Check::ok(subject, fact);
-    };
-    let mode = metadata.mode() & 0o777;
-    let own = rustix::process::geteuid().as_raw();
-    let file = path.display().to_string();
-    let file = shell_word(&file);
-    if metadata.uid() != 0 && metadata.uid() != own {
-        let fact = format!("{fact}, which belongs to another user");
-        return Check::warning(subject, fact, format!("run: chown {own} {file}"));
-    }
-    if mode & 0o077 != 0 {
-        let fact = format!("{fact}, which others can access (mode {mode:04o})");
-        return Check::warning(subject, fact, format!("run: chmod 600 {file}"));
-    }
-    Check::ok(subject, format!("{fact} (mode {mode:04o})"))
 }
 
 /// The Compose program. Runs it to read its version.

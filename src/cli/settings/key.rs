@@ -1,7 +1,7 @@
 //! Where the API key comes from, and reading it.
 
 use std::{
-    env, fs,
+    env,
     io::Read as _,
     path::{Path, PathBuf},
 };
@@ -15,6 +15,7 @@ use crate::{
         arguments::Common,
         options::{self, is_api_key},
     },
+    disk::{self, Refused},
     failure::Failure,
 };
 
@@ -77,17 +78,23 @@ impl KeySource {
             Self::Given(key) => return Ok(key),
             Self::File(path) => path,
         };
-        // The limit matters for a pipe that never ends.
         let mut text = String::new();
-        fs::File::open(&path)
-            .and_then(|file| file.take(LONGEST_KEY).read_to_string(&mut text))
+        disk::open_secret(&path)
+            .and_then(|(file, _)| file.take(LONGEST_KEY).read_to_string(&mut text))
             .map_err(|error| {
+                let hint = match Refused::of(&error) {
+                    Some(Refused::Exposed) => {
+                        format!("check its owner, then run: chmod 600 {}", path.display())
+                    }
+                    _ => "set --api-key-file to a text file whose first line is the API key"
+                        .to_owned(),
+                };
                 Failure::new(format!(
                     "failed to read the API key file {}",
                     path.display()
                 ))
                 .source(error)
-                .hint("set --api-key-file to a text file whose first line is the API key")
+                .hint(hint)
             })?;
         let key = text.lines().next().unwrap_or_default().trim();
         if key.is_empty() {

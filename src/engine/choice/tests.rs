@@ -1,4 +1,7 @@
-use std::{ffi::OsString, os::unix::fs::symlink};
+use std::{
+    ffi::OsString,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
 
 use tempfile::TempDir;
 
@@ -145,6 +148,13 @@ fn a_program_is_classified_by_its_file() {
         Program::Native(native)
     );
     assert_eq!(find(&["data", "folder", "nowhere"]), Program::Missing);
+    // A relative directory, and an empty one, which is the working directory.
+    for folder in ["", "bin"] {
+        assert_eq!(
+            find_program("docker", Some(folder.as_ref())),
+            Program::Missing
+        );
+    }
     assert_eq!(find_program("docker", None), Program::Missing);
 }
 

@@ -1,0 +1,365 @@
+//! What the program writes, trusts and runs where other users have directories (B30–B33).
+
+use std::{
+    fs::{self, Permissions},
+    os::unix::{
+        fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink},
+        process::CommandExt as _,
+    },
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::bench::{Bench, KEY, PLAIN, Run, write_private};
+
+/// A user who is not root, and has no name here.
+const USER: u32 = 54_321;
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("a file").mode() & 0o7777
+}
+
+/// A directory of [`USER`].
+fn given_away(dir: &Path) {
+    fs::create_dir_all(dir).expect("a folder");
+    set_mode(dir, 0o755);
+    chown(dir, Some(USER), Some(USER)).expect("root");
+}
+
+/// Today's backup in a stack's directory.
+fn backup(dir: &Path) -> PathBuf {
+    let day = chrono::Local::now().format("%Y-%m-%d");
+    dir.join(format!(
+        "docker-compose.yml.bak-pre-stackmgr-migration-{day}"
+    ))
+}
+
+#[test]
+fn b30_a_backup_has_no_set_id_sticky_or_execute_bits() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    set_mode(&dir.join("docker-compose.yml"), 0o7755);
+    bench.run(&["web"]).code(0);
+    assert_eq!(mode(&bench.backups("web")[0]), 0o644);
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b30_a_backup_gives_no_group_more_rights_than_its_source() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    given_away(&dir);
+    let file = dir.join("docker-compose.yml");
+    chown(&file, Some(USER), Some(USER + 1)).expect("root");
+    set_mode(&file, 0o640);
+    bench.run(&["web"]).code(0);
+    let backup = backup(&dir);
+    assert_eq!(mode(&backup), 0o640);
+    let metadata = fs::metadata(&backup).expect("a backup");
+    assert_eq!((metadata.uid(), metadata.gid()), (0, USER + 1));
+}
+
+#[test]
+fn b30_something_else_in_the_place_of_a_backup_is_an_error() {
+    for is_dangling in [true, false] {
+        let bench = Bench::new();
+        let dir = bench.started("web", PLAIN, None);
+        let target = bench.root().join("target");
+        if !is_dangling {
+            fs::write(&target, "x").expect("a file");
+        }
+        symlink(&target, backup(&dir)).expect("a link");
+        bench.run(&["web"]).code(1).says(&[
+            "failed to write the backup",
+            "it is not a regular file",
+            "move it away",
+        ]);
+        assert!(bench.nothing_was_changed());
+        assert_eq!(target.exists(), !is_dangling);
+    }
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b30_no_link_of_a_user_leads_an_export_or_a_backup_into_a_directory_of_root() {
+    let bench = Bench::new();
+    bench.record("web", 1);
+    let private = bench.root().join("private");
+    fs::create_dir(&private).expect("a folder");
+    let old = private.join("compose.yaml");
+    fs::write(&old, "old").expect("a file");
+    let theirs = bench.root().join("theirs");
+    given_away(&theirs);
+    let link = theirs.join("web");
+    symlink(&private, &link).expect("a link");
+    lchown(&link, Some(USER), None).expect("root");
+    let to = link.to_str().expect("UTF-8");
+    for to in [to.to_owned(), format!("{to}/new")] {
+        bench
+            .run(&["export", "web", "--force", "--to", &to])
+            .code(1)
+            .says(&[&format!("a link of the user {USER} leads there")]);
+    }
+    assert_eq!(fs::read_to_string(&old).expect("it"), "old");
+    assert!(!private.join("new").exists(), "no directory is created");
+    // A link of the caller, and one that leads to a directory of the same user.
+    lchown(&link, Some(0), None).expect("root");
+    bench.run(&["export", "web", "--force", "--to", to]).code(0);
+    lchown(&link, Some(USER), None).expect("root");
+    chown(&private, Some(USER), None).expect("root");
+    for to in [to, &format!("{to}/new/er")] {
+        bench.run(&["export", "web", "--force", "--to", to]).code(0);
+    }
+    assert_ne!(fs::read_to_string(&old).expect("it"), "old");
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b30_only_a_regular_file_of_the_caller_or_the_directorys_owner_is_replaced() {
+    let bench = Bench::new();
+    bench.record("web", 1);
+    let to = bench.root().join("out");
+    fs::create_dir(&to).expect("a folder");
+    let file = to.join("compose.yaml");
+    let run = || {
+        let to = to.to_str().expect("UTF-8");
+        bench.run(&["export", "web", "--force", "--to", to])
+    };
+    fs::write(&file, "old").expect("a file");
+    chown(&file, Some(USER), None).expect("root");
+    run()
+        .code(1)
+        .says(&[&format!("it belongs to the user {USER}")]);
+    chown(&to, Some(USER), None).expect("root");
+    run().code(0);
+    let target = bench.root().join("target");
+    fs::write(&target, "old").expect("a file");
+    fs::remove_file(&file).expect("removed");
+    symlink(&target, &file).expect("a link");
+    run().code(1).says(&["it is not a regular file"]);
+    assert!(fs::symlink_metadata(&file).expect("it").is_symlink());
+}
+
+#[test]
+fn b30_the_umask_takes_rights_from_an_export() {
+    let bench = Bench::new();
+    bench.record("web", 1);
+    let to = bench.root().join("out");
+    let shown = to.to_str().expect("UTF-8");
+    let inner = bench.command(&["export", "web", "--to", shown]);
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", "umask 077; exec \"$@\"", "sh"])
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .env_clear();
+    for (name, value) in inner.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    Run::of(&mut command).code(0);
+    assert_eq!(mode(&to), 0o700);
+    assert_eq!(mode(&to.join("compose.yaml")), 0o600);
+}
+
+#[test]
+fn b31_a_key_file_that_everybody_may_read_is_refused() {
+    let bench = Bench::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("key");
+    write_private(&file, KEY);
+    set_mode(&file, 0o604);
+    let mut command = bench.command(&["plan", "web"]);
+    command
+        .env_remove("STACKMGR_API_KEY")
+        .env("STACKMGR_API_KEY_FILE", &file);
+    Run::of(&mut command)
+        .code(1)
+        .says(&["not accessible to others", "chmod 600 "]);
+}
+
+#[test]
+fn b32_a_state_directory_below_one_that_everybody_may_write_to_is_not_used() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let above = bench.root().join("above");
+    fs::create_dir(&above).expect("a folder");
+    for (mode, code) in [(0o757, 1), (0o1757, 0)] {
+        set_mode(&above, mode);
+        let mut command = bench.command(&["web"]);
+        command.env("STACKLIFT_STATE_DIR", above.join("a/state"));
+        Run::of(&mut command).code(code);
+    }
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b31_a_key_file_that_others_may_access_is_refused() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("key");
+    write_private(&file, KEY);
+    let run = |owner, mode| {
+        chown(&file, Some(owner), Some(owner)).expect("root");
+        set_mode(&file, mode);
+        let mut command = bench.command(&["plan", "web"]);
+        command
+            .env_remove("STACKMGR_API_KEY")
+            .env("STACKMGR_API_KEY_FILE", &file);
+        Run::of(&mut command)
+    };
+    for (owner, mode) in [
+        (USER, 0o600),
+        (USER, 0o666),
+        (0, 0o644),
+        (0, 0o602),
+        (0, 0o660),
+    ] {
+        run(owner, mode).code(1).says(&[
+            "failed to read the API key file",
+            "owned by you or root and not accessible to others",
+            "chmod 600 ",
+        ]);
+    }
+    assert!(bench.rehearsal.requests().is_empty());
+    for mode in [0o400, 0o440, 0o600] {
+        run(0, mode).code(0);
+    }
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let above = bench.root().join("above");
+    let state = above.join("state");
+    fs::create_dir_all(&state).expect("a folder");
+    set_mode(&state, 0o700);
+    let run = |args: &[&str]| Run::of(bench.command(args).env("STACKLIFT_STATE_DIR", &state));
+    let refused = |why: &str| {
+        for args in [
+            &["web"][..],
+            &["restore", "web"],
+            &["restore", "web", "--list"],
+        ] {
+            run(args).code(1).says(&[
+                "refusing to use the state directory",
+                &format!("{} {why}", above.display()),
+            ]);
+        }
+    };
+    set_mode(&above, 0o777);
+    refused("is writable by other users");
+    set_mode(&above, 0o755);
+    chown(&above, Some(USER), None).expect("root");
+    refused("belongs to another user");
+    // The same behind a link.
+    let behind = bench.root().join("behind");
+    fs::rename(&above, &behind).expect("renamed");
+    symlink(&behind, &above).expect("a link");
+    run(&["web"])
+        .code(1)
+        .says(&[&format!("{} belongs to another user", behind.display())]);
+    assert!(bench.nothing_was_changed());
+    chown(&behind, Some(0), None).expect("root");
+    for (mode, group) in [(0o1777, USER), (0o775, 0)] {
+        set_mode(&behind, mode);
+        chown(&behind, None, Some(group)).expect("root");
+        run(&["plan", "web"]).code(0);
+        run(&["restore", "web", "--list"]).hides("refusing");
+    }
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b32_a_planted_snapshot_is_not_used() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.run(&["web"]).code(0);
+    let folders = fs::read_dir(bench.state().join("snapshots")).expect("snapshots");
+    let folder = folders.map(|one| one.expect("a folder").path()).next();
+    let files = fs::read_dir(folder.expect("a folder")).expect("a folder");
+    for file in files {
+        let file = file.expect("a file").path();
+        chown(file, Some(USER), None).expect("root");
+    }
+    bench
+        .run(&["restore", "web", "--yes"])
+        .code(1)
+        .says(&[&format!("it belongs to the user {USER}")]);
+}
+
+#[test]
+fn b33_no_program_is_taken_from_the_working_directory() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    let seen = bench.root().join("seen");
+    let bin = bench.script("docker", &format!("echo planted >> {}\n", seen.display()));
+    for name in ["docker", "docker-compose"] {
+        fs::copy(bin.join("docker"), dir.join(name)).expect("a program");
+    }
+    for path in [".:", ":", "./:"] {
+        for args in [
+            &["plan", "web", "--engine", "command"][..],
+            &["web", "--engine", "command"],
+            &["render", "web"],
+            &["adopt", "web", "--pull", "--yes"],
+        ] {
+            let mut command = bench.command(args);
+            command.env("PATH", path).current_dir(&dir);
+            drop(Run::of(&mut command));
+        }
+    }
+    assert!(!seen.exists(), "a program of the stack's directory ran");
+}
+
+#[test]
+fn b33_programs_get_only_absolute_directories_on_path() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let seen = bench.root().join("seen");
+    let bin = bench.script(
+        "docker",
+        &format!("echo \"$0 $PATH\" >> {}\n", seen.display()),
+    );
+    let mut command = bench.command(&["plan", "web", "--engine", "command"]);
+    command.env("PATH", format!(".:{}::bin:/usr/bin:/bin", bin.display()));
+    drop(Run::of(&mut command));
+    let seen = fs::read_to_string(seen).expect("it ran");
+    let bin = bin.display();
+    for line in seen.lines() {
+        assert_eq!(line, format!("{bin}/docker {bin}:/usr/bin:/bin"));
+    }
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_a_process_that_holds_the_lock_of_a_directory_is_named() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    set_mode(bench.root(), 0o755);
+    let mut holder = Command::new("flock")
+        .args(["--shared", "--no-fork"])
+        .arg(&dir)
+        .args(["sh", "-c", "echo held; exec sleep 600"])
+        .uid(USER)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("flock");
+    let mut held = [0; 4];
+    std::io::Read::read_exact(&mut holder.stdout.take().expect("a pipe"), &mut held).expect("held");
+    let run = bench.run(&["web"]);
+    holder.kill().expect("killed");
+    holder.wait().expect("ended");
+    run.code(1).says(&[&format!(
+        "the process {} (sleep), which is not stacklift, has locked the directory {}",
+        holder.id(),
+        dir.display()
+    )]);
+    bench.run(&["web"]).code(0);
+}
