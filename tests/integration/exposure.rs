@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
-    os::unix::fs::fchown,
+    os::unix::fs::{PermissionsExt as _, chown, fchown},
     sync::{Arc, Mutex},
     thread,
     time::Duration,
@@ -168,6 +168,21 @@ fn as_root_b31_a_certificate_protects_whoever_listens() {
     bench
         .run(&["web", "--base-url", &url, "--tls", pem])
         .code(0);
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_a_state_directory_of_another_user_is_refused() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    fs::create_dir(bench.state()).expect("a directory");
+    fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
+    chown(bench.state(), Some(USER), None).expect("root");
+    bench.run(&["web"]).code(1).says(&[
+        "refusing to use the state directory",
+        "it belongs to another user",
+    ]);
+    assert!(bench.nothing_was_changed());
 }
 
 #[test]
