@@ -11,3 +11,6 @@ pub mod export;
 pub mod faithful;
 pub mod literal;
 pub mod loss;
+mod masked;
+
+pub use masked::masked;

@@ -38,6 +38,8 @@ mod environment;
 mod environments;
 #[path = "integration/export.rs"]
 mod export;
+#[path = "integration/exposure.rs"]
+mod exposure;
 #[path = "integration/foreign.rs"]
 mod foreign;
 #[path = "integration/headers.rs"]

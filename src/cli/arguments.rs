@@ -277,10 +277,10 @@ pub(super) struct RenderArguments {
     /// Which rewrite of the Compose file to show
     #[arg(long = "as", value_name = "REWRITE", value_enum, default_value_t = Way::Literal)]
     pub way: Way,
-    /// Print the exact request body, including the values of .env
-    #[arg(long, conflicts_with_all = ["diff", "explain"])]
+    /// Print the exact request body or diff, including the values of variables
+    #[arg(long, conflicts_with = "explain")]
     pub reveal: bool,
-    /// Print a diff of the Compose file instead, with values masked
+    /// Print a diff of the Compose file instead
     #[arg(long)]
     pub diff: bool,
     /// Print each change and its reason instead; requires --as adopt

@@ -22,7 +22,7 @@ use crate::{
     migrate::Rewrite,
     plan::Keep,
     portainer::Payload,
-    rewrite::faithful::Faithful,
+    rewrite::{faithful::Faithful, masked},
     stack::{Origins, Stack, StackName},
     text::{needs_escaping, printable},
 };
@@ -67,11 +67,11 @@ fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Res
         console.warning(&format!("{}/.env: {warning}", stack.dir().display()));
     }
     if arguments.diff {
-        print_diff(stack, &source.compose, &rewrite.text);
+        print_diff(stack, &source.compose, &rewrite.text, arguments.reveal);
         return Ok(());
     }
     let payload = rewrite.payload(stack.name().as_str());
-    print(payload, payload, arguments.reveal, console)
+    print(payload, &rewrite.text, arguments.reveal, console)
 }
 
 fn faithful(
@@ -90,7 +90,12 @@ fn faithful(
         }
     }
     if arguments.diff {
-        print_diff(stack, &source.compose, &rewrite.shown());
+        let text = if arguments.reveal {
+            rewrite.text.clone()
+        } else {
+            rewrite.shown()
+        };
+        print_diff(stack, &source.compose, &text, arguments.reveal);
     }
     if arguments.explain {
         explain(stack, rewrite, origins.as_ref(), console);
@@ -103,21 +108,20 @@ fn faithful(
         text: &rewrite.text,
         env: &rewrite.env,
     };
-    let shown = Payload {
-        text: &rewrite.shown(),
-        ..payload
-    };
-    print(payload, shown, arguments.reveal, console)
+    print(payload, &rewrite.shown(), arguments.reveal, console)
 }
 
-/// Prints `payload` as bytes with `reveal`, else `shown` without the values of `.env`.
-fn print(payload: Payload, shown: Payload, reveal: bool, console: &Console) -> Result<()> {
+/// Prints `payload` as bytes with `reveal`, else with `text` in place of its own and without the values of variables
+/// (B34).
+fn print(payload: Payload, text: &str, reveal: bool, console: &Console) -> Result<()> {
     if reveal {
         let bytes = serde_json::to_vec(&payload).context("failed to write JSON")?;
         write(&bytes);
         return Ok(());
     }
-    let mut json = serde_json::to_value(shown).context("failed to write JSON")?;
+    let text = &masked(text);
+    let mut json =
+        serde_json::to_value(Payload { text, ..payload }).context("failed to write JSON")?;
     mask_values(&mut json);
     console.json(&json)
 }
@@ -129,10 +133,18 @@ fn mask_values(payload: &mut Value) {
     }
 }
 
-/// Prints the changes as a patch, or nothing if there are none. Control characters are escaped on a terminal and in a
-/// colored patch only: a patch in a file must be exact.
-fn print_diff(stack: &Stack, before: &str, after: &str) {
-    let hunks = diff::hunks(before, after);
+/// Prints the changes as a patch, or nothing if there are none. Without `reveal`, the values of variables are masked (B34).
+/// Control characters are escaped on a terminal and in a colored patch only: a patch in a file must be exact.
+fn print_diff(stack: &Stack, before: &str, after: &str, reveal: bool) {
+    let shown = |text: &str| {
+        if reveal {
+            text.to_owned()
+        } else {
+            masked(text)
+        }
+    };
+    let of = |text, shown| diff::Shown { text, shown };
+    let hunks = diff::hunks(of(before, &shown(before)), of(after, &shown(after)));
     if hunks.is_empty() {
         return;
     }

@@ -56,15 +56,19 @@ impl BaseUrl {
 
     /// Whether the host resolves to an address of this machine.
     pub fn is_this_host(&self) -> bool {
-        self.is_loopback()
-            || (self.host.as_str(), 0)
-                .to_socket_addrs()
-                .is_ok_and(|mut addresses| addresses.any(|address| is_local(address.ip())))
+        let mut addresses = self.addresses().into_iter();
+        self.is_loopback() || addresses.any(|address| is_local(address.ip()))
+    }
+
+    /// The addresses of the host; none if it cannot be resolved.
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        let addresses = (self.host.as_str(), self.port).to_socket_addrs();
+        addresses.map(Iterator::collect).unwrap_or_default()
     }
 }
 
 /// An address belongs to this machine if a socket can be bound to it.
-fn is_local(address: IpAddr) -> bool {
+pub(super) fn is_local(address: IpAddr) -> bool {
     !address.is_unspecified() && TcpListener::bind(SocketAddr::new(address, 0)).is_ok()
 }
 

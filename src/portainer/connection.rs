@@ -19,6 +19,7 @@ use super::{
     address::BaseUrl,
     certificate::{Fingerprint, NotPinned, how_to_compare},
     error::Error,
+    owner::Owners,
     tls::Tls,
 };
 use crate::failure::Failure;
@@ -111,6 +112,9 @@ impl NoResponse {
         if let Some(refused) = self.not_pinned() {
             return Error::not_sent(action, not_pinned(refused, base_url, tls));
         }
+        if let Some(owners) = self.cause::<Owners>() {
+            return Error::not_sent(action, owners.refused());
+        }
         let what = match &self.error {
             _ if self.sent == Sent::No => "cannot reach Portainer at",
             ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
@@ -128,7 +132,7 @@ impl NoResponse {
     }
 
     fn hint(&self, tls: &Tls) -> String {
-        match (&self.error, self.tls_error()) {
+        match (&self.error, self.cause::<rustls::Error>()) {
             (_, Some(rustls::Error::InvalidCertificate(_))) => format!(
                 "the certificate is not trusted by --tls {tls}: pass Portainer's own certificate as a PEM file with --tls"
             ),
@@ -152,7 +156,7 @@ impl NoResponse {
     }
 
     fn not_pinned(&self) -> Option<&NotPinned> {
-        match self.tls_error()? {
+        match self.cause()? {
             rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
                 other.0.downcast_ref()
             }
@@ -160,7 +164,8 @@ impl NoResponse {
         }
     }
 
-    fn tls_error(&self) -> Option<&rustls::Error> {
+    /// What another layer than the kernel reports.
+    fn cause<E: std::error::Error + 'static>(&self) -> Option<&E> {
         match &self.error {
             ureq::Error::Io(error) => error.get_ref()?.downcast_ref(),
             _ => None,

@@ -25,6 +25,7 @@ use super::{
     connection::{MarkErrors, NoResponse, too_large, truncated},
     error::{Error, Response},
     headers::Headers,
+    owner::OwnerConnector,
     tls::{Tls, TlsConnector},
 };
 use crate::{
@@ -115,11 +116,14 @@ impl Client {
             .timeout_connect(Some(timeouts.connect))
             .timeout_resolve(Some(timeouts.connect))
             .build();
-        let connector =
-            ().chain(SocksConnector::default())
-                .chain(ConnectProxyConnector::default())
-                .chain(TcpConnector::default())
-                .chain(TlsConnector(options.tls.config(options.pin)?));
+        let connector = ()
+            .chain(SocksConnector::default())
+            .chain(ConnectProxyConnector::default())
+            .chain(OwnerConnector {
+                tcp: TcpConnector::default(),
+                checks: options.base_url.is_unverified(&options.tls),
+            })
+            .chain(TlsConnector(options.tls.config(options.pin)?));
         let resolver = MarkErrors(DefaultResolver::default());
         Ok(Self {
             agent: Agent::with_parts(config, MarkErrors(connector), resolver),

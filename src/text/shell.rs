@@ -3,8 +3,36 @@
 
 use std::borrow::Cow;
 
-/// A text as one word of a shell command.
+/// A text as one word of a shell command, in POSIX shells and in fish.
 pub fn shell_word(text: &str) -> Cow<'_, str> {
+    // In fish, single quotes do not make these literal.
+    if text.contains(['\\', '\'']) && !text.contains('\0') {
+        let words = text.chars().map(|c| match c {
+            '\\' | '\'' => format!("'\\{c}'"),
+            _ => c.to_string(),
+        });
+        return Cow::Owned(format!("'{}'", words.collect::<String>()));
+    }
     // Only a NUL cannot be quoted, and no argument or path contains one.
     shlex::try_quote(text).unwrap_or(Cow::Borrowed("''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_the_same_in_every_shell() {
+        for (text, word) in [
+            ("books-db", "books-db"),
+            ("a b", "'a b'"),
+            ("$(x)", "'$(x)'"),
+            ("it's", r"'it'\''s'"),
+            (r"a\'; x", r"'a'\\''\''; x'"),
+            ("", "''"),
+        ] {
+            assert_eq!(shell_word(text), word);
+            assert_eq!(shlex::split(word), Some(vec![text.to_owned()]));
+        }
+    }
 }

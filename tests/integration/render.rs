@@ -190,7 +190,7 @@ fn a_diff_on_a_terminal_has_no_escape_sequences() {
     ] {
         let text = format!("services:\n  a:\n    image: x # {evil}\n    volumes: [./d:/d]\n");
         bench.stack("web", &text, None);
-        let arguments = ["render", "web", "--diff", "--as", way];
+        let arguments = ["render", "web", "--diff", "--reveal", "--as", way];
         // A patch is exact.
         let patch = bench.run(&arguments).code(0);
         assert!(patch.out.contains(evil), "{patch:?}");
@@ -225,8 +225,85 @@ fn an_explanation_names_line_change_and_reason() {
         .code(1)
         .says(&["--as adopt"]);
     bench
-        .run(&["render", "web", "--as", "adopt", "--reveal", "--diff"])
+        .run(&["render", "web", "--as", "adopt", "--reveal", "--explain"])
         .code(2);
+}
+
+/// A text with a secret in each form of a variable, and a line that each rewrite changes.
+const INLINE: &str = "services:
+  a:
+    image: x
+    environment: {PASS: hunter2-a, DIR: ./hunter2-b}
+    volumes: [./d:/d]
+    env_file: .env
+  b:
+    image: x
+    environment:
+      - PASS=hunter2-c
+      - URL=x
+    build: {context: /b, args: {TOKEN: hunter2-d}}
+    command: psql postgres://u:hunter2-e@db/a
+    env_file: .env
+";
+
+#[test]
+fn b34_values_in_the_compose_file_are_masked() {
+    let bench = Bench::new();
+    bench.stack("web", INLINE, Some("A=1\n"));
+    for flags in [&[][..], &["--diff"], &["--diff", "--color", "always"]] {
+        for way in ["literal", "adopt"] {
+            let args = [&["render", "web", "--as", way], flags].concat();
+            bench.run(&args).code(0).hides("hunter2");
+        }
+    }
+    let diff = bench.run(&["render", "web", "--diff"]).code(0);
+    for line in [
+        "-    environment: {PASS: \"***\", DIR: \"***\"}\n",
+        "+    environment: {PASS: \"***\", DIR: \"***\"}\n",
+        "-    volumes: [./d:/d]\n",
+    ] {
+        assert!(diff.out.contains(line), "{diff:#?}");
+    }
+    let json = bench.run(&["render", "web"]).code(0);
+    assert!(json.out.contains("PASS=***"), "{json:#?}");
+    assert!(json.out.contains("postgres://***@db/a"), "{json:#?}");
+}
+
+#[test]
+fn b34_reveal_makes_an_exact_patch() {
+    let bench = Bench::new();
+    let text = INLINE.replace("    build: {context: /b, args: {TOKEN: hunter2-d}}\n", "");
+    for way in ["literal", "adopt"] {
+        let dir = bench.stack("web", &text, Some("A=hunter2-f\n"));
+        let args = ["render", "web", "--as", way, "--reveal"];
+        let patch = bench.run(&[&args[..], &["--diff"]].concat()).code(0);
+        fs::write(dir.join("patch"), patch.out).expect("a file");
+        let sent = bench.run(&args).code(0);
+        let sent: serde_json::Value = serde_json::from_str(&sent.out).expect("JSON");
+        let mut command = Command::new("patch");
+        command.args(["-s", "-i", "patch"]).current_dir(&dir);
+        assert!(command.status().expect("patch").success());
+        let patched = fs::read_to_string(dir.join("docker-compose.yml")).expect("a file");
+        assert_eq!(sent["stackFileContent"], patched);
+    }
+}
+
+#[test]
+fn b34_a_text_that_is_not_yaml_is_masked() {
+    let bench = Bench::new();
+    bench.stack(
+        "web",
+        "services:\n  a: [\n    PASS: hunter2-a ./x\n    - P=hunter2-b\n",
+        None,
+    );
+    for args in [
+        &["render", "web"][..],
+        &["render", "web", "--diff"],
+        &["render", "web", "--as", "adopt"],
+    ] {
+        let run = bench.run(args).hides("hunter2");
+        assert!(run.all().contains("PASS: ***") || run.code == 1, "{run:#?}");
+    }
 }
 
 #[test]

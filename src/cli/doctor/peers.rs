@@ -1,6 +1,9 @@
 //! The checks of Portainer and of the engine. Only reads.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    net::SocketAddr,
+    time::{Duration, SystemTime},
+};
 
 use anyhow::Result;
 
@@ -12,7 +15,7 @@ use crate::{
     observe::{Search, with_hint},
     parallel::side_by_side,
     plan::Refusal,
-    portainer::{self, BaseUrl, EngineOf, Status, Tls},
+    portainer::{self, BaseUrl, EngineOf, Owners, Status, Tls},
 };
 
 /// The oldest version of Portainer that stacklift supports.
@@ -109,14 +112,11 @@ fn major_and_minor(version: &str) -> Option<(u32, u32)> {
 pub(super) fn tls(settings: &Settings, status: &Received<Status>) -> Check {
     let subject = Subject::Tls;
     let base_url = &settings.base_url;
-    if !base_url.is_https() {
-        return Check::ok(subject, "not used: the address is plain HTTP on this host");
+    let owners = base_url.owners();
+    if base_url.is_unverified(&settings.tls) && !owners.is_empty() {
+        return unverified(settings, &owners);
     }
     match &settings.tls {
-        Tls::Off if base_url.is_loopback() => Check::ok(
-            subject,
-            "certificates are not verified; the address is on this host",
-        ),
         Tls::Off => Check::warning(
             subject,
             format!(
@@ -130,6 +130,31 @@ pub(super) fn tls(settings: &Settings, status: &Received<Status>) -> Check {
         ),
         _ => Check::not_checked(subject, "Portainer could not be read"),
     }
+}
+
+/// Who receives the API key on this host if no certificate is verified (B31).
+fn unverified(settings: &Settings, owners: &[(SocketAddr, Option<Owners>)]) -> Check {
+    let what = if settings.base_url.is_https() {
+        "certificates are not verified"
+    } else {
+        "TLS is not used"
+    };
+    let who = owners.iter().map(|(address, owners)| match owners {
+        None => format!("who listens at {address} is unknown: cannot read /proc/net/tcp"),
+        Some(owners) if owners.is_nobody() => {
+            format!("no program on this host listens at {address}")
+        }
+        Some(owners) => format!("{address} belongs to user {owners}"),
+    });
+    let who: Vec<String> = who.collect();
+    let fact = format!("{what}; {}", who.join("; "));
+    let mut known = owners.iter().filter_map(|(_, owners)| owners.as_ref());
+    if known.all(Owners::are_trusted) {
+        let hint = "set --tls pin and an https:// address: then only the Portainer of the first connection receives the API key";
+        return Check::warning(Subject::Tls, fact, hint);
+    }
+    let hint = "if that program is Portainer, set --tls pin and an https:// address; otherwise, stop the program: it could receive the API key";
+    Check::failed(Subject::Tls, fact, hint)
 }
 
 /// The user of the API key, and whether the environment is the engine of this host.

@@ -18,7 +18,10 @@ use crate::{
     failure::Failure,
     observe::{Situation, with_hint},
     plan::Keep,
-    rewrite::faithful::{Blocker, Faithful},
+    rewrite::{
+        faithful::{Blocker, Faithful},
+        masked,
+    },
     stack::{Origins, Source, Stack, StackName},
     text::counted,
 };
@@ -116,9 +119,10 @@ pub(super) fn adopted(
 
 fn blocked(stack: &Stack, text: &str, blockers: &[Blocker]) -> Failure {
     let name = stack.name();
+    let shown = masked(text);
     let pictures: Vec<String> = blockers
         .iter()
-        .map(|blocker| picture(stack.file(), text, blocker))
+        .map(|blocker| picture(stack.file(), [text, &shown], blocker))
         .collect();
     let count = counted(blockers.len(), "problem");
     Failure::new(format!("cannot adopt the stack {name}: {count}"))
@@ -129,12 +133,20 @@ fn blocked(stack: &Stack, text: &str, blockers: &[Blocker]) -> Failure {
 }
 
 /// The message, the line with the place marked, and the hint.
-fn picture(file: &str, text: &str, blocker: &Blocker) -> String {
+fn picture(file: &str, [text, shown]: [&str; 2], blocker: &Blocker) -> String {
     let title = Level::ERROR.no_name().primary_title(&blocker.message);
     let help = Level::HELP.message(&blocker.hint);
     let report = match blocker.position {
         Some(position) => {
-            let (line, place) = marked(text, position);
+            let (line, mut place) = marked(shown, position);
+            let (written, at) = marked(text, position);
+            // A masked value has other columns: the value is what is marked.
+            if line != written {
+                let same = line.bytes().zip(written.bytes());
+                let same = same.take_while(|(shown, written)| shown == written).count();
+                let start = line.floor_char_boundary(same.min(at.start));
+                place = start..line.len();
+            }
             let snippet = Snippet::source(line)
                 .path(file)
                 .line_start(position.line)

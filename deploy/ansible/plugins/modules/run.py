@@ -59,7 +59,9 @@ attributes:
     description: Plans, and changes nothing. RV(ignore:changed) says whether V(adopt) would change something.
     support: full
   diff_mode:
-    description: Shows how the Compose file in Portainer differs from the one on the host. Values from C(.env) are masked.
+    description:
+      - Shows how the Compose file in Portainer differs from the one on the host. The values of variables are masked, also
+        those in the Compose file. Other values in the Compose file are not.
     support: full
 extends_documentation_fragment: []
 author:

@@ -1,0 +1,210 @@
+//! What another user of this host sees of a run: nothing of the API key (B31).
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::unix::fs::{PermissionsExt as _, chown, fchown},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use crate::bench::{Bench, PLAIN, Run};
+
+/// Another user.
+const USER: u32 = 65_534;
+
+const REFUSED: [&str; 3] = [
+    "belongs to another user, 65534",
+    "the API key was not either",
+    "--tls pin",
+];
+
+/// A listener in the place of Portainer that stores what it receives. It answers the first `answers` connections, and
+/// belongs to `USER` from the next one on.
+struct Listener {
+    address: SocketAddr,
+    received: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Listener {
+    fn at(address: &str, answers: usize) -> Self {
+        let listener = TcpListener::bind(address).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let store = received.clone();
+        if answers == 0 {
+            fchown(&listener, Some(USER), None).expect("root");
+        }
+        thread::spawn(move || {
+            for (number, client) in listener.incoming().flatten().enumerate() {
+                if number + 1 == answers {
+                    fchown(&listener, Some(USER), None).expect("root");
+                }
+                let limit = Some(Duration::from_secs(2));
+                client.set_read_timeout(limit).expect("a time limit");
+                serve(client, number < answers, &store);
+            }
+        });
+        Self { address, received }
+    }
+
+    fn received(&self) -> String {
+        let received = self.received.lock().expect("a lock");
+        String::from_utf8_lossy(&received).into_owned()
+    }
+}
+
+fn serve(mut client: TcpStream, answers: bool, store: &Mutex<Vec<u8>>) {
+    let mut bytes = [0; 4096];
+    while let Ok(read @ 1..) = client.read(&mut bytes) {
+        if answers {
+            let answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n[]";
+            client.write_all(answer).expect("written");
+            return;
+        }
+        let mut store = store.lock().expect("a lock");
+        store.extend(&bytes[..read]);
+    }
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b31_a_listener_of_another_user_receives_nothing() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    for bind in [
+        "127.0.0.1:0",
+        "127.0.0.9:0",
+        "0.0.0.0:0",
+        "[::]:0",
+        "[::1]:0",
+    ] {
+        let listener = Listener::at(bind, 0);
+        let port = listener.address.port();
+        let host = match bind {
+            "[::1]:0" => "[::1]",
+            "127.0.0.9:0" => "127.0.0.9",
+            "0.0.0.0:0" => "0.0.0.0",
+            _ => "127.0.0.1",
+        };
+        for scheme in ["https", "http"] {
+            if (scheme, host) == ("http", "0.0.0.0") {
+                continue;
+            }
+            let url = format!("{scheme}://{host}:{port}");
+            for command in [&["web"][..], &["adopt", "web"], &["plan", "web"]] {
+                let args = [command, &["--base-url", &url]].concat();
+                bench.run(&args).code(1).says(&REFUSED);
+            }
+            let run = bench.run(&["list", "--base-url", &url]);
+            assert!(run.all().contains(REFUSED[0]), "{run:#?}");
+            let run = bench.run(&["doctor", "--base-url", &url]).code(1);
+            assert!(run.out.contains("failed   TLS "), "{run:#?}");
+            assert!(run.out.contains("belongs to user 65534"), "{run:#?}");
+        }
+        assert_eq!(listener.received(), "", "{bind}");
+    }
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b31_the_other_address_of_localhost_is_checked() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    let url = bench.rehearsal.base_url();
+    let port = url.rsplit_once(':').expect("a port").1;
+    let listener = Listener::at(&format!("[::1]:{port}"), 0);
+    let local = format!("https://localhost:{port}");
+    let run = bench.run(&["web", "--base-url", &local]);
+    assert_eq!(listener.received(), "", "{run:#?}");
+    assert!(run.code == 0 || run.err.contains(REFUSED[0]), "{run:#?}");
+    bench.run(&["web", "--base-url", &url]).code(0);
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b31_each_connection_is_checked() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let listener = Listener::at("127.0.0.1:0", 1);
+    let url = format!("http://{}", listener.address);
+    bench
+        .run(&["web", "--base-url", &url])
+        .code(1)
+        .says(&REFUSED)
+        .says(&["state: "]);
+    assert_eq!(listener.received(), "");
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b31_a_certificate_protects_whoever_listens() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    let portainer = bench.rehearsal.base_url().replace("https://", "");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    fchown(&listener, Some(USER), None).expect("root");
+    let url = format!("https://{}", listener.local_addr().expect("an address"));
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let server = TcpStream::connect(&portainer).expect("Portainer");
+            for (mut from, mut to) in [(&client, &server), (&server, &client)]
+                .map(|(from, to)| (from.try_clone().expect("it"), to.try_clone().expect("it")))
+            {
+                thread::spawn(move || std::io::copy(&mut from, &mut to));
+            }
+        }
+    });
+    let pem = bench.root().join("portainer.pem");
+    fs::write(&pem, bench.rehearsal.certificate_pem()).expect("a file");
+    let pem = pem.to_str().expect("UTF-8");
+    bench
+        .run(&["web", "--base-url", &url])
+        .code(1)
+        .says(&REFUSED);
+    bench
+        .run(&["web", "--base-url", &url, "--tls", pem])
+        .code(0);
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_a_state_directory_of_another_user_is_refused() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    fs::create_dir(bench.state()).expect("a directory");
+    fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
+    chown(bench.state(), Some(USER), None).expect("root");
+    bench.run(&["web"]).code(1).says(&[
+        "refusing to use the state directory",
+        "it belongs to another user",
+    ]);
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn b31_doctor_says_who_listens() {
+    let bench = Bench::new();
+    let id = rustix::process::geteuid().as_raw();
+    let run = bench.run(&["doctor"]);
+    let said = format!(" belongs to user {id}");
+    drop(run.says(&[
+        "warning  TLS ",
+        "certificates are not verified; 127.0.0.1:",
+        &said,
+        "--tls pin",
+    ]));
+    let run = bench.run(&["doctor", "--base-url", "http://127.0.0.1:1"]);
+    drop(run.says(&["TLS is not used; no program on this host listens at 127.0.0.1:1"]));
+}
+
+#[test]
+fn b31_the_address_of_the_caller_is_no_obstacle() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    let run: Run = bench.run(&["web"]).code(0);
+    run.hides("another user");
+}
