@@ -8,6 +8,7 @@
 
 mod answer;
 mod folder;
+mod plugin;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -116,8 +117,10 @@ pub struct NoProgram {
 #[derive(Debug)]
 pub struct Compose {
     program: PathBuf,
-    /// Its name with its first arguments: `docker compose`.
-    command: Vec<String>,
+    /// Its first arguments.
+    first: Vec<String>,
+    /// The command that a user would run: `docker compose`.
+    name: String,
     version: Version,
     trace: Trace,
     /// What `config` printed for the text that was checked last: a plan asks for its hashes next.
@@ -291,9 +294,24 @@ impl Compose {
     /// The program of this command, if it prints its version. The error says why it does not, unless it does not exist: a
     /// command without this plugin may print a reason, too.
     fn at(command: &[&str], trace: &Trace) -> Result<Option<Self>, String> {
-        let arguments = [&command[1..], &["version", "--short"]].concat();
+        if let Some(plugin) = plugin::of(command)
+            && let Ok(Some(found)) = Self::of(Ok(plugin), &[], command, trace)
+        {
+            return Ok(Some(found));
+        }
+        Self::of(process::find(command[0]), &command[1..], command, trace)
+    }
+
+    /// The program of a command, which gets `first` before its other arguments.
+    fn of(
+        program: Result<PathBuf, RunError>,
+        first: &[&str],
+        command: &[&str],
+        trace: &Trace,
+    ) -> Result<Option<Self>, String> {
+        let arguments = [first, &["version", "--short"]].concat();
         let started = Instant::now();
-        let (program, output) = match process::find(command[0]) {
+        let (program, output) = match program {
             Ok(program) => {
                 let output = process::run(&program, &arguments, LIMITS, |_| ());
                 (program, output)
@@ -307,7 +325,7 @@ impl Compose {
         trace.report(&Exchange {
             peer: Peer::Compose,
             method: "run".to_owned(),
-            path: format!("{} {}", command[0], arguments.join(" ")),
+            path: format!("{} version --short", command.join(" ")),
             outcome: match &version {
                 Some(version) => format!("found version {version}"),
                 None => format!("no Compose program ({})", process::outcome(&output, LIMITS)),
@@ -329,7 +347,8 @@ impl Compose {
         };
         Ok(Some(Self {
             program,
-            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            first: first.iter().map(|word| (*word).to_owned()).collect(),
+            name: command.join(" "),
             version,
             trace: trace.clone(),
             checked: Mutex::default(),
@@ -347,7 +366,7 @@ impl Compose {
         }
         bail!(
             "`{} config` failed ({}): {}",
-            self.command.join(" "),
+            self.name,
             output.status,
             answer::message(&output, folder.as_deref(), mask)
         );
@@ -411,7 +430,7 @@ impl Compose {
         arguments: &[&str],
         prepare: impl FnOnce(&mut Command),
     ) -> Result<Output> {
-        let first = self.command[1..].iter().map(String::as_str);
+        let first = self.first.iter().map(String::as_str);
         let words: Vec<&str> = first
             .chain(options.iter().copied())
             .chain(["config"])
@@ -425,11 +444,11 @@ impl Compose {
         self.trace.report(&Exchange {
             peer: Peer::Compose,
             method: "run".to_owned(),
-            path: format!("{} {}", self.command[0], words.join(" ")),
+            path: format!("{} {}", self.name, words[self.first.len()..].join(" ")),
             outcome: process::outcome(&output, LIMITS),
             elapsed: started.elapsed(),
         });
-        let name = format!("`{} config`", self.command.join(" "));
+        let name = format!("`{} config`", self.name);
         output.map_err(|error| match error {
             RunError::TimedOut => anyhow!("{name} did not finish within {:.0?}", LIMITS.time),
             RunError::TooLarge(_) => {
@@ -442,7 +461,7 @@ impl Compose {
 
 impl Program for Compose {
     fn name(&self) -> String {
-        format!("{} {}", self.command.join(" "), self.version)
+        format!("{} {}", self.name, self.version)
     }
 
     fn version(&self) -> &Version {
@@ -458,18 +477,14 @@ impl Program for Compose {
         }
         let message = answer::message(&output, folder.as_deref(), mask);
         let Some(code) = output.status.code() else {
-            bail!(
-                "`{} config` failed ({})",
-                self.command.join(" "),
-                output.status
-            );
+            bail!("`{} config` failed ({})", self.name, output.status);
         };
         // A wrapper, a plugin or a provider can fail for a reason of its own.
         let (control, _) = self.run_config(&VALID, &[], &JSON)?;
         if !control.status.success() {
             bail!(
                 "`{} config` rejects every file ({}): {message}",
-                self.command.join(" "),
+                self.name,
                 output.status
             );
         }
@@ -504,7 +519,7 @@ impl Program for Compose {
                     .into_bytes();
             }
         }
-        let name = self.command.join(" ");
+        let name = &self.name;
         serde_json::from_slice(&text)
             .with_context(|| format!("`{name} config` did not print the configuration as JSON"))
     }
@@ -539,7 +554,7 @@ impl Program for Compose {
                 (Some(service), Some(hash), None) => Ok((service.to_owned(), hash.to_owned())),
                 _ => Err(anyhow!(
                     "unexpected output of `{} config --hash`: {}",
-                    self.command.join(" "),
+                    self.name,
                     excerpt(&mask.hide(line))
                 )),
             }
@@ -553,10 +568,14 @@ impl Program for Compose {
 fn container_environment() -> Vec<(&'static str, OsString)> {
     let mut variables = vec![("HOME", "/root".into()), ("HOSTNAME", "portainer".into())];
     variables.extend(env::var_os("PATH").map(|path| ("PATH", path)));
-    let config = env::var_os("DOCKER_CONFIG").filter(|config| !config.is_empty());
-    let config = config.or_else(|| Some(env::home_dir()?.join(".docker").into_os_string()));
-    variables.extend(config.map(|config| ("DOCKER_CONFIG", config)));
+    variables.extend(docker_config().map(|config| ("DOCKER_CONFIG", config)));
     variables
+}
+
+/// The folder with the configuration of `docker`.
+fn docker_config() -> Option<OsString> {
+    let config = env::var_os("DOCKER_CONFIG").filter(|config| !config.is_empty());
+    config.or_else(|| Some(env::home_dir()?.join(".docker").into_os_string()))
 }
 
 #[cfg(test)]

@@ -89,6 +89,13 @@ pub fn find(name: &str) -> Result<PathBuf, RunError> {
         .ok_or_else(|| RunError::Failed(io::Error::new(ErrorKind::NotFound, "not found on PATH")))
 }
 
+/// Whether a program is a native binary, and no script.
+pub fn is_native(program: &Path) -> io::Result<bool> {
+    let mut magic = Vec::new();
+    fs::File::open(program)?.take(4).read_to_end(&mut magic)?;
+    Ok(magic == b"\x7fELF")
+}
+
 /// The directories of `PATH` that do not depend on the working directory, which may belong to another user.
 fn absolute(path: &OsStr) -> impl Iterator<Item = PathBuf> {
     env::split_paths(path).filter(|dir| dir.is_absolute())

@@ -8,7 +8,8 @@ use super::*;
 fn compose() -> Compose {
     let program = env::var("STACKLIFT_TEST_COMPOSE").expect("STACKLIFT_TEST_COMPOSE is not set");
     Compose {
-        command: vec![program.clone()],
+        first: Vec::new(),
+        name: program.clone(),
         program: program.into(),
         version: Version::parse("2.26.1").expect("a version"),
         trace: Trace::off(),

@@ -5,8 +5,7 @@
 
 use std::{
     ffi::OsStr,
-    fmt, fs,
-    io::{self, Read as _},
+    fmt, fs, io,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -192,9 +191,7 @@ fn classify(tool: &str, found: &Path) -> io::Result<Program> {
             target,
         });
     }
-    let mut magic = Vec::new();
-    fs::File::open(&target)?.take(4).read_to_end(&mut magic)?;
-    Ok(if magic == b"\x7fELF" {
+    Ok(if process::is_native(&target)? {
         Program::Native(found.to_owned())
     } else {
         Program::Script(found.to_owned())
