@@ -495,7 +495,7 @@ fn worst(fates: impl Iterator<Item = Fate>) -> Fate {
 }
 
 /// The longest time that one of the running containers has to stop, in seconds.
-fn stop_grace(containers: &[Inspected]) -> Option<u32> {
+pub(super) fn stop_grace(containers: &[Inspected]) -> Option<u32> {
     let running = containers.iter().filter(|container| container.is_running());
     running
         .map(|container| container.stop_grace().unwrap_or(10))

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Adoption, Blocker, Facts, Fate,
-    adoption::inspected,
+    adoption::{inspected, stop_grace},
     sent::{Given, SentService, SentStack},
     starting::conditions,
 };
@@ -59,6 +59,7 @@ impl Adoption {
             for service in &mut self.services {
                 service.fate =
                     Fate::Unknown("a deployment that fails may remove its containers".to_owned());
+                service.stop_grace = stop_grace(&inspected(facts, &service.containers));
             }
             self.blockers.push(
                 Blocker::new(

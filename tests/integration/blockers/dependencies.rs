@@ -74,6 +74,10 @@ fn b20_an_unhealthy_dependency() {
     bench
         .run(&["list"])
         .says(&["services wait for a condition that is not met"]);
+    bench
+        .run(&["plan", "web"])
+        .hides("unchanged")
+        .says(&["  interruption: none, or up to 10 s to stop"]);
 }
 
 #[test]
