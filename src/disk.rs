@@ -8,7 +8,7 @@ use std::{
     fmt,
     fs::{self, File, Metadata},
     io::{self, Read as _},
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::{Path, PathBuf},
     sync::mpsc,
     thread,
@@ -16,7 +16,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Gid, Mode, OFlags, Uid, openat},
+    fs::{CWD, Gid, Mode, OFlags, Uid, makedev, openat},
     process::{DumpableBehavior, geteuid, set_dumpable_behavior},
     thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid},
 };
@@ -256,11 +256,16 @@ fn open_at(dir: impl rustix::fd::AsFd, path: &Path) -> io::Result<(File, Metadat
         },
     )?);
     let metadata = file.metadata()?;
-    if metadata.is_file() {
+    if metadata.is_file() || is_null(&metadata) {
         Ok((file, metadata))
     } else {
         Err(Refused::NotRegular.into())
     }
+}
+
+/// Whether it is `/dev/null`, with which a stack has no env file.
+fn is_null(metadata: &Metadata) -> bool {
+    metadata.file_type().is_char_device() && metadata.rdev() == makedev(1, 3)
 }
 
 fn read_opened((file, metadata): (File, Metadata)) -> io::Result<Contents> {
@@ -273,7 +278,11 @@ fn read_opened((file, metadata): (File, Metadata)) -> io::Result<Contents> {
         return Err(Refused::TooLarge.into());
     }
     let access = Access {
-        mode: metadata.mode() & 0o7777,
+        mode: if is_null(&metadata) {
+            0o600
+        } else {
+            metadata.mode() & 0o7777
+        },
         uid: metadata.uid(),
         gid: metadata.gid(),
     };
@@ -345,9 +354,11 @@ mod tests {
         let dir = root.path();
         rustix::fs::mkfifoat(CWD, dir.join("pipe"), Mode::RUSR).expect("a pipe");
         drop(UnixListener::bind(dir.join("socket")).expect("a socket"));
-        for path in ["pipe", "socket", "/dev/zero", "/dev/null", "."] {
+        for path in ["pipe", "socket", "/dev/zero", "."] {
             assert_eq!(refused(dir, path), Some(Refused::NotRegular), "{path}");
         }
+        let null = read(dir, Path::new("/dev/null")).expect("read");
+        assert_eq!((null.bytes.len(), null.access.mode), (0, 0o600));
         let sparse = File::create(dir.join("sparse")).expect("a file");
         sparse.set_len(MOST + 1).expect("a size");
         assert_eq!(refused(dir, "sparse"), Some(Refused::TooLarge));
