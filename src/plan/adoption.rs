@@ -110,7 +110,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
             plan.replace_all_if_in_error(facts);
             plan.update_unless_all_run(facts);
             if !matches!(plan.request, Request::Nothing(_)) {
-                plan.check_text(facts, stack);
+                plan.check_text(input, stack);
             }
             plan.lose(input, stack);
         }
@@ -247,7 +247,8 @@ impl Adoption {
         }
     }
 
-    fn check_text(&mut self, facts: &Facts, stack: &SentStack) {
+    fn check_text(&mut self, input: &AdoptionFacts, stack: &SentStack) {
+        let facts = input.facts;
         let missing = missing::missing(facts, stack);
         self.blockers.extend(
             missing
@@ -256,7 +257,21 @@ impl Adoption {
                 .map(|one| Blocker::of_refusal(one, facts.name)),
         );
         self.warnings.extend(missing.doubts);
-        self.warnings.extend(rejected::doubts(facts, stack));
+        match portainer_compose(input).filter(|compose| compose.has_old_schema()) {
+            // B20
+            Some(compose) => {
+                let newer = rejected::newer(facts, stack);
+                if !newer.is_empty() {
+                    let what = format!(
+                        "Portainer's Compose {} rejects a part of the Compose file: the deployment would fail",
+                        compose.last
+                    );
+                    let hint = "remove that part from the Compose file, or upgrade Portainer";
+                    self.blockers.push(Blocker::new(what, hint).details(newer));
+                }
+            }
+            None => self.warnings.extend(rejected::doubts(facts, stack)),
+        }
         self.check_dependencies(facts, stack);
         // M06
         let pulled = stack.active().into_iter().filter(|service| {

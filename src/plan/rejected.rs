@@ -8,7 +8,7 @@ use composefile::{
 };
 
 use super::{
-    Facts, Refusal, missing,
+    Facts, NOT_PULLED, Refusal, missing,
     sent::{Given, SentStack, SentText},
     values,
 };
@@ -137,6 +137,38 @@ fn is_rejection(reason: Reason) -> bool {
 
 /// Keys that not every Compose version accepts, as warnings.
 pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    let keys = newer_keys(facts, stack).into_iter();
+    keys.map(|(line, key)| {
+        format!(
+            "line {line}: the create fails if Portainer's Compose does not accept the key `{key}`"
+        )
+    })
+    .collect()
+}
+
+/// What Compose 2.26 does not accept and a later version may, with its line.
+pub(super) fn newer(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    let lines = Lines::new(facts.source.compose);
+    let keys = newer_keys(facts, stack).into_iter();
+    let keys = keys.map(|(line, key)| format!("line {line}: `{key}`"));
+    let services = stack.services();
+    let policies = services.iter().filter_map(|service| {
+        let node = service.node(&["pull_policy"])?;
+        let policy = service.given(&["pull_policy"]).known()?;
+        let is_newer = policy != "always" && !NOT_PULLED.contains(&policy.as_str());
+        is_newer.then(|| {
+            format!(
+                "line {}: `pull_policy: {}`",
+                lines.of(node.line()),
+                printable(node.as_str().unwrap_or_default())
+            )
+        })
+    });
+    keys.chain(policies).collect()
+}
+
+/// The keys that Compose 2.26 does not accept, with their lines.
+fn newer_keys(facts: &Facts, stack: &SentStack) -> Vec<(usize, String)> {
     let lines = Lines::new(facts.source.compose);
     let root = stack.reader.document.root().map(|root| (root, &ROOT));
     let services = stack.reader.services.iter();
@@ -151,13 +183,7 @@ pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
             let name = entry.name()?;
             let is_new = |key: &Key| key.name == name && key.since == Since::V5_6;
             let is_doubtful = place.key(name).is_none() || place.keys().any(is_new);
-            is_doubtful.then(|| {
-                format!(
-                    "line {}: the create fails if Portainer's Compose does not accept the key `{}`",
-                    lines.of(entry.key.line()),
-                    printable(name)
-                )
-            })
+            is_doubtful.then(|| (lines.of(entry.key.line()), printable(name).into_owned()))
         })
         .collect()
 }

@@ -80,6 +80,12 @@ impl PortainerCompose {
         }
     }
 
+    /// Whether it accepts no key of a service, and no `pull_policy`, that 2.26.1 rejects: the first new keys came with
+    /// 2.30.0.
+    pub(super) fn has_old_schema(self) -> bool {
+        self.last < FIRST_NEWER_SCHEMA
+    }
+
     /// Whether it may recreate a container that is not connected to a network of its service (N05).
     pub(super) fn checks_networks(self) -> bool {
         self.last > RECREATES_DEPENDENTS
@@ -111,6 +117,8 @@ impl PortainerCompose {
     }
 }
 
+/// The first version after 2.26.1 with new keys for services (`gpus`, `post_start`).
+const FIRST_NEWER_SCHEMA: ComposeVersion = ComposeVersion(2, 30, 0);
 /// The version that recreates the dependents of a service that it recreates, and ignores missing networks (N05).
 const RECREATES_DEPENDENTS: ComposeVersion = ComposeVersion(2, 26, 1);
 

@@ -172,10 +172,18 @@ impl Procedure<'_, '_, '_> {
         let id = &record.id;
         self.run.step("delete", format!("Portainer stack {id}"));
         self.run.wait(format!("deleting Portainer stack {id}"));
-        match self.run.delete(record)? {
-            Deletion::Done => Ok(()),
+        match self.run.delete(record) {
+            // What it removed is recreated anyway. Compose fails while a service that another one depends on has no
+            // container: the next restore can delete it.
+            Err(Error::Refused { response, .. }) if response.status == 500 => {
+                let summary = response.summary();
+                self.trouble(format!("failed to delete Portainer stack {id}: {summary}"));
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+            Ok(Deletion::Done) => Ok(()),
             // A 404 proves nothing (M03). A 409 means that it is deploying again.
-            Deletion::NotFound | Deletion::Busy => match self.find_record()? {
+            Ok(Deletion::NotFound | Deletion::Busy) => match self.find_record()? {
                 None => Ok(()),
                 Some(record) => Err(Failure::new(format!(
                     "failed to delete Portainer stack {}: Portainer still lists it",

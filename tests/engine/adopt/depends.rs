@@ -12,6 +12,7 @@ by_each_portainer! {
     b20_a_dependency_that_is_starting
     b20_a_job_that_fails_the_second_time
     b20_an_optional_dependency
+    b18_a_restore_without_the_dependency
 }
 
 const HEALTH: &str = "services:
@@ -205,4 +206,39 @@ fn b20_an_optional_dependency(case: Case) {
     let run = run(&scenario, "adopt", &["--yes"]).code(0);
     run.hides("waits until");
     assert_eq!(scenario.sh("other", "wc -c < /big"), "3145728");
+}
+
+/// Compose 2.26 cannot take down a stack with a dependency that has no container, so that Portainer cannot delete it. The
+/// first restore brings the containers back, and the second one deletes the Portainer stack.
+fn b18_a_restore_without_the_dependency(case: Case) {
+    let scenario = Scenario::new(case, HEALTH, &[("health/ok", "")]);
+    run(&scenario, "adopt", &["--yes"]).code(0);
+    docker(&["rm", "--force", &format!("{}-db-1", scenario.host.project)]);
+    let first = run(&scenario, "restore", &["--yes"]);
+    assert_eq!(scenario.ids().len(), 3);
+    if first.code == Some(1) {
+        first.says(&["failed to delete Portainer stack", "still exists"]);
+        run(&scenario, "restore", &["--yes"])
+            .code(0)
+            .says(&["verified 3 containers match"]);
+    } else {
+        first.code(0).says(&["verified 3 containers match"]);
+    }
+    assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
+}
+
+/// Compose 2.26 knows neither the key nor the value, and a failing deployment would remove every container (M06).
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b20_what_the_compose_of_portainer_rejects() {
+    let scenario = started(super::OLD, HEALTH);
+    let file = scenario.dir().join("docker-compose.yml");
+    let text = fs::read_to_string(&file).unwrap();
+    for part in ["use_api_socket: false", "pull_policy: daily"] {
+        let newer = text.replace("  other:\n", &format!("  other:\n    {part}\n    x-a: 1\n"));
+        fs::write(&file, newer).unwrap();
+        refuses(&scenario, &[], "rejects a part of the Compose file");
+    }
+    fs::write(&file, text.replace("  other:\n", "  other:\n    x-a: 1\n")).unwrap();
+    run(&scenario, "adopt", &[]).code(0);
 }
