@@ -116,7 +116,11 @@ impl From<Refused> for io::Error {
 
 /// Opens a regular file without waiting. Fails for anything else: a pipe would be waited for.
 pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
-    open_at(CWD, path)
+    let (file, metadata) = open_at(CWD, path)?;
+    if is_null(&metadata) {
+        return Err(Refused::NotRegular.into());
+    }
+    Ok((file, metadata))
 }
 
 /// The same for a file of this program's user, with secrets. Fails with [`Refused::Exposed`] if it belongs neither to root nor

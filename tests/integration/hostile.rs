@@ -125,7 +125,11 @@ fn as_root_a_file_without_read_permission() {
     for name in ["docker-compose.yml", ".env"] {
         let (bench, dir) = started();
         let program = bench.root().join("stacklift");
-        fs::copy(env!("CARGO_BIN_EXE_stacklift"), &program).expect("a copy");
+        // A file that this process had open to write would be busy if another test starts a program now.
+        let copied = Command::new("cp")
+            .args([Path::new(env!("CARGO_BIN_EXE_stacklift")), &program])
+            .status();
+        assert!(copied.expect("cp").success());
         for folder in [bench.root(), &dir, bench.state().parent().expect("a home")] {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("a mode");
         }

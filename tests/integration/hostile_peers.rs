@@ -343,7 +343,14 @@ fn as_root_an_engine_socket_that_this_user_may_not_use() {
     use std::os::unix::process::CommandExt;
     let bench = started();
     let program = bench.root().join("stacklift");
-    fs::copy(env!("CARGO_BIN_EXE_stacklift"), &program).expect("a copy");
+    // A file that this process had open to write would be busy if another test starts a program now.
+    let copied = std::process::Command::new("cp")
+        .args([
+            std::path::Path::new(env!("CARGO_BIN_EXE_stacklift")),
+            &program,
+        ])
+        .status();
+    assert!(copied.expect("cp").success());
     let home = bench.state();
     let home = home.parent().expect("a home");
     for folder in [bench.root(), &bench.dir("web"), home] {
