@@ -64,7 +64,9 @@ fn holders(scenario: &Scenario) -> Vec<String> {
 
 #[track_caller]
 fn assert_kept(scenario: &Scenario, volume: &str) {
-    assert_eq!(scenario.in_volume(volume, "file").as_deref(), Ok("data"));
+    // `docker run` can lose the output of a short command.
+    let mut reads = (0..5).map(|_| scenario.in_volume(volume, "file"));
+    assert!(reads.any(|read| read.as_deref() == Ok("data")));
     assert_eq!(holders(scenario), Vec::<String>::new());
 }
 
