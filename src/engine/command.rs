@@ -37,9 +37,6 @@ use crate::{
 /// The most IDs in one call. At 65 bytes each they stay far below the argument limit of Linux.
 const MAX_IDS_PER_CALL: usize = 500;
 
-/// How often objects are inspected if some of them disappear in the meantime.
-const MAX_ATTEMPTS: usize = 3;
-
 /// The container command.
 #[derive(Debug)]
 pub(super) struct Command {
@@ -73,9 +70,8 @@ impl Command {
     /// A removal needs the IDs only (C52): if `inspect` fails, the containers have only an ID.
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
         let filter = format!("label={}={project}", self.label);
-        let listing = ["ps", "-aq", "--filter", &filter];
-        let ids = self.ids(&listing)?;
-        let Ok(mut containers) = self.inspect_all(&listing, ids.clone()) else {
+        let ids = self.ids(&["ps", "-aq", "--filter", &filter])?;
+        let Ok(mut containers) = self.inspect_containers(&ids) else {
             return Ok(ids.into_iter().map(only_id).collect());
         };
         containers.retain(|found| {
@@ -96,24 +92,9 @@ impl Command {
         Ok(containers)
     }
 
-    /// Inspects `ids`, which `listing` printed. Lists again if some of them no longer exist.
-    fn inspect_all(&self, listing: &[&str], mut ids: Vec<String>) -> Result<Vec<Container>> {
-        for _ in 1..MAX_ATTEMPTS {
-            let failed = match self.inspect_containers(&ids) {
-                Ok(containers) => return Ok(containers),
-                Err(error) => error,
-            };
-            let now = self.ids(listing)?;
-            if ids.iter().all(|id| now.contains(id)) {
-                return Err(failed);
-            }
-            ids = now;
-        }
-        self.inspect_containers(&ids)
-    }
-
+    /// The containers with these IDs, without those that have been removed in the meantime.
     fn inspect_containers(&self, ids: &[String]) -> Result<Vec<Container>> {
-        let inspected: Vec<wire::Container> = self.inspect_existing(ObjectKind::Container, ids)?;
+        let inspected: Vec<wire::Container> = self.inspect_present(ObjectKind::Container, ids)?;
         Ok(inspected.into_iter().map(Container::from).collect())
     }
 
@@ -138,9 +119,7 @@ impl Command {
 
     /// All containers of the engine, in every state.
     pub(super) fn list_all(&self) -> Result<Vec<Container>> {
-        let listing = ["ps", "-aq", "--no-trunc"];
-        let ids = self.ids(&listing)?;
-        self.inspect_all(&listing, ids)
+        self.inspect_containers(&self.ids(&["ps", "-aq", "--no-trunc"])?)
     }
 
     /// Stops `containers`, each within `grace`.
@@ -243,12 +222,12 @@ impl Command {
                 .map(|one| one.container.id.clone())
                 .collect();
             let until = match self.inspect_containers(&ids) {
-                Ok(inspected) => inspected
+                Ok(inspected) if inspected.len() == ids.len() => inspected
                     .iter()
                     .filter_map(|found| wait_until(&found.state, refused, deadline))
                     .max(),
                 // Most likely one of them has disappeared since it was listed.
-                Err(_) => wait_until("running", refused, deadline),
+                _ => wait_until("running", refused, deadline),
             };
             match until.map(left_until) {
                 Some(left) if !left.is_zero() => thread::sleep(backoff.pause().min(left)),

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Command, MAX_ATTEMPTS, MAX_IDS_PER_CALL, Ran, with_ids};
+use super::{Command, MAX_IDS_PER_CALL, Ran, with_ids};
 use crate::{
     engine::{
         Archive,
@@ -21,8 +21,17 @@ impl Command {
         kind: ObjectKind,
         names: &[String],
     ) -> Result<Vec<Value>> {
+        self.inspect_present(kind, names)
+    }
+
+    /// The objects with these names or IDs. Objects that do not exist are left out, however many are removed at this moment.
+    pub(super) fn inspect_present<T: DeserializeOwned>(
+        &self,
+        kind: ObjectKind,
+        names: &[String],
+    ) -> Result<Vec<T>> {
         let mut names = names.to_vec();
-        for _ in 1..MAX_ATTEMPTS {
+        loop {
             let failed = match self.inspect_existing(kind, &names) {
                 Ok(found) => return Ok(found),
                 Err(error) => error,
@@ -38,11 +47,10 @@ impl Command {
                 return Err(failed);
             }
         }
-        self.inspect_existing(kind, &names)
     }
 
     /// The inspect JSON of the objects with these names or IDs, all of which must exist.
-    pub(super) fn inspect_existing<T: DeserializeOwned>(
+    fn inspect_existing<T: DeserializeOwned>(
         &self,
         kind: ObjectKind,
         names: &[String],

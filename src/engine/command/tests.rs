@@ -209,21 +209,22 @@ fn the_error_of_a_command_is_quoted_without_control_characters() {
 }
 
 #[test]
-fn a_container_that_disappears_in_the_meantime_is_left_out() {
+fn containers_that_disappear_one_after_another_are_left_out() {
     let fake = Fake::new(
         r#"
+gone=$(cat "$HERE/gone" 2>/dev/null || echo 2)
 case "$1 $2" in
-    "ps -aq") if [ -e "$HERE/gone" ]; then echo 000000000002; else echo 000000000001 000000000002; fi ;;
+    "ps -aq") seq -f %012.0f "$gone" 9 ;;
     "inspect --type")
-        if [ -e "$HERE/gone" ]; then cat "$HERE/inspected"; else
-            touch "$HERE/gone"; echo "Error: No such container: 000000000001" >&2; exit 1; fi ;;
+        if [ "$gone" = 9 ]; then cat "$HERE/inspected"; else
+            echo $((gone + 1)) >"$HERE/gone"; echo "Error: No such container: 00000000000$gone" >&2; exit 1; fi ;;
 esac"#,
     );
     fake.write(
         "inspected",
         &format!(
             r#"[{{"Id":"{}","Name":"/db","Config":{{"Labels":{{"com.docker.compose.project":"web"}}}}}}]"#,
-            id(2)
+            id(9)
         ),
     );
     let names: Vec<_> = fake
