@@ -3,7 +3,7 @@
 //! Invariant: pure; reads inspect JSON.
 #![deny(clippy::disallowed_methods)]
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -98,15 +98,40 @@ impl<'a> Compared<'a> {
         was && !self.looped && !self.now.is_some_and(Inspected::is_healthy)
     }
 
-    /// Whether it is a job that had succeeded, and that ran again and failed (N08).
-    pub(super) fn failed_again(self) -> bool {
-        let had_succeeded = self
-            .before
-            .is_some_and(|before| before.exit_code() == Some(0));
-        had_succeeded
+    /// Whether it is a job that has succeeded, or never ran.
+    fn was_job(self) -> Option<Inspected<'a>> {
+        let is_job = |before: &Inspected| match before.exit_code() {
+            Some(code) => code == 0,
+            None => before.text("/State/Status") == "created",
+        };
+        self.before.filter(is_job)
+    }
+
+    /// What became of a job that Portainer ran again (N08), if it did not succeed.
+    pub(super) fn failed_again(self) -> Option<String> {
+        self.was_job()?;
+        let now = self.now.filter(|_| self.change != Change::Kept)?;
+        match now.exit_code() {
+            Some(0) => None,
+            Some(code) => Some(format!("exited with code {code} when it ran again")),
+            None if now.is_running() => None,
+            None => Some("was recreated, but has not run since".to_owned()),
+        }
+    }
+
+    /// Whether it is a job that runs again now.
+    pub(super) fn runs_again(self) -> bool {
+        let is_job = self.was_job().is_some();
+        is_job
             && self
                 .now
-                .is_some_and(|now| now.exit_code().is_some_and(|code| code != 0))
+                .is_some_and(|now| now.is_running() && !now.is_kept_running())
+    }
+
+    /// Whether it may end within a time: the last time, it did.
+    pub(super) fn may_end_within(self, time: Duration) -> bool {
+        let took = self.was_job().and_then(Inspected::ran_for);
+        took.is_some_and(|took| took <= time)
     }
 
     /// Whether it may still come to run, or to be healthy.
@@ -419,8 +444,16 @@ mod tests {
         assert!(all[1].has_to_run() && all[1].runs() && !all[1].lacks_health());
         let mut failed = container("1", "job", false, "u");
         failed["State"]["ExitCode"] = json!(2);
-        assert!(!all[0].failed_again());
-        assert!(compare((&before, DateTime::default()), &[failed], "docker")[0].failed_again());
+        assert_eq!(all[0].failed_again(), None);
+        let failed = [failed];
+        let found = compare((&before, DateTime::default()), &failed, "docker")[0];
+        let said = found.failed_again();
+        assert_eq!(said.unwrap(), "exited with code 2 when it ran again");
+        let mut created = container("10", "job", false, "");
+        created["State"]["Status"] = json!("created");
+        let created = [created];
+        let found = compare((&before, DateTime::default()), &created, "docker")[0];
+        assert!(found.failed_again().is_some());
         let unhealthy = compare((&before_healthy, DateTime::default()), &now, "docker");
         assert!(unhealthy[0].lacks_health());
     }

@@ -117,6 +117,7 @@ impl Procedure<'_, '_> {
         match restored {
             Ok(()) => {
                 self.report.outcome = Outcome::Restored;
+                self.warn_of_jobs();
                 let _ = self.run.is_as_before();
                 let hint = self.hint_for_record(&seen, cause);
                 self.mark(&Progress::Restored(seen));
@@ -126,6 +127,19 @@ impl Procedure<'_, '_> {
                 because(&message, cause, hint)
             }
             Err(second) => self.not_restored(cause, &second, seen),
+        }
+    }
+
+    /// A restore runs no job.
+    fn warn_of_jobs(&mut self) {
+        let Ok(now) = self.look() else { return };
+        for one in compare((&self.before, self.looked), &now, self.a.tool) {
+            if let Some(failed) = one.failed_again() {
+                let (job, name) = (one.service(self.a.tool), one.name());
+                self.run.warn(format!(
+                    "the job {job} ({name}) {failed}: the restore does not run it"
+                ));
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use super::{
     unseen,
 };
 use crate::{
-    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Record, Variable},
+    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Pull, Record, Variable},
     rewrite::faithful,
     snapshot::Inspected,
     text::printable,
@@ -57,6 +57,9 @@ pub struct Adoption {
     /// The containers that the deployment waits for, and that the adoption waits for before (B20).
     #[serde(skip)]
     pub awaited: Vec<Awaited>,
+    /// The images that Portainer's Compose pulls although they exist here, or that do not exist here (B20).
+    #[serde(skip)]
+    pub pulls: Vec<Pull>,
 }
 
 /// What an adoption sends to Portainer.
@@ -97,6 +100,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                 .collect(),
             warnings: Vec::new(),
             awaited: Vec::new(),
+            pulls: Vec::new(),
         };
         plan.check_surroundings(facts);
         if let Some(stack) = stack {
@@ -250,6 +254,7 @@ impl Adoption {
     fn check_text(&mut self, input: &AdoptionFacts, stack: &SentStack) {
         let facts = input.facts;
         let missing = missing::missing(facts, stack);
+        self.pulls = missing.pulls.into_iter().collect();
         self.blockers.extend(
             missing
                 .refusals
@@ -280,7 +285,7 @@ impl Adoption {
         });
         self.warnings.extend(pulled.map(|service| {
             format!(
-                "service {}: its `pull_policy` makes Portainer pull the image; if that fails, Portainer up to 2.40 removes every container of the stack",
+                "service {}: its `pull_policy` makes Portainer pull the image, and the deployment fails if it cannot: `adopt` first pulls it itself, and sends nothing if that fails",
                 printable(service.name)
             )
         }));

@@ -283,6 +283,48 @@ fn a_snapshot_that_lacks_something_stops_the_adoption() {
     }
 }
 
+/// A success with an Id does not show that Portainer has the stack.
+#[test]
+fn b18_a_reported_success_is_read_back() {
+    let said = |id| format!("{{\"Id\":{id}}}");
+    for era in ERAS {
+        for (fault, wrong) in [
+            (
+                FaultKind::Status(200, said(99)),
+                "Portainer reported stack 99, but it was not found: Portainer does not list the stack",
+            ),
+            (
+                FaultKind::Body(200, said(99).into_bytes()),
+                "it was not found: the stack exists as Portainer stack 1",
+            ),
+        ] {
+            let bench = started(era);
+            let before = bench.containers("web");
+            bench.rehearsal.faults().add(Rule::new(Call::Create, fault));
+            let run = adopt(&bench, &[]).code(1);
+            run.says(&[wrong, "look at the stack in Portainer"])
+                .hides("verified");
+            assert_eq!(bench.containers("web"), before);
+            assert!(bench.calls(Call::Delete).is_empty());
+        }
+        let bench = started(era);
+        adopt(&bench, &[]).code(0);
+        let before = bench.containers("web");
+        bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}2\n")));
+        let fault = FaultKind::Status(200, said(1));
+        bench.rehearsal.faults().add(Rule::new(Call::Update, fault));
+        let run = adopt(&bench, &["--yes", "--output", "json"]).code(1);
+        let report = report(&run);
+        assert_eq!(report["outcome"], "unknown", "{report:#}");
+        assert_eq!(
+            report["problems"][0],
+            "Portainer stack 1 does not have the Compose file and the variables that were sent"
+        );
+        assert_eq!(bench.containers("web"), before);
+        assert!(bench.calls(Call::Delete).is_empty());
+    }
+}
+
 #[test]
 fn a_failure_that_changed_nothing_says_so() {
     for era in ERAS {
