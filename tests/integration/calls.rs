@@ -123,6 +123,20 @@ fn c51_the_body_of_the_delete_is_discarded() {
     }
 }
 
+/// The response with an Id is a success (C54), whatever Portainer has.
+#[test]
+fn b18_what_migrate_created_is_read_back() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let kind = FaultKind::Status(200, "{\"Id\":99}".to_owned());
+    bench.rehearsal.faults().once(Call::Create, kind);
+    bench.run(&["web"]).code(0).says(&[
+        "created stack web with Id 99",
+        "Portainer reported stack 99, but it was not found",
+    ]);
+    bench.run(&["web"]).code(0).hides("was not found");
+}
+
 #[test]
 fn c51_not_found_and_gone_goes_on() {
     let bench = Bench::new();
