@@ -119,19 +119,6 @@ impl Procedure<'_, '_> {
         Ok(())
     }
 
-    /// Reads back what was created. A response with an Id is a success, whatever it is the Id of (C54).
-    pub(super) fn check_record(&mut self, created: &Created, rewrite: &Rewrite) {
-        let name = self.m.stack.name();
-        let sent = rewrite.payload(name.as_str());
-        let wrong = self
-            .run
-            .check_record(&created.id, name, self.m.endpoint, &sent);
-        if let Some(wrong) = wrong {
-            self.run
-                .warn(format!("{wrong}; look at the stack in Portainer"));
-        }
-    }
-
     /// A 404 does not prove that the record is gone: only a new listing does (M03).
     fn look_after_missing_record(&mut self, created: &Created) -> anyhow::Error {
         let found = self.look(End::Over);
