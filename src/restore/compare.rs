@@ -314,7 +314,8 @@ mod tests {
 
     use super::*;
 
-    fn texts(differences: &[Difference]) -> Vec<String> {
+    fn differences(one: &Value, other: &Value) -> Vec<String> {
+        let differences = Inspected(one).differences(Inspected(other));
         differences.iter().map(Difference::to_string).collect()
     }
 
@@ -373,9 +374,6 @@ mod tests {
         };
         let chosen = container("a", "02:00:5e:00:00:22", json!({}));
         let generated = container("b", "02:42:ac:12:00:02", json!({}));
-        fn differences(one: &Value, other: &Value) -> Vec<String> {
-            texts(&Inspected(one).differences(Inspected(other)))
-        }
         assert_eq!(differences(&chosen, &generated), ["the MAC addresses"]);
         // The one of the same IPv4 address follows from it.
         assert_eq!(differences(&generated, &chosen), Vec::<String>::new());
@@ -399,8 +397,7 @@ mod tests {
         let saved = container("tools:1", "/var/lib/docker/overlay2/a/diff");
         let same = container("tools:1", "/var/lib/docker/overlay2/b/diff");
         let other = container("tools:2", "/var/lib/docker/overlay2/b/diff");
-        let differences = |now| texts(&Inspected(&saved).differences(Inspected(now)));
-        assert_eq!(differences(&same), Vec::<String>::new());
-        assert_eq!(differences(&other), ["the mounts"]);
+        assert_eq!(differences(&saved, &same), Vec::<String>::new());
+        assert_eq!(differences(&saved, &other), ["the mounts"]);
     }
 }

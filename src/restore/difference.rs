@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::snapshot::Inspected;
 
-    fn container(id: &str, config: Value, host: Value) -> Value {
+    fn container(id: &str, config: &Value, host: &Value) -> Value {
         let mut container = json!({"Id": id, "Config": config, "HostConfig": host});
         container["Config"]["Hostname"] = json!(id);
         container
@@ -164,8 +164,8 @@ mod tests {
     fn b28_every_setting_is_compared_by_name() {
         let before = container(
             "a",
-            json!({"Cmd": ["a", "b"], "Labels": {"note": "x"}}),
-            json!({"Memory": 64, "Dns": ["1.1.1.1", "8.8.8.8"], "Sysctls": {"net.a": ""}}),
+            &json!({"Cmd": ["a", "b"], "Labels": {"note": "x"}}),
+            &json!({"Memory": 64, "Dns": ["1.1.1.1", "8.8.8.8"], "Sysctls": {"net.a": ""}}),
         );
         for (pointer, value, what) in [
             ("/Config/Cmd", json!(["b", "a"]), "`command`"),
@@ -207,11 +207,11 @@ mod tests {
     fn b28_what_compose_writes_differently_is_no_difference() {
         let before = container(
             "f049c9bd6678",
-            json!({
+            &json!({
                 "ExposedPorts": {"81/udp": {}, "9000": {}}, "AttachStdout": true, "Volumes": {"/data": {}}, "Tty": false,
                 "Healthcheck": {"Test": ["CMD", "true"]}, "Labels": {"com.docker.compose.config-hash": "a", "note": "x"},
             }),
-            json!({
+            &json!({
                 "CapAdd": ["NET_ADMIN", "SYS_TIME"], "CapDrop": ["MKNOD", "CHOWN"], "Binds": ["/a:/b"], "Links": null,
                 "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0}, "ExtraHosts": ["b:1.2.3.4", "a:1.2.3.5"],
                 "NetworkMode": "container:f049c9bd6678", "ConsoleSize": [0, 0], "DnsSearch": [],
@@ -219,11 +219,11 @@ mod tests {
         );
         let now = container(
             "e1f346557a87",
-            json!({
+            &json!({
                 "ExposedPorts": {"9000/tcp": {}, "81/udp": {}}, "Healthcheck": {"Test": ["CMD", "true"], "StartInterval": 0},
                 "Labels": {"note": "x", "com.docker.compose.config-hash": "b", "desktop.docker.io/binds/0/Target": "/b"},
             }),
-            json!({
+            &json!({
                 "CapAdd": ["CAP_NET_ADMIN", "CAP_SYS_TIME"], "CapDrop": ["CAP_CHOWN", "CAP_MKNOD"], "Mounts": [],
                 "RestartPolicy": {"Name": "", "MaximumRetryCount": 0}, "ExtraHosts": ["a:1.2.3.5", "b:1.2.3.4"],
                 "NetworkMode": "container:e1f346557a87", "ConsoleSize": [24, 80], "Init": false,
