@@ -188,16 +188,7 @@ fn word(of: Type) -> String {
 #[test]
 #[ignore = "needs a compose program: run scripts/test"]
 fn compose_rejects_what_the_table_rejects() {
-    let program = std::env::var_os("STACKLIFT_TEST_COMPOSE")
-        .expect("STACKLIFT_TEST_COMPOSE names a compose program");
-    let folder = tempfile::tempdir().expect("a folder");
-    let accepts = |file: &str| {
-        let path = folder.path().join("compose.yaml");
-        std::fs::write(&path, file).expect("written");
-        let mut command = std::process::Command::new(&program);
-        command.arg("--file").arg(&path).args(["config", "--quiet"]);
-        command.output().expect("compose runs").status.success()
-    };
+    let accepts = program("STACKLIFT_TEST_COMPOSE");
     let mut wrong = Vec::new();
     // Places where no sample is accepted, so that a rejection proves nothing: most allow certain words only.
     let mut unjudged = Vec::new();
@@ -232,6 +223,50 @@ fn compose_rejects_what_the_table_rejects() {
     assert!(wrong.is_empty(), "of {tried}:\n{}", wrong.join("\n"));
     assert!(tried > 1000, "only {tried} probes");
     eprintln!("not judged: {}", unjudged.join(" "));
+}
+
+/// An old Compose accepts no value of a key that is newer.
+#[test]
+#[ignore = "needs a compose program: run scripts/test"]
+fn compose_rejects_newer_keys() {
+    for (variable, release) in [
+        ("STACKLIFT_TEST_COMPOSE", OLD_ACCEPTS),
+        ("STACKLIFT_TEST_COMPOSE_2_40", (2, 40, 3)),
+    ] {
+        let accepts = program(variable);
+        let old = places(release);
+        let is_old = |path: &str| old.contains_key(path);
+        let all = places(NEWEST).into_keys();
+        let newer = all.filter(|path| {
+            let above = path.rsplit_once('.').map_or("", |(above, _)| above);
+            !is_old(path) && is_old(above)
+        });
+        let newer: Vec<String> = newer.collect();
+        assert!(!newer.is_empty());
+        for path in newer {
+            let steps = format!(".{}", path.replace("[]", ".-"));
+            for (_, value) in SAMPLES {
+                assert!(
+                    !accepts(&file(&steps, value)),
+                    "{release:?} {path}: {value}"
+                );
+            }
+        }
+    }
+}
+
+/// Whether the Compose program in an environment variable accepts a file.
+fn program(variable: &str) -> impl Fn(&str) -> bool {
+    let program =
+        std::env::var_os(variable).unwrap_or_else(|| panic!("{variable} names a compose program"));
+    let folder = tempfile::tempdir().expect("a folder");
+    move |file| {
+        let path = folder.path().join("compose.yaml");
+        std::fs::write(&path, file).expect("written");
+        let mut command = std::process::Command::new(&program);
+        command.arg("--file").arg(&path).args(["config", "--quiet"]);
+        command.output().expect("compose runs").status.success()
+    }
 }
 
 /// A value of each type.
