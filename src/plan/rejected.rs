@@ -182,7 +182,7 @@ pub(super) fn newer(facts: &Facts, stack: &SentStack, last: ComposeVersion) -> V
 
 /// The oldest Compose that a Portainer of unknown version is expected to have.
 const OLDEST: ComposeVersion = ComposeVersion(2, 26, 1);
-/// The first Compose with `pull_policy: daily` and the like.
+/// The first Compose with `pull_policy: daily`.
 const PULLS_AT_INTERVALS: Release = (2, 34, 0);
 
 /// The keys that are rejected, with their lines. `is_rejected` gets the first release that accepts a key; `None` if none does.

@@ -228,7 +228,7 @@ fn compose_rejects_what_the_table_rejects() {
 /// An old Compose accepts no value of a key that is newer.
 #[test]
 #[ignore = "needs a compose program: run scripts/test"]
-fn compose_rejects_newer_keys() {
+fn newer_keys_are_rejected_with_each_compose() {
     for (variable, release) in [
         ("STACKLIFT_TEST_COMPOSE", OLD_ACCEPTS),
         ("STACKLIFT_TEST_COMPOSE_2_40", (2, 40, 3)),
