@@ -36,7 +36,7 @@ impl Reader {
             .client
             .get("/api/endpoints?excludeSnapshots=true", action)?;
         let list = wire::read(list).and_then(|list| environments(&list));
-        Ok(list.map_err(failed_to(action))?)
+        list.map_err(failed_to(action))
     }
 }
 
