@@ -179,7 +179,7 @@ impl Plan {
                 .extend(rejected::doubt(facts, None, &self.refusals, &[]));
             return;
         };
-        let keys = rejected::doubts(facts, stack);
+        let keys = rejected::doubts(facts, stack, None);
         let missing = missing::missing(facts, stack);
         let mut refusals = missing.refusals;
         let said = [self.refusals.as_slice(), &refusals].concat();

@@ -10,7 +10,6 @@ use std::{
 
 use anyhow::Result;
 use secrecy::SecretString;
-use serde_json::Value;
 
 use crate::{
     backoff::Backoff,
@@ -219,7 +218,7 @@ impl Reader {
         let path = format!("/api/endpoints/{endpoint}");
         match self.client.get(&path, "read the environment") {
             Ok(response) => {
-                let json: Value = wire::read(response).ok()?;
+                let json = wire::read(response).ok()?;
                 (json["Id"].as_i64() == Some(endpoint)).then_some(200)
             }
             Err(Error::Refused { response, .. }) => response.message().map(|_| response.status),

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::snapshot::Inspected;
+use crate::{restore::Difference, snapshot::Inspected, text::listed};
 
 /// What happened to a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -62,10 +62,10 @@ impl<'a> Compared<'a> {
         service.unwrap_or_default()
     }
 
-    /// What differs from before in the image, the mounts, the networks, the ports and the variables, by name.
-    pub(super) fn differences(self) -> Vec<String> {
+    /// What differs from before.
+    pub(super) fn differences(self) -> Vec<Difference<'a>> {
         match (self.before, self.now) {
-            (Some(before), Some(now)) => before.effects_that_differ(now),
+            (Some(before), Some(now)) => before.differences_of_recreated(now),
             _ => Vec::new(),
         }
     }
@@ -149,9 +149,9 @@ impl fmt::Display for Compared<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         f.write_str(match self.change {
-            Change::Kept => match self.differences().join(", ") {
-                none if none.is_empty() => " was not touched",
-                differences => return write!(f, " differs from before: {differences}"),
+            Change::Kept => match self.differences().as_slice() {
+                [] => " was not touched",
+                differences => return write!(f, " differs from before: {}", told(differences)),
             },
             Change::Started => " was started",
             Change::Restarted => " was restarted",
@@ -171,6 +171,12 @@ impl fmt::Display for Compared<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Differences in a sentence.
+pub(super) fn told(differences: &[impl ToString]) -> String {
+    let names: Vec<String> = differences.iter().map(ToString::to_string).collect();
+    listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Compares all containers of a stack, as they were `at` a time and as they are now: the original ones in their order, then the others. Compose gives the successor of
@@ -362,6 +368,7 @@ mod tests {
             let mut one = container("1", "a", true, started);
             one["RestartCount"] = json!(restarts);
             one["State"]["Restarting"] = json!(restarting);
+            one["HostConfig"] = json!({"RestartPolicy": {"Name": "on-failure"}});
             one
         };
         let pausing = looks("2026-11-22T10:00:25Z", 7, true);
@@ -380,7 +387,6 @@ mod tests {
             assert_eq!((found.change, found.runs()), (Change::Kept, !is_wrong));
             assert!(found.has_to_run());
             // A loop may end.
-            now[0]["HostConfig"] = json!({"RestartPolicy": {"Name": "on-failure"}});
             now[0]["State"] = json!({"Status": "exited", "ExitCode": 1, "StartedAt": "u"});
             let found = compare((&all, at.to_utc()), &now, "docker")[0];
             assert_eq!((found.runs(), found.is_as_before()), (!is_wrong, !is_wrong));

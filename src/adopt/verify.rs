@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     Prepared, Procedure,
     away::away,
-    compared::{Change, Compared, compare},
+    compared::{Change, Compared, compare, told},
     progress::Progress,
     report::{ContainerReport, Outcome, ServiceReport},
 };
@@ -23,6 +23,7 @@ use crate::{
     model::Container,
     plan::{Fate, Loss},
     portainer::Payload,
+    restore::Difference,
     text::counted,
 };
 
@@ -259,9 +260,9 @@ impl Procedure<'_, '_> {
                 }
                 _ => String::new(),
             };
-            let differences = match container.differences.join(", ") {
-                none if none.is_empty() => none,
-                differences => format!("; differs from before: {differences}"),
+            let differences = match container.differences.as_slice() {
+                [] => String::new(),
+                differences => format!("; differs from before: {}", told(differences)),
             };
             self.run
                 .step(verb, format!("{}{away}{differences}", container.name));
@@ -310,10 +311,9 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         }
         let unexpected = unexpected(prepared, one, service, tool);
         if !unexpected.is_empty() {
-            found.wrong.push(format!(
-                "{name} differs from before: {}",
-                unexpected.join(", ")
-            ));
+            found
+                .wrong
+                .push(format!("{name} differs from before: {}", told(&unexpected)));
         }
         let moved = matches!(one.change, Change::Recreated | Change::Restarted);
         if moved && fate.is_some_and(Fate::is_unchanged) {
@@ -341,7 +341,12 @@ fn is_replica(losses: &[Loss], of: &str) -> bool {
 
 /// What differs in a container and was not to be expected. In a recreated one, differences are expected where the plan
 /// lists a loss of that container, and where its configuration was not that of the files before.
-fn unexpected(prepared: &Prepared, one: &Compared, service: &str, tool: &str) -> Vec<String> {
+fn unexpected<'a>(
+    prepared: &Prepared,
+    one: &Compared<'a>,
+    service: &str,
+    tool: &str,
+) -> Vec<Difference<'a>> {
     let (Change::Recreated, Some(before), Some(now)) = (one.change, one.before, one.now) else {
         return one.differences();
     };
@@ -353,7 +358,9 @@ fn unexpected(prepared: &Prepared, one: &Compared, service: &str, tool: &str) ->
     }
     let mut differences = one.differences();
     // The same name may refer to another image by now, or the image was built.
-    differences.retain(|what| what != "the image" || before.image_name() != now.image_name());
+    let is_new_image =
+        before.image_id() != now.image_id() && before.image_name() == now.image_name();
+    differences.retain(|what| !(is_new_image && what.may_come_with_image()));
     differences
 }
 
@@ -382,7 +389,7 @@ fn services(
             name: one.name().to_owned(),
             change: one.change,
             id: one.now.map(|now| now.id().to_owned()),
-            differences: one.differences(),
+            differences: one.differences().iter().map(ToString::to_string).collect(),
             away: away(one, events).map(|away| away.as_secs_f64()),
         };
         match services.iter_mut().find(|known| known.service == service) {

@@ -262,20 +262,19 @@ impl Adoption {
                 .map(|one| Blocker::of_refusal(one, facts.name)),
         );
         self.warnings.extend(missing.doubts);
-        match portainer_compose(input).filter(|compose| compose.has_old_schema()) {
-            // B20
-            Some(compose) => {
-                let newer = rejected::newer(facts, stack);
-                if !newer.is_empty() {
-                    let what = format!(
-                        "Portainer's Compose {} rejects a part of the Compose file: the deployment would fail",
-                        compose.last
-                    );
-                    let hint = "remove that part from the Compose file, or upgrade Portainer";
-                    self.blockers.push(Blocker::new(what, hint).details(newer));
-                }
-            }
-            None => self.warnings.extend(rejected::doubts(facts, stack)),
+        let compose = portainer_compose(input);
+        let last = compose.map(|compose| compose.last);
+        let newer = last.map_or(Vec::new(), |last| rejected::newer(facts, stack, last));
+        // B20
+        if let (Some(version), false) = (last, newer.is_empty()) {
+            let what = format!(
+                "Portainer's Compose {version} rejects a part of the Compose file: the deployment would fail"
+            );
+            let hint = "remove that part from the Compose file, or upgrade Portainer";
+            self.blockers.push(Blocker::new(what, hint).details(newer));
+        } else {
+            let first = compose.map(|compose| compose.first);
+            self.warnings.extend(rejected::doubts(facts, stack, first));
         }
         self.check_dependencies(facts, stack);
         // M06

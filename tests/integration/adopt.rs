@@ -698,7 +698,10 @@ fn a_container_that_stays_unhealthy_fails_the_adoption() {
 
 #[test]
 fn a_plan_that_was_wrong_is_told() {
-    let bench = edited(Era::Sync);
+    let bench = started(Era::Sync);
+    // Compose recreates the container with the same settings.
+    let text = TEXT.replace("y:1\n", "y:1\n    depends_on: [a]\n");
+    bench.stack("web", &text, Some(&format!("TOKEN={MARKED}\n")));
     let before = bench.containers("web");
     // The hashes say that nothing changes.
     let args = ["adopt", "web", "--wait", "2s", "--output", "json"];
