@@ -21,7 +21,7 @@ use crate::{
     model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Pull, Record, Variable},
     rewrite::faithful,
     snapshot::Inspected,
-    text::printable,
+    text::{printable, shell_word},
 };
 
 /// What is known for an adoption besides the [`Facts`], whose `sent` is the faithful rewrite.
@@ -159,7 +159,7 @@ impl Adoption {
                         ),
                         format!(
                             "remove those containers, or roll back to a state without Portainer stack {id}: stacklift restore {}",
-                            facts.name
+                            shell_word(facts.name)
                         ),
                     )
                     .details(service.containers.clone()),

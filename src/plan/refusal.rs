@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::text::shell_word;
+
 /// A reason to refuse a run, unless `--force` overrides it (B02–B06). Lists hold one fact per item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Refusal {
@@ -151,7 +153,8 @@ impl Refusal {
             Self::HiddenStack(_) => "use an administrator's API key",
             Self::Rejected(_) => {
                 return format!(
-                    "fix the lines above; to see the file as it would be sent, run: stacklift render {stack}"
+                    "fix the lines above; to see the file as it would be sent, run: stacklift render {}",
+                    shell_word(stack)
                 );
             }
             Self::UnreadableEnv { .. } => {

@@ -134,10 +134,10 @@ pub(super) fn tls(settings: &Settings, status: &Received<Status>) -> Check {
 
 /// Who receives the API key on this host if no certificate is verified (B31).
 fn unverified(settings: &Settings, owners: &[(SocketAddr, Option<Owners>)]) -> Check {
-    let what = if settings.base_url.is_https() {
-        "certificates are not verified"
-    } else {
-        "TLS is not used"
+    let what = match &settings.tls {
+        _ if !settings.base_url.is_https() => "TLS is not used",
+        Tls::File(_) => "another user can change the certificates of --tls",
+        _ => "certificates are not verified",
     };
     let who = owners.iter().map(|(address, owners)| match owners {
         None => format!("who listens at {address} is unknown: cannot read /proc/net/tcp"),
