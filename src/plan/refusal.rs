@@ -77,7 +77,7 @@ impl fmt::Display for Refusal {
                 "the API key is not allowed to create, update or delete stacks on environment {endpoint}"
             ),
             Self::HiddenStack(_) => f.write_str(
-                "Portainer started containers of the stack, and the API key may not see their Portainer stack",
+                "containers of the stack were started in a folder like those of Portainer, and the API key may not see their Portainer stack",
             ),
             Self::Rejected(_) => {
                 f.write_str("Compose would reject the Compose file as it would be sent")
