@@ -141,6 +141,9 @@ impl Plan {
                 let endpoint = facts.endpoint;
                 self.refusals.push(Refusal::OtherEngine { endpoint, here });
             }
+            if let Environment::OtherSocket(socket) = &facts.environment {
+                self.refusals.push(Refusal::OtherSocket(socket.clone()));
+            }
         }
         self.refusals.extend(facts.unlistable.cloned());
         if self.destroys {
@@ -168,7 +171,9 @@ impl Plan {
                 "cannot verify that environment {endpoint} is this host: {}",
                 printable(reason)
             )),
-            Environment::SameEngine | Environment::OtherEngine { .. } => {}
+            Environment::SameEngine
+            | Environment::OtherEngine { .. }
+            | Environment::OtherSocket(_) => {}
         }
         self.refusals.extend(unseen::management(facts));
         self.refusals.extend(unseen::hidden(facts));
