@@ -58,7 +58,7 @@ pub use foreign::{Foreign, Touch, foreign};
 pub use interruption::told_losses;
 pub use itself::runs_portainer;
 pub use loss::{ContainerLoss, Loss, ReplacedBy, Source as MountSource, text_lost};
-pub use refusal::Refusal;
+pub use refusal::{MOUNT_SOCKET, Refusal};
 pub use runs::{Keep, runs};
 pub use sent::image_references;
 use sent::{SentStack, SentText, with_sent};

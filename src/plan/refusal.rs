@@ -184,7 +184,7 @@ impl Refusal {
 }
 
 /// What to do if the environment is a socket that Portainer's Compose does not use.
-pub(super) const MOUNT_SOCKET: &str = "mount this engine's socket at /var/run/docker.sock in Portainer's container, or connect the environment with an agent";
+pub const MOUNT_SOCKET: &str = "mount this engine's socket at /var/run/docker.sock in Portainer's container, or connect the environment with an agent";
 
 /// What to do if the environment is not this host. `here` is the environment that is.
 pub(super) fn pass_endpoint(here: Option<i64>) -> String {

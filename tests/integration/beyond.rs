@@ -216,6 +216,8 @@ fn b03_an_environment_whose_socket_compose_does_not_use_is_refused() {
         assert_eq!(bench.containers("web"), before);
         assert!(bench.nothing_was_changed());
     }
+    let checked = bench.run(&["doctor"]).code(1);
+    drop(checked.says(&["the environment is the socket unix:///run/user/1000/docker.sock"]));
     let planned = bench.run(&["plan", "web"]).code(0);
     drop(planned.says(&["blocked by 1 problem"]));
     let adopted = started("/run/docker.sock").run(&["adopt", "web"]);
