@@ -112,7 +112,18 @@ impl Procedure<'_, '_> {
         } else {
             Scope::Everything
         };
-        let restored = self.restore(&snapshot, scope, Cause::Failure);
+        let mut restored = self.restore(&snapshot, scope, Cause::Failure);
+        let is_down = || self.look().is_ok_and(|now| now.is_empty());
+        if let Err(error) = &restored
+            && scope == Scope::Everything
+            && is_down()
+        {
+            // The containers need neither Portainer nor space for another snapshot.
+            self.run.warn(format!(
+                "the Portainer stack could not be restored: {error:#}; restoring the containers alone"
+            ));
+            restored = self.restore(&snapshot, Scope::Containers, Cause::Failure);
+        }
         let seen = self.run.seen(self.a.stack.name(), self.a.endpoint);
         match restored {
             Ok(()) => {

@@ -21,9 +21,10 @@ use crate::{
     engine::ContainerEvent,
     failure::Failure,
     model::Container,
-    plan::{Fate, Loss},
+    plan::{ContainerLoss, Fate, Loss},
     portainer::Payload,
     restore::Difference,
+    snapshot::Known,
     text::counted,
 };
 
@@ -173,7 +174,7 @@ impl Procedure<'_, '_> {
         }
         Err(Failure::new("the stack is in Portainer and runs as before, but the plan was wrong")
             .details(self.problems())
-            .hint("nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and the engine")
+            .hint("roll back if you need a file named above, otherwise nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and the engine")
             .into())
     }
 
@@ -317,8 +318,12 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         }
         let moved = matches!(one.change, Change::Recreated | Change::Restarted);
         if moved && fate.is_some_and(Fate::is_unchanged) {
+            let lost = match lost_files(prepared, one) {
+                Some(files) => format!("; {files}"),
+                None => String::new(),
+            };
             found.not_as_planned.push(format!(
-                "the plan said that {service} would not be touched, but {one}"
+                "the plan said that {service} would not be touched, but {one}{lost}"
             ));
         }
     }
@@ -330,6 +335,14 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         }
     }
     found
+}
+
+/// The files that were lost with a container that was recreated.
+fn lost_files(prepared: &Prepared, one: &Compared) -> Option<ContainerLoss> {
+    let before = one.before.filter(|_| one.change == Change::Recreated)?;
+    let changes = &prepared.before.details.changes;
+    let changes = changes.get(before.id()).and_then(Known::known)?;
+    ContainerLoss::files(before, changes, &[])
 }
 
 /// Whether the plan says that a service gets fewer containers.

@@ -12,7 +12,7 @@ use super::{
     NOT_PULLED, PortainerCompose, ReplacedBy, Touch, dependents,
     fate::Deciding,
     itself, missing, record,
-    refusal::pass_endpoint,
+    refusal::{MOUNT_SOCKET, Refusal, pass_endpoint},
     rejected, running,
     sent::{SentStack, with_sent},
     unseen,
@@ -214,6 +214,10 @@ impl Adoption {
             Environment::OtherEngine { here } => Some(Blocker::new(
                 format!("environment {endpoint} is not this host's engine"),
                 pass_endpoint(*here),
+            )),
+            Environment::OtherSocket(socket) => Some(Blocker::new(
+                Refusal::OtherSocket(socket.clone()).to_string(),
+                MOUNT_SOCKET,
             )),
             Environment::NotFound { here } => Some(Blocker::new(
                 format!("Portainer has no environment {endpoint}"),

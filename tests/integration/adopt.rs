@@ -12,6 +12,7 @@ use crate::{
     bench::{Bench, MARKED, Run},
     confirming::{on_terminal, on_terminal_after},
     plan::{conforms, labeled, with_hashes},
+    restoring::write_file,
 };
 
 /// A stack with data in a named and in an anonymous volume.
@@ -702,6 +703,7 @@ fn a_plan_that_was_wrong_is_told() {
     // Compose recreates the container with the same settings.
     let text = TEXT.replace("y:1\n", "y:1\n    depends_on: [a]\n");
     bench.stack("web", &text, Some(&format!("TOKEN={MARKED}\n")));
+    write_file(&bench, "web", "/root/report.txt");
     let before = bench.containers("web");
     // The hashes say that nothing changes.
     let args = ["adopt", "web", "--wait", "2s", "--output", "json"];
@@ -710,7 +712,8 @@ fn a_plan_that_was_wrong_is_told() {
     let report = report(&run);
     assert_eq!(report["outcome"], "plan-was-wrong", "{report}");
     run.says(&[
-        "the plan said that b would not be touched, but web-b-1 was recreated",
+        "the plan said that b would not be touched, but web-b-1 was recreated; files written inside the container: /root/report.txt",
+        "roll back if you need a file named above",
         "state: the stack exists as Portainer stack 1 and is deployed; its containers run as before",
     ])
     .hides("verified")
