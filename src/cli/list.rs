@@ -41,7 +41,7 @@ pub(super) use format::{Adoptable, List, Readiness};
 
 use format::StackEntry;
 use found::{Files, Found};
-use state::{StateFacts, state};
+use state::{Listed, StateFacts, state};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -138,7 +138,11 @@ impl Listing<'_> {
         StackEntry {
             state: state(&StateFacts {
                 record: found.record,
-                records_known: host.records.is_some() && host.rights.see_every_stack(),
+                listed: match &host.records {
+                    None => Listed::Nothing,
+                    Some(_) if host.rights.see_every_stack() => Listed::All,
+                    Some(_) => Listed::Visible,
+                },
                 containers: containers.as_ref(),
                 has_files: !matches!(found.files, Files::None),
                 is_adopted: adopt.readiness == Readiness::NothingToDo,
@@ -216,7 +220,7 @@ pub(super) fn unknown(host: &Host) -> Vec<String> {
     let mut unknown = Vec::new();
     match &host.records {
         None => unknown.push(
-            "Portainer's stacks are unknown: stacks in Portainer may be missing or shown as started by hand, and whether a stack can be adopted is unknown"
+            "Portainer's stacks are unknown: stacks in Portainer may be missing, and whether a stack is in Portainer or can be adopted is unknown"
                 .to_owned(),
         ),
         Some(records) => {

@@ -220,7 +220,7 @@ fn without_portainer() {
 NAME    STATE    RUNNING  ADOPT
 idle    stopped  0/0      unknown
 theirs  unknown  1/1      no Compose file
-web     by hand  1/1      unknown
+web     unknown  1/1      unknown
 ";
     let unknown = "warning: Portainer's stacks are unknown: ";
     let mut command = bench.command(&["list"]);

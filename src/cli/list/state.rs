@@ -6,12 +6,21 @@ use crate::{
     model::{Deployment, Record, StackKind},
 };
 
+/// Which Portainer stacks were listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Listed {
+    All,
+    /// Those that the user of the API key sees.
+    Visible,
+    /// Portainer was not read.
+    Nothing,
+}
+
 /// What decides the state of a stack.
 pub(super) struct StateFacts<'a> {
     /// Its Portainer stack in the environment.
     pub(super) record: Option<&'a Record>,
-    /// Whether every Portainer stack was listed.
-    pub(super) records_known: bool,
+    pub(super) listed: Listed,
     /// Its containers; `None` if they are unknown.
     pub(super) containers: Option<&'a ContainersReport>,
     /// Whether a Compose file is on this host, or may be.
@@ -39,11 +48,14 @@ pub(super) fn state(facts: &StateFacts) -> State {
         Some(_) if containers.running == 0 => State::Stopped,
         Some(_) if is_all_portainers || facts.is_adopted => State::InPortainer,
         Some(_) => State::Both,
+        None if facts.listed == Listed::Nothing && containers.running > 0 => State::Unknown,
         // It may have a Portainer stack that was not listed.
-        None if !facts.records_known && containers.all > 0 && !facts.has_files => State::Unknown,
+        None if facts.listed != Listed::All && containers.all > 0 && !facts.has_files => {
+            State::Unknown
+        }
         None if !facts.has_files => State::Orphaned,
         None if containers.running == 0 => State::Stopped,
-        None if is_all_portainers && facts.records_known => State::Orphaned,
+        None if is_all_portainers && facts.listed == Listed::All => State::Orphaned,
         None if is_all_portainers => State::InPortainer,
         None => State::ByHand,
     }
@@ -76,21 +88,21 @@ mod tests {
     #[test]
     fn the_state_of_a_stack_without_a_portainer_stack() {
         for (containers, has_files, known, expected) in [
-            ((2, 2, 0), true, true, State::ByHand),
-            ((2, 1, 1), true, true, State::ByHand),
-            ((2, 0, 0), true, true, State::Stopped),
-            ((0, 0, 0), true, true, State::Stopped),
-            ((2, 2, 0), false, true, State::Orphaned),
-            ((2, 0, 0), false, true, State::Orphaned),
-            ((2, 2, 2), true, true, State::Orphaned),
-            ((2, 2, 2), true, false, State::InPortainer),
-            ((2, 2, 2), false, false, State::Unknown),
-            ((2, 2, 0), true, false, State::ByHand),
+            ((2, 2, 0), true, Listed::All, State::ByHand),
+            ((2, 1, 1), true, Listed::All, State::ByHand),
+            ((2, 0, 0), true, Listed::All, State::Stopped),
+            ((0, 0, 0), true, Listed::All, State::Stopped),
+            ((2, 2, 0), false, Listed::All, State::Orphaned),
+            ((2, 0, 0), false, Listed::All, State::Orphaned),
+            ((2, 2, 2), true, Listed::All, State::Orphaned),
+            ((2, 2, 2), true, Listed::Visible, State::InPortainer),
+            ((2, 2, 2), false, Listed::Visible, State::Unknown),
+            ((2, 2, 0), true, Listed::Visible, State::ByHand),
         ] {
             let (all, running, by) = containers;
             let facts = StateFacts {
                 record: None,
-                records_known: known,
+                listed: known,
                 containers: Some(&counted(all, running, by)),
                 has_files,
                 is_adopted: false,
@@ -98,7 +110,7 @@ mod tests {
             assert_eq!(
                 state(&facts),
                 expected,
-                "{containers:?} {has_files} {known}"
+                "{containers:?} {has_files} {known:?}"
             );
         }
     }
@@ -176,7 +188,7 @@ mod tests {
             let record = record(kind, deployment);
             let facts = StateFacts {
                 record: Some(&record),
-                records_known: true,
+                listed: Listed::All,
                 containers: Some(&counted(all, running, by)),
                 has_files: true,
                 is_adopted,
@@ -186,10 +198,28 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_that_runs_is_in_an_unknown_state_if_portainer_was_not_read() {
+        for (running, by_portainer, expected) in [
+            (2, 0, State::Unknown),
+            (2, 2, State::Unknown),
+            (0, 0, State::Stopped),
+        ] {
+            let facts = StateFacts {
+                record: None,
+                listed: Listed::Nothing,
+                containers: Some(&counted(2, running, by_portainer)),
+                has_files: true,
+                is_adopted: false,
+            };
+            assert_eq!(state(&facts), expected, "{running} {by_portainer}");
+        }
+    }
+
+    #[test]
     fn unknown_containers_make_the_state_unknown() {
         let facts = StateFacts {
             record: None,
-            records_known: true,
+            listed: Listed::All,
             containers: None,
             has_files: true,
             is_adopted: false,
