@@ -70,7 +70,7 @@ impl Procedure<'_, '_, '_> {
             }
         }
         if lost {
-            effects.push("what is listed above is lost or no longer used".to_owned());
+            effects.push("the warnings above say what is lost or may stop working".to_owned());
         }
         if effects.is_empty() {
             if self.restore.cause == Cause::Wanted {

@@ -53,6 +53,19 @@ fn b21_a_restore_asks_before_it_harms_others() {
 }
 
 #[test]
+fn b21_a_restore_that_cannot_tell_whom_it_harms_says_no_more() {
+    let (bench, vpn) = shared();
+    bench.run(&["adopt", "web", "--wait", "2s"]).code(0);
+    let broken = FaultKind::Status(500, "{\"message\":\"broken\"}".to_owned());
+    let rule = Rule::new(Call::EngineInspect, broken).path(&vpn);
+    bench.rehearsal.faults().add(rule);
+    on_terminal(&bench, &["restore", "web"], "n\n")
+        .code(1)
+        .says(&["the warnings above say what is lost or may stop working"])
+        .hides("is lost or no longer used");
+}
+
+#[test]
 fn b21_what_cannot_be_inspected_is_unknown_and_blocks_nothing() {
     let (bench, vpn) = shared();
     let broken = FaultKind::Status(500, "{\"message\":\"broken\"}".to_owned());
