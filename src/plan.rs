@@ -79,6 +79,8 @@ pub struct Plan {
     pub starts: Vec<String>,
     /// The images to pull before anything is stopped, sorted (B27).
     pub pulls: Vec<Pull>,
+    /// Whether the Compose file could be parsed. Otherwise, what its services lose is unknown.
+    pub is_parsed: bool,
 }
 
 /// The values of `pull_policy` with which an image that is present is not pulled (N10). Empty without a value.
@@ -94,6 +96,7 @@ pub fn migration(facts: &Facts) -> Plan {
             destroys: facts.record.is_some() || facts.listed.is_none_or(|all| !all.is_empty()),
             starts: stack.map_or_else(Vec::new, |stack| starts(facts, stack)),
             pulls: Vec::new(),
+            is_parsed: facts.source.document.is_ok(),
         };
         let mut elsewhere = facts.namesakes.iter();
         if let Some(other) = elsewhere.find(|other| other.endpoint_id != facts.endpoint) {

@@ -84,7 +84,11 @@ impl Report {
             _ => return Err(migration.and_then(Result::err).unwrap_or_else(unplanned)),
         };
         let services = services_of(before, situation.tool);
-        let losses_known = before.is_known();
+        let is_parsed = match &migration {
+            Some(Ok(prepared)) => prepared.plan.is_parsed,
+            _ => true,
+        };
+        let losses_known = before.is_known() && is_parsed;
         let mut losses = Vec::new();
         let mut lose = |way, lost: &[Loss]| {
             losses.extend(
@@ -131,7 +135,8 @@ impl Report {
         Ok(report)
     }
 
-    /// `adopt` if nothing prevents it; `migrate` if it is the only way and loses nothing, or the only one asked for.
+    /// `adopt` if nothing prevents it; `migrate` if it is the only way that was asked for. What blocks an adoption, such
+    /// as a file that Compose rejects, may also make the create of a migration fail.
     fn recommend(&self) -> Option<Way> {
         if self.has_nothing_to_do() {
             return None;
@@ -141,8 +146,7 @@ impl Report {
         if is_open(&self.adopt) {
             return Some(Way::Adopt);
         }
-        let is_only = self.adopt.is_none() || !self.loses(Way::Migrate);
-        (is_only && is_open(&self.migrate)).then_some(Way::Migrate)
+        (self.adopt.is_none() && is_open(&self.migrate)).then_some(Way::Migrate)
     }
 
     /// Whether Portainer has the stack as it would be adopted, and all of it runs.

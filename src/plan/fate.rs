@@ -235,7 +235,7 @@ impl Deciding<'_> {
         };
         match agreement(started_by, hashes.version, &features) {
             Agreement::Same => Fate::Recreated(
-                "its configuration differs from the running container: the file was edited, or other variables were set"
+                "its configuration differs from that of its container: the Compose file, a variable or the text in Portainer was changed"
                     .to_owned(),
             ),
             Agreement::Different(_) | Agreement::Unknown => Fate::Unknown(format!(

@@ -229,6 +229,7 @@ fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
         destroys: true,
         starts: Vec::new(),
         pulls: Vec::new(),
+        is_parsed: true,
     };
     assert_eq!(plan, expected);
 }

@@ -360,7 +360,7 @@ fn containers_that_cannot_be_read_are_unknown() {
         "containers unknown, not in Portainer",
         "may be another engine",
         "  ?  a  unknown: its containers could not be inspected",
-        "what the containers lose is unknown",
+        "what the stack loses is unknown",
         "No command is recommended",
     ]);
     let plan = plan.hides("no losses found").hides("interruption");
@@ -444,6 +444,52 @@ fn everything_that_blocks_is_shown_with_its_way_out() {
         .run(&["migrate", "web", "--dry-run", "--exit-code", "--force"])
         .code(3)
         .says(&["stacklift migrate web --force", "Recommended: "]);
+}
+
+#[test]
+fn a_configuration_that_differs_is_not_blamed_on_the_file_alone() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let mut hashes = labeled(&bench);
+    hashes.insert("a".to_owned(), "0".repeat(64));
+    with_hashes(&bench, &["plan", "web"], &hashes)
+        .code(0)
+        .says(&["the Compose file, a variable or the text in Portainer was changed"]);
+}
+
+#[test]
+fn a_migration_is_not_recommended_in_place_of_an_adoption_that_is_blocked() {
+    let bench = Bench::new();
+    let twice = format!("{PLAIN}    image: busybox:1.36\n");
+    bench.stack("web", &twice, None);
+    bench
+        .run(&["plan", "web", "--exit-code"])
+        .code(1)
+        .says(&["adopt   blocked by 1 problem", "No command is recommended"])
+        .hides("Recommended: ");
+}
+
+#[test]
+fn what_a_file_that_cannot_be_parsed_loses_is_unknown() {
+    let bench = Bench::new();
+    bench.stack("web", "services:\n\ta: {}\n", None);
+    bench
+        .run(&["migrate", "web", "--dry-run", "--exit-code"])
+        .code(3)
+        .says(&["what the stack loses is unknown"])
+        .hides("no losses found");
+}
+
+#[test]
+fn a_stack_of_portainer_is_not_said_to_be_started_by_hand() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.record("web", 1);
+    bench
+        .run(&["plan", "web"])
+        .code(0)
+        .says(&["1 container, Portainer stack 1 is active"])
+        .hides("by hand");
 }
 
 #[test]

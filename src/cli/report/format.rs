@@ -17,7 +17,8 @@ pub(in crate::cli) struct Report {
     pub migrate: Option<WayReport>,
     /// Everything that will be lost, as far as it is known.
     pub losses: Vec<LossReport>,
-    /// Whether the containers could be inspected. Otherwise it is unknown what they lose.
+    /// Whether the containers could be inspected and the Compose file could be parsed. Otherwise it is unknown what the
+    /// stack loses.
     pub losses_known: bool,
     /// The way that loses the least; null if there is nothing to do, or if every way is blocked.
     pub recommended: Option<Recommended>,

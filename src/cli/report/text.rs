@@ -131,7 +131,7 @@ impl Out<'_> {
         }
         let losses: Vec<&LossReport> = report.losses_of(way).collect();
         let lost = match losses.len() {
-            _ if !report.losses_known => "what the containers lose is unknown".to_owned(),
+            _ if !report.losses_known => "what the stack loses is unknown".to_owned(),
             0 => "no losses found".to_owned(),
             1 => "1 loss".to_owned(),
             count => format!("{count} losses"),
@@ -302,15 +302,15 @@ fn state(stack: &StackReport) -> String {
                 0 => String::new(),
                 stopped => format!(" ({stopped} not running)"),
             };
+            // With a Portainer stack, the labels do not tell: Portainer may store its stacks in another folder.
             let started = match containers.started_by_portainer {
-                0 => "started by hand".to_owned(),
-                by if by == containers.all => "started by Portainer".to_owned(),
-                by => format!("{by} started by Portainer, the others by hand"),
+                by if by == containers.all => ", started by Portainer".to_owned(),
+                _ if stack.portainer_stack.is_some() => String::new(),
+                0 => ", started by hand".to_owned(),
+                by => format!(", {by} started by Portainer, the others by hand"),
             };
-            format!(
-                "{}{stopped}, {started}",
-                counted(containers.all, "container")
-            )
+            let all = counted(containers.all, "container");
+            format!("{all}{stopped}{started}")
         }
     };
     match &stack.portainer_stack {
