@@ -74,6 +74,7 @@ impl Procedure<'_, '_> {
         }
         self.report.outcome = Outcome::Changed;
         let summary = changes.join(", ");
+        let engine_only = seen == RecordSeen::Absent && !self.run.sees_every_stack;
         self.mark(&Progress::Changed(seen, changes));
         let ran = compared.iter().any(|one| one.before.is_some());
         let Some(snapshot) = self.snapshot.clone().filter(|_| ran) else {
@@ -87,7 +88,7 @@ impl Procedure<'_, '_> {
             let message = format!(
                 "failed to adopt {name}; none of its containers was recreated, restarted or removed, so nothing was restored"
             );
-            let command = self.run.restore_command(name, &snapshot);
+            let command = self.run.restore_command(name, &snapshot, engine_only);
             let hint = format!(
                 "something other than the adoption changed the containers named above: undo that change, for example with `{tool} network connect` or `{tool} network disconnect`, or recreate the containers with: {command}",
                 tool = self.a.tool
@@ -261,7 +262,7 @@ impl Procedure<'_, '_> {
         let first =
             Failure::hint_of(cause).unwrap_or("fix the error above, then run the command again");
         let name = self.a.stack.name().as_str();
-        let command = self.run.restore_command(name, snapshot);
+        let command = self.run.restore_command(name, snapshot, false);
         let why = if in_error {
             "stays in error, and its next update recreates every container"
         } else {

@@ -53,6 +53,7 @@ impl<'a> Procedure<'a, '_> {
             containers: before.details.containers.clone(),
             changes: before.details.changes.clone(),
         };
+        self.run.sees_every_stack = before.rights.see_every_stack();
         self.snapshot = self.run.take_complete_snapshot(&subject, seen)?;
         self.report.snapshot.clone_from(&self.snapshot);
         self.mark(&self.start.clone());
