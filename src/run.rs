@@ -226,6 +226,11 @@ impl<'a> Run<'a> {
         self.report_state();
     }
 
+    /// The state that was set last.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
     fn report_state(&mut self) {
         let state = self.complete_state();
         (self.listener)(Event::State(&state));
