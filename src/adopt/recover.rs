@@ -22,13 +22,10 @@ impl Procedure<'_, '_> {
     pub(super) fn unknown(&mut self, error: &Error) -> Error {
         self.report.outcome = Outcome::Unknown;
         let name = self.a.stack.name();
-        let mut failure = Failure::new(format!(
+        Failure::new(format!(
             "the outcome of adopting {name} is unknown, so nothing was restored: {error:#}"
-        ));
-        if let Some(details) = Failure::details_of(error) {
-            failure = failure.details(details);
-        }
-        failure
+        ))
+        .details_from(error)
             .hint("check the stack in Portainer; when it is idle, run `stacklift adopt` again or roll back: both first wait until Portainer has finished")
             .into()
     }
@@ -243,6 +240,7 @@ impl Procedure<'_, '_> {
         let mut failure = Failure::new(format!(
             "failed to adopt {name}, and failed to restore the containers that ran before: {cause:#}"
         ))
+        .details_from(cause)
         .details(details.join("\n"));
         if let Some(hint) = Failure::hint_of(second) {
             failure = failure.hint(hint);
@@ -285,10 +283,7 @@ fn changes(compared: &[Compared]) -> Vec<String> {
 
 /// An error with its cause, the details of the cause, and a hint: the given one or that of the cause.
 fn because(message: &str, cause: &Error, hint: Option<String>) -> Error {
-    let mut failure = Failure::new(format!("{message}: {cause:#}"));
-    if let Some(details) = Failure::details_of(cause) {
-        failure = failure.details(details);
-    }
+    let failure = Failure::new(format!("{message}: {cause:#}")).details_from(cause);
     match hint.or_else(|| Failure::hint_of(cause).map(str::to_owned)) {
         Some(hint) => failure.hint(hint).into(),
         None => failure.into(),

@@ -11,7 +11,7 @@ use crate::{
     plan::Request,
     portainer::{self, Contents, Payload},
     run::{RecordSeen, Seen, Subject, Witness},
-    text::printable,
+    text::last_words,
 };
 
 /// How long before the request the events begin that are asked for: clocks are read one after the other.
@@ -88,9 +88,9 @@ impl<'a> Procedure<'a, '_> {
                 Err(error.into())
             }
             Err(portainer::Error::Refused { response, .. }) => {
-                let status = response.status_line();
-                let failure = Failure::new(format!("the request failed: {status}"))
-                    .details(String::from_utf8_lossy(&response.body))
+                let summary = response.summary();
+                let failure = Failure::new(format!("the request failed: {summary}"))
+                    .body(String::from_utf8_lossy(&response.body))
                     .hint(response.hint_after_create());
                 if response.is_final() {
                     return Ok(Sent::Failed(failure.into()));
@@ -188,7 +188,8 @@ impl<'a> Procedure<'a, '_> {
 fn failed(reason: Option<&str>) -> Error {
     let reason = reason.unwrap_or("Portainer reported no reason").trim();
     Failure::new("Portainer failed to deploy it")
-        .source(printable(reason).into_owned())
+        .source(last_words(reason))
+        .body(reason)
         .hint("fix the error that Portainer reports, then run the command again: that is safe")
         .into()
 }

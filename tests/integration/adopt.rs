@@ -109,6 +109,24 @@ fn refusal() -> FaultKind {
 }
 
 #[test]
+fn what_portainer_says_of_a_failed_deployment_is_said_once() {
+    let progress = " Container web-a-1  Recreate\n".repeat(50);
+    let said =
+        format!("failed to deploy a stack: {progress}Error response from daemon: no such device\n");
+    let body = serde_json::json!({"message": said, "details": said}).to_string();
+    for (args, times) in [(&[][..], 1), (&["-v"], 3)] {
+        let bench = started(Era::Sync);
+        let fault = FaultKind::Status(500, body.clone());
+        bench.rehearsal.faults().once(Call::Create, fault);
+        let run = adopt(&bench, args).code(1).says(&[
+            "the request failed: status 500: failed to deploy a stack: Error response from daemon: no such device",
+        ]);
+        assert_eq!(run.err.matches("no such device").count(), times, "{run:#?}");
+        assert_eq!(run.err.contains("Recreate"), times > 1, "{run:#?}");
+    }
+}
+
+#[test]
 fn containers_that_are_the_same_are_not_touched() {
     for era in ERAS {
         let bench = started(era);
