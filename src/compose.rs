@@ -197,10 +197,10 @@ impl fmt::Display for NoProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.failed() {
             f.write_str("this host has no Compose program")?;
-            return match self.lacks_plugin {
-                true => f.write_str(" (Docker has no compose plugin)"),
-                false => Ok(()),
-            };
+            if self.lacks_plugin {
+                f.write_str(" (Docker has no compose plugin)")?;
+            }
+            return Ok(());
         }
         let failures = self.failures.join("; ");
         write!(
