@@ -158,12 +158,12 @@ impl Procedure<'_, '_, '_> {
     fn send<T>(&mut self, send: impl FnOnce(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
         let before = (self.touched, self.run.state().clone());
         self.touch();
-        let sent = send(self.run);
-        if let Err(Error::NotSent(_)) = sent {
+        let outcome = send(self.run);
+        if let Err(Error::NotSent(_)) = outcome {
             self.touched = before.0;
             self.run.set_state(before.1);
         }
-        sent
+        outcome
     }
 
     /// Turns a refusal by Portainer into a warning. Any other failure stops the restore.
