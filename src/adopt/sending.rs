@@ -53,8 +53,9 @@ impl<'a> Procedure<'a, '_> {
             containers: before.details.containers.clone(),
             changes: before.details.changes.clone(),
         };
+        let planned = before.contents.as_ref().map(|(contents, _)| contents);
         self.run.sees_every_stack = before.rights.see_every_stack();
-        self.snapshot = self.run.take_complete_snapshot(&subject, seen)?;
+        self.snapshot = self.run.take_complete_snapshot(&subject, seen, planned)?;
         self.report.snapshot.clone_from(&self.snapshot);
         self.mark(&self.start.clone());
         Ok(())

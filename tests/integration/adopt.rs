@@ -494,6 +494,30 @@ fn n07_every_container_of_a_portainer_stack_in_error_is_recreated_and_the_plan_s
     assert!(before.iter().all(|id| !after.contains(id)));
 }
 
+/// Of another person, at the last moment.
+#[test]
+fn an_edit_in_portainer_during_the_run_is_not_overwritten() {
+    let bench = edited(Era::Sync);
+    adopt(&bench, &[]).code(0);
+    let dir = bench.dir("web");
+    let text = fs::read_to_string(dir.join("docker-compose.yml")).expect("a text");
+    bench.stack("web", &format!("{text}# mine\n"), None);
+    let before = containers(&bench);
+    let theirs = serde_json::json!({"StackFileContent": format!("{text}# theirs\n")});
+    let theirs = FaultKind::Body(200, theirs.to_string().into_bytes());
+    bench.rehearsal.forget_requests();
+    bench
+        .rehearsal
+        .faults()
+        .add(Rule::new(Call::File, theirs).after(1));
+    adopt(&bench, &[]).code(1).says(&[
+        "Portainer stack 1 was edited after this run had read it",
+        "this run changed nothing",
+    ]);
+    assert!(bench.nothing_was_changed());
+    assert_eq!(containers(&bench), before);
+}
+
 #[test]
 fn an_engine_that_only_the_command_reaches_is_refused() {
     let bench = started(Era::Sync);
