@@ -109,7 +109,9 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
     });
     if let Err(stopped) = &ended {
         report.error = Some(format!("{:#}", stopped.error));
-        report.details = Failure::details_of(&stopped.error).map(str::to_owned);
+        let details = Failure::details_of(&stopped.error);
+        let details = details.or_else(|| Failure::body_of(&stopped.error));
+        report.details = details.map(str::to_owned);
         report.state = Some(stopped.state.to_string());
     }
     (report, ended)

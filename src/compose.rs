@@ -113,6 +113,8 @@ type Found = Result<Box<dyn Program>, NoProgram>;
 pub struct NoProgram {
     /// Each program that failed for another reason than that it does not exist, and the reason.
     failures: Vec<String>,
+    /// Whether `docker` has no plugin of this name.
+    lacks_plugin: bool,
 }
 
 /// A Compose program of this host that prints its version.
@@ -194,7 +196,11 @@ impl NoProgram {
 impl fmt::Display for NoProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.failed() {
-            return f.write_str("this host has no Compose program");
+            f.write_str("this host has no Compose program")?;
+            if self.lacks_plugin {
+                f.write_str(" (Docker has no compose plugin)")?;
+            }
+            return Ok(());
         }
         let failures = self.failures.join("; ");
         write!(
@@ -289,6 +295,11 @@ impl Compose {
             .iter()
             .filter_map(|command| match Self::at(command, trace) {
                 Ok(program) => program,
+                // `docker` then takes the arguments for its own.
+                Err(_) if plugin::is_missing(command) => {
+                    none.lacks_plugin = true;
+                    None
+                }
                 Err(why) => {
                     none.failures
                         .push(format!("`{}`: {why}", command.join(" ")));

@@ -8,6 +8,7 @@ pub struct Failure {
     message: String,
     hint: Option<String>,
     details: Option<String>,
+    body: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -18,6 +19,7 @@ impl Failure {
             message: message.into(),
             hint: None,
             details: None,
+            body: None,
             source: None,
         }
     }
@@ -36,6 +38,21 @@ impl Failure {
         self
     }
 
+    /// Adds the response of another program, to print below the details with `-v`.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<String>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+
+    /// Adds the details and the response of `error`.
+    #[must_use]
+    pub fn details_from(mut self, error: &anyhow::Error) -> Self {
+        self.details = Self::details_of(error).map(str::to_owned);
+        self.body = Self::body_of(error).map(str::to_owned);
+        self
+    }
+
     /// Sets the cause.
     #[must_use]
     pub fn source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -51,6 +68,11 @@ impl Failure {
     /// The first details in the chain of causes of `error`.
     pub fn details_of(error: &anyhow::Error) -> Option<&str> {
         Self::in_chain(error).find_map(|failure| failure.details.as_deref())
+    }
+
+    /// The first response in the chain of causes of `error`.
+    pub fn body_of(error: &anyhow::Error) -> Option<&str> {
+        Self::in_chain(error).find_map(|failure| failure.body.as_deref())
     }
 
     fn in_chain(error: &anyhow::Error) -> impl Iterator<Item = &Self> {

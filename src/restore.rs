@@ -181,6 +181,7 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
         saved: &saved,
         run,
         touched: false,
+        engine_only: false,
         kept: BTreeMap::new(),
         filled: BTreeSet::new(),
         trouble: Vec::new(),
@@ -212,6 +213,8 @@ struct Procedure<'s, 'a, 'r> {
     run: &'r mut Run<'a>,
     /// Whether anything was changed.
     touched: bool,
+    /// Whether the Portainer stack is left out, because of `--engine-only` or because the key does not see it (B24).
+    engine_only: bool,
     /// The volumes that no restored container will use, and that were said to be kept: by name, how they were named.
     kept: BTreeMap<String, String>,
     /// The IDs of the containers into which this run copied the saved files.
@@ -230,6 +233,11 @@ impl<'s> Procedure<'s, '_, '_> {
         self.require_containers()?;
         let engine = self.run.engine.restoring()?;
         let record = self.look_at_record()?;
+        self.engine_only = match &record {
+            RecordStep::Skipped | RecordStep::OutOfReach(_) => true,
+            RecordStep::Stays(None) => !self.run.sees_every_stack,
+            _ => false,
+        };
         let existing = self.existing()?;
         let replaced = self.networks_to_replace(&engine, &existing)?;
         let plan = Plan::new(self.snapshot(), &existing, &replaced);
@@ -291,7 +299,8 @@ impl<'s> Procedure<'s, '_, '_> {
         if !self.touched {
             self.touched = true;
             let id = &self.saved.id;
-            let command = self.run.restore_command(&self.snapshot().stack, id);
+            let stack = &self.snapshot().stack;
+            let command = self.run.restore_command(stack, id, self.engine_only);
             self.run.set_state(State::new(format!(
                 "the stack may be partly restored from snapshot {id}; to continue, run: {command}"
             )));

@@ -95,6 +95,8 @@ pub struct Run<'a> {
     /// Reads only. Changes are sent by [`Run::create`], [`Run::update`] and [`Run::delete`] (B11).
     pub portainer: &'a Reader,
     pub engine: &'a Engine,
+    /// Whether the API key is known to see every Portainer stack, as far as the procedure asked (B24).
+    pub sees_every_stack: bool,
     setup: &'a Setup,
     changes: &'a Portainer,
     lock: Lock,
@@ -183,6 +185,7 @@ pub fn under_lock<'a>(
     let mut run = Run {
         portainer: peers.portainer.reader(),
         engine: &peers.engine,
+        sees_every_stack: true,
         setup,
         changes: &peers.portainer,
         lock,
@@ -223,6 +226,11 @@ impl<'a> Run<'a> {
         self.report_state();
     }
 
+    /// The state that was set last.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
     fn report_state(&mut self) {
         let state = self.complete_state();
         (self.listener)(Event::State(&state));
@@ -230,7 +238,9 @@ impl<'a> Run<'a> {
 
     fn complete_state(&self) -> State {
         let open = self.unanswered();
-        self.state.clone().complete(&self.setup.restore, &open)
+        let restore = &self.setup.restore;
+        let state = self.state.clone();
+        state.complete(restore, &open, self.sees_every_stack)
     }
 
     /// The requests whose outcome is unknown (B11).
@@ -239,9 +249,9 @@ impl<'a> Run<'a> {
         open.map(|open| open.entry.request.to_string()).collect()
     }
 
-    /// The command that restores a snapshot of the stack.
-    pub fn restore_command(&self, stack: &str, id: &str) -> String {
-        self.setup.restore.to(stack, id)
+    /// The command that restores a snapshot of the stack, or its containers alone.
+    pub fn restore_command(&self, stack: &str, id: &str, engine_only: bool) -> String {
+        state::in_scope(self.setup.restore.to(stack, id), engine_only)
     }
 
     /// Marks the stack before the first change (B15).

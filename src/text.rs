@@ -10,6 +10,6 @@ mod shell;
 
 pub use count::{counted, listed};
 pub use credentials::without_credentials;
-pub use escape::{excerpt, needs_escaping, printable};
+pub use escape::{excerpt, last_words, needs_escaping, printable};
 pub use mask::Mask;
 pub use shell::shell_word;

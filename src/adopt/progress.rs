@@ -69,6 +69,9 @@ impl Progress {
                 _,
             )
             | (_, None) => state,
+            (Self::Changed(seen, _) | Self::Unlisted(seen), Some(id)) => state
+                .with_snapshot(name, id)
+                .with_unlisted(*seen == RecordSeen::Absent),
             (_, Some(id)) => state.with_snapshot(name, id),
         }
     }

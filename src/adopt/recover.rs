@@ -22,13 +22,10 @@ impl Procedure<'_, '_> {
     pub(super) fn unknown(&mut self, error: &Error) -> Error {
         self.report.outcome = Outcome::Unknown;
         let name = self.a.stack.name();
-        let mut failure = Failure::new(format!(
+        Failure::new(format!(
             "the outcome of adopting {name} is unknown, so nothing was restored: {error:#}"
-        ));
-        if let Some(details) = Failure::details_of(error) {
-            failure = failure.details(details);
-        }
-        failure
+        ))
+        .details_from(error)
             .hint("check the stack in Portainer; when it is idle, run `stacklift adopt` again or roll back: both first wait until Portainer has finished")
             .into()
     }
@@ -74,6 +71,7 @@ impl Procedure<'_, '_> {
         }
         self.report.outcome = Outcome::Changed;
         let summary = changes.join(", ");
+        let engine_only = seen == RecordSeen::Absent && !self.run.sees_every_stack;
         self.mark(&Progress::Changed(seen, changes));
         let ran = compared.iter().any(|one| one.before.is_some());
         let Some(snapshot) = self.snapshot.clone().filter(|_| ran) else {
@@ -87,7 +85,7 @@ impl Procedure<'_, '_> {
             let message = format!(
                 "failed to adopt {name}; none of its containers was recreated, restarted or removed, so nothing was restored"
             );
-            let command = self.run.restore_command(name, &snapshot);
+            let command = self.run.restore_command(name, &snapshot, engine_only);
             let hint = format!(
                 "something other than the adoption changed the containers named above: undo that change, for example with `{tool} network connect` or `{tool} network disconnect`, or recreate the containers with: {command}",
                 tool = self.a.tool
@@ -242,6 +240,7 @@ impl Procedure<'_, '_> {
         let mut failure = Failure::new(format!(
             "failed to adopt {name}, and failed to restore the containers that ran before: {cause:#}"
         ))
+        .details_from(cause)
         .details(details.join("\n"));
         if let Some(hint) = Failure::hint_of(second) {
             failure = failure.hint(hint);
@@ -261,7 +260,7 @@ impl Procedure<'_, '_> {
         let first =
             Failure::hint_of(cause).unwrap_or("fix the error above, then run the command again");
         let name = self.a.stack.name().as_str();
-        let command = self.run.restore_command(name, snapshot);
+        let command = self.run.restore_command(name, snapshot, false);
         let why = if in_error {
             "stays in error, and its next update recreates every container"
         } else {
@@ -284,10 +283,7 @@ fn changes(compared: &[Compared]) -> Vec<String> {
 
 /// An error with its cause, the details of the cause, and a hint: the given one or that of the cause.
 fn because(message: &str, cause: &Error, hint: Option<String>) -> Error {
-    let mut failure = Failure::new(format!("{message}: {cause:#}"));
-    if let Some(details) = Failure::details_of(cause) {
-        failure = failure.details(details);
-    }
+    let failure = Failure::new(format!("{message}: {cause:#}")).details_from(cause);
     match hint.or_else(|| Failure::hint_of(cause).map(str::to_owned)) {
         Some(hint) => failure.hint(hint).into(),
         None => failure.into(),

@@ -11,7 +11,7 @@ use crate::{
     plan::Request,
     portainer::{self, Contents, Payload},
     run::{RecordSeen, Seen, Subject, Witness},
-    text::printable,
+    text::last_words,
 };
 
 /// How long before the request the events begin that are asked for: clocks are read one after the other.
@@ -53,7 +53,9 @@ impl<'a> Procedure<'a, '_> {
             containers: before.details.containers.clone(),
             changes: before.details.changes.clone(),
         };
-        self.snapshot = self.run.take_complete_snapshot(&subject, seen)?;
+        let planned = before.contents.as_ref().map(|(contents, _)| contents);
+        self.run.sees_every_stack = before.rights.see_every_stack();
+        self.snapshot = self.run.take_complete_snapshot(&subject, seen, planned)?;
         self.report.snapshot.clone_from(&self.snapshot);
         self.mark(&self.start.clone());
         Ok(())
@@ -87,9 +89,9 @@ impl<'a> Procedure<'a, '_> {
                 Err(error.into())
             }
             Err(portainer::Error::Refused { response, .. }) => {
-                let status = response.status_line();
-                let failure = Failure::new(format!("the request failed: {status}"))
-                    .details(String::from_utf8_lossy(&response.body))
+                let summary = response.summary();
+                let failure = Failure::new(format!("the request failed: {summary}"))
+                    .body(String::from_utf8_lossy(&response.body))
                     .hint(response.hint_after_create());
                 if response.is_final() {
                     return Ok(Sent::Failed(failure.into()));
@@ -187,7 +189,8 @@ impl<'a> Procedure<'a, '_> {
 fn failed(reason: Option<&str>) -> Error {
     let reason = reason.unwrap_or("Portainer reported no reason").trim();
     Failure::new("Portainer failed to deploy it")
-        .source(printable(reason).into_owned())
+        .source(last_words(reason))
+        .body(reason)
         .hint("fix the error that Portainer reports, then run the command again: that is safe")
         .into()
 }

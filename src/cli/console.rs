@@ -151,6 +151,9 @@ impl Console {
         if let Some(details) = Failure::details_of(error) {
             self.details(&lines(details));
         }
+        if let Some(body) = Failure::body_of(error).filter(|_| self.verbose) {
+            self.details(&lines(body));
+        }
         if let Some(state) = state {
             self.state(state);
         }

@@ -252,7 +252,8 @@ impl PortainerReport {
                 Environment::OtherEngine { .. } => EngineReport::Another,
                 Environment::NotFound { .. } => EngineReport::NoEnvironment,
                 Environment::Forbidden(_) => EngineReport::Forbidden,
-                Environment::OtherSocket(_) | Environment::Unknown(_) => EngineReport::Unknown,
+                Environment::OtherSocket(_) => EngineReport::OtherSocket,
+                Environment::Unknown(_) => EngineReport::Unknown,
             },
         }
     }

@@ -18,6 +18,17 @@ const SYSTEM: [&str; 4] = [
 
 /// The program that this command runs, if it is `docker compose` and certainly runs a plugin.
 pub(super) fn of(command: &[&str]) -> Option<PathBuf> {
+    let folders = folders(command)?;
+    process::find_in(env::join_paths(folders).ok().as_deref(), NAME)
+}
+
+/// Whether the command is `docker compose`, and there is no such plugin where Docker looks for it.
+pub(super) fn is_missing(command: &[&str]) -> bool {
+    folders(command).is_some() && of(command).is_none()
+}
+
+/// Where this command looks for its plugin, if it is `docker compose` and that is certain.
+fn folders(command: &[&str]) -> Option<Vec<PathBuf>> {
     let ["docker", "compose"] = command else {
         return None;
     };
@@ -32,6 +43,5 @@ pub(super) fn of(command: &[&str]) -> Option<PathBuf> {
         return None;
     }
     let own = config.join("cli-plugins");
-    let dirs = [own].into_iter().chain(SYSTEM.map(PathBuf::from));
-    process::find_in(env::join_paths(dirs).ok().as_deref(), NAME)
+    Some([own].into_iter().chain(SYSTEM.map(PathBuf::from)).collect())
 }

@@ -12,7 +12,7 @@ use crate::{
     observe::with_hint,
     portainer::{Created, Error, Response},
     run::RecordSeen,
-    text::printable,
+    text::last_words,
 };
 
 impl Procedure<'_, '_> {
@@ -112,7 +112,8 @@ impl Procedure<'_, '_> {
             self.mark(|progress| progress.create = Sent::Failed(found));
             let reason = reason.as_deref().unwrap_or("Portainer reported no reason");
             return Err(Failure::new(format!("failed to create the stack {name}"))
-                .source(printable(reason.trim()).into_owned())
+                .source(last_words(reason))
+                .body(reason)
                 .hint("fix the error above, then run the command again: that is safe")
                 .into());
         }

@@ -16,6 +16,8 @@ pub(super) struct Progress {
     /// The backup, if this run wrote it.
     pub(super) backup: Option<PathBuf>,
     pub(super) snapshot: Option<String>,
+    /// Whether Portainer listed the stack before.
+    pub(super) was_listed: bool,
     /// The number of containers that were stopped because of `--grace`.
     pub(super) stopped: Step<usize>,
     pub(super) record: Step<String>,
@@ -77,8 +79,23 @@ impl Progress {
             && self.containers == Step::NotBegun
             && self.create == Sent::No;
         match &self.snapshot {
-            Some(id) if !untouched => state.with_snapshot(name, id),
+            Some(id) if !untouched => state
+                .with_snapshot(name, id)
+                .with_unlisted(self.is_unlisted()),
             _ => state,
+        }
+    }
+
+    /// Whether Portainer has no stack, as far as the key sees, and is not creating one.
+    fn is_unlisted(&self) -> bool {
+        match &self.create {
+            Sent::No => match self.record {
+                Step::NotBegun => !self.was_listed,
+                Step::Done(_) => true,
+                Step::Begun(_) | Step::Partly { .. } => false,
+            },
+            Sent::Failed(found) => found.record == RecordSeen::Absent && found.end == End::Over,
+            Sent::Unanswered | Sent::Created(_) | Sent::Deploying(_) => false,
         }
     }
 

@@ -124,8 +124,12 @@ impl Procedure<'_, '_> {
             may_be_unseen: before.may_be_unseen(),
             containers: before.all.as_deref(),
         };
+        self.run.sees_every_stack = before.rights.see_every_stack();
         let id = self.run.take_snapshot(&subject, seen)?;
-        self.mark(|progress| progress.snapshot = id);
+        self.mark(|progress| {
+            progress.snapshot = id;
+            progress.was_listed = before.record.is_some();
+        });
         Ok(())
     }
 

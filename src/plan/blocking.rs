@@ -176,6 +176,7 @@ impl<'f> Blocking<'_, 'f> {
             }
         }
         let Facts { name, dir: own, .. } = *self.facts;
+        let sees_every_stack = self.facts.rights.see_every_stack();
         let is_shared = self.containers().any(|container| {
             let dir = self.label(container, "project.working_dir");
             dir.is_some_and(|dir| self.is_here(dir))
@@ -183,20 +184,24 @@ impl<'f> Blocking<'_, 'f> {
         for (dir, containers) in dirs {
             let is_missing = (self.facts.lookup)(dir) == PathKind::Missing;
             let may_be_portainers = may_be_portainers(dir);
-            let hint = if dir.starts_with(PORTAINER_FOLDERS) {
+            let recreate = format!(
+                "recreate the containers from this directory with `{} compose -p {name} up -d --force-recreate`: each is interrupted and loses the files written inside it; its volumes stay",
+                self.facts.tool
+            );
+            let is_portainers = dir.starts_with(PORTAINER_FOLDERS);
+            let hint = if sees_every_stack && is_portainers {
+                format!("Portainer has no stack for them: {recreate}")
+            } else if is_portainers {
                 "Portainer started them: use the API key of an administrator, who sees every Portainer stack".to_owned()
-            } else if may_be_portainers && is_missing {
+            } else if !sees_every_stack && may_be_portainers && is_missing {
                 "Portainer may have started them in a folder of its own: use the API key of an administrator, who sees every Portainer stack".to_owned()
-            } else if may_be_portainers {
+            } else if !sees_every_stack && may_be_portainers {
                 format!(
                     "if Portainer started them, use the API key of an administrator, who sees every Portainer stack; otherwise, adopt them from there: {}",
                     command(name, dir)
                 )
             } else if is_missing {
-                format!(
-                    "that directory is gone: recreate the containers from this one with `{} compose -p {name} up -d --force-recreate`",
-                    self.facts.tool
-                )
+                format!("that directory is gone: {recreate}")
             } else if is_shared {
                 format!(
                     "both directories use the project name {name}: set another `name:` in one of the Compose files and recreate its containers; to keep the data of its volumes, give them their present names explicitly"

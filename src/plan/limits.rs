@@ -14,7 +14,7 @@ struct Limit {
     read: fn(&str) -> Option<String>,
 }
 
-const LIMITS: [Limit; 10] = [
+const LIMITS: [Limit; 14] = [
     Limit {
         name: "memory limit",
         pointer: "/HostConfig/Memory",
@@ -67,6 +67,31 @@ const LIMITS: [Limit; 10] = [
         read: |text| Some(text.to_owned()),
     },
     Limit {
+        name: "memory nodes",
+        pointer: "/HostConfig/CpusetMems",
+        // Compose has no key for it.
+        keys: &[],
+        read: |_| None,
+    },
+    Limit {
+        name: "kernel memory limit",
+        pointer: "/HostConfig/KernelMemory",
+        keys: &[],
+        read: |_| None,
+    },
+    Limit {
+        name: "CPU real-time period",
+        pointer: "/HostConfig/CpuRealtimePeriod",
+        keys: &[&["cpu_rt_period"]],
+        read: integer,
+    },
+    Limit {
+        name: "CPU real-time runtime",
+        pointer: "/HostConfig/CpuRealtimeRuntime",
+        keys: &[&["cpu_rt_runtime"]],
+        read: integer,
+    },
+    Limit {
         name: "process limit",
         pointer: "/HostConfig/PidsLimit",
         keys: &[&["pids_limit"], &["deploy", "resources", "limits", "pids"]],
@@ -96,13 +121,13 @@ impl Limit {
     /// Whether a container has a limit that the text does not give it.
     fn is_lost(&self, container: Inspected, service: &SentService) -> bool {
         let has = match container.at(self.pointer) {
-            Some(Value::Number(number)) => number.to_string(),
-            Some(Value::String(text)) => text.clone(),
+            Some(Value::Number(number)) if !matches!(number.as_i64(), Some(0 | -1)) => {
+                number.to_string()
+            }
+            // A set of CPUs or memory nodes: `0` is one.
+            Some(Value::String(text)) if !text.is_empty() => text.clone(),
             _ => return false,
         };
-        if matches!(has.as_str(), "" | "0" | "-1") {
-            return false;
-        }
         let mut given = self.keys.iter().map(|keys| service.given(keys));
         match given.find(|given| *given != Given::No) {
             None => !self.is_default(container, &has),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     failure::Failure,
-    text::{excerpt, without_credentials},
+    text::{excerpt, last_words, without_credentials},
 };
 
 /// The hint for an HTML page in place of JSON.
@@ -108,7 +108,7 @@ impl Response {
         if self.location.is_some() {
             status
         } else if let Some(message) = self.message() {
-            format!("{status}: {}", excerpt(&without_credentials(&message)))
+            format!("{status}: {}", last_words(&without_credentials(&message)))
         } else if self.is_html() {
             format!("{status}, an HTML page")
         } else if self.body.is_empty() {
@@ -236,6 +236,18 @@ mod tests {
             (
                 "\n <!DOCTYPE HTML><title>x</title>",
                 "status 500, an HTML page",
+            ),
+            (
+                "{\"message\":\"failed to deploy a stack:  Container a  Recreate\\n Container a  Recreated\\nError response from daemon: no\\n\"}",
+                "status 500: failed to deploy a stack: Error response from daemon: no",
+            ),
+            (
+                "{\"message\":\"failed: Container a  Creating\\n1\\n2\\n3\\n4\"}",
+                "status 500: 2; 3; 4",
+            ),
+            (
+                "{\"message\":\"failed:  Container a  Creating\\n Container b  Creating\"}",
+                "status 500: failed:  Container a  Creating\\n Container b  Creating",
             ),
             ("<HTML>", "status 500, an HTML page"),
             ("", "status 500, without a body"),

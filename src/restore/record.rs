@@ -8,6 +8,7 @@ use crate::{
     failure::Failure,
     model::{Deployment, Record, Rights, portainer_name},
     portainer::{Contents, Deletion, Error, Payload},
+    run::Run,
     snapshot::{Known, SavedRecord},
 };
 
@@ -127,10 +128,9 @@ impl Procedure<'_, '_, '_> {
         let (_, standing) = self.run.portainer.read(&record.id)?;
         let id = &record.id;
         if saved.inactive == Some(true) && !standing.inactive {
-            self.touch();
             self.run.step("stop", format!("Portainer stack {id}"));
             self.run.wait(format!("stopping Portainer stack {id}"));
-            let stopped = self.run.stop(&record);
+            let stopped = self.send(|run| run.stop(&record));
             self.tolerate_refusal(stopped, &format!("stop Portainer stack {id}"))?;
         }
         let access = saved.access.as_ref();
@@ -143,16 +143,27 @@ impl Procedure<'_, '_, '_> {
             ));
             return Ok(());
         };
-        self.touch();
         self.run.step(
             "update",
             format!("the access rights of Portainer stack {id}"),
         );
-        let set = self.run.set_access(control, access);
+        let set = self.send(|run| run.set_access(control, access));
         self.tolerate_refusal(
             set,
             &format!("restore the access rights of Portainer stack {id}"),
         )
+    }
+
+    /// Sends a request that changes something. If it is not sent, the state is that before it.
+    fn send<T>(&mut self, send: impl FnOnce(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
+        let before = (self.touched, self.run.state().clone());
+        self.touch();
+        let outcome = send(self.run);
+        if let Err(Error::NotSent(_)) = outcome {
+            self.touched = before.0;
+            self.run.set_state(before.1);
+        }
+        outcome
     }
 
     /// Turns a refusal by Portainer into a warning. Any other failure stops the restore.
@@ -168,11 +179,10 @@ impl Procedure<'_, '_, '_> {
     }
 
     fn delete_record(&mut self, record: &Record) -> Result<()> {
-        self.touch();
         let id = &record.id;
         self.run.step("delete", format!("Portainer stack {id}"));
         self.run.wait(format!("deleting Portainer stack {id}"));
-        match self.run.delete(record) {
+        match self.send(|run| run.delete(record)) {
             // What it removed is recreated anyway. Compose fails while a service that another one depends on has no
             // container: the next restore can delete it.
             Err(Error::Refused { response, .. }) if response.status == 500 => {
@@ -201,7 +211,6 @@ impl Procedure<'_, '_, '_> {
     }
 
     fn update_record(&mut self, record: &Record, contents: &Contents) -> Result<()> {
-        self.touch();
         let id = &record.id;
         self.run.step(
             "update",
@@ -210,7 +219,7 @@ impl Procedure<'_, '_, '_> {
         self.run.wait(format!(
             "waiting for the deployment of Portainer stack {id}"
         ));
-        match self.run.update(record, contents) {
+        match self.send(|run| run.update(record, contents)) {
             Ok(()) => self.wait_for_deployment(id),
             Err(Error::Refused { response, .. }) => {
                 // The containers that it removed are recreated anyway.
@@ -225,7 +234,6 @@ impl Procedure<'_, '_, '_> {
     }
 
     fn create_record(&mut self, contents: &Contents) -> Result<()> {
-        self.touch();
         let (name, endpoint) = (&self.snapshot().stack, self.snapshot().endpoint);
         self.run.step("create", "the Portainer stack");
         self.run
@@ -235,7 +243,7 @@ impl Procedure<'_, '_, '_> {
             text: &contents.text,
             env: &contents.env,
         };
-        match self.run.create(endpoint, &payload) {
+        match self.send(|run| run.create(endpoint, &payload)) {
             Ok(created) => self.wait_for_deployment(&created.id),
             Err(Error::Refused { response, .. }) => {
                 let summary = response.summary();

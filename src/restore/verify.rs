@@ -286,7 +286,9 @@ impl Procedure<'_, '_, '_> {
                 "check the Portainer stack: the snapshot contains no data about it, so a restore does not change it"
             }
         };
-        let command = self.run.restore_command(&snapshot.stack, &self.saved.id);
+        let command = self
+            .run
+            .restore_command(&snapshot.stack, &self.saved.id, false);
         self.run.warn(format!(
             "Portainer was not contacted: {left}. When Portainer responds again, run: {command}"
         ));

@@ -57,9 +57,25 @@ impl Run<'_> {
         self.take(of, seen, |_| Ok(()))
     }
 
-    /// Like [`Self::take_snapshot`], but fails if a part cannot be read. Nothing is written then.
-    pub fn take_complete_snapshot(&mut self, of: &Subject, seen: Seen) -> Result<Option<String>> {
+    /// Like [`Self::take_snapshot`], but fails if a part cannot be read, or if the Portainer stack is no longer `planned`.
+    /// Nothing is written then.
+    pub fn take_complete_snapshot(
+        &mut self,
+        of: &Subject,
+        seen: Seen,
+        planned: Option<&Contents>,
+    ) -> Result<Option<String>> {
         self.take(of, seen, |snapshot| {
+            if let (Some(planned), Some(Some(saved))) = (planned, snapshot.record.known())
+                && (planned.text != saved.text || planned.env != saved.env)
+            {
+                return Err(Failure::new(format!(
+                    "Portainer stack {} was edited after this run had read it",
+                    saved.id
+                ))
+                .hint("look at the edit, then run the command again")
+                .into());
+            }
             let unknown = snapshot.unknowns();
             if unknown.is_empty() {
                 return Ok(());

@@ -15,6 +15,8 @@ pub struct State {
     sentence: String,
     /// The name of the stack and the ID of the snapshot.
     snapshot: Option<Box<(String, String)>>,
+    /// Whether Portainer does not list the stack.
+    is_unlisted: bool,
     roll_back: Option<String>,
     unanswered: Option<String>,
 }
@@ -30,6 +32,7 @@ impl State {
         Self {
             sentence: sentence.into(),
             snapshot: None,
+            is_unlisted: false,
             roll_back: None,
             unanswered: None,
         }
@@ -39,6 +42,13 @@ impl State {
     #[must_use]
     pub fn with_snapshot(mut self, stack: &str, id: &str) -> Self {
         self.snapshot = Some(Box::new((stack.to_owned(), id.to_owned())));
+        self
+    }
+
+    /// The same state, of a stack that Portainer does or does not list.
+    #[must_use]
+    pub fn with_unlisted(mut self, is_unlisted: bool) -> Self {
+        self.is_unlisted = is_unlisted;
         self
     }
 
@@ -63,9 +73,16 @@ impl State {
         self.roll_back.as_deref()
     }
 
-    /// The same state, with the command that rolls back, and with the requests that are unanswered (B11).
-    pub(super) fn complete(mut self, restore: &RestoreCommand, unanswered: &[String]) -> Self {
-        let command = |(stack, id): &(String, String)| restore.to(stack, id);
+    /// The same state, with the command that rolls back, and with the requests that are unanswered (B11). The key of a run
+    /// that does not see every Portainer stack cannot restore one that is not listed (B24).
+    pub(super) fn complete(
+        mut self,
+        restore: &RestoreCommand,
+        unanswered: &[String],
+        sees_every_stack: bool,
+    ) -> Self {
+        let engine_only = self.is_unlisted && !sees_every_stack;
+        let command = |(stack, id): &(String, String)| in_scope(restore.to(stack, id), engine_only);
         self.roll_back = self.snapshot.as_deref().map(command);
         self.unanswered = (!unanswered.is_empty()).then(|| unanswered.join("; "));
         self
@@ -122,6 +139,15 @@ impl RestoreCommand {
         words.extend(arguments.map(|word| quoted(OsStr::new(word))));
         words.extend(self.flags.iter().map(|flag| quoted(flag)));
         words.join(" ")
+    }
+}
+
+/// A command that restores, of the containers alone where it is `engine_only`.
+pub(super) fn in_scope(command: String, engine_only: bool) -> String {
+    if engine_only {
+        command + " --engine-only"
+    } else {
+        command
     }
 }
 

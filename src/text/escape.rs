@@ -28,6 +28,30 @@ pub fn excerpt(text: &str) -> String {
     }
 }
 
+/// What the output of a failed deployment ends with, as an [`excerpt`]: its last three lines that do not report progress.
+/// Compose begins a line of progress with a blank; the first line may begin with Portainer's own words.
+pub fn last_words(text: &str) -> String {
+    const MOST: usize = 3;
+    let mut lines: Vec<&str> = text
+        .trim()
+        .lines()
+        .filter(|line| !line.is_empty())
+        .collect();
+    let portainers = lines
+        .first()
+        .and_then(|first| Some(first.split_once(":  ")?.0))
+        .filter(|_| lines.len() > 1);
+    if portainers.is_some() {
+        lines.remove(0);
+    }
+    lines.retain(|line| !line.starts_with(' '));
+    if lines.is_empty() {
+        return excerpt(text);
+    }
+    let last = lines[lines.len().saturating_sub(MOST)..].join("; ");
+    excerpt(&portainers.map_or_else(|| last.clone(), |words| format!("{words}: {last}")))
+}
+
 /// Whether `c` is a control character (C0, C1), or reorders, breaks or hides the text around it.
 pub fn needs_escaping(c: char) -> bool {
     c.is_control()

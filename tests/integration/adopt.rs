@@ -109,6 +109,24 @@ fn refusal() -> FaultKind {
 }
 
 #[test]
+fn what_portainer_says_of_a_failed_deployment_is_said_once() {
+    let progress = " Container web-a-1  Recreate\n".repeat(50);
+    let said =
+        format!("failed to deploy a stack: {progress}Error response from daemon: no such device\n");
+    let body = serde_json::json!({"message": said, "details": said}).to_string();
+    for (args, times) in [(&[][..], 1), (&["-v"], 3)] {
+        let bench = started(Era::Sync);
+        let fault = FaultKind::Status(500, body.clone());
+        bench.rehearsal.faults().once(Call::Create, fault);
+        let run = adopt(&bench, args).code(1).says(&[
+            "the request failed: status 500: failed to deploy a stack: Error response from daemon: no such device",
+        ]);
+        assert_eq!(run.err.matches("no such device").count(), times, "{run:#?}");
+        assert_eq!(run.err.contains("Recreate"), times > 1, "{run:#?}");
+    }
+}
+
+#[test]
 fn containers_that_are_the_same_are_not_touched() {
     for era in ERAS {
         let bench = started(era);
@@ -474,6 +492,30 @@ fn n07_every_container_of_a_portainer_stack_in_error_is_recreated_and_the_plan_s
     ]);
     let after = bench.containers("web");
     assert!(before.iter().all(|id| !after.contains(id)));
+}
+
+/// Of another person, at the last moment.
+#[test]
+fn an_edit_in_portainer_during_the_run_is_not_overwritten() {
+    let bench = edited(Era::Sync);
+    adopt(&bench, &[]).code(0);
+    let dir = bench.dir("web");
+    let text = fs::read_to_string(dir.join("docker-compose.yml")).expect("a text");
+    bench.stack("web", &format!("{text}# mine\n"), None);
+    let before = containers(&bench);
+    let theirs = serde_json::json!({"StackFileContent": format!("{text}# theirs\n")});
+    let theirs = FaultKind::Body(200, theirs.to_string().into_bytes());
+    bench.rehearsal.forget_requests();
+    bench
+        .rehearsal
+        .faults()
+        .add(Rule::new(Call::File, theirs).after(1));
+    adopt(&bench, &[]).code(1).says(&[
+        "Portainer stack 1 was edited after this run had read it",
+        "this run changed nothing",
+    ]);
+    assert!(bench.nothing_was_changed());
+    assert_eq!(containers(&bench), before);
 }
 
 #[test]

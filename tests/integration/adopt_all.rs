@@ -135,7 +135,7 @@ fn the_table_and_the_report_as_text() {
     assert_eq!(
         end,
         " STACK    RESULT
- mongo    failed: failed to adopt mongo; none of its containers was changed: the request failed: status 500
+ mongo    failed: failed to adopt mongo; none of its containers was changed: the request failed: status 500: no
  broken   blocked: external networks or volumes do not exist
  gone     no Compose file
  traefik  refused: refusing to move traefik: it is part of the management plane, and recreating it would cut off access to Portainer

@@ -219,7 +219,12 @@ fn b03_an_environment_whose_socket_compose_does_not_use_is_refused() {
     let checked = bench.run(&["doctor"]).code(1);
     drop(checked.says(&["the environment is the socket unix:///run/user/1000/docker.sock"]));
     let planned = bench.run(&["plan", "web"]).code(0);
-    drop(planned.says(&["blocked by 1 problem"]));
+    drop(planned.says(&[
+        "blocked by 1 problem",
+        "environment 1 is a socket that Portainer's Compose does not use",
+    ]));
+    let planned = bench.run(&["plan", "web", "--output", "json"]).code(0);
+    drop(planned.says(&["\"engine\": \"other-socket\""]));
     let adopted = started("/run/docker.sock").run(&["adopt", "web"]);
     drop(adopted.code(0).says(&["verified"]));
 }

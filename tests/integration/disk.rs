@@ -123,6 +123,34 @@ fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
 
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
+fn as_root_a_restore_that_cannot_record_its_request_changed_nothing() {
+    let mut named = 0;
+    for inodes in 6..24 {
+        let bench = Bench::new();
+        bench.started("web", PLAIN, None);
+        bench.run(&["web"]).code(0);
+        let before = bench.containers("web");
+        bench.rehearsal.forget_requests();
+        let state = bench.state().display().to_string();
+        let mounts = format!(
+            "cp -a {state} /tmp/state-$$\nmount -t tmpfs -o size=1m,nr_inodes={inodes},mode=700 none {state}\n\
+             cp -a /tmp/state-$$/. {state} 2>/dev/null || true\nrm -r /tmp/state-$$"
+        );
+        let run = in_its_own_mounts(&bench, &["restore", "web", "--yes"], &mounts);
+        if run.err.contains("failed to record the request") {
+            named += 1;
+            drop(
+                run.says(&["this run changed nothing"])
+                    .hides("partly restored"),
+            );
+            untouched(&bench, &before);
+        }
+    }
+    assert!(named > 0, "no limit stopped a restore at its request");
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
 fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
     let sizes = (2..14).map(|pages| format!("size={}k", pages * 4));
     let inodes = (2..10).map(|inodes| format!("size=1m,nr_inodes={inodes}"));

@@ -111,7 +111,7 @@ both       both          1/1      blocked: Portainer stack 2 has services that t
 gone       orphaned      1/1      no Compose file
 own        orphaned      1/1      no Compose file; the stack runs Portainer: container own-a-1 runs portainer/portainer-ce:2.23.0
 portainer  by hand       1/1      blocked: refusing to move portainer: it is part of the management plane, and recreating it would cut off access to Portainer
-same       in Portainer  1/1      nothing to do
+same       in Portainer  1/1      same text in Portainer; not compared
 theirs     in Portainer  1/1      no Compose file
 web        by hand       1/1      ready
 cached     by hand       2/2      ready; recreates db

@@ -328,6 +328,31 @@ fn a_compose_program_that_fails_is_not_missing() {
         .hides("install Docker Compose");
 }
 
+/// A `docker` without the plugin takes its arguments for its own.
+#[test]
+fn a_docker_without_the_compose_plugin_is_named() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    let bin = bench.script("other", "");
+    // A native program that rejects `--short`.
+    fs::copy("/bin/ls", bin.join("docker")).expect("copied");
+    let mut command = bench.command(&["plan", "web", "--output", "json"]);
+    let run = Run::of(command.env("PATH", bench.path(&[&bin]))).code(0);
+    let run = run.hides("--short").hides("could be run");
+    let folders = [
+        "/usr/local/lib",
+        "/usr/local/libexec",
+        "/usr/lib",
+        "/usr/libexec",
+    ];
+    let plugin = |folder: &str| fs::exists(format!("{folder}/docker/cli-plugins/docker-compose"));
+    let has_plugin = folders.iter().any(|folder| plugin(folder).expect("a look"));
+    let said = run
+        .all()
+        .contains("this host has no Compose program (Docker has no compose plugin)");
+    assert_eq!(said, !has_plugin, "{run:#?}");
+}
+
 #[test]
 fn what_cannot_be_known_is_unknown() {
     let bench = Bench::new();

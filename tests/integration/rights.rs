@@ -1,6 +1,6 @@
 //! B24: an API key that does not see or may not change every Portainer stack.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use rehearsal::{Call, FaultKind};
 
@@ -163,6 +163,61 @@ fn b24_a_user_migrates_and_rolls_back_a_stack_of_their_own() {
         .rehearsal
         .world(|world| assert!(world.records.is_empty()));
     assert_eq!(bench.containers("web").len(), 1);
+}
+
+/// Runs the roll-back command of a failed run, as it was printed.
+fn roll_back(bench: &Bench, failed: &Run) {
+    let (_, command) = failed.err.split_once("to roll back, run: ").expect("one");
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "restore");
+    let words = &words[at.expect("a restore")..];
+    as_user(bench, &[words, &["--yes"]].concat()).code(0);
+    assert_eq!(bench.containers("web").len(), 1);
+}
+
+/// A create that fails and removes every container (M06), once.
+fn fails(bench: &Bench) {
+    let late = FaultKind::LateFailure(Duration::ZERO);
+    bench.rehearsal.faults().once(Call::Create, late);
+}
+
+#[test]
+fn b14_the_command_of_a_key_that_sees_no_stack_restores_the_containers_alone() {
+    for args in [
+        &["migrate", "web"][..],
+        &["adopt", "web", "--yes", "--on-failure", "leave"],
+    ] {
+        let bench = started();
+        fails(&bench);
+        let failed = as_user(&bench, args).code(1).says(&["--engine-only"]);
+        assert!(bench.containers("web").is_empty());
+        roll_back(&bench, &failed);
+    }
+    // The same with a stack of the user, which is gone.
+    let bench = started();
+    as_user(&bench, &["migrate", "web"]).code(0);
+    fails(&bench);
+    let failed = as_user(&bench, &["migrate", "web"]).code(1);
+    roll_back(&bench, &failed.says(&["--engine-only"]));
+    // An administrator sees that there is none.
+    fails(&bench);
+    let failed = bench.run(&["migrate", "web"]).code(1);
+    failed.says(&["to roll back"]).hides("--engine-only");
+}
+
+#[test]
+fn b24_a_restore_of_the_containers_alone_names_itself_if_it_fails() {
+    let bench = started();
+    as_user(&bench, &["migrate", "web"]).code(0);
+    for id in bench.containers("web") {
+        bench.rehearsal.world(|world| world.containers.remove(&id));
+    }
+    let refusal = FaultKind::Status(500, "{}".to_owned());
+    bench.rehearsal.faults().set(Call::EngineCreate, refusal);
+    let failed = bench.run(&["restore", "web", "--engine-only", "--yes"]);
+    let (_, command) = failed.err.split_once("to continue, run: ").expect("one");
+    let command = command.lines().next().unwrap_or_default();
+    assert!(command.ends_with(" --engine-only"), "{failed:#?}");
 }
 
 #[test]

@@ -133,7 +133,10 @@ fn adopt(stack: &StackEntry) -> Part {
             };
             (style, format!("ready{}", changes.concat()))
         }
-        Readiness::NothingToDo => (Meaning::Kept, "nothing to do".to_owned()),
+        Readiness::NothingToDo => (
+            Meaning::Kept,
+            "same text in Portainer; not compared".to_owned(),
+        ),
         Readiness::Blocked => {
             let first = adopt.blockers.first();
             let first = first.map_or("", |blocker| blocker.message.as_str());

@@ -83,6 +83,8 @@ pub(in crate::cli) enum EngineReport {
     NoEnvironment,
     /// The API key is not allowed to use the environment.
     Forbidden,
+    /// It is reached through a socket that Portainer's Compose does not use.
+    OtherSocket,
     /// It is unknown which engine it is.
     Unknown,
 }

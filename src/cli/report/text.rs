@@ -85,6 +85,7 @@ impl Out<'_> {
             EngineReport::Another => "is another engine",
             EngineReport::NoEnvironment => "does not exist",
             EngineReport::Forbidden => "is not allowed for this API key",
+            EngineReport::OtherSocket => "is a socket that Portainer's Compose does not use",
             EngineReport::Unknown => "may be another engine",
         };
         self.wrapped(

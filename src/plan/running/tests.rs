@@ -294,13 +294,14 @@ fn b01_a_hostname_is_no_lost_alias() {
 fn b01_limits_of_docker_update() {
     let host = json!({
         "Memory": 536_870_912, "MemorySwap": 1_073_741_824_u64, "NanoCpus": 500_000_000,
-        "PidsLimit": 100, "CpuShares": 0, "CpusetCpus": "",
+        "PidsLimit": 100, "CpuShares": 0, "CpusetCpus": "", "CpusetMems": "0",
+        "KernelMemory": 0, "CpuRealtimePeriod": 0, "CpuRealtimeRuntime": 1000,
         "RestartPolicy": {"Name": "always", "MaximumRetryCount": 0},
     });
     assert_eq!(
         lost(PLAIN, "/HostConfig", host.clone()),
         [
-            "web-web-1: these settings differ from the Compose file and will be reset: memory limit, CPU limit, process limit, restart policy"
+            "web-web-1: these settings differ from the Compose file and will be reset: memory limit, CPU limit, memory nodes, CPU real-time runtime, process limit, restart policy"
         ]
     );
     let same = "
@@ -309,8 +310,11 @@ services:
     image: x
     restart: always
     mem_limit: 512m
+    cpu_rt_runtime: 1000
     deploy: {resources: {limits: {cpus: '0.5', pids: 100}}}
 ";
+    let mut host = host;
+    host["CpusetMems"] = json!("");
     assert_eq!(lost(same, "/HostConfig", host.clone()), [""; 0]);
     let other = same.replace("512m", "1g").replace("always", "'no'");
     assert_eq!(

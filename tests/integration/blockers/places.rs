@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{adopt, adopts, dir, refuses};
-use rehearsal::Call;
+use rehearsal::{Call, FaultKind};
 
 use crate::bench::{Bench, PLAIN};
 
@@ -161,12 +161,17 @@ fn containers_that_were_started_in_another_directory() {
         &bench,
         &["web", "--dir", &moved],
         &[format!(
-            "containers of project web were started in {there}, not in {moved}\nweb-a-1\nhint: that directory is gone: recreate the containers from this one with `docker compose -p web up -d --force-recreate`"
+            "containers of project web were started in {there}, not in {moved}\nweb-a-1\nhint: that directory is gone: {RECREATE}"
         )],
     );
     fs::rename(&moved, &there).expect("moved back");
     adopts(&bench, "web", &["web", "--dir", &there]);
 }
+
+/// The answer to who uses the key.
+const STANDARD_USER: &[u8] = br#"{"Username":"somebody","Role":2}"#;
+
+const RECREATE: &str = "recreate the containers from this directory with `docker compose -p web up -d --force-recreate`: each is interrupted and loses the files written inside it; its volumes stay";
 
 #[test]
 fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
@@ -185,6 +190,11 @@ fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
         refuses(&bench, &["web"], &[expected]);
     };
     refused(&format!(
+        "adopt them from there: stacklift adopt web --dir {there}"
+    ));
+    let user = FaultKind::Body(200, STANDARD_USER.to_vec());
+    bench.rehearsal.faults().set(Call::Me, user);
+    refused(&format!(
         "if Portainer started them, use the API key of an administrator, who sees every Portainer stack; otherwise, adopt them from there: stacklift adopt web --dir {there}"
     ));
     let moved = dir(&bench, "moved");
@@ -198,6 +208,43 @@ fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
     refused(
         "Portainer may have started them in a folder of its own: use the API key of an administrator, who sees every Portainer stack",
     );
+    bench.rehearsal.faults().clear();
+    refused(&format!("that directory is gone: {RECREATE}"));
+}
+
+/// An administrator's key has nothing more to see.
+#[test]
+fn m07_containers_of_a_portainer_stack_that_is_gone() {
+    let bench = Bench::new();
+    let here = dir(&bench, "web");
+    bench.stack("web", PLAIN, None);
+    bench
+        .rehearsal
+        .world(|world| world.start_by_hand("web", &here))
+        .expect("a stack that starts");
+    bench.rehearsal.world(|world| {
+        for container in world.containers.values_mut() {
+            let label = "com.docker.compose.project.working_dir".to_owned();
+            container.labels.insert(label, "/data/compose/7".to_owned());
+        }
+    });
+    for (rights, hint) in [
+        (
+            Some(STANDARD_USER),
+            "Portainer started them: use the API key of an administrator, who sees every Portainer stack".to_owned(),
+        ),
+        (None, format!("Portainer has no stack for them: {RECREATE}")),
+    ] {
+        let faults = bench.rehearsal.faults();
+        faults.clear();
+        if let Some(user) = rights {
+            faults.set(Call::Me, FaultKind::Body(200, user.to_vec()));
+        }
+        let expected = format!(
+            "containers of project web were started in /data/compose/7, not in {here}\nweb-a-1\nhint: {hint}"
+        );
+        refuses(&bench, &["web"], &[expected]);
+    }
 }
 
 #[test]
