@@ -16,7 +16,7 @@ use super::{
     headers,
     options::{self, Endpoint},
     settings::{
-        SYSTEM_FILE, Settings, api_key_is_given, given_state_folder, state_folder, user_file,
+        Settings, api_key_is_given, given_state_folder, state_folder, system_file, user_file,
     },
 };
 use crate::{
@@ -131,7 +131,7 @@ pub(super) fn warn_about_tls(settings: &Settings, console: &Console) {
         console.warning(&format!(
             "TLS verification is off for {}; to turn it on, pass --tls pin, or write this line to {}: tls = \"pin\"",
             settings.base_url,
-            user_file().map_or_else(|| SYSTEM_FILE.into(), |file| file.display().to_string())
+            user_file().unwrap_or_else(system_file).display()
         ));
     }
 }
