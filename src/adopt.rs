@@ -89,6 +89,7 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
             snapshot: None,
             since: None,
             start: Progress::NotSent,
+            flaw: None,
         };
         let ended = procedure.steps();
         let Procedure {
@@ -128,6 +129,8 @@ struct Procedure<'a, 'r> {
     since: Option<SystemTime>,
     /// How far the run has come before it sends the request.
     start: Progress,
+    /// What is wrong after the deployment, although nothing has to be restored.
+    flaw: Option<Failure>,
 }
 
 impl<'a> Procedure<'a, '_> {
@@ -159,6 +162,7 @@ impl<'a> Procedure<'a, '_> {
         if self.ask(&prepared.plan)? {
             prepared = self.prepare_again(&prepared)?;
         }
+        prepared = self.pull_first(prepared)?;
         let name = self.a.stack.name().as_str();
         let Some(payload) = prepared.payload(name) else {
             // The plan has a blocker for each problem of the rewrite.
@@ -177,8 +181,8 @@ impl<'a> Procedure<'a, '_> {
         self.run.hold_volumes(&before)?;
         match self.send(&prepared, &payload)? {
             Sent::Failed(cause) => Err(self.recover(&cause)),
-            Sent::Deployed => match self.verify(&prepared)? {
-                None => self.wrong_plan(),
+            Sent::Deployed => match self.verify(&prepared, &payload)? {
+                None => self.flaws(),
                 Some(wrong) => Err(self.recover(&wrong.into())),
             },
         }
@@ -238,16 +242,7 @@ impl<'a> Procedure<'a, '_> {
         for warning in prepared.before.warnings.iter().chain(&plan.warnings) {
             self.run.warn(warning);
         }
-        if !plan.blockers.is_empty() {
-            let lines = plan.blockers.iter().map(|one| format!("  - {one}"));
-            let lines: Vec<String> = lines.collect();
-            return Err(
-                Failure::new(format!("cannot adopt the stack {}", self.a.stack.name()))
-                    .details(lines.join("\n"))
-                    .hint("fix the problems above, then run the command again")
-                    .into(),
-            );
-        }
+        self.stop_if_blocked(plan)?;
         if matches!(plan.request, Request::Nothing(_)) {
             return Ok(());
         }
@@ -272,6 +267,21 @@ impl<'a> Procedure<'a, '_> {
         Ok(())
     }
 
+    /// Stops with every blocker at once.
+    fn stop_if_blocked(&self, plan: &Adoption) -> Result<()> {
+        if plan.blockers.is_empty() {
+            return Ok(());
+        }
+        let lines = plan.blockers.iter().map(|one| format!("  - {one}"));
+        let lines: Vec<String> = lines.collect();
+        Err(
+            Failure::new(format!("cannot adopt the stack {}", self.a.stack.name()))
+                .details(lines.join("\n"))
+                .hint("fix the problems above, then run the command again")
+                .into(),
+        )
+    }
+
     /// The Portainer stack has this text already, and the plan says that every service runs.
     fn end_without_request(&mut self, id: &str) {
         self.report.outcome = Outcome::NothingToDo;
@@ -284,11 +294,17 @@ impl<'a> Procedure<'a, '_> {
     /// Asks if a container is replaced, or something is lost (B08). Returns whether it asked: what was read before may then
     /// be out of date.
     fn ask(&mut self, plan: &Adoption) -> Result<bool> {
+        if let Some(shown) = self.a.confirmed {
+            return self.ask_if_worse(plan, shown);
+        }
+        let act = format!("adopt {}", self.a.stack.name());
+        let effect = plan.interruption();
+        effect.map_or(Ok(false), |effect| self.a.consent.require(&act, &effect))
+    }
+
+    /// Asks if a plan is worse than the one that was shown. Returns whether it asked.
+    fn ask_if_worse(&mut self, plan: &Adoption, shown: &Adoption) -> Result<bool> {
         let name = self.a.stack.name();
-        let (act, effect) = (format!("adopt {name}"), plan.interruption());
-        let Some(shown) = self.a.confirmed else {
-            return effect.map_or(Ok(false), |effect| self.a.consent.require(&act, &effect));
-        };
         let worse = plan.worse_than(shown);
         if worse.is_empty() {
             return Ok(false);
@@ -305,7 +321,9 @@ impl<'a> Procedure<'a, '_> {
                 .into());
         }
         self.run.warn(format!("{became}:\n{worse}"));
+        let effect = plan.interruption();
         let effect = effect.unwrap_or_else(|| format!("{name} keeps every container"));
+        let act = format!("adopt {name}");
         self.a.consent.require(&act, &effect)
     }
 }

@@ -30,6 +30,7 @@ pub use self::{
     folder::remove_all as remove_folders,
 };
 use crate::{
+    disk,
     model::Container,
     process::{self, Limits, Output, RunError},
     text::{Mask, excerpt},
@@ -57,6 +58,7 @@ const JSON: [&str; 2] = ["--format", "json"];
 /// A text that every Compose program accepts.
 const VALID: Input = Input::Sent {
     project: "valid",
+    dir: None,
     text: "services:\n  valid:\n    image: valid\n",
     env: "",
 };
@@ -138,6 +140,8 @@ pub enum Input<'a> {
     /// which is another one than Portainer's.
     Sent {
         project: &'a str,
+        /// The stack's directory: files that the text names are read with the rights of its owner (B29).
+        dir: Option<&'a Path>,
         text: &'a str,
         /// `stack.env`. Portainer writes none if it is empty.
         env: &'a str,
@@ -203,7 +207,9 @@ impl fmt::Display for NoProgram {
 impl Input<'_> {
     fn sent(&self) -> Option<Sent> {
         match *self {
-            Self::Sent { project, text, env } => Some([project, text, env].map(str::to_owned)),
+            Self::Sent {
+                project, text, env, ..
+            } => Some([project, text, env].map(str::to_owned)),
             _ => None,
         }
     }
@@ -213,6 +219,14 @@ impl Input<'_> {
             Self::Sent { project, .. } | Self::Stored { project, .. } => Some(project),
             Self::Exported { .. } => None,
             Self::OnDisk { project, .. } => project,
+        }
+    }
+
+    fn dir(&self) -> Option<&Path> {
+        match *self {
+            Self::Sent { dir, .. } => dir,
+            Self::OnDisk { dir, .. } => Some(dir),
+            Self::Stored { .. } | Self::Exported { .. } => None,
         }
     }
 }
@@ -381,29 +395,33 @@ impl Compose {
     ) -> Result<(Output, Option<PathBuf>)> {
         let mut options = options.to_vec();
         options.extend(input.project().iter().flat_map(|project| ["-p", project]));
+        let user = match input.dir().map(disk::user_of) {
+            None => None,
+            Some(user) => user.context("failed to find the owner of the stack's directory")?,
+        };
+        let folder =
+            || folder::Folder::new(user.is_some()).context("failed to create a temporary folder");
         match *input {
             Input::Sent { text, env, .. } | Input::Stored { text, env, .. } => {
-                let folder =
-                    folder::Folder::new().context("failed to create a temporary folder")?;
+                let folder = folder()?;
                 folder.write(folder::COMPOSE_FILE, text)?;
                 if !env.is_empty() {
                     folder.write(folder::ENV_FILE, env)?;
                     options.extend(["--env-file", folder::ENV_FILE]);
                 }
                 options.extend(["-f", folder::COMPOSE_FILE]);
-                let output = self.run(&options, arguments, |process| {
+                let output = self.run(user, &options, arguments, |process| {
                     process.env_clear().envs(container_environment());
                     process.current_dir(folder.path());
                 })?;
                 Ok((output, Some(folder.path().to_owned())))
             }
             Input::Exported { text, env } => {
-                let folder =
-                    folder::Folder::new().context("failed to create a temporary folder")?;
+                let folder = folder()?;
                 for (name, text) in folder::EXPORTED.into_iter().zip([text, env]) {
                     folder.write(name, text)?;
                 }
-                let output = self.run(&options, arguments, |process| {
+                let output = self.run(user, &options, arguments, |process| {
                     process.current_dir(folder.path()).env("PWD", folder.path());
                 })?;
                 Ok((output, Some(folder.path().to_owned())))
@@ -416,7 +434,7 @@ impl Compose {
             } => {
                 options.extend(files.iter().flat_map(|file| ["-f", file]));
                 options.extend(env_files.iter().flat_map(|file| ["--env-file", file]));
-                let output = self.run(&options, arguments, |process| {
+                let output = self.run(user, &options, arguments, |process| {
                     process.current_dir(dir).env("PWD", dir);
                 })?;
                 Ok((output, None))
@@ -424,11 +442,13 @@ impl Compose {
         }
     }
 
+    /// Runs `config` with the rights of a user, or with all of this process (B29).
     fn run(
         &self,
+        user: Option<u32>,
         options: &[&str],
         arguments: &[&str],
-        prepare: impl FnOnce(&mut Command),
+        prepare: impl FnOnce(&mut Command) + Send,
     ) -> Result<Output> {
         let first = self.first.iter().map(String::as_str);
         let words: Vec<&str> = first
@@ -437,10 +457,14 @@ impl Compose {
             .chain(arguments.iter().copied())
             .collect();
         let started = Instant::now();
-        let output = process::run(&self.program, &words, LIMITS, |process| {
+        let prepare = |process: &mut Command| {
             prepare(process);
             process.envs(OFFLINE.map(|name| (name, "false")));
-        });
+        };
+        let output = match user {
+            None => process::run(&self.program, &words, LIMITS, prepare),
+            Some(user) => process::run_as(user, &self.program, &words, LIMITS, prepare),
+        };
         self.trace.report(&Exchange {
             peer: Peer::Compose,
             method: "run".to_owned(),
@@ -539,6 +563,7 @@ impl Program for Compose {
             None => self.printed(self.run_config(input, &[], &JSON)?, mask)?,
         };
         let resolved = Input::Sent {
+            dir: input.dir(),
             project: input.project().context("the project has no name")?,
             text: &answer::as_input(String::from_utf8(resolved)?, containers),
             // Only the services that the input starts are left.

@@ -10,13 +10,14 @@ use std::{
     io::{self, Read as _},
     os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::{Path, PathBuf},
-    sync::mpsc,
+    sync::{Mutex, PoisonError, mpsc},
     thread,
     time::Duration,
 };
 
 use rustix::{
-    fs::{CWD, Gid, Mode, OFlags, Uid, makedev, openat},
+    fd::OwnedFd,
+    fs::{CWD, FileType, Gid, Mode, OFlags, Uid, makedev, openat},
     process::{DumpableBehavior, geteuid, set_dumpable_behavior},
     thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid},
 };
@@ -36,6 +37,9 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The group that owns nothing.
 const NO_GROUP: u32 = 65_534;
+
+/// A group without members: what it may read, only this program and its children may.
+pub const OWN_GROUP: u32 = 65_533;
 
 /// A file, read from one descriptor.
 #[derive(Debug, Clone)]
@@ -147,7 +151,18 @@ pub fn is_ours(metadata: &Metadata) -> bool {
 /// Opens a directory, to lock it.
 pub fn open_dir(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(openat(CWD, path, flags, Mode::empty())?.into())
+    let own = path.to_owned();
+    in_time(path, move || {
+        Ok(openat(CWD, own, flags, Mode::empty())?.into())
+    })
+}
+
+/// What is in a directory, as paths.
+pub fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let own = dir.to_owned();
+    in_time(dir, move || {
+        fs::read_dir(own)?.map(|entry| Ok(entry?.path())).collect()
+    })
 }
 
 /// A process that has locked a file with `flock`, and its program. `None` if the system does not tell.
@@ -177,17 +192,11 @@ pub fn program_of(process: u32) -> Option<String> {
 /// anything but a regular file of at most [`MOST`] bytes. If root runs in a directory of another user, it also does for a
 /// file that the user cannot read.
 pub fn read(dir: &Path, path: &Path) -> io::Result<Contents> {
+    let whole = dir.join(path);
     let path = path.strip_prefix(dir).unwrap_or(path).to_owned();
     let dir = dir.to_owned();
-    in_time(move || {
-        let folder = openat(
-            CWD,
-            &dir,
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?;
-        let folder = File::from(folder);
-        let user = owner(&dir, &folder)?.filter(|_| geteuid().is_root());
+    in_time(&whole, move || {
+        let (folder, user) = open_as(&dir)?;
         if let Some(user) = user {
             take_rights_of(user)?;
         }
@@ -201,16 +210,41 @@ pub fn read(dir: &Path, path: &Path) -> io::Result<Contents> {
     })
 }
 
+/// The user with whose rights a program runs in a directory; `None` for those of this process, also if the user cannot reach
+/// the directory.
+pub fn user_of(dir: &Path) -> io::Result<Option<u32>> {
+    let path = dir.to_owned();
+    in_time(dir, move || {
+        let Some(user) = open_as(&path)?.1 else {
+            return Ok(None);
+        };
+        take_rights_of(user)?;
+        let reached = fs::metadata(path.join("."));
+        let is_hidden = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        Ok((!reached.is_err_and(|error| is_hidden(&error))).then_some(user))
+    })
+}
+
+/// Runs a task, and the programs that it starts, with the rights of a user and of [`OWN_GROUP`].
+pub fn with_rights_of<T: Send>(user: u32, task: impl FnOnce() -> T + Send) -> io::Result<T> {
+    let task = || {
+        take_rights_of(user)?;
+        Ok(task())
+    };
+    thread::scope(|scope| scope.spawn(task).join())
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 /// What is at a path, following links.
 pub fn metadata(path: &Path) -> io::Result<Metadata> {
-    let path = path.to_owned();
-    in_time(move || fs::metadata(path))
+    let own = path.to_owned();
+    in_time(path, move || fs::metadata(own))
 }
 
 /// The path without links.
 pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
-    let path = path.to_owned();
-    in_time(move || fs::canonicalize(path))
+    let own = path.to_owned();
+    in_time(path, move || fs::canonicalize(own))
 }
 
 /// Whether something is at a path, following links.
@@ -219,8 +253,8 @@ pub fn exists(path: &Path) -> bool {
 }
 
 pub fn is_link(path: &Path) -> bool {
-    let path = path.to_owned();
-    in_time(move || fs::symlink_metadata(path)).is_ok_and(|metadata| metadata.is_symlink())
+    let own = path.to_owned();
+    in_time(path, move || fs::symlink_metadata(own)).is_ok_and(|metadata| metadata.is_symlink())
 }
 
 pub fn is_file(path: &Path) -> bool {
@@ -231,10 +265,44 @@ pub fn is_dir(path: &Path) -> bool {
     metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
+/// Runs a task that looks at a path. Nobody waits twice for a file system that does not respond.
 fn in_time<T: Send + 'static>(
+    path: &Path,
     task: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    within(DEADLINE, task)
+    in_time_of(DEADLINE, path, task)
+}
+
+fn in_time_of<T: Send + 'static>(
+    limit: Duration,
+    path: &Path,
+    task: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    static DEAD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let dead = || DEAD.lock().unwrap_or_else(PoisonError::into_inner);
+    if dead().iter().any(|dir| path.starts_with(dir)) {
+        return Err(Refused::TimedOut.into());
+    }
+    let done = within(limit, task);
+    if done.as_ref().err().and_then(Refused::of) == Some(Refused::TimedOut) {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        dead().push(mounted(path, &mounts).to_owned());
+    }
+    done
+}
+
+/// Where the file system of a path is mounted, or the path itself if that is the root directory.
+fn mounted<'p>(path: &'p Path, mounts: &str) -> &'p Path {
+    // device directory type options 0 0
+    let escaped = |dir: &Path| dir.to_string_lossy().replace(' ', r"\040");
+    let is_mounted = |dir: &&Path| {
+        let dir = escaped(dir);
+        mounts
+            .lines()
+            .any(|line| line.split(' ').nth(1) == Some(&dir))
+    };
+    let below_root = path.ancestors().filter(|dir| dir.parent().is_some());
+    below_root.into_iter().find(is_mounted).unwrap_or(path)
 }
 
 /// Runs a task on its own thread. A thread that does not end in time is left behind: nothing ends a system call that waits
@@ -293,17 +361,28 @@ fn read_opened((file, metadata): (File, Metadata)) -> io::Result<Contents> {
     Ok(Contents { bytes, access })
 }
 
-/// The user besides root who owns a directory, or the link to it.
-fn owner(dir: &Path, opened: &File) -> io::Result<Option<u32>> {
-    let owners = [opened.metadata()?, fs::symlink_metadata(dir)?].map(|metadata| metadata.uid());
-    Ok(owners.into_iter().find(|&uid| uid != 0))
+/// Opens a directory. If this is root, returns also the user besides root who owns it, or a link on the path to it.
+fn open_as(dir: &Path) -> io::Result<(OwnedFd, Option<u32>)> {
+    let (mut givers, mut last) = (Vec::new(), 0);
+    let opened = walk::walk(dir, &mut |_, stat| {
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+            givers.push(stat.st_uid);
+        } else {
+            last = stat.st_uid;
+        }
+        Ok(())
+    })?;
+    let mut owners = [last].into_iter().chain(givers);
+    let user = owners.find(|&uid| uid != 0);
+    Ok((opened, user.filter(|_| geteuid().is_root())))
 }
 
 /// Gives the rights of a user to this thread only. The thread does not get back those of root.
 ///
 /// Only the effective IDs change: the user may not send a signal to the thread.
 fn take_rights_of(user: u32) -> io::Result<()> {
-    let (group, groups) = groups_of(user);
+    let (group, mut groups) = groups_of(user);
+    groups.push(Gid::from_raw(OWN_GROUP));
     set_thread_groups(&groups)?;
     set_thread_res_gid(None, group, None)?;
     set_thread_res_uid(None, Uid::from_raw(user), None)?;
@@ -344,7 +423,10 @@ fn groups_in(user: u32, users: &str, groups: &str) -> (u32, Vec<u32>) {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::{fs::PermissionsExt as _, net::UnixListener};
+    use std::{
+        os::unix::{fs::PermissionsExt as _, net::UnixListener},
+        time::Instant,
+    };
 
     use super::*;
 
@@ -374,6 +456,27 @@ mod tests {
         assert_eq!(read.bytes.len() as u64, MOST);
         assert_eq!(read.access.mode, 0o640);
         assert_eq!(refused(dir, "none"), None, "it does not exist");
+    }
+
+    #[test]
+    fn b25_a_file_system_that_does_not_respond_is_waited_for_once() {
+        let look = |path: &str| {
+            let began = Instant::now();
+            let asleep = || {
+                thread::sleep(Duration::from_secs(1));
+                Ok(())
+            };
+            let looked = in_time_of(Duration::from_millis(50), Path::new(path), asleep);
+            let waited = began.elapsed() >= Duration::from_millis(50);
+            (Refused::of(&looked.expect_err("no answer")), waited)
+        };
+        let dead = Some(Refused::TimedOut);
+        assert_eq!(look("/dead/web"), (dead, true));
+        assert_eq!(look("/dead/web/.env"), (dead, false));
+        assert_eq!(look("/dead/website"), (dead, true));
+        let mounts = "a / ext4 rw 0 0\nb /a\\040b nfs rw 0 0\n";
+        assert_eq!(mounted(Path::new("/a b/c"), mounts), Path::new("/a b"));
+        assert_eq!(mounted(Path::new("/c/d"), mounts), Path::new("/c/d"));
     }
 
     #[test]

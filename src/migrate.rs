@@ -19,6 +19,7 @@ use crate::{
     },
     run::{self, Consent, Listener, Peers, Run, Seen, Setup, Stopped, Witness},
     stack::{Source, Stack},
+    text::shell_word,
 };
 use composefile::document::Document;
 
@@ -143,7 +144,7 @@ fn namesake(stack: &Stack, records: &[Record]) -> Result<()> {
     ))
     .hint(format!(
         "if it is the same stack, run: stacklift migrate {portainer_name} --dir {}",
-        stack.dir().display()
+        shell_word(stack.dir_text())
     ))
     .into())
 }

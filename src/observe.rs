@@ -199,6 +199,7 @@ impl Situation<'_> {
             let images = plan::image_references(sent, &project);
             let env = stack_env(sent.env);
             let input = compose::Input::Sent {
+                dir: Some(self.stack.dir()),
                 project: &project,
                 text: sent.text,
                 env: &env,

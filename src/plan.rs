@@ -58,7 +58,7 @@ pub use foreign::{Foreign, Touch, foreign};
 pub use interruption::told_losses;
 pub use itself::runs_portainer;
 pub use loss::{ContainerLoss, Loss, ReplacedBy, Source as MountSource, text_lost};
-pub use refusal::Refusal;
+pub use refusal::{MOUNT_SOCKET, Refusal};
 pub use runs::{Keep, runs};
 pub use sent::image_references;
 use sent::{SentStack, SentText, with_sent};
@@ -141,6 +141,9 @@ impl Plan {
                 let endpoint = facts.endpoint;
                 self.refusals.push(Refusal::OtherEngine { endpoint, here });
             }
+            if let Environment::OtherSocket(socket) = &facts.environment {
+                self.refusals.push(Refusal::OtherSocket(socket.clone()));
+            }
         }
         self.refusals.extend(facts.unlistable.cloned());
         if self.destroys {
@@ -168,7 +171,9 @@ impl Plan {
                 "cannot verify that environment {endpoint} is this host: {}",
                 printable(reason)
             )),
-            Environment::SameEngine | Environment::OtherEngine { .. } => {}
+            Environment::SameEngine
+            | Environment::OtherEngine { .. }
+            | Environment::OtherSocket(_) => {}
         }
         self.refusals.extend(unseen::management(facts));
         self.refusals.extend(unseen::hidden(facts));
@@ -179,7 +184,7 @@ impl Plan {
                 .extend(rejected::doubt(facts, None, &self.refusals, &[]));
             return;
         };
-        let keys = rejected::doubts(facts, stack);
+        let keys = rejected::doubts(facts, stack, None);
         let missing = missing::missing(facts, stack);
         let mut refusals = missing.refusals;
         let said = [self.refusals.as_slice(), &refusals].concat();

@@ -10,7 +10,6 @@ use std::{
 
 use anyhow::Result;
 use secrecy::SecretString;
-use serde_json::Value;
 
 use crate::{
     backoff::Backoff,
@@ -213,13 +212,24 @@ impl Reader {
         }
     }
 
+    /// The address of an environment, if it is a socket that Portainer's Compose does not use (M17).
+    pub fn other_socket(&self, endpoint: i64) -> Option<String> {
+        let path = format!("/api/endpoints/{endpoint}");
+        let response = self.client.get(&path, "read the environment").ok()?;
+        let json: serde_json::Value = wire::read(response).ok()?;
+        let address = json["URL"].as_str()?;
+        let socket = address.strip_prefix("unix://")?;
+        let is_default = ["/var/run/docker.sock", "/run/docker.sock"].contains(&socket);
+        (!is_default).then(|| address.to_owned())
+    }
+
     /// The status with which Portainer itself responds to a request for an environment: 200 if it exists and the API key may
     /// use it. `None` if the response is not Portainer's.
     fn answer_for(&self, endpoint: i64) -> Option<u16> {
         let path = format!("/api/endpoints/{endpoint}");
         match self.client.get(&path, "read the environment") {
             Ok(response) => {
-                let json: Value = wire::read(response).ok()?;
+                let json = wire::read(response).ok()?;
                 (json["Id"].as_i64() == Some(endpoint)).then_some(200)
             }
             Err(Error::Refused { response, .. }) => response.message().map(|_| response.status),

@@ -5,7 +5,10 @@ use std::{
     ffi::OsStr,
     fs,
     io::{self, ErrorKind, Read},
-    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _, process::CommandExt as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::{ffi::OsStrExt as _, fs::MetadataExt as _, process::CommandExt as _},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver},
@@ -15,7 +18,7 @@ use std::{
 
 use rustix::process::{DumpableBehavior, Pid, Signal, kill_process_group, set_dumpable_behavior};
 
-use crate::backoff::Backoff;
+use crate::{backoff::Backoff, disk};
 
 /// What the names of this program's settings start with. One of them is the API key (B13).
 const OWN_PREFIXES: [&[u8]; 2] = [b"STACKMGR_", b"STACKLIFT_"];
@@ -149,6 +152,31 @@ pub fn run(
         wait.recv_timeout(AFTER_KILL).ok();
     }
     output
+}
+
+/// The same with the rights of a user. The user need not be able to reach the program, but must be allowed to run it. The
+/// real user stays: the user cannot look into the program.
+pub fn run_as(
+    user: u32,
+    program: &Path,
+    arguments: &[&str],
+    limits: Limits,
+    prepare: impl FnOnce(&mut Command) + Send,
+) -> Result<Output, RunError> {
+    let is_native = is_native(program)?;
+    let opened = fs::File::open(program)?;
+    // The interpreter of a script would open this path again.
+    let path = if is_native {
+        format!("/proc/self/fd/{}", opened.as_raw_fd()).into()
+    } else {
+        program.to_owned()
+    };
+    disk::with_rights_of(user, || {
+        run(&path, arguments, limits, |process| {
+            process.arg0(program);
+            prepare(process);
+        })
+    })?
 }
 
 fn collect(

@@ -19,6 +19,7 @@ use crate::{
     snapshot::{Inspected, Saved, Snapshot},
     stack::{Stack, StackName, lock_dir},
 };
+pub use difference::Difference;
 pub use health::{Limits, wait_for};
 use plan::{Plan, is_stranger};
 use record::without_portainer;
@@ -27,6 +28,7 @@ mod asking;
 mod check;
 mod compare;
 mod containers;
+mod difference;
 mod files;
 mod health;
 mod networks;

@@ -13,7 +13,7 @@ use crate::{
     disk::{self, Access, Contents, Refused},
     failure::Failure,
     model::{Container, may_be_portainers},
-    text::printable,
+    text::{printable, shell_word},
 };
 use composefile::{dotenv, reader::DEFAULT_FILES};
 
@@ -144,12 +144,12 @@ impl Stack {
             |error| match started::other_dir(containers, &at.tool, dir) {
                 Some(other) if may_be_portainers(other) => Failure::new(format!("{error:#}"))
                     .hint(format!(
-                        "the project's containers were started in {other}: if that is Portainer's folder, use the API key of an administrator, who sees every Portainer stack; otherwise, pass --dir {other}"
+                        "the project's containers were started in {other}: if that is Portainer's folder, use the API key of an administrator, who sees every Portainer stack; otherwise, pass --dir {}", shell_word(other)
                     ))
                     .into(),
                 Some(other) => Failure::new(format!("{error:#}"))
                     .hint(format!(
-                        "the project's containers were started in {other}: pass --dir {other}"
+                        "the project's containers were started in {other}: pass --dir {}", shell_word(other)
                     ))
                     .into(),
                 None => error,
@@ -451,10 +451,10 @@ fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
 
 /// The stacks below `root` whose names are close to `name`, the closest first.
 fn near_stacks(name: &str, root: &Path) -> Vec<String> {
-    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let entries = disk::entries(root).unwrap_or_default().into_iter();
     let mut near: Vec<(f64, String)> = entries
-        .filter(|entry| disk::is_dir(&entry.path()))
-        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|entry| disk::is_dir(entry))
+        .filter_map(|entry| Some(entry.file_name()?.to_str()?.to_owned()))
         .map(|other| {
             (
                 strsim::jaro(&name.to_lowercase(), &other.to_lowercase()),

@@ -3,14 +3,14 @@
 //! Invariant: pure; reads inspect JSON.
 #![deny(clippy::disallowed_methods)]
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::snapshot::Inspected;
+use crate::{restore::Difference, snapshot::Inspected, text::listed};
 
 /// What happened to a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -62,10 +62,10 @@ impl<'a> Compared<'a> {
         service.unwrap_or_default()
     }
 
-    /// What differs from before in the image, the mounts, the networks, the ports and the variables, by name.
-    pub(super) fn differences(self) -> Vec<String> {
+    /// What differs from before.
+    pub(super) fn differences(self) -> Vec<Difference<'a>> {
         match (self.before, self.now) {
-            (Some(before), Some(now)) => before.effects_that_differ(now),
+            (Some(before), Some(now)) => before.differences_of_recreated(now),
             _ => Vec::new(),
         }
     }
@@ -98,15 +98,40 @@ impl<'a> Compared<'a> {
         was && !self.looped && !self.now.is_some_and(Inspected::is_healthy)
     }
 
-    /// Whether it is a job that had succeeded, and that ran again and failed (N08).
-    pub(super) fn failed_again(self) -> bool {
-        let had_succeeded = self
-            .before
-            .is_some_and(|before| before.exit_code() == Some(0));
-        had_succeeded
+    /// Whether it is a job that has succeeded, or never ran.
+    fn was_job(self) -> Option<Inspected<'a>> {
+        let is_job = |before: &Inspected| match before.exit_code() {
+            Some(code) => code == 0,
+            None => before.text("/State/Status") == "created",
+        };
+        self.before.filter(is_job)
+    }
+
+    /// What became of a job that Portainer ran again (N08), if it did not succeed.
+    pub(super) fn failed_again(self) -> Option<String> {
+        self.was_job()?;
+        let now = self.now.filter(|_| self.change != Change::Kept)?;
+        match now.exit_code() {
+            Some(0) => None,
+            Some(code) => Some(format!("exited with code {code} when it ran again")),
+            None if now.is_running() => None,
+            None => Some("was recreated, but has not run since".to_owned()),
+        }
+    }
+
+    /// Whether it is a job that runs again now.
+    pub(super) fn runs_again(self) -> bool {
+        let is_job = self.was_job().is_some();
+        is_job
             && self
                 .now
-                .is_some_and(|now| now.exit_code().is_some_and(|code| code != 0))
+                .is_some_and(|now| now.is_running() && !now.is_kept_running())
+    }
+
+    /// Whether it may end within a time: the last time, it did.
+    pub(super) fn may_end_within(self, time: Duration) -> bool {
+        let took = self.was_job().and_then(Inspected::ran_for);
+        took.is_some_and(|took| took <= time)
     }
 
     /// Whether it may still come to run, or to be healthy.
@@ -124,9 +149,9 @@ impl fmt::Display for Compared<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         f.write_str(match self.change {
-            Change::Kept => match self.differences().join(", ") {
-                none if none.is_empty() => " was not touched",
-                differences => return write!(f, " differs from before: {differences}"),
+            Change::Kept => match self.differences().as_slice() {
+                [] => " was not touched",
+                differences => return write!(f, " differs from before: {}", told(differences)),
             },
             Change::Started => " was started",
             Change::Restarted => " was restarted",
@@ -146,6 +171,12 @@ impl fmt::Display for Compared<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Differences in a sentence.
+pub(super) fn told(differences: &[impl ToString]) -> String {
+    let names: Vec<String> = differences.iter().map(ToString::to_string).collect();
+    listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Compares all containers of a stack, as they were `at` a time and as they are now: the original ones in their order, then the others. Compose gives the successor of
@@ -337,6 +368,7 @@ mod tests {
             let mut one = container("1", "a", true, started);
             one["RestartCount"] = json!(restarts);
             one["State"]["Restarting"] = json!(restarting);
+            one["HostConfig"] = json!({"RestartPolicy": {"Name": "on-failure"}});
             one
         };
         let pausing = looks("2026-11-22T10:00:25Z", 7, true);
@@ -355,7 +387,6 @@ mod tests {
             assert_eq!((found.change, found.runs()), (Change::Kept, !is_wrong));
             assert!(found.has_to_run());
             // A loop may end.
-            now[0]["HostConfig"] = json!({"RestartPolicy": {"Name": "on-failure"}});
             now[0]["State"] = json!({"Status": "exited", "ExitCode": 1, "StartedAt": "u"});
             let found = compare((&all, at.to_utc()), &now, "docker")[0];
             assert_eq!((found.runs(), found.is_as_before()), (!is_wrong, !is_wrong));
@@ -419,8 +450,16 @@ mod tests {
         assert!(all[1].has_to_run() && all[1].runs() && !all[1].lacks_health());
         let mut failed = container("1", "job", false, "u");
         failed["State"]["ExitCode"] = json!(2);
-        assert!(!all[0].failed_again());
-        assert!(compare((&before, DateTime::default()), &[failed], "docker")[0].failed_again());
+        assert_eq!(all[0].failed_again(), None);
+        let failed = [failed];
+        let found = compare((&before, DateTime::default()), &failed, "docker")[0];
+        let said = found.failed_again();
+        assert_eq!(said.unwrap(), "exited with code 2 when it ran again");
+        let mut created = container("10", "job", false, "");
+        created["State"]["Status"] = json!("created");
+        let created = [created];
+        let found = compare((&before, DateTime::default()), &created, "docker")[0];
+        assert!(found.failed_again().is_some());
         let unhealthy = compare((&before_healthy, DateTime::default()), &now, "docker");
         assert!(unhealthy[0].lacks_health());
     }

@@ -1,6 +1,6 @@
 //! What the deployment waits for is waited for before it is sent: if it fails, every container is removed (M06, B20).
 
-use std::{collections::BTreeSet, time::Instant};
+use std::{collections::BTreeSet, slice, time::Instant};
 
 use anyhow::Result;
 
@@ -9,6 +9,7 @@ use crate::{
     failure::Failure,
     plan::{Adoption, Awaited, Until},
     restore::{Limits, wait_for},
+    snapshot::Inspected,
     text::printable,
 };
 
@@ -31,10 +32,16 @@ impl Procedure<'_, '_> {
             if job.until == Until::Rerun && ran.insert(job.id.as_str()) {
                 let name = printable(&job.container);
                 self.run.wait(format!("running {name}"));
-                self.start = Progress::RanJobs;
-                self.mark(&Progress::RanJobs);
+                self.start = Progress::RunsJob(name.to_string());
+                self.mark(&self.start.clone());
                 self.run.engine.restoring()?.start(&job.id)?;
-                self.wait_for_each(std::slice::from_ref(job), |_| true)?;
+                let ended = self.wait_for_each(slice::from_ref(job), |_| true);
+                let found = self.run.engine.inspect_containers(slice::from_ref(&job.id));
+                if found.is_ok_and(|found| !found.iter().any(|one| Inspected(one).is_running())) {
+                    self.start = Progress::RanJobs;
+                    self.mark(&Progress::RanJobs);
+                }
+                ended?;
                 self.run.step("ran", format!("{name}: it succeeded"));
             }
         }
@@ -60,6 +67,10 @@ impl Procedure<'_, '_> {
             }
             let container = (one.id.as_str(), one.container.as_str());
             if let Err(error) = wait_for(self.run.engine, container, one.condition, limits) {
+                if !one.required && Instant::now() < limits.deadline {
+                    // Portainer's Compose waits no longer either.
+                    continue;
+                }
                 return Err(Failure::new(format!(
                     "nothing was sent to Portainer: service {} waits for {name}, so the deployment would fail: {error:#}",
                     printable(&one.service)

@@ -404,6 +404,7 @@ impl Hasher<'_> {
     /// The hashes of what is sent.
     fn sent(&self, sent: Sent) -> Result<BTreeMap<String, String>, String> {
         self.ask(&Input::Sent {
+            dir: Some(self.stack.dir()),
             project: self.stack.name().as_str(),
             text: sent.text,
             env: &stack_env(sent.env),

@@ -17,7 +17,9 @@ pub(super) enum Progress {
     NotSent,
     /// Images were pulled, and nothing was sent.
     Pulled,
-    /// Jobs that other services wait for were started, and nothing was sent.
+    /// A job that another service waits for was started and had not ended when it was last looked at. Nothing was sent.
+    RunsJob(String),
+    /// Such jobs have ended, and nothing was sent.
     RanJobs,
     /// The request is on its way, or its outcome is unknown.
     Sent(Request),
@@ -27,6 +29,8 @@ pub(super) enum Progress {
     Deployed(String),
     /// The same, and its containers run as before.
     AsBefore(String),
+    /// Portainer says that it deployed the stack: what is wrong, although no container has to be restored.
+    Flawed(String),
     /// The deployment failed, and no container was changed.
     Unchanged(RecordSeen),
     /// The deployment failed, or the stack does not run as before: what happened to the containers.
@@ -58,6 +62,7 @@ impl Progress {
                 Self::Completed(_)
                 | Self::NotSent
                 | Self::Pulled
+                | Self::RunsJob(_)
                 | Self::RanJobs
                 | Self::Unchanged(_)
                 | Self::Restored(_),
@@ -77,6 +82,10 @@ impl fmt::Display for Progress {
                 "this run restored what an earlier run had left: the containers match snapshot {id}"
             ),
             Self::Pulled => f.write_str("this run pulled images and changed nothing else"),
+            Self::RunsJob(name) => write!(
+                f,
+                "this run started the job {name}, which is still running, and sent nothing to Portainer"
+            ),
             Self::RanJobs => f.write_str("this run ran jobs of the stack, and sent nothing to Portainer"),
             Self::NotSent => f.write_str("this run changed nothing"),
             Self::Sent(Request::Update(id)) => write!(
@@ -98,6 +107,7 @@ impl fmt::Display for Progress {
                 f,
                 "the stack exists as Portainer stack {id} and is deployed; its containers run as before"
             ),
+            Self::Flawed(what) => f.write_str(what),
             Self::Unchanged(record) => write!(f, "{}; no container was changed", clause(record)),
             Self::Changed(record, changes) => {
                 write!(f, "{}; {}", clause(record), changes.join(", "))

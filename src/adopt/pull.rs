@@ -36,8 +36,26 @@ impl Procedure<'_, '_> {
         if matches!(self.a.consent, Consent::Impossible) {
             self.ask(&prepared.plan)?;
         }
-        for image in missing {
-            self.run.pull(&image).map_err(|error| {
+        self.pull_all(&missing)?;
+        self.prepare()
+    }
+
+    /// Pulls what Portainer would pull again, because of `pull_policy` or `platform` (N10): if it cannot be pulled, the
+    /// deployment would fail. A pull may move the name of an image, so the stack is planned again then.
+    pub(super) fn pull_first(&mut self, prepared: Prepared) -> Result<Prepared> {
+        if prepared.plan.pulls.is_empty() {
+            return Ok(prepared);
+        }
+        self.pull_all(&prepared.plan.pulls)?;
+        let now = self.prepare()?;
+        self.stop_if_blocked(&now.plan)?;
+        self.ask_if_worse(&now.plan, &prepared.plan)?;
+        Ok(now)
+    }
+
+    fn pull_all<'p>(&mut self, images: impl IntoIterator<Item = &'p Pull>) -> Result<()> {
+        for image in images {
+            self.run.pull(image).map_err(|error| {
                 Failure::new(format!("failed to pull {image}"))
                     .details(format!("{error:#}"))
                     .hint(format!(
@@ -50,6 +68,6 @@ impl Procedure<'_, '_> {
                 self.mark(&Progress::Pulled);
             }
         }
-        self.prepare()
+        Ok(())
     }
 }

@@ -112,11 +112,23 @@ impl Procedure<'_, '_> {
         } else {
             Scope::Everything
         };
-        let restored = self.restore(&snapshot, scope, Cause::Failure);
+        let mut restored = self.restore(&snapshot, scope, Cause::Failure);
+        let is_down = || self.look().is_ok_and(|now| now.is_empty());
+        if let Err(error) = &restored
+            && scope == Scope::Everything
+            && is_down()
+        {
+            // The containers need neither Portainer nor space for another snapshot.
+            self.run.warn(format!(
+                "the Portainer stack could not be restored: {error:#}; restoring the containers alone"
+            ));
+            restored = self.restore(&snapshot, Scope::Containers, Cause::Failure);
+        }
         let seen = self.run.seen(self.a.stack.name(), self.a.endpoint);
         match restored {
             Ok(()) => {
                 self.report.outcome = Outcome::Restored;
+                self.warn_of_jobs();
                 let _ = self.run.is_as_before();
                 let hint = self.hint_for_record(&seen, cause);
                 self.mark(&Progress::Restored(seen));
@@ -126,6 +138,19 @@ impl Procedure<'_, '_> {
                 because(&message, cause, hint)
             }
             Err(second) => self.not_restored(cause, &second, seen),
+        }
+    }
+
+    /// A restore runs no job.
+    fn warn_of_jobs(&mut self) {
+        let Ok(now) = self.look() else { return };
+        for one in compare((&self.before, self.looked), &now, self.a.tool) {
+            if let Some(failed) = one.failed_again() {
+                let (job, name) = (one.service(self.a.tool), one.name());
+                self.run.warn(format!(
+                    "the job {job} ({name}) {failed}: the restore does not run it"
+                ));
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     Prepared, Procedure,
     away::away,
-    compared::{Change, Compared, compare},
+    compared::{Change, Compared, compare, told},
     progress::Progress,
     report::{ContainerReport, Outcome, ServiceReport},
 };
@@ -21,7 +21,10 @@ use crate::{
     engine::ContainerEvent,
     failure::Failure,
     model::Container,
-    plan::{Fate, Loss},
+    plan::{ContainerLoss, Fate, Loss},
+    portainer::Payload,
+    restore::Difference,
+    snapshot::Known,
     text::counted,
 };
 
@@ -33,6 +36,8 @@ const STEADY: Duration = Duration::from_secs(1);
 pub(super) struct Findings {
     /// What does not run as before.
     wrong: Vec<String>,
+    /// What is wrong, although nothing has to be restored because of it, and what to do.
+    flaws: Vec<(String, String)>,
     /// What the plan said and is not so, although everything runs as before.
     not_as_planned: Vec<String>,
 }
@@ -61,19 +66,39 @@ impl Procedure<'_, '_> {
 
     /// Compares the containers with those before, and waits until they run and are healthy. Returns what is wrong if
     /// something does not run as before. An error means that it could not be verified.
-    pub(super) fn verify(&mut self, prepared: &Prepared) -> Result<Option<Failure>> {
-        self.verify_all(prepared).map_err(|error| {
+    ///
+    /// The Portainer stack is read back first: a success that Portainer reports does not prove that it has the stack.
+    pub(super) fn verify(
+        &mut self,
+        prepared: &Prepared,
+        payload: &Payload,
+    ) -> Result<Option<Failure>> {
+        let flaw = self.check_record(payload);
+        self.verify_all(prepared, flaw).map_err(|error| {
             self.report.outcome = Outcome::Unknown;
             error.context("failed to verify the containers, so nothing was restored")
         })
     }
 
-    fn verify_all(&mut self, prepared: &Prepared) -> Result<Option<Failure>> {
+    fn verify_all(
+        &mut self,
+        prepared: &Prepared,
+        record: Option<String>,
+    ) -> Result<Option<Failure>> {
         // The engine remembers few events, and health checks are events too.
         let events = self.events();
         let now = self.wait_until_steady()?;
         let compared = compare((&self.before, self.looked), &now, self.a.tool);
-        let findings = findings(prepared, &compared, self.a.tool);
+        let mut findings = findings(prepared, &compared, self.a.tool);
+        let hint = "look at the stack in Portainer, then run the command again".to_owned();
+        let is_in_portainer = record.is_none();
+        findings.flaws.extend(record.map(|record| (record, hint)));
+        for job in compared.iter().filter(|one| one.runs_again()) {
+            self.run.warn(format!(
+                "{} runs again, and has not ended: whether it succeeds is unknown",
+                job.name()
+            ));
+        }
         let services = services(prepared, &compared, &events, self.a.tool);
         let kept = compared
             .iter()
@@ -85,20 +110,40 @@ impl Procedure<'_, '_> {
         );
         self.say_what_happened(&services);
         self.report.services = services;
-        let all = findings.wrong.iter().chain(&findings.not_as_planned);
-        self.report.problems = all.cloned().collect();
+        let (flaws, hints): (Vec<String>, Vec<String>) = findings.flaws.into_iter().unzip();
+        let all = [&findings.wrong, &flaws, &findings.not_as_planned];
+        self.report.problems = all.into_iter().flatten().cloned().collect();
         if !findings.wrong.is_empty() {
-            let lines: Vec<String> = self
-                .report
-                .problems
-                .iter()
-                .map(|one| format!("  - {one}"))
-                .collect();
             return Ok(Some(
                 Failure::new("the stack does not run as before")
-                    .details(lines.join("\n"))
+                    .details(self.problems())
                     .hint("fix the problems above, then run the command again"),
             ));
+        }
+        if !flaws.is_empty() {
+            let id = self.report.portainer_stack.as_deref().unwrap_or_default();
+            let (outcome, state) = if is_in_portainer {
+                let state = format!(
+                    "the stack exists as Portainer stack {id} and is deployed, but a job failed; the other containers run as before"
+                );
+                (Outcome::Changed, state)
+            } else {
+                let state = "what Portainer has is not what was sent; the containers run as before";
+                (Outcome::Unknown, state.to_owned())
+            };
+            self.report.outcome = outcome;
+            self.mark(&Progress::Flawed(state));
+            self.flaw = Some(
+                Failure::new(format!(
+                    "Portainer reported that it deployed {}, but not everything is as it should be",
+                    self.a.stack.name()
+                ))
+                .details(self.problems())
+                .hint(hints.join("; ")),
+            );
+            let containers = self.listed()?;
+            self.run.show(&containers);
+            return Ok(None);
         }
         let id = self.report.portainer_stack.clone().unwrap_or_default();
         self.mark(&Progress::AsBefore(id));
@@ -114,16 +159,22 @@ impl Procedure<'_, '_> {
         Ok(None)
     }
 
-    /// The failure of a plan that was wrong, although everything runs as before.
-    pub(super) fn wrong_plan(&self) -> Result<()> {
+    fn problems(&self) -> String {
+        let lines = self.report.problems.iter().map(|one| format!("  - {one}"));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The failure of a deployment with flaws, or of a plan that was wrong, although everything runs as before.
+    pub(super) fn flaws(&mut self) -> Result<()> {
+        if let Some(flaw) = self.flaw.take() {
+            return Err(flaw.into());
+        }
         if self.report.outcome != Outcome::PlanWasWrong {
             return Ok(());
         }
-        let lines = self.report.problems.iter().map(|one| format!("  - {one}"));
-        let lines: Vec<String> = lines.collect();
         Err(Failure::new("the stack is in Portainer and runs as before, but the plan was wrong")
-            .details(lines.join("\n"))
-            .hint("nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and the engine")
+            .details(self.problems())
+            .hint("roll back if you need a file named above, otherwise nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and the engine")
             .into())
     }
 
@@ -153,7 +204,11 @@ impl Procedure<'_, '_> {
             let compared = compare((&self.before, self.looked), &now, self.a.tool);
             let unfinished: Vec<String> = compared
                 .iter()
-                .filter(|one| (one.has_to_run() && !one.runs()) || one.lacks_health())
+                .filter(|one| {
+                    (one.has_to_run() && !one.runs())
+                        || one.lacks_health()
+                        || (one.runs_again() && one.may_end_within(self.a.wait))
+                })
                 .filter(|one| one.may_recover())
                 .map(|one| one.name().to_owned())
                 .collect();
@@ -206,9 +261,9 @@ impl Procedure<'_, '_> {
                 }
                 _ => String::new(),
             };
-            let differences = match container.differences.join(", ") {
-                none if none.is_empty() => none,
-                differences => format!("; differs from before: {differences}"),
+            let differences = match container.differences.as_slice() {
+                [] => String::new(),
+                differences => format!("; differs from before: {}", told(differences)),
             };
             self.run
                 .step(verb, format!("{}{away}{differences}", container.name));
@@ -244,21 +299,31 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
             Change::Missing if is_replica(&plan.losses, service) => {}
             Change::Stray | Change::Missing => found.wrong.push(one.to_string()),
             _ if one.has_to_run() && !one.runs() => found.wrong.push(one.to_string()),
-            _ if one.failed_again() => found.wrong.push(one.to_string()),
             _ if one.lacks_health() => found.wrong.push(format!("{name} is not healthy")),
             _ => {}
         }
+        if let Some(failed) = one.failed_again() {
+            found.flaws.push((
+                format!("the job {service} ({name}) {failed}"),
+                format!(
+                    "see `{tool} logs {name}`, fix the job, then run it with `{tool} start {name}`"
+                ),
+            ));
+        }
         let unexpected = unexpected(prepared, one, service, tool);
         if !unexpected.is_empty() {
-            found.wrong.push(format!(
-                "{name} differs from before: {}",
-                unexpected.join(", ")
-            ));
+            found
+                .wrong
+                .push(format!("{name} differs from before: {}", told(&unexpected)));
         }
         let moved = matches!(one.change, Change::Recreated | Change::Restarted);
         if moved && fate.is_some_and(Fate::is_unchanged) {
+            let lost = match lost_files(prepared, one) {
+                Some(files) => format!("; {files}"),
+                None => String::new(),
+            };
             found.not_as_planned.push(format!(
-                "the plan said that {service} would not be touched, but {one}"
+                "the plan said that {service} would not be touched, but {one}{lost}"
             ));
         }
     }
@@ -272,6 +337,14 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
     found
 }
 
+/// The files that were lost with a container that was recreated.
+fn lost_files(prepared: &Prepared, one: &Compared) -> Option<ContainerLoss> {
+    let before = one.before.filter(|_| one.change == Change::Recreated)?;
+    let changes = &prepared.before.details.changes;
+    let changes = changes.get(before.id()).and_then(Known::known)?;
+    ContainerLoss::files(before, changes, &[])
+}
+
 /// Whether the plan says that a service gets fewer containers.
 fn is_replica(losses: &[Loss], of: &str) -> bool {
     losses
@@ -281,7 +354,12 @@ fn is_replica(losses: &[Loss], of: &str) -> bool {
 
 /// What differs in a container and was not to be expected. In a recreated one, differences are expected where the plan
 /// lists a loss of that container, and where its configuration was not that of the files before.
-fn unexpected(prepared: &Prepared, one: &Compared, service: &str, tool: &str) -> Vec<String> {
+fn unexpected<'a>(
+    prepared: &Prepared,
+    one: &Compared<'a>,
+    service: &str,
+    tool: &str,
+) -> Vec<Difference<'a>> {
     let (Change::Recreated, Some(before), Some(now)) = (one.change, one.before, one.now) else {
         return one.differences();
     };
@@ -293,7 +371,9 @@ fn unexpected(prepared: &Prepared, one: &Compared, service: &str, tool: &str) ->
     }
     let mut differences = one.differences();
     // The same name may refer to another image by now, or the image was built.
-    differences.retain(|what| what != "the image" || before.image_name() != now.image_name());
+    let is_new_image =
+        before.image_id() != now.image_id() && before.image_name() == now.image_name();
+    differences.retain(|what| !(is_new_image && what.may_come_with_image()));
     differences
 }
 
@@ -322,7 +402,7 @@ fn services(
             name: one.name().to_owned(),
             change: one.change,
             id: one.now.map(|now| now.id().to_owned()),
-            differences: one.differences(),
+            differences: one.differences().iter().map(ToString::to_string).collect(),
             away: away(one, events).map(|away| away.as_secs_f64()),
         };
         match services.iter_mut().find(|known| known.service == service) {

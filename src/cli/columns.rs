@@ -38,15 +38,10 @@ pub(super) fn pad(text: &str, to: usize) -> String {
 pub(super) fn cut(text: String, most: Option<usize>) -> String {
     match most {
         Some(most) if width(&text) > most => {
-            let mut kept = String::new();
-            for c in text.chars() {
-                kept.push(c);
-                if width(&kept) > most.saturating_sub(1) {
-                    kept.pop();
-                    break;
-                }
-            }
-            format!("{}…", kept.trim_end())
+            let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+            let fitting = ends.partition_point(|&end| width(&text[..end]) < most);
+            let end = ends[..fitting].last().copied().unwrap_or_default();
+            format!("{}…", text[..end].trim_end())
         }
         _ => text,
     }
@@ -188,5 +183,8 @@ mod tests {
         assert_eq!(cut("ready; x".to_owned(), Some(8)), "ready; x");
         assert_eq!(cut("ready; x".to_owned(), Some(7)), "ready;…");
         assert_eq!(cut("ready; x".to_owned(), Some(0)), "…");
+        // Portainer may send a long name, whose characters have no width.
+        let long = format!("a{}", "\u{301}".repeat(100_000));
+        assert_eq!(cut(format!("{long}bc"), Some(2)), format!("{long}…"));
     }
 }

@@ -1,7 +1,7 @@
 //! `stacklift man`: the man pages, from the same texts as `--help`. They contain no date, so that each build of a version
 //! writes the same.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::Command;
@@ -10,24 +10,33 @@ use clap_mangen::{
     roff::{Roff, bold, roman},
 };
 
+use crate::disk::{Dir, Existing, Rights};
+
 use super::arguments::{self, ENVIRONMENT, EXAMPLES, EXIT_CODES, SETTINGS_FILES};
 
 /// Writes `stacklift.1`, and `stacklift-<COMMAND>.1` for each command, into a directory.
 pub(super) fn run(dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir).with_context(|| format!("failed to create {}", dir.display()))?;
+    let to = Dir::create(dir).with_context(|| format!("failed to create {}", dir.display()))?;
     let mut root = arguments::command()
         .disable_help_subcommand(true)
         .subcommand_help_heading("COMMANDS");
     root.build();
-    write(dir, &root, &root)
+    write((dir, &to), &root, &root)
 }
 
 /// Writes the page of a command, and those of its commands.
-fn write(dir: &Path, root: &Command, command: &Command) -> Result<()> {
+fn write(dir: (&Path, &Dir), root: &Command, command: &Command) -> Result<()> {
     let man = Man::new(command.clone());
-    let path = dir.join(man.get_filename());
+    let name = man.get_filename();
     let page = page(&man, root, command).context("failed to write a man page")?;
-    fs::write(&path, page).with_context(|| format!("failed to write {}", path.display()))?;
+    let (path, to) = dir;
+    to.write(
+        &name,
+        page.as_bytes(),
+        Rights::AtMost(0o644),
+        Existing::Replace,
+    )
+    .with_context(|| format!("failed to write {}", path.join(&name).display()))?;
     let shown = command
         .get_subcommands()
         .filter(|command| !command.is_hide_set());

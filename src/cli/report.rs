@@ -248,7 +248,7 @@ impl PortainerReport {
                 Environment::OtherEngine { .. } => EngineReport::Another,
                 Environment::NotFound { .. } => EngineReport::NoEnvironment,
                 Environment::Forbidden(_) => EngineReport::Forbidden,
-                Environment::Unknown(_) => EngineReport::Unknown,
+                Environment::OtherSocket(_) | Environment::Unknown(_) => EngineReport::Unknown,
             },
         }
     }

@@ -6,7 +6,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
     mem,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, Once, PoisonError},
     time::Duration,
@@ -14,6 +14,8 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
+
+use crate::disk::{self, OWN_GROUP};
 
 const PREFIX: &str = "stacklift-";
 
@@ -53,13 +55,16 @@ pub fn remove_all() {
 pub(super) struct Folder {
     dir: TempDir,
     /// Locked while this process lives.
-    _lock: File,
+    lock: File,
+    is_shared: bool,
 }
 
 impl Folder {
-    pub(super) fn new() -> io::Result<Self> {
+    /// A shared one can be read by the programs of [`OWN_GROUP`], too.
+    pub(super) fn new(is_shared: bool) -> io::Result<Self> {
         static ABANDONED: Once = Once::new();
         ABANDONED.call_once(|| remove_abandoned(&env::temp_dir()));
+        disk::check_path(&env::temp_dir())?;
         // Held until it is in the list, so that an interrupt does not miss it.
         let mut folders = folders();
         let dir = tempfile::Builder::new()
@@ -71,7 +76,22 @@ impl Folder {
         // Where a file system has no locks, nothing is removed either.
         lock.try_lock().ok();
         folders.push(dir.path().to_owned());
-        Ok(Self { dir, _lock: lock })
+        let folder = Self {
+            dir,
+            lock,
+            is_shared,
+        };
+        drop(folders);
+        folder.share(&folder.lock, 0o750)?;
+        Ok(folder)
+    }
+
+    fn share(&self, file: &File, mode: u32) -> io::Result<()> {
+        if !self.is_shared {
+            return Ok(());
+        }
+        fchown(file, None, Some(OWN_GROUP))?;
+        file.set_permissions(fs::Permissions::from_mode(mode))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -86,8 +106,11 @@ impl Folder {
             .create_new(true)
             .mode(0o600)
             .open(&path);
-        file.and_then(|mut file| file.write_all(text.as_bytes()))
-            .with_context(|| format!("failed to write {}", path.display()))
+        file.and_then(|mut file| {
+            self.share(&file, 0o640)?;
+            file.write_all(text.as_bytes())
+        })
+        .with_context(|| format!("failed to write {}", path.display()))
     }
 }
 
@@ -121,7 +144,7 @@ fn remove_if_abandoned(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     let is_private = found.is_dir()
         && found.uid() == rustix::process::geteuid().as_raw()
-        && found.mode() & 0o777 == 0o700;
+        && [0o700, 0o750].contains(&(found.mode() & 0o777));
     let is_young = found.modified()?.elapsed().map_or(true, |age| age < YOUNG);
     if !is_private || is_young {
         return Ok(());
@@ -205,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_locked_while_it_exists() {
-        let folder = Folder::new().expect("a folder");
+        let folder = Folder::new(false).expect("a folder");
         let other = File::open(folder.path()).expect("it");
         assert!(matches!(
             other.try_lock(),

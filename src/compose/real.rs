@@ -20,6 +20,7 @@ fn compose() -> Compose {
 fn sent<'a>(text: &'a str, env: &'a str) -> Input<'a> {
     Input::Sent {
         project: "web",
+        dir: None,
         text,
         env,
     }

@@ -151,6 +151,7 @@ pub fn combined(
             .rewrite(&Runs::default())
             .map_err(Uncombined::Blocked)?;
         let sent = Input::Sent {
+            dir: Some(stack.dir()),
             project: name,
             text: &rewrite.text,
             env: &rewrite.stack_env(),

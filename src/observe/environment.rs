@@ -23,7 +23,10 @@ pub(super) fn environment(
     };
     match portainer.engine_of(endpoint) {
         Ok(EngineOf::Engine(theirs)) => match engine.map(engine::Reader::id) {
-            Some(Ok(ours)) if ours == theirs => Environment::SameEngine,
+            Some(Ok(ours)) if ours == theirs => match portainer.other_socket(endpoint) {
+                Some(socket) => Environment::OtherSocket(socket),
+                None => Environment::SameEngine,
+            },
             Some(Ok(_)) => Environment::OtherEngine { here: here() },
             Some(Err(error)) => Environment::Unknown(format!("{error:#}")),
             None => Environment::Unknown("the engine of this host does not respond".to_owned()),

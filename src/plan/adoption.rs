@@ -12,16 +12,16 @@ use super::{
     NOT_PULLED, PortainerCompose, ReplacedBy, Touch, dependents,
     fate::Deciding,
     itself, missing, record,
-    refusal::pass_endpoint,
+    refusal::{MOUNT_SOCKET, Refusal, pass_endpoint},
     rejected, running,
     sent::{SentStack, with_sent},
     unseen,
 };
 use crate::{
-    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Record, Variable},
+    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Pull, Record, Variable},
     rewrite::faithful,
     snapshot::Inspected,
-    text::printable,
+    text::{printable, shell_word},
 };
 
 /// What is known for an adoption besides the [`Facts`], whose `sent` is the faithful rewrite.
@@ -57,6 +57,9 @@ pub struct Adoption {
     /// The containers that the deployment waits for, and that the adoption waits for before (B20).
     #[serde(skip)]
     pub awaited: Vec<Awaited>,
+    /// The images that Portainer's Compose pulls although they exist here, or that do not exist here (B20).
+    #[serde(skip)]
+    pub pulls: Vec<Pull>,
 }
 
 /// What an adoption sends to Portainer.
@@ -97,6 +100,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                 .collect(),
             warnings: Vec::new(),
             awaited: Vec::new(),
+            pulls: Vec::new(),
         };
         plan.check_surroundings(facts);
         if let Some(stack) = stack {
@@ -155,7 +159,7 @@ impl Adoption {
                         ),
                         format!(
                             "remove those containers, or roll back to a state without Portainer stack {id}: stacklift restore {}",
-                            facts.name
+                            shell_word(facts.name)
                         ),
                     )
                     .details(service.containers.clone()),
@@ -211,6 +215,10 @@ impl Adoption {
                 format!("environment {endpoint} is not this host's engine"),
                 pass_endpoint(*here),
             )),
+            Environment::OtherSocket(socket) => Some(Blocker::new(
+                Refusal::OtherSocket(socket.clone()).to_string(),
+                MOUNT_SOCKET,
+            )),
             Environment::NotFound { here } => Some(Blocker::new(
                 format!("Portainer has no environment {endpoint}"),
                 pass_endpoint(*here),
@@ -250,6 +258,7 @@ impl Adoption {
     fn check_text(&mut self, input: &AdoptionFacts, stack: &SentStack) {
         let facts = input.facts;
         let missing = missing::missing(facts, stack);
+        self.pulls = missing.pulls.into_iter().collect();
         self.blockers.extend(
             missing
                 .refusals
@@ -257,20 +266,19 @@ impl Adoption {
                 .map(|one| Blocker::of_refusal(one, facts.name)),
         );
         self.warnings.extend(missing.doubts);
-        match portainer_compose(input).filter(|compose| compose.has_old_schema()) {
-            // B20
-            Some(compose) => {
-                let newer = rejected::newer(facts, stack);
-                if !newer.is_empty() {
-                    let what = format!(
-                        "Portainer's Compose {} rejects a part of the Compose file: the deployment would fail",
-                        compose.last
-                    );
-                    let hint = "remove that part from the Compose file, or upgrade Portainer";
-                    self.blockers.push(Blocker::new(what, hint).details(newer));
-                }
-            }
-            None => self.warnings.extend(rejected::doubts(facts, stack)),
+        let compose = portainer_compose(input);
+        let last = compose.map(|compose| compose.last);
+        let newer = last.map_or(Vec::new(), |last| rejected::newer(facts, stack, last));
+        // B20
+        if let (Some(version), false) = (last, newer.is_empty()) {
+            let what = format!(
+                "Portainer's Compose {version} rejects a part of the Compose file: the deployment would fail"
+            );
+            let hint = "remove that part from the Compose file, or upgrade Portainer";
+            self.blockers.push(Blocker::new(what, hint).details(newer));
+        } else {
+            let first = compose.map(|compose| compose.first);
+            self.warnings.extend(rejected::doubts(facts, stack, first));
         }
         self.check_dependencies(facts, stack);
         // M06
@@ -280,7 +288,7 @@ impl Adoption {
         });
         self.warnings.extend(pulled.map(|service| {
             format!(
-                "service {}: its `pull_policy` makes Portainer pull the image; if that fails, Portainer up to 2.40 removes every container of the stack",
+                "service {}: its `pull_policy` makes Portainer pull the image, and the deployment fails if it cannot: `adopt` first pulls it itself, and sends nothing if that fails",
                 printable(service.name)
             )
         }));

@@ -9,7 +9,7 @@ use super::{
     Adoption, Blocker, Facts, Fate,
     adoption::{inspected, stop_grace},
     sent::{Given, SentService, SentStack},
-    starting::conditions,
+    starting::{Dependency, conditions},
 };
 use crate::{model::Condition, snapshot::Inspected, text::printable};
 
@@ -23,6 +23,8 @@ pub struct Awaited {
     /// The container's name.
     pub container: String,
     pub condition: Condition,
+    /// Whether the deployment fails if the condition is not met. If not, it continues, but only once that is certain.
+    pub required: bool,
     pub until: Until,
 }
 
@@ -47,11 +49,12 @@ impl Adoption {
             if service.given(&["deploy", "replicas"]) == Given::Is("0".to_owned()) {
                 continue;
             }
-            for (name, condition) in conditions(stack, service) {
+            for awaited in conditions(stack, service) {
                 let mut others = active.iter();
-                let dependency = others.find(|one| one.name == name && one.replicas() != Some(0));
-                if let Some(dependency) = dependency.filter(|_| condition != Condition::Started) {
-                    unmet.extend(self.check_one(facts, service, dependency, condition));
+                let is_it = |one: &&SentService| one.name == awaited.name;
+                let found = others.find(|one| is_it(one) && one.replicas() != Some(0));
+                if let Some(found) = found.filter(|_| awaited.condition != Condition::Started) {
+                    unmet.extend(self.check_one(facts, service, found, &awaited));
                 }
             }
         }
@@ -77,7 +80,11 @@ impl Adoption {
         facts: &Facts,
         service: &SentService,
         dependency: &SentService,
-        condition: Condition,
+        &Dependency {
+            condition,
+            required,
+            ..
+        }: &Dependency,
     ) -> Vec<String> {
         let (own, name) = (printable(service.name), printable(dependency.name));
         let mut planned = self.services.iter();
@@ -91,7 +98,8 @@ impl Adoption {
             Condition::Started | Condition::Healthy => "is healthy",
         };
         let mut unmet = Vec::new();
-        if is_new
+        if required
+            && is_new
             && condition == Condition::Healthy
             && has_health_check(facts, dependency) == Some(false)
         {
@@ -99,7 +107,7 @@ impl Adoption {
                 "service {own} waits until {name} is healthy: {name} has no health check"
             )];
         }
-        if is_new {
+        if required && is_new {
             self.warnings.push(format!(
                 "service {own} waits until the new container of {name} {until}: otherwise, the deployment fails, and Portainer up to 2.40 removes every container of the stack"
             ));
@@ -109,6 +117,15 @@ impl Adoption {
             let state = match look(container, condition) {
                 // It is about the container that goes.
                 Err(Unmet::NoHealthCheck) | Ok(Until::Rerun) if is_new => continue,
+                // Compose says that it skips it.
+                Err(
+                    Unmet::NoHealthCheck | Unmet::Unhealthy | Unmet::NotRunning | Unmet::Failed(_),
+                )
+                | Ok(Until::Rerun)
+                    if !required =>
+                {
+                    continue;
+                }
                 Err(why) => {
                     unmet.push(format!(
                         "service {own} waits until {name} {until}: {shown} {why}"
@@ -131,6 +148,7 @@ impl Adoption {
                 id: container.id().to_owned(),
                 container: container.name().to_owned(),
                 condition,
+                required,
                 until: state,
             });
         }
@@ -160,10 +178,6 @@ impl std::fmt::Display for Unmet {
 }
 
 fn look(container: Inspected, condition: Condition) -> Result<Until, Unmet> {
-    let restarts = matches!(
-        container.text("/HostConfig/RestartPolicy/Name"),
-        "always" | "unless-stopped"
-    );
     match condition {
         Condition::Started => Ok(Until::Met),
         Condition::Healthy if !container.is_running() => Err(Unmet::NotRunning),
@@ -173,7 +187,7 @@ fn look(container: Inspected, condition: Condition) -> Result<Until, Unmet> {
             Some("healthy") => Ok(Until::Met),
             Some(_) => Ok(Until::Pending),
         },
-        Condition::Completed if restarts => Err(Unmet::NeverEnds),
+        Condition::Completed if container.is_kept_running() => Err(Unmet::NeverEnds),
         Condition::Completed => match container.exit_code() {
             Some(0) => Ok(Until::Rerun),
             Some(code) => Err(Unmet::Failed(code)),

@@ -263,7 +263,8 @@ impl<'f> Blocking<'_, 'f> {
                 [one] if parent(one).is_some_and(|dir| self.is_here(dir)) => {
                     let name = one.rsplit('/').next().unwrap_or_default();
                     format!(
-                        "to adopt the stack from that file, pass --file {name}; if the stack no longer uses it, move it away"
+                        "to adopt the stack from that file, pass --file {}; if the stack no longer uses it, move it away",
+                        shell_word(name)
                     )
                 }
                 [_] => format!("put the file into {own} and start the stack from there first"),

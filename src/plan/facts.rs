@@ -130,6 +130,8 @@ pub enum Environment {
     SameEngine,
     /// Its engine is another one. The ID of the one environment whose engine is this host's, if it was found.
     OtherEngine { here: Option<i64> },
+    /// Its address is this socket. Portainer's Compose does not use it, but `/var/run/docker.sock` (M17).
+    OtherSocket(String),
     /// Portainer has no such environment (404). The same ID.
     NotFound { here: Option<i64> },
     /// The API key may not use it: the status, 401 or 403.

@@ -81,6 +81,7 @@ mod tests {
                 blockers: Vec::new(),
                 warnings: Vec::new(),
                 awaited: Vec::new(),
+                pulls: Vec::new(),
             };
             assert_eq!(plan.interruption().as_deref(), expected);
         }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::text::{printable, shell_word};
+
 /// A reason to refuse a run, unless `--force` overrides it (B02–B06). Lists hold one fact per item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Refusal {
@@ -16,6 +18,9 @@ pub enum Refusal {
         /// The environment whose engine is this host's, if it was found.
         here: Option<i64>,
     },
+    /// Portainer's Compose does not use the socket of the environment, so it would create the containers on another engine
+    /// (B03).
+    OtherSocket(String),
     /// The stack runs Portainer itself (B04).
     RunsPortainer {
         /// The container's name.
@@ -58,6 +63,11 @@ impl fmt::Display for Refusal {
                 f,
                 "environment {endpoint} is not this host's engine: the stack's containers are here, and Portainer would create them there"
             ),
+            Self::OtherSocket(socket) => write!(
+                f,
+                "the environment is the socket {}, but Portainer's Compose uses /var/run/docker.sock: it would create the containers on the engine there",
+                printable(socket)
+            ),
             Self::RunsPortainer { container, because } => write!(
                 f,
                 "the stack runs Portainer itself: container {container} {because}"
@@ -77,7 +87,7 @@ impl fmt::Display for Refusal {
                 "the API key is not allowed to create, update or delete stacks on environment {endpoint}"
             ),
             Self::HiddenStack(_) => f.write_str(
-                "Portainer started containers of the stack, and the API key may not see their Portainer stack",
+                "containers of the stack were started in a folder like those of Portainer, and the API key may not see their Portainer stack",
             ),
             Self::Rejected(_) => {
                 f.write_str("Compose would reject the Compose file as it would be sent")
@@ -122,6 +132,7 @@ impl Refusal {
             | Self::Paused(items) => Some(items.join("\n")),
             Self::UnreadableEnv { problem } => Some(problem.clone()),
             Self::OtherEngine { .. }
+            | Self::OtherSocket(_)
             | Self::RunsPortainer { .. }
             | Self::NoSharedVersion { .. }
             | Self::NoEnvironment { .. }
@@ -137,6 +148,7 @@ impl Refusal {
             Self::OtherEngine { here, .. } => {
                 return format!("{}; --force overrides this check", pass_endpoint(*here));
             }
+            Self::OtherSocket(_) => return format!("{MOUNT_SOCKET}; --force overrides this check"),
             Self::RunsPortainer { .. } => {
                 "manage this stack by hand: removing it would cut off Portainer; --force overrides this check"
             }
@@ -151,7 +163,8 @@ impl Refusal {
             Self::HiddenStack(_) => "use an administrator's API key",
             Self::Rejected(_) => {
                 return format!(
-                    "fix the lines above; to see the file as it would be sent, run: stacklift render {stack}"
+                    "fix the lines above; to see the file as it would be sent, run: stacklift render {}",
+                    shell_word(stack)
                 );
             }
             Self::UnreadableEnv { .. } => {
@@ -170,6 +183,9 @@ impl Refusal {
         hint.to_owned()
     }
 }
+
+/// What to do if the environment is a socket that Portainer's Compose does not use.
+pub const MOUNT_SOCKET: &str = "mount this engine's socket at /var/run/docker.sock in Portainer's container, or connect the environment with an agent";
 
 /// What to do if the environment is not this host. `here` is the environment that is.
 pub(super) fn pass_endpoint(here: Option<i64>) -> String {

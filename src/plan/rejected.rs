@@ -1,9 +1,11 @@
 //! Whether Compose rejects what is sent (B06, M08).
 
+use std::collections::HashSet;
+
 use composefile::{
-    document::{Document, Node},
+    document::{Document, Node, NodeId},
     dotenv::DotenvError,
-    schema::{Key, ROOT, SERVICE, Since},
+    schema::{NEWEST, Place, ROOT, Release, Type},
     services::MountSpec,
 };
 
@@ -11,6 +13,7 @@ use super::{
     Facts, NOT_PULLED, Refusal, missing,
     sent::{Given, SentStack, SentText},
     values,
+    versions::ComposeVersion,
 };
 use crate::{
     compose::{Doubt, Rejection},
@@ -135,28 +138,38 @@ fn is_rejection(reason: Reason) -> bool {
     }
 }
 
-/// Keys that not every Compose version accepts, as warnings.
-pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
-    let keys = newer_keys(facts, stack).into_iter();
+/// Keys that Portainer's Compose may not accept, as warnings. `first` is the oldest that it may be, if that is known.
+pub(super) fn doubts(
+    facts: &Facts,
+    stack: &SentStack,
+    first: Option<ComposeVersion>,
+) -> Vec<String> {
+    let first = first.unwrap_or(OLDEST).release();
+    let keys = keys(facts, stack, |since| {
+        since.is_none_or(|since| since > first)
+    });
     keys.map(|(line, key)| {
         format!(
-            "line {line}: the create fails if Portainer's Compose does not accept the key `{key}`"
+            "line {line}: the create fails if Portainer's Compose does not accept the key {key}"
         )
     })
     .collect()
 }
 
-/// What Compose 2.26 does not accept and a later version may, with its line.
-pub(super) fn newer(facts: &Facts, stack: &SentStack) -> Vec<String> {
+/// What no Compose up to `last` accepts and a later one may, with its line.
+pub(super) fn newer(facts: &Facts, stack: &SentStack, last: ComposeVersion) -> Vec<String> {
     let lines = Lines::new(facts.source.compose);
-    let keys = newer_keys(facts, stack).into_iter();
-    let keys = keys.map(|(line, key)| format!("line {line}: `{key}`"));
+    let last = last.release();
+    let keys = keys(facts, stack, |since| {
+        since.map_or(last <= NEWEST, |since| since > last)
+    });
+    let keys = keys.map(|(line, key)| format!("line {line}: {key}"));
     let services = stack.services();
     let policies = services.iter().filter_map(|service| {
         let node = service.node(&["pull_policy"])?;
         let policy = service.given(&["pull_policy"]).known()?;
         let is_newer = policy != "always" && !NOT_PULLED.contains(&policy.as_str());
-        is_newer.then(|| {
+        (is_newer && last < PULLS_AT_INTERVALS).then(|| {
             format!(
                 "line {}: `pull_policy: {}`",
                 lines.of(node.line()),
@@ -167,25 +180,68 @@ pub(super) fn newer(facts: &Facts, stack: &SentStack) -> Vec<String> {
     keys.chain(policies).collect()
 }
 
-/// The keys that Compose 2.26 does not accept, with their lines.
-fn newer_keys(facts: &Facts, stack: &SentStack) -> Vec<(usize, String)> {
+/// The oldest Compose that a Portainer of unknown version is expected to have.
+const OLDEST: ComposeVersion = ComposeVersion(2, 26, 1);
+/// The first Compose with `pull_policy: daily`.
+const PULLS_AT_INTERVALS: Release = (2, 34, 0);
+
+/// The keys that are rejected, with their lines. `is_rejected` gets the first release that accepts a key; `None` if none does.
+fn keys(
+    facts: &Facts,
+    stack: &SentStack,
+    is_rejected: impl Fn(Option<Release>) -> bool,
+) -> impl Iterator<Item = (usize, String)> {
     let lines = Lines::new(facts.source.compose);
-    let root = stack.reader.document.root().map(|root| (root, &ROOT));
-    let services = stack.reader.services.iter();
-    let services = services.map(|service| (service.node, &SERVICE));
-    let mappings = root.into_iter().chain(services);
-    let entries = mappings.flat_map(|(node, place)| {
-        let entries = node.entries().into_iter();
-        entries.map(move |entry| (entry, place))
-    });
-    entries
-        .filter_map(|(entry, place)| {
-            let name = entry.name()?;
-            let is_new = |key: &Key| key.name == name && key.since == Since::V5_6;
-            let is_doubtful = place.key(name).is_none() || place.keys().any(is_new);
-            is_doubtful.then(|| (lines.of(entry.key.line()), printable(name).into_owned()))
-        })
-        .collect()
+    let mut rejected = Keys {
+        is_rejected,
+        found: Vec::new(),
+        done: HashSet::new(),
+    };
+    if let Some(root) = stack.reader.document.root() {
+        rejected.collect(root, &ROOT);
+    }
+    let found = rejected.found.into_iter();
+    found.map(move |(line, key)| (lines.of(line), key))
+}
+
+struct Keys<F> {
+    is_rejected: F,
+    found: Vec<(usize, String)>,
+    /// Aliases can repeat a mapping.
+    done: HashSet<(NodeId, &'static Place)>,
+}
+
+impl<F: Fn(Option<Release>) -> bool> Keys<F> {
+    fn collect(&mut self, node: Node<'_>, place: &'static Place) {
+        let is_leaf = node.is_scalar() || place.is_unchecked();
+        if is_leaf || !self.done.insert((node.resolved().id(), place)) {
+            return;
+        }
+        let is_mapping = place.accepts(Type::Mapping);
+        for entry in node.entries() {
+            let below = place.below(&entry);
+            let known = entry.name().and_then(|name| place.named(name));
+            let since = below.map(|_| known.map_or((0, 0, 0), |key| key.since));
+            match (below, entry.name()) {
+                (_, Some(name)) if is_mapping && (self.is_rejected)(since) => {
+                    let name = printable(name);
+                    let key = match since {
+                        Some((major, minor, _)) => {
+                            format!("`{name}`, which requires Compose {major}.{minor}")
+                        }
+                        None => format!("`{name}`"),
+                    };
+                    self.found.push((entry.key.line(), key));
+                }
+                (Some(below), _) => self.collect(entry.value, below),
+                (None, _) => {}
+            }
+        }
+        for item in node.items() {
+            // The items of a merge have no place of their own.
+            self.collect(item, place.item().unwrap_or(place));
+        }
+    }
 }
 
 /// Mounts and ports in the short syntax with an empty part, usually because a variable is not set.

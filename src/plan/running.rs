@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    ContainerLoss, Facts, Loss, Removal, ReplacedBy, layer,
+    ContainerLoss, Facts, Loss, Removal, ReplacedBy,
     mounted::{is_anonymous, placed_files},
     recreated,
     sent::{SentService, SentStack},
@@ -17,9 +17,6 @@ use crate::{
     snapshot::{Inspected, Known},
     text::printable,
 };
-
-/// How many files of one container are named.
-const FILES_SHOWN: usize = 5;
 
 /// The losses, and the parts of them that are unknown. `stack` is `None` if the text that is sent is not YAML; `text`
 /// are the losses of the text.
@@ -214,12 +211,7 @@ impl<'a> Running<'a, '_> {
                 ));
                 None
             }
-            Known::Known(changes) => {
-                let (files, total) = layer::written(container, changes, placed);
-                let shown = files.iter().take(FILES_SHOWN);
-                let shown: Vec<String> = shown.map(|&file| file.to_owned()).collect();
-                (total > 0).then_some(ContainerLoss::Files { shown, total })
-            }
+            Known::Known(changes) => ContainerLoss::files(container, changes, placed),
         }
     }
 

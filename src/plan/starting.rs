@@ -26,7 +26,9 @@ pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
                 printable(container.name())
             ));
         }
-        for (name, condition) in conditions(stack, &service) {
+        let required = conditions(stack, &service).into_iter();
+        for dependency in required.filter(|one| one.required) {
+            let condition = dependency.condition;
             let unmet = |one: &Inspected| match condition {
                 Condition::Healthy if one.health() == Some("unhealthy") => Some("is unhealthy"),
                 Condition::Completed if one.exit_code().is_some_and(|code| code != 0) => {
@@ -34,7 +36,7 @@ pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
                 }
                 _ => None,
             };
-            for container in of(&name) {
+            for container in of(&dependency.name) {
                 let Some(state) = unmet(&container) else {
                     continue;
                 };
@@ -49,16 +51,25 @@ pub(super) fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
     doubts
 }
 
-/// The services that a service requires, with the condition that it waits for.
-pub(super) fn conditions(stack: &SentStack, service: &SentService) -> Vec<(String, Condition)> {
+/// A service that another one waits for.
+pub(super) struct Dependency {
+    pub(super) name: String,
+    pub(super) condition: Condition,
+    /// Whether the deployment fails if the condition is not met. Compose waits for an optional one as well.
+    pub(super) required: bool,
+}
+
+/// The services that a service waits for.
+pub(super) fn conditions(stack: &SentStack, service: &SentService) -> Vec<Dependency> {
     let entries = service.nodes("depends_on").flat_map(Node::entries);
     let conditions = entries.filter_map(|entry| {
-        let required = entry.value.get("required");
-        if required.is_some_and(|required| required.as_bool() == Some(false)) {
-            return None;
-        }
+        let required = entry.value.get("required").and_then(Node::as_bool);
         match stack.read(entry.value.get("condition")?) {
-            Given::Is(condition) => Some((entry.name()?.to_owned(), Condition::named(&condition))),
+            Given::Is(condition) => Some(Dependency {
+                name: entry.name()?.to_owned(),
+                condition: Condition::named(&condition),
+                required: required != Some(false),
+            }),
             Given::No | Given::Unknown => None,
         }
     });

@@ -346,9 +346,50 @@ fn b06_keys_that_some_compose_versions_reject_are_warnings() {
         plan.warnings,
         [
             "line 4: the create fails if Portainer's Compose does not accept the key `restrat`",
-            "line 6: the create fails if Portainer's Compose does not accept the key `provider`",
+            "line 6: the create fails if Portainer's Compose does not accept the key `provider`, which requires Compose 2.35",
         ]
     );
+}
+
+/// Found in the schemas of the releases: see `crates/composefile/tests/fixtures/first-releases.txt`.
+#[test]
+fn b20_keys_that_the_compose_of_portainer_rejects() {
+    let compose = "x-watch: &watch {include: [a]}
+services:
+  web:
+    image: x
+    gpus: all
+    pull_policy: daily
+    build: {context: ., sbom: true, entitlements: [a]}
+    depends_on: {db: {condition: service_started, required: false, restart: true}}
+    label_file: a
+    volumes: [{type: image, source: x, target: /x, image: {subpath: /a}}]
+    networks: {default: {interface_name: a}}
+    develop: {watch: [{<<: *watch, path: a, action: sync}]}
+    deploy: {resourcess: {}}
+models:
+  m: {model: x}
+";
+    let rejected = |major, minor, patch| {
+        let version = ComposeVersion(major, minor, patch);
+        let found = world(compose).with_facts(|facts| {
+            with_sent(facts.sent, "web", |_, stack| {
+                rejected::newer(facts, stack.unwrap(), version)
+            })
+        });
+        let words = |line: String| line.split('`').nth(1).unwrap().to_owned();
+        found.into_iter().map(words).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        rejected(2, 26, 1),
+        "gpus sbom entitlements label_file image interface_name include resourcess models pull_policy: daily"
+    );
+    assert_eq!(
+        rejected(2, 29, 2),
+        "gpus sbom label_file image interface_name include resourcess models pull_policy: daily"
+    );
+    assert_eq!(rejected(2, 40, 3), "resourcess");
+    assert_eq!(rejected(5, 7, 0), "");
 }
 
 #[test]

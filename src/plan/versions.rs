@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
+use composefile::schema::Release;
+
 /// A version of Compose, without its pre-release part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ComposeVersion(pub u16, pub u16, pub u16);
@@ -16,6 +18,12 @@ impl FromStr for ComposeVersion {
         let mut parts = text.split('.').map(|part| part.parse().map_err(|_| ()));
         let mut next = || parts.next().unwrap_or(Err(()));
         Ok(Self(next()?, next()?, next()?))
+    }
+}
+
+impl ComposeVersion {
+    pub(super) fn release(self) -> Release {
+        (self.0, self.1, self.2)
     }
 }
 
@@ -80,12 +88,6 @@ impl PortainerCompose {
         }
     }
 
-    /// Whether it accepts no key of a service, and no `pull_policy`, that 2.26.1 rejects: the first new keys came with
-    /// 2.30.0.
-    pub(super) fn has_old_schema(self) -> bool {
-        self.last < FIRST_NEWER_SCHEMA
-    }
-
     /// Whether it may recreate a container that is not connected to a network of its service (N05).
     pub(super) fn checks_networks(self) -> bool {
         self.last > RECREATES_DEPENDENTS
@@ -117,8 +119,6 @@ impl PortainerCompose {
     }
 }
 
-/// The first version after 2.26.1 with new keys for services (`gpus`, `post_start`).
-const FIRST_NEWER_SCHEMA: ComposeVersion = ComposeVersion(2, 30, 0);
 /// The version that recreates the dependents of a service that it recreates, and ignores missing networks (N05).
 const RECREATES_DEPENDENTS: ComposeVersion = ComposeVersion(2, 26, 1);
 

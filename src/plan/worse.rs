@@ -50,6 +50,7 @@ mod tests {
             blockers: Vec::new(),
             warnings: Vec::new(),
             awaited: Vec::new(),
+            pulls: Vec::new(),
         }
     }
 

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use anyhow::Result;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Reader, failed_to, wire};
@@ -31,27 +30,55 @@ impl Reader {
     /// The environments with a container engine that the API key may see, in Portainer's order. An environment of an
     /// unknown type may have one.
     pub fn environments(&self) -> Result<Vec<NamedEnvironment>> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "PascalCase")]
-        struct Wire {
-            id: i64,
-            name: String,
-            #[serde(default)]
-            r#type: Value,
-        }
         let action = "list Portainer's environments";
         // The snapshots are most of the response. A version that does not know the parameter ignores it.
         let list = self
             .client
             .get("/api/endpoints?excludeSnapshots=true", action)?;
-        let list: Option<Vec<Wire>> = wire::read(list).map_err(failed_to(action))?;
-        let has_engine = |one: &Wire| {
-            let kind = one.r#type.as_i64();
-            !kind.is_some_and(|kind| WITHOUT_ENGINE.contains(&kind))
-        };
-        let listed = list.into_iter().flatten().filter(has_engine);
-        Ok(listed
-            .map(|Wire { id, name, .. }| NamedEnvironment { id, name })
-            .collect())
+        let list = wire::read(list).and_then(|list| environments(&list));
+        list.map_err(failed_to(action))
+    }
+}
+
+fn environments(list: &Value) -> Result<Vec<NamedEnvironment>> {
+    let list = match list {
+        Value::Null => &[][..],
+        Value::Array(list) => list,
+        _ => return Err(wire::unexpected("expected a list of environments").into()),
+    };
+    let has_engine = |one: &&Value| {
+        let kind = one.get("Type").and_then(Value::as_i64);
+        !kind.is_some_and(|kind| WITHOUT_ENGINE.contains(&kind))
+    };
+    let listed = list.iter().filter(has_engine).map(|one| {
+        Ok(NamedEnvironment {
+            id: wire::field(one, "Id", "an integer")?,
+            name: wire::field(one, "Name", "text")?,
+        })
+    });
+    listed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_field_of_an_unexpected_type_is_named() {
+        for (list, reason) in [
+            (json!({}), "expected a list of environments"),
+            (
+                json!([{"Id": "secret", "Name": "nas"}]),
+                "its Id is not an integer",
+            ),
+            (json!([{"Id": 1, "Name": null}]), "its Name is not text"),
+            (json!(["secret"]), "expected an object"),
+        ] {
+            let error = environments(&list).unwrap_err().to_string();
+            assert_eq!(error, format!("cannot parse the response: {reason}"));
+        }
+        assert_eq!(environments(&Value::Null).unwrap(), []);
     }
 }

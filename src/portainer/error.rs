@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     failure::Failure,
-    text::{printable, without_credentials},
+    text::{excerpt, without_credentials},
 };
 
 /// The hint for an HTML page in place of JSON.
@@ -102,14 +102,13 @@ pub struct Response {
 }
 
 impl Response {
-    /// One line: the status, and the `message` of an error object (M01) or the kind of the body.
+    /// One line: the status, and the start of the `message` of an error object (M01) or the kind of the body.
     pub fn summary(&self) -> String {
         let status = self.status_line();
         if self.location.is_some() {
             status
         } else if let Some(message) = self.message() {
-            let message = without_credentials(message.trim());
-            format!("{status}: {}", printable(&message))
+            format!("{status}: {}", excerpt(&without_credentials(&message)))
         } else if self.is_html() {
             format!("{status}, an HTML page")
         } else if self.body.is_empty() {
@@ -123,7 +122,7 @@ impl Response {
     pub fn status_line(&self) -> String {
         let status = self.status;
         match &self.location {
-            Some(location) => format!("status {status}, a redirect to {}", printable(location)),
+            Some(location) => format!("status {status}, a redirect to {}", excerpt(location)),
             None => format!("status {status}"),
         }
     }
@@ -231,6 +230,7 @@ mod tests {
 
     #[test]
     fn a_response_in_one_line() {
+        let long = format!("{{\"message\":\"{}\"}}", "x".repeat(501));
         for (body, expected) in [
             ("{\"message\":\" no\\u001b \"}", "status 500: no\\u{1b}"),
             (
@@ -239,6 +239,7 @@ mod tests {
             ),
             ("<HTML>", "status 500, an HTML page"),
             ("", "status 500, without a body"),
+            (&long, &format!("status 500: {}…", "x".repeat(500))),
             ("<htm", "status 500"),
             ("no", "status 500"),
         ] {

@@ -80,8 +80,10 @@ fn limited_entries(reader: impl Read, wanted: Wanted, limits: Limits) -> Result<
         None => return Err(Error::Empty),
         Some(b'[') => text.start += 1,
         Some(_) => {
-            text.parse(|json| <()>::deserialize(json))?;
-            return text.end().map(|()| found);
+            return match text.parse(|json| Option::<IgnoredAny>::deserialize(json))? {
+                None => text.end().map(|()| found),
+                Some(_) => Err(invalid("expected a list of stacks")),
+            };
         }
     }
     let mut left = limits.entry;
@@ -107,6 +109,14 @@ fn limited_entries(reader: impl Read, wanted: Wanted, limits: Limits) -> Result<
     }
     text.start += 1;
     text.end().map(|()| found)
+}
+
+/// Why a text is not JSON, without a part of it.
+pub(super) fn not_json(error: &serde_json::Error) -> &'static str {
+    if error.is_eof() {
+        return "it is incomplete";
+    }
+    "it is not JSON"
 }
 
 fn invalid(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
@@ -138,7 +148,7 @@ impl<R: Read> Text<R> {
             let length = json.into_iter::<IgnoredAny>().byte_offset();
             if length < text.len() || self.is_read {
                 self.start += length;
-                return value.map_err(invalid);
+                return value.map_err(|error| invalid(not_json(&error)));
             }
             self.read()?;
         }

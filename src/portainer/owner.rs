@@ -6,6 +6,8 @@ use std::{
     fmt, fs,
     io::{self, ErrorKind},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    os::unix::fs::MetadataExt as _,
+    path::Path,
 };
 
 use ureq::unversioned::{
@@ -17,7 +19,10 @@ use super::{
     address::{BaseUrl, is_local},
     tls::Tls,
 };
-use crate::failure::Failure;
+use crate::{
+    disk::{self, Refused},
+    failure::Failure,
+};
 
 /// The users whose sockets receive the connections to an address of this host. It is empty if the engine forwards the
 /// port without a proxy.
@@ -155,9 +160,19 @@ impl BaseUrl {
             .collect()
     }
 
-    /// Whether `tls` leaves it open which program receives the API key.
+    /// Whether `tls` leaves it open which program receives the API key, also because another user can change the certificates.
     pub fn is_unverified(&self, tls: &Tls) -> bool {
-        *tls == Tls::Off || !self.is_https()
+        let can_change = |pem: &Path| match disk::open(pem) {
+            Ok((_, found)) => !disk::is_ours(&found) || found.mode() & 0o022 != 0,
+            // One that does not exist fails later.
+            Err(error) => Refused::of(&error).is_some(),
+        };
+        !self.is_https()
+            || match tls {
+                Tls::Off => true,
+                Tls::File(pem) => can_change(pem),
+                _ => false,
+            }
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the user of the API key sees and may do (M22, B24).
 
 use anyhow::{Context as _, Result};
-use serde_json::Value;
 
 use super::{Error, Reader, failed_to, wire};
 use crate::model::Rights;
@@ -31,7 +30,7 @@ impl Reader {
             .get(&format!("/api/endpoints/{endpoint}"), &action)
         {
             Ok(response) => {
-                let json: Value = wire::read(response).map_err(failed_to(&action))?;
+                let json = wire::read(response).map_err(failed_to(&action))?;
                 Ok(json["SecuritySettings"]["allowStackManagementForRegularUsers"] != false)
             }
             Err(Error::Refused { .. }) => Ok(true),

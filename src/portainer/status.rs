@@ -56,14 +56,14 @@ fn time(response: &Unread) -> Option<SystemTime> {
 
 /// The `Version` in Portainer's status (M17); `None` where it is missing or empty.
 fn version(response: Unread) -> Result<Option<String>> {
-    let json: Value = wire::read(response)?;
+    let json = wire::read(response)?;
     let version = json.get("Version").and_then(Value::as_str);
     Ok(version.filter(|text| !text.is_empty()).map(str::to_owned))
 }
 
 /// The `Username`, and whether the `Role` is 1, an administrator.
 fn user(response: Unread) -> Result<User> {
-    let json: Value = wire::read(response)?;
+    let json = wire::read(response)?;
     let name = json.get("Username").and_then(Value::as_str);
     let role = json.get("Role").and_then(Value::as_i64);
     Ok(User {

@@ -5,8 +5,8 @@
 
 use std::{collections::BTreeSet, io::Read};
 
-use anyhow::{Context, Result};
-use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
+use anyhow::Result;
+use serde::{Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
 use serde_json::Value;
 use ureq::http::header::CONTENT_TYPE;
 
@@ -205,7 +205,7 @@ fn record_id(id: &Value) -> Option<String> {
 
 /// The state of one record (M17, N01).
 pub(super) fn status(response: Unread) -> Result<Deployment> {
-    let json: Value = read(response)?;
+    let json = read(response)?;
     if json.get("Id").and_then(record_id).is_none() {
         return Err(Failure::new("cannot parse the response: it has no Id").into());
     }
@@ -214,15 +214,13 @@ pub(super) fn status(response: Unread) -> Result<Deployment> {
 
 /// The variables of one record, where `null` is none (M17), and its standing.
 pub(super) fn env_and_standing(response: Unread) -> Result<(Vec<Variable>, Standing)> {
-    #[derive(Deserialize)]
-    struct Wire {
-        #[serde(rename = "Env", default)]
-        env: Option<Vec<Variable>>,
-        #[serde(flatten)]
-        rest: Value,
-    }
-    let wire: Wire = read_secret(response)?;
-    Ok((wire.env.unwrap_or_default(), Standing::of(&wire.rest)))
+    let json = read(response)?;
+    Ok((env(&json)?, Standing::of(&json)))
+}
+
+fn env(json: &Value) -> Result<Vec<Variable>> {
+    let env: Option<_> = field(json, "Env", "a list of variables")?;
+    Ok(env.unwrap_or_default())
 }
 
 /// Portainer's folder for a record, absolute, and how many Compose files it has besides the first (M07).
@@ -233,36 +231,24 @@ pub(super) struct Place {
 
 /// The variables of one record, where `null` is none (M17), and where its files are.
 pub(super) fn env_and_place(response: Unread) -> Result<(Vec<Variable>, Place)> {
-    #[derive(Deserialize)]
-    struct Wire {
-        #[serde(rename = "Env", default)]
-        env: Option<Vec<Variable>>,
-        #[serde(rename = "ProjectPath", default)]
-        folder: Option<String>,
-        #[serde(rename = "AdditionalFiles", default)]
-        further_files: Option<Vec<Value>>,
-    }
-    let wire: Wire = read_secret(response)?;
+    let json = read(response)?;
+    let folder: Option<String> = field(&json, "ProjectPath", "a path")?;
+    let further_files: Option<Vec<Value>> = field(&json, "AdditionalFiles", "a list of files")?;
     let place = Place {
-        folder: wire.folder.filter(|folder| folder.starts_with('/')),
-        further_files: wire.further_files.map_or(0, |files| files.len()),
+        folder: folder.filter(|folder| folder.starts_with('/')),
+        further_files: further_files.map_or(0, |files| files.len()),
     };
-    Ok((wire.env.unwrap_or_default(), place))
+    Ok((env(&json)?, place))
 }
 
 /// The Compose text of one record (M17).
 pub(super) fn text(response: Unread) -> Result<String> {
-    #[derive(Deserialize)]
-    struct Wire {
-        #[serde(rename = "StackFileContent")]
-        text: String,
-    }
-    Ok(read_secret::<Wire>(response)?.text)
+    field(&read(response)?, "StackFileContent", "text")
 }
 
 /// The `ID` of an engine (M17); `None` where it is missing or empty.
 pub(super) fn engine_id(response: Unread) -> Result<Option<String>> {
-    let json: Value = read(response)?;
+    let json = read(response)?;
     let id = json.get("ID").and_then(Value::as_str).unwrap_or_default();
     Ok((!id.is_empty()).then(|| id.to_owned()))
 }
@@ -282,14 +268,24 @@ pub(super) fn deployed(body: &[u8]) -> Option<Created> {
     })
 }
 
-pub(super) fn read<T: DeserializeOwned>(response: Unread) -> Result<T> {
-    serde_json::from_slice(&body_with_text(response)?).context("cannot parse the response")
+/// A response as JSON. The error does not quote a value, which can be a secret.
+pub(super) fn read(response: Unread) -> Result<Value> {
+    let json = serde_json::from_slice(&body_with_text(response)?);
+    Ok(json.map_err(|error| unexpected(list::not_json(&error)))?)
 }
 
-/// Like [`read`], but without the parser's message, which can quote a value.
-fn read_secret<T: DeserializeOwned>(response: Unread) -> Result<T> {
-    let parsed = serde_json::from_slice(&body_with_text(response)?);
-    parsed.map_err(|_| Failure::new("cannot parse the response").into())
+/// A field of an object, where a missing one is `null`. The error says that it is not `expected`, and does not quote it.
+pub(super) fn field<T: DeserializeOwned>(json: &Value, name: &str, expected: &str) -> Result<T> {
+    let fields = json
+        .as_object()
+        .ok_or_else(|| unexpected("expected an object"))?;
+    let value = fields.get(name).unwrap_or(&Value::Null);
+    let parsed = T::deserialize(value);
+    Ok(parsed.map_err(|_| unexpected(&format!("its {name} is not {expected}")))?)
+}
+
+pub(super) fn unexpected(reason: &str) -> Failure {
+    Failure::new(format!("cannot parse the response: {reason}"))
 }
 
 fn body_with_text(response: Unread) -> Result<Vec<u8>, Failure> {
@@ -457,6 +453,39 @@ mod tests {
     }
 
     #[test]
+    fn the_field_of_an_unexpected_type_is_named() {
+        let cannot = |reason: &str| format!("cannot parse the response: {reason}");
+        for list in ["{}", "3", "\"secret\""] {
+            let reason = cannot("expected a list of stacks");
+            assert_eq!(listed(list), Err(reason), "{list}");
+        }
+        assert_eq!(listed("[{"), Err(cannot("it is incomplete")));
+        assert_eq!(listed("[secret]"), Err(cannot("it is not JSON")));
+        for (body, reason) in [
+            (r#"{"Env":3}"#, "its Env is not a list of variables"),
+            (
+                r#"{"Env":["secret"]}"#,
+                "its Env is not a list of variables",
+            ),
+            (r#"{"ProjectPath":[]}"#, "its ProjectPath is not a path"),
+            (
+                r#"{"AdditionalFiles":"secret"}"#,
+                "its AdditionalFiles is not a list of files",
+            ),
+            ("\"secret\"", "expected an object"),
+            ("{", "it is incomplete"),
+        ] {
+            let error = env_and_place(response(body.as_bytes())).err().expect(body);
+            assert_eq!(format!("{error:#}"), cannot(reason));
+        }
+        let error = text(response(br#"{"StackFileContent":7}"#)).unwrap_err();
+        assert_eq!(
+            format!("{error:#}"),
+            cannot("its StackFileContent is not text")
+        );
+    }
+
+    #[test]
     fn a_secret_is_not_quoted() {
         for body in [
             &br#"{"Env":"hunter2","StackFileContent":7}"#[..],
@@ -467,7 +496,11 @@ mod tests {
                 text(response(body)).err(),
             ] {
                 let error = format!("{:#}", error.expect("an error"));
-                assert_eq!(error, "cannot parse the response");
+                assert!(
+                    error.starts_with("cannot parse the response: it"),
+                    "{error}"
+                );
+                assert!(!error.contains("hunter2"), "{error}");
             }
         }
     }

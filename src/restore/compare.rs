@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use super::difference::{Difference, normal};
 use crate::snapshot::{Inspected, is_empty, is_unset};
 
 /// Settings that [`Inspected::differences`] compares by their effect: mounts, variables, labels, ports, the image, and
@@ -22,77 +23,126 @@ const COMPARED_BY_EFFECT: [&str; 8] = [
     "VolumesFrom",
 ];
 
+/// Settings that differ without effect if Compose recreates a container.
+const OF_COMPOSE: [&str; 6] = [
+    // What the client was attached to, and the size of its terminal.
+    "AttachStderr",
+    "AttachStdin",
+    "AttachStdout",
+    "ConsoleSize",
+    // Compared as networks. Versions of Compose connect a container to several networks in different orders.
+    "NetworkMode",
+    // Compared as mounts. The faithful rewrite names anonymous volumes.
+    "Volumes",
+];
+
 impl<'a> Inspected<'a> {
-    /// What differs in `now`, by name; never the value of a variable. Does not compare [`Self::state`].
-    pub(super) fn differences(self, now: Inspected<'a>) -> Vec<String> {
+    /// What differs in `now`. Does not compare [`Self::state`].
+    pub(super) fn differences(self, now: Self) -> Vec<Difference<'a>> {
         let mut found = self.effects_that_differ(now);
         if self.present("/Config/Labels") != now.present("/Config/Labels") {
-            found.push("the labels".to_owned());
+            found.push(Difference::Labels);
         }
         if self.id() != now.id() && self.mac_addresses_differ(now) {
-            found.push("the MAC addresses".to_owned());
+            found.push(Difference::MacAddresses);
         }
-        for section in ["Config", "HostConfig"] {
-            found.extend(self.settings_that_differ(now, section));
-        }
+        found.extend(self.settings_that_differ(now));
         found
     }
 
-    /// What differs in `now` of the image, the mounts, the networks, the ports and the variables, by name.
-    pub fn effects_that_differ(self, now: Inspected<'a>) -> Vec<String> {
+    /// What differs in `now`, which Compose created, apart from the labels of Compose. Does not compare [`Self::state`].
+    pub fn differences_of_recreated(self, now: Self) -> Vec<Difference<'a>> {
+        let mut found = self.effects_that_differ(now);
+        if self.labels() != now.labels() {
+            found.push(Difference::Labels);
+        }
+        let settings = self.settings_that_differ(now).into_iter();
+        found
+            .extend(settings.filter(
+                |one| !matches!(one, Difference::Setting(key) if OF_COMPOSE.contains(key)),
+            ));
+        found
+    }
+
+    /// What differs in `now` of the image, the mounts, the networks, the ports and the variables.
+    fn effects_that_differ(self, now: Self) -> Vec<Difference<'a>> {
         let same = [
-            ("the image", self.image_id() == now.image_id()),
-            ("the mounts", self.mount_set() == now.mount_set()),
-            ("the networks", self.network_set() == now.network_set()),
-            ("the ports", self.port_set() == now.port_set()),
+            (Difference::Image, self.image_id() == now.image_id()),
+            (Difference::Mounts, self.mount_set() == now.mount_set()),
+            (
+                Difference::Networks,
+                self.network_set() == now.network_set(),
+            ),
+            (Difference::Ports, self.port_set() == now.port_set()),
         ];
         let different = same.into_iter().filter(|(_, same)| !same);
-        let mut found: Vec<String> = different.map(|(what, _)| what.to_owned()).collect();
+        let mut found: Vec<Difference> = different.map(|(what, _)| what).collect();
         found.extend(self.variables_that_differ(now));
         found
     }
 
-    /// The names of the other settings that differ.
-    fn settings_that_differ(self, now: Inspected<'a>, section: &str) -> Vec<String> {
-        let settings = |container: Self| container.at(&format!("/{section}"))?.as_object();
-        let (saved, there) = (settings(self), settings(now));
-        let keys: BTreeSet<&String> = [saved, there]
-            .into_iter()
-            .flatten()
-            .flat_map(Map::keys)
-            .filter(|key| !COMPARED_BY_EFFECT.contains(&key.as_str()))
-            .collect();
-        let setting = |settings: Option<&'a Map<String, Value>>, key: &str| {
-            settings?.get(key).filter(|value| !is_unset(value))
-        };
-        keys.into_iter()
-            .filter(|key| match key.as_str() {
+    /// The other settings that differ.
+    fn settings_that_differ(self, now: Self) -> Vec<Difference<'a>> {
+        let mut found = Vec::new();
+        for section in ["/Config", "/HostConfig"] {
+            let settings = |container: Self| container.at(section).and_then(Value::as_object);
+            let (saved, there) = (settings(self), settings(now));
+            let keys: BTreeSet<&'a str> = [saved, there]
+                .into_iter()
+                .flatten()
+                .flat_map(Map::keys)
+                .map(String::as_str)
+                .filter(|key| !COMPARED_BY_EFFECT.contains(key))
+                .collect();
+            let setting = |settings: Option<&Map<String, Value>>, key: &str| {
+                let value = normal(key, settings?.get(key)?);
+                (!is_unset(&value)).then_some(value)
+            };
+            let different = keys.into_iter().filter(|key| match *key {
                 "Hostname" => self.hostname() != now.hostname(),
                 "NetworkMode" | "PidMode" | "IpcMode" => self.mode(key) != now.mode(key),
                 key => setting(saved, key) != setting(there, key),
-            })
-            .cloned()
+            });
+            found.extend(different.map(Difference::Setting));
+        }
+        found
+    }
+
+    /// The labels, without those of Compose and of Docker Desktop.
+    fn labels(self) -> BTreeMap<&'a str, &'a Value> {
+        let labels = self.at("/Config/Labels").and_then(Value::as_object);
+        let labels = labels.into_iter().flatten();
+        let is_given = |name: &str| {
+            let mut parts = name.split('.');
+            let is_compose = parts.next() == Some("com") && parts.nth(1) == Some("compose");
+            !is_compose && !name.starts_with("desktop.docker.io/")
+        };
+        labels
+            .map(|(name, value)| (name.as_str(), value))
+            .filter(|(name, _)| is_given(name))
             .collect()
     }
 
-    /// A namespace mode, without the ID of the container: [`Self::shares_with`] compares those.
+    /// A namespace mode, without the ID of the container: [`Self::shares_with`] compares those. The default of `IpcMode` is
+    /// that of the engine which created the container.
     fn mode(self, key: &str) -> &'a str {
         let mode = match key {
             "NetworkMode" => self.network_mode(),
             key => self.text(&format!("/HostConfig/{key}")),
         };
+        if key == "IpcMode" && matches!(mode, "private" | "shareable") {
+            return "";
+        }
         mode.split_once("container:").map_or(mode, |_| "container")
     }
 
-    /// The names of the variables that differ.
-    fn variables_that_differ(self, now: Inspected) -> Option<String> {
+    fn variables_that_differ(self, now: Self) -> Option<Difference<'a>> {
         let (saved, there) = (self.variables(), now.variables());
         let names: BTreeSet<&str> = saved
             .symmetric_difference(&there)
             .map(|variable| variable.split('=').next().unwrap_or_default())
             .collect();
-        let names: Vec<&str> = names.into_iter().collect();
-        (!names.is_empty()).then(|| format!("the variables {}", names.join(", ")))
+        (!names.is_empty()).then_some(Difference::Variables(names))
     }
 
     fn variables(self) -> BTreeSet<&'a str> {
@@ -268,6 +318,11 @@ mod tests {
 
     use super::*;
 
+    fn differences(one: &Value, other: &Value) -> Vec<String> {
+        let differences = Inspected(one).differences(Inspected(other));
+        differences.iter().map(Difference::to_string).collect()
+    }
+
     #[test]
     fn b18_networks_are_compared_as_a_whole() {
         let saved = json!({
@@ -323,7 +378,6 @@ mod tests {
         };
         let chosen = container("a", "02:00:5e:00:00:22", json!({}));
         let generated = container("b", "02:42:ac:12:00:02", json!({}));
-        let differences = |one: &Value, other: &Value| Inspected(one).differences(Inspected(other));
         assert_eq!(differences(&chosen, &generated), ["the MAC addresses"]);
         // The one of the same IPv4 address follows from it.
         assert_eq!(differences(&generated, &chosen), Vec::<String>::new());
@@ -347,8 +401,7 @@ mod tests {
         let saved = container("tools:1", "/var/lib/docker/overlay2/a/diff");
         let same = container("tools:1", "/var/lib/docker/overlay2/b/diff");
         let other = container("tools:2", "/var/lib/docker/overlay2/b/diff");
-        let differences = |now| Inspected(&saved).differences(Inspected(now));
-        assert_eq!(differences(&same), Vec::<String>::new());
-        assert_eq!(differences(&other), ["the mounts"]);
+        assert_eq!(differences(&saved, &same), Vec::<String>::new());
+        assert_eq!(differences(&saved, &other), ["the mounts"]);
     }
 }

@@ -180,7 +180,12 @@ impl Procedure<'_, '_, '_> {
                 self.trouble(format!("failed to delete Portainer stack {id}: {summary}"));
                 Ok(())
             }
-            Err(error) => Err(error.into()),
+            Err(error @ Error::NotSent(_)) => Err(error.into()),
+            // If its outcome is unknown, it is waited for: the stack is down until the containers are recreated.
+            Err(error) => match self.settle().and_then(|()| self.find_record()) {
+                Ok(None) => Ok(()),
+                _ => Err(error.into()),
+            },
             Ok(Deletion::Done) => Ok(()),
             // A 404 proves nothing (M03). A 409 means that it is deploying again.
             Ok(Deletion::NotFound | Deletion::Busy) => match self.find_record()? {

@@ -17,7 +17,7 @@ use crate::{
     parallel::in_parallel,
     run::Effect,
     snapshot::{Inspected, Known},
-    text::counted,
+    text::{counted, shell_word},
 };
 
 impl Procedure<'_, '_, '_> {
@@ -44,7 +44,7 @@ impl Procedure<'_, '_, '_> {
                 "snapshot {} has no container data",
                 self.saved.id
             ))
-            .hint(format!("choose another snapshot with --to; to list the snapshots, run: stacklift restore {} --list. The snapshot file still contains the Compose file and .env", self.restore.name))
+            .hint(format!("choose another snapshot with --to; to list the snapshots, run: stacklift restore {} --list. The snapshot file still contains the Compose file and .env", shell_word(self.restore.name.as_str())))
             .into()),
         }
     }

@@ -121,8 +121,7 @@ fn b18_a_network_that_is_given_by_its_id_is_restored_by_its_name() {
     assert_eq!(recipe.connect.len(), 1);
     let mut restored = saved.clone();
     restored["HostConfig"]["NetworkMode"] = json!("proxy");
-    let differences = Inspected(&saved).differences(Inspected(&restored));
-    assert_eq!(differences, Vec::<String>::new());
+    assert_eq!(Inspected(&saved).differences(Inspected(&restored)), []);
     // A container that was never started.
     saved["NetworkSettings"] = json!({"Networks": {"proxy": endpoint("")}});
     assert_eq!(Inspected(&saved).network_mode(), "proxy");
@@ -359,7 +358,7 @@ proptest! {
             .map(|container| (container.id().to_owned(), "0".repeat(64)))
             .collect();
         for container in &containers {
-            prop_assert_eq!(container.differences(*container), Vec::<String>::new());
+            prop_assert_eq!(container.differences(*container), []);
             prop_assert!(container.recipe(container.image_name(), &ids).body.is_object());
             let _ = container.own_files(&["/a", "/a/b", "//", ""], &[]);
         }

@@ -156,7 +156,9 @@ impl Procedure<'_, '_, '_> {
                 wrong.push(format!("{name} is a container {owner}"));
                 continue;
             }
-            let mut differences = wanted.differences(now);
+            let differences = wanted.differences(now);
+            let mut differences: Vec<String> =
+                differences.iter().map(ToString::to_string).collect();
             let looped = snapshot.is_in_loop(*wanted);
             if wanted.state() != now.state() && !(looped && now.gave_up()) {
                 differences.push(format!("expected {}, got {}", wanted.state(), now.state()));

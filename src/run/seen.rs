@@ -5,6 +5,7 @@ use std::fmt;
 use super::Run;
 use crate::{
     model::{Deployment, Record},
+    portainer::Payload,
     stack::StackName,
 };
 
@@ -32,6 +33,40 @@ impl Run<'_> {
                 None => RecordSeen::Absent,
             },
         }
+    }
+
+    /// What is wrong with the record `id` after Portainer reported its deployment: it is not there, or is not what was sent.
+    pub fn check_record(
+        &self,
+        id: &str,
+        name: &StackName,
+        endpoint: i64,
+        sent: &Payload,
+    ) -> Option<String> {
+        match self.seen(name, endpoint) {
+            RecordSeen::Exists(found, _) if found == id => {}
+            seen => {
+                return Some(format!(
+                    "Portainer reported stack {id}, but it was not found: {seen}"
+                ));
+            }
+        }
+        let contents = match self.portainer.read(id) {
+            Ok((contents, _)) => contents,
+            Err(error) => return Some(format!("failed to read it back: {error:#}")),
+        };
+        let differences = [
+            (contents.text != sent.text, "Compose file"),
+            (contents.env != sent.env, "variables"),
+        ];
+        let differences = differences.into_iter().filter(|(differs, _)| *differs);
+        let differences: Vec<&str> = differences.map(|(_, what)| what).collect();
+        (!differences.is_empty()).then(|| {
+            format!(
+                "Portainer stack {id} does not have the {} that were sent",
+                differences.join(" and the ")
+            )
+        })
     }
 }
 

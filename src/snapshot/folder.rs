@@ -74,12 +74,7 @@ pub(super) fn replace(dir: &Path, name: &str, contents: &[u8]) -> io::Result<()>
 }
 
 fn write(dir: &Path, name: &str, contents: &[u8], existing: Existing) -> io::Result<()> {
-    create(dir)?;
-    let dir = Dir::open(dir)?;
-    if !dir.is_own()? {
-        // Another user created it after it was checked.
-        return Err(ErrorKind::PermissionDenied.into());
-    }
+    let dir = create(dir)?;
     dir.write(name, contents, Rights::AtMost(0o600), existing)?;
     dir.sync()
 }
@@ -124,15 +119,26 @@ pub(super) fn names(dir: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Creates the missing directories, each with mode 0700 and synced into its parent.
-pub(super) fn create(dir: &Path) -> io::Result<()> {
+/// Opens a directory. Creates the missing ones, each with mode 0700 and synced into its parent. Fails if another user created
+/// it after it was checked.
+pub(super) fn create(dir: &Path) -> io::Result<Dir> {
+    create_all(dir)?;
+    let dir = Dir::open(dir)?;
+    if dir.is_own()? {
+        Ok(dir)
+    } else {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+}
+
+fn create_all(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
     }
     let Some(parent) = dir.parent() else {
         return Ok(());
     };
-    create(parent)?;
+    create_all(parent)?;
     match DirBuilder::new().mode(0o700).create(dir) {
         Ok(()) => File::open(parent)?.sync_all(),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {

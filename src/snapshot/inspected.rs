@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::Ipv4Addr,
+    time::Duration,
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -219,6 +220,19 @@ impl<'a> Inspected<'a> {
     pub fn exit_code(self) -> Option<i64> {
         let code = self.at("/State/ExitCode").and_then(Value::as_i64);
         code.filter(|_| self.text("/State/Status") == "exited")
+    }
+
+    /// Whether its restart policy starts it whenever it ends.
+    pub fn is_kept_running(self) -> bool {
+        let policy = self.text("/HostConfig/RestartPolicy/Name");
+        matches!(policy, "always" | "unless-stopped")
+    }
+
+    /// How long it ran before it ended.
+    pub fn ran_for(self) -> Option<Duration> {
+        let at = |path| DateTime::parse_from_rfc3339(self.text(path)).ok();
+        let (started, finished) = at("/State/StartedAt").zip(at("/State/FinishedAt"))?;
+        finished.signed_duration_since(started).to_std().ok()
     }
 
     /// The host ports that it publishes at fixed numbers: address, port and protocol.

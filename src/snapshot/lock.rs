@@ -125,6 +125,18 @@ mod tests {
     }
 
     #[test]
+    fn as_root_b32_a_directory_that_another_user_created_meanwhile_is_not_used() {
+        let home = tempfile::tempdir().expect("a directory");
+        let state = home.path().join("state");
+        fs::create_dir(&state).expect("a directory");
+        let target = home.path().join("target");
+        std::os::unix::fs::symlink(&target, state.join("web.lock")).expect("a link");
+        std::os::unix::fs::chown(&state, Some(54_321), None).expect("root");
+        place(state, "web", "/a").lock().expect_err("refused");
+        assert!(!target.exists(), "nothing is created behind a link");
+    }
+
+    #[test]
     fn one_run_at_a_time_holds_the_lock_of_a_project_and_nothing_remains() {
         let home = tempfile::tempdir().expect("a directory");
         let state = home.path().join("a/b");

@@ -17,7 +17,7 @@ use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 
 use super::{Snapshot, VERSION, folder, is_whole};
-use crate::{failure::Failure, model::portainer_name};
+use crate::{failure::Failure, model::portainer_name, text::shell_word};
 
 /// The directory of the snapshots in the state directory.
 const SNAPSHOTS: &str = "snapshots";
@@ -273,7 +273,7 @@ impl Store {
                     "no snapshot shows the complete stack {}",
                     self.stack
                 ))
-                .hint(format!("to list the snapshots, run: stacklift restore {} --list; choose one with --to", self.stack))
+                .hint(format!("to list the snapshots, run: stacklift restore {} --list; choose one with --to", shell_word(&self.stack)))
             }
             None => Failure::new(format!(
                 "no snapshot of the stack {} in {}",
@@ -298,7 +298,7 @@ impl Store {
                 Failure::new(format!("no snapshot {id} of the stack {}", self.stack))
                     .hint(format!(
                         "to list the snapshots, run: stacklift restore {} --list",
-                        self.stack
+                        shell_word(&self.stack)
                     ))
                     .into(),
             );

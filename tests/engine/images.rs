@@ -87,6 +87,19 @@ fn b27_an_image_that_portainer_would_pull_again_must_be_served() {
 
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
+fn b20_an_adoption_pulls_first_what_portainer_would_pull_again() {
+    let stack = with_new("$IMAGE\n    pull_policy: always");
+    let ids = stack.ids();
+    let project = stack.host.project.clone();
+    stack.run(&["adopt", &project, "--yes"]).code(1).says(&[
+        "failed to pull stacklift-test-busybox",
+        "this run changed nothing",
+    ]);
+    assert_untouched(&stack, &ids);
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
 fn b27_a_missing_image_is_pulled_before_anything_is_stopped() {
     let none = tempfile::tempdir().unwrap();
     for path in [None, Some(none.path())] {

@@ -12,6 +12,7 @@ use crate::{
     bench::{Bench, MARKED, Run},
     confirming::{on_terminal, on_terminal_after},
     plan::{conforms, labeled, with_hashes},
+    restoring::write_file,
 };
 
 /// A stack with data in a named and in an anonymous volume.
@@ -280,6 +281,48 @@ fn a_snapshot_that_lacks_something_stops_the_adoption() {
         ]);
         assert!(bench.nothing_was_changed());
         assert!(!bench.state().join("snapshots").exists(), "no snapshot");
+    }
+}
+
+/// A success with an Id does not show that Portainer has the stack.
+#[test]
+fn b18_a_reported_success_is_read_back() {
+    let said = |id| format!("{{\"Id\":{id}}}");
+    for era in ERAS {
+        for (fault, wrong) in [
+            (
+                FaultKind::Status(200, said(99)),
+                "Portainer reported stack 99, but it was not found: Portainer does not list the stack",
+            ),
+            (
+                FaultKind::Body(200, said(99).into_bytes()),
+                "it was not found: the stack exists as Portainer stack 1",
+            ),
+        ] {
+            let bench = started(era);
+            let before = bench.containers("web");
+            bench.rehearsal.faults().add(Rule::new(Call::Create, fault));
+            let run = adopt(&bench, &[]).code(1);
+            run.says(&[wrong, "look at the stack in Portainer"])
+                .hides("verified");
+            assert_eq!(bench.containers("web"), before);
+            assert!(bench.calls(Call::Delete).is_empty());
+        }
+        let bench = started(era);
+        adopt(&bench, &[]).code(0);
+        let before = bench.containers("web");
+        bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}2\n")));
+        let fault = FaultKind::Status(200, said(1));
+        bench.rehearsal.faults().add(Rule::new(Call::Update, fault));
+        let run = adopt(&bench, &["--yes", "--output", "json"]).code(1);
+        let report = report(&run);
+        assert_eq!(report["outcome"], "unknown", "{report:#}");
+        assert_eq!(
+            report["problems"][0],
+            "Portainer stack 1 does not have the Compose file and the variables that were sent"
+        );
+        assert_eq!(bench.containers("web"), before);
+        assert!(bench.calls(Call::Delete).is_empty());
     }
 }
 
@@ -656,7 +699,11 @@ fn a_container_that_stays_unhealthy_fails_the_adoption() {
 
 #[test]
 fn a_plan_that_was_wrong_is_told() {
-    let bench = edited(Era::Sync);
+    let bench = started(Era::Sync);
+    // Compose recreates the container with the same settings.
+    let text = TEXT.replace("y:1\n", "y:1\n    depends_on: [a]\n");
+    bench.stack("web", &text, Some(&format!("TOKEN={MARKED}\n")));
+    write_file(&bench, "web", "/root/report.txt");
     let before = bench.containers("web");
     // The hashes say that nothing changes.
     let args = ["adopt", "web", "--wait", "2s", "--output", "json"];
@@ -665,7 +712,8 @@ fn a_plan_that_was_wrong_is_told() {
     let report = report(&run);
     assert_eq!(report["outcome"], "plan-was-wrong", "{report}");
     run.says(&[
-        "the plan said that b would not be touched, but web-b-1 was recreated",
+        "the plan said that b would not be touched, but web-b-1 was recreated; files written inside the container: /root/report.txt",
+        "roll back if you need a file named above",
         "state: the stack exists as Portainer stack 1 and is deployed; its containers run as before",
     ])
     .hides("verified")

@@ -197,6 +197,34 @@ fn b03_another_engine_is_refused() {
 }
 
 #[test]
+fn b03_an_environment_whose_socket_compose_does_not_use_is_refused() {
+    let started = |socket: &str| {
+        let bench = Bench::new();
+        bench.started("web", PLAIN, None);
+        let body = format!("{{\"Id\":1,\"URL\":\"unix://{socket}\"}}");
+        let body = FaultKind::Body(200, body.into_bytes());
+        bench.rehearsal.faults().set(Call::Endpoints, body);
+        bench
+    };
+    let bench = started("/run/user/1000/docker.sock");
+    let before = bench.containers("web");
+    for args in [&["web"][..], &["adopt", "web", "--yes"]] {
+        bench.run(args).code(1).says(&[
+            "the environment is the socket unix:///run/user/1000/docker.sock, but Portainer's Compose uses /var/run/docker.sock",
+            "mount this engine's socket at /var/run/docker.sock",
+        ]);
+        assert_eq!(bench.containers("web"), before);
+        assert!(bench.nothing_was_changed());
+    }
+    let checked = bench.run(&["doctor"]).code(1);
+    drop(checked.says(&["the environment is the socket unix:///run/user/1000/docker.sock"]));
+    let planned = bench.run(&["plan", "web"]).code(0);
+    drop(planned.says(&["blocked by 1 problem"]));
+    let adopted = started("/run/docker.sock").run(&["adopt", "web"]);
+    drop(adopted.code(0).says(&["verified"]));
+}
+
+#[test]
 fn b03_is_asked_only_when_there_is_something_to_remove() {
     let bench = Bench::new();
     bench.rehearsal.world(|world| world.add_endpoint(2, "edge"));

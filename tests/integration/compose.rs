@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::chown,
     path::Path,
     process::{Command, Stdio},
     thread,
@@ -115,7 +116,7 @@ fn b06_a_key_that_only_this_compose_rejects_is_a_warning() {
     let script = "echo 'validating x: services.a.deploy Additional property later is not allowed' >&2\nexit 15\n";
     Run::of(&mut with_plugin(&bench, &["web"], script))
         .code(0)
-        .says(&["docker compose 2.40.3 rejects", "Additional property later"]);
+        .says(&["the create fails if Portainer's Compose does not accept the key `later`"]);
 }
 
 #[test]
@@ -265,4 +266,20 @@ fn b06_the_real_compose_is_asked() {
             .says(&["refusing to migrate: Compose would reject"]);
         assert!(bench.nothing_was_changed(), "{line}");
     }
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_no_temporary_directory_of_another_user_is_used() {
+    let bench = changed(SERVICE, Some(&format!("TOKEN={MARKED}\n")));
+    let theirs = bench.root().join("theirs");
+    fs::create_dir(&theirs).expect("a folder");
+    chown(&theirs, Some(65_534), None).expect("root");
+    let mut command = with_plugin(&bench, &["web"], "exit 15\n");
+    command.env("TMPDIR", &theirs);
+    Run::of(&mut command).code(0).says(&[
+        "failed to create a temporary folder",
+        "theirs belongs to another user",
+    ]);
+    assert_eq!(fs::read_dir(&theirs).expect("it").count(), 0);
 }

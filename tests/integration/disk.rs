@@ -14,13 +14,14 @@ use crate::bench::{Bench, PLAIN, Run};
 
 /// The binary in a mount namespace of its own, where `mounts` have been made; the runner of these tests
 /// sees nothing of them.
-fn in_its_own_mounts(bench: &Bench, mounts: &str) -> Run {
-    let inner = bench.command(&["web"]);
-    let script = format!("set -e\n{mounts}\nexec \"$0\" web");
+fn in_its_own_mounts(bench: &Bench, args: &[&str], mounts: &str) -> Run {
+    let inner = bench.command(args);
+    let script = format!("set -e\n{mounts}\nexec \"$0\" \"$@\"");
     let mut command = Command::new("unshare");
     command
         .args(["--mount", "sh", "-c", &script])
         .arg(inner.get_program())
+        .args(inner.get_args())
         .env_clear()
         .stdin(Stdio::null());
     for (name, value) in inner.get_envs() {
@@ -60,7 +61,7 @@ fn as_root_a_full_disk_at_the_backup() {
          cp /tmp/kept-$$ {dir_text}/docker-compose.yml\nrm /tmp/kept-$$\n\
          head -c 100000 /dev/zero > {dir_text}/full 2>/dev/null || true"
     );
-    let run = in_its_own_mounts(&bench, &mounts);
+    let run = in_its_own_mounts(&bench, &["web"], &mounts);
     drop(run.code(1).says(&[
         "failed to write the backup",
         "No space left on device",
@@ -78,7 +79,7 @@ fn as_root_a_read_only_disk_at_the_backup() {
     let before = bench.containers("web");
     let dir_text = dir.display();
     let mounts = format!("mount --bind {dir_text} {dir_text}\nmount -o remount,ro,bind {dir_text}");
-    let run = in_its_own_mounts(&bench, &mounts);
+    let run = in_its_own_mounts(&bench, &["web"], &mounts);
     drop(run.code(1).says(&[
         "failed to write the backup",
         "Read-only file system",
@@ -109,7 +110,7 @@ fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
         let before = bench.containers("web");
         fs::create_dir(bench.state()).expect("the state folder");
         let state = bench.state().display().to_string();
-        let run = in_its_own_mounts(&bench, &mount.replace("STATE", &state));
+        let run = in_its_own_mounts(&bench, &["web"], &mount.replace("STATE", &state));
         drop(run.code(1).says(&[
             what,
             cause,
@@ -133,7 +134,7 @@ fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
         fs::create_dir(bench.state()).expect("the state folder");
         let state = bench.state().display().to_string();
         let mount = format!("mount -t tmpfs -o {limit},mode=700 none {state}");
-        let run = in_its_own_mounts(&bench, &mount);
+        let run = in_its_own_mounts(&bench, &["web"], &mount);
         if run.code == 0 {
             ends[0] += 1;
             continue;
@@ -287,4 +288,32 @@ fn one_of_several_runs_that_start_at_once_wins() {
             assert!(won > 0, "round {round} of {args:?}: {runs:#?}");
         }
     }
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_a_disk_that_fills_up_does_not_keep_a_failed_adoption_from_restoring() {
+    let bench = Bench::new();
+    // A snapshot that is larger than what is freed when the request leaves the journal.
+    bench.started("web", PLAIN, Some(&"# comment\n".repeat(10_000)));
+    let late = FaultKind::LateSuccess(Duration::from_secs(2));
+    bench.rehearsal.faults().once(Call::Create, late);
+    bench
+        .rehearsal
+        .world_with(Call::Create, |world| world.containers.clear());
+    // Full as soon as the request is in the journal.
+    fs::create_dir(bench.state()).expect("the state folder");
+    let state = bench.state().display().to_string();
+    let mounts = "mount -t tmpfs -o size=1m,mode=700 none STATE\n\
+         (for _ in $(seq 600); do find STATE -name '*.request' | grep -q . && break; sleep 0.05; done; sleep 0.2\n\
+         head -c 2000000 /dev/zero > STATE/full; head -c 9000 /dev/zero >> STATE/full) > /dev/null 2>&1 &";
+    let args = ["adopt", "web", "--yes"];
+    in_its_own_mounts(&bench, &args, &mounts.replace("STATE", &state))
+        .code(1)
+        .says(&[
+            "No space left on device",
+            "restoring the containers alone",
+            "the containers that ran before were restored",
+        ]);
+    assert_eq!(bench.containers("web").len(), 1);
 }

@@ -220,5 +220,10 @@ fn c09_without_auto_the_environments_are_not_listed() {
     bench.run(&["web"]).code(0);
     bench.run(&["adopt", "web"]).code(0);
     bench.run(&["list"]).code(0);
-    assert!(bench.calls(Call::Endpoints).is_empty());
+    // Only the environment itself is read (B03).
+    let read = bench.calls(Call::Endpoints).into_iter();
+    assert!(
+        read.map(|one| one.path)
+            .all(|path| path == "/api/endpoints/1")
+    );
 }

@@ -160,14 +160,17 @@ fn as_root_b31_a_certificate_protects_whoever_listens() {
     });
     let pem = bench.root().join("portainer.pem");
     fs::write(&pem, bench.rehearsal.certificate_pem()).expect("a file");
-    let pem = pem.to_str().expect("UTF-8");
+    let file = pem.to_str().expect("UTF-8");
+    let with_file = || bench.run(&["web", "--base-url", &url, "--tls", file]);
     bench
         .run(&["web", "--base-url", &url])
         .code(1)
         .says(&REFUSED);
-    bench
-        .run(&["web", "--base-url", &url, "--tls", pem])
-        .code(0);
+    // The other user could write another certificate into it.
+    chown(&pem, Some(USER), None).expect("root");
+    with_file().code(1).says(&REFUSED);
+    chown(&pem, Some(0), None).expect("root");
+    with_file().code(0);
 }
 
 #[test]

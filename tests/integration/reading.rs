@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, Permissions},
     os::unix::{
-        fs::{MetadataExt as _, PermissionsExt as _, chown, symlink},
+        fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink},
         process::CommandExt as _,
     },
     path::Path,
@@ -319,4 +319,59 @@ fn as_root_no_core_dump_contains_the_key() {
         child.wait().expect("it ends");
     }
     assert_eq!(owners, [Some(0), Some(USER)]);
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b29_a_link_of_a_user_on_the_path_counts() {
+    let bench = Bench::new();
+    let dir = bench.stack("web", PLAIN, None);
+    let compose = dir.join("docker-compose.yml");
+    fs::set_permissions(&compose, Permissions::from_mode(0o600)).expect("a mode");
+    let link = bench.root().join("theirs");
+    symlink(bench.root(), &link).expect("a link");
+    let root = link.to_str().expect("UTF-8");
+    let run = || bench.run(&["plan", "web", "--stacks-root", root]);
+    run().code(0);
+    lchown(&link, Some(USER), None).expect("root");
+    run()
+        .code(1)
+        .says(&[&format!("(user {USER}) cannot read it")]);
+}
+
+/// The contents of a file that a user puts in place of one that was checked must not be read as root (B29).
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
+    const EXCERPT: &str = "excerpt-of-a-file-of-root";
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    bench.stack("web", &format!("include: [more.yaml]\n{PLAIN}"), None);
+    fs::write(dir.join("more.yaml"), "services: {}\n").expect("a file");
+    given_away(&dir);
+    fs::set_permissions(bench.root(), Permissions::from_mode(0o755)).expect("a mode");
+    let secret = bench.root().join("secret");
+    fs::write(&secret, EXCERPT).expect("a file");
+    fs::set_permissions(&secret, Permissions::from_mode(0o600)).expect("a mode");
+    // Without -p, a shell takes back the rights of its real user.
+    let bin = tempfile::tempdir().expect("a folder");
+    let program = bin.path().join("docker-compose");
+    let script = format!(
+        "#!/bin/bash -p\n[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\n\
+        ls >/dev/null || exit 1\n[ -e docker-compose.yml ] && {{ cat docker-compose.yml >/dev/null || exit 1; }}\n\
+        grep -q 'image: valid' docker-compose.yml && exit 0\n\
+        echo \"asked in $PWD as $EUID: $(cat {} 2>&1)\" >&2\nexit 15\n",
+        secret.display()
+    );
+    fs::write(&program, script).expect("a script");
+    for path in [bin.path(), &program] {
+        fs::set_permissions(path, Permissions::from_mode(0o755)).expect("a mode");
+    }
+    for args in [&["plan", "web"][..], &["web"]] {
+        let mut command = bench.command(args);
+        command.env("PATH", bench.path(&[bin.path()]));
+        Run::of(&mut command)
+            .hides(EXCERPT)
+            .says(&[&format!("as {USER}: cat: "), "Permission denied"]);
+    }
 }

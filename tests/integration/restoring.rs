@@ -65,7 +65,7 @@ fn remove_containers(bench: &Bench, project: &str) {
 }
 
 /// Writes a file into the layers of a project's containers.
-fn write_file(bench: &Bench, project: &str, path: &str) {
+pub fn write_file(bench: &Bench, project: &str, path: &str) {
     for id in bench.containers(project) {
         let change = Change {
             path: path.to_owned(),
@@ -626,5 +626,22 @@ fn b17_a_restore_lets_containers_shut_down_before_it_removes_them() {
         assert!(!bench.calls(Call::EngineRemove).is_empty());
         drop(run.code(0).says(&["verified"]));
         bench.rehearsal.faults().clear();
+    }
+}
+
+#[test]
+fn b11_a_delete_without_a_response_is_waited_for_and_the_restore_continues() {
+    let html = FaultKind::Body(504, b"<html>Gateway Time-out</html>".to_vec());
+    for fault in [FaultKind::CloseAfter, html] {
+        let bench = Bench::new();
+        bench.started("web", PLAIN, None);
+        bench.run(&["web"]).code(0);
+        bench.rehearsal.faults().once(Call::Delete, fault);
+        bench.run(&["restore", "web"]).code(0).says(&[
+            "waiting until Portainer has finished",
+            "verified 1 container",
+        ]);
+        assert_eq!(bench.containers("web").len(), 1);
+        assert_eq!(bench.calls(Call::Delete).len(), 1, "sent once");
     }
 }

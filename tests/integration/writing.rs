@@ -119,6 +119,27 @@ fn as_root_b30_no_link_of_a_user_leads_an_export_or_a_backup_into_a_directory_of
 
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
+fn as_root_b30_no_link_of_a_user_leads_a_man_page_to_a_file_of_root() {
+    let bench = Bench::new();
+    let target = bench.root().join("target");
+    fs::write(&target, "old").expect("a file");
+    let theirs = bench.root().join("man1");
+    given_away(&theirs);
+    symlink(&target, theirs.join("stacklift-adopt.1")).expect("a link");
+    let to = theirs.to_str().expect("UTF-8");
+    bench
+        .run(&["man", to])
+        .code(1)
+        .says(&["stacklift-adopt.1: it is not a regular file"]);
+    assert_eq!(fs::read_to_string(&target).expect("it"), "old");
+    fs::remove_file(theirs.join("stacklift-adopt.1")).expect("removed");
+    for _ in 0..2 {
+        bench.run(&["man", to]).code(0);
+    }
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
 fn as_root_b30_only_a_regular_file_of_the_caller_or_the_directorys_owner_is_replaced() {
     let bench = Bench::new();
     bench.record("web", 1);

@@ -4,8 +4,8 @@
 //! place, [`Place::key`] and [`Place::item`] lead down, in step with a walk through a
 //! [`Document`](crate::document::Document).
 //!
-//! The table is the union of what Docker Compose 2.26.1 and 5.6.1 accept; [`Key::since`] says which of the two
-//! accept a key. It does not list required keys, allowed values or the format of strings.
+//! The table is the union of what Docker Compose 2.33 and 5.6.1 accept; [`Key::since`] says which release was the first to
+//! accept a key. Debian's build of 2.26.1 accepts what 2.33 accepts. The table does not list required keys, allowed values or the format of strings.
 //!
 //! ```
 //! use composefile::schema::{Holds, ROOT, SERVICE, Type};
@@ -71,18 +71,15 @@ pub struct Key {
     pub name: &'static str,
     /// The place of its value.
     pub place: &'static Place,
-    /// The oldest measured version that accepts the key.
-    pub since: Since,
+    /// The first release that accepts the key; all zeros if 2.17.2 does.
+    pub since: Release,
 }
 
-/// A version of Docker Compose that the schema was measured with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Since {
-    /// 2.26.1, and 5.6.1 as well.
-    V2_26,
-    /// 5.6.1, but not 2.26.1.
-    V5_6,
-}
+/// A release of Docker Compose, without the patches of a distribution.
+pub type Release = (u16, u16, u16);
+
+/// The newest release that the table covers.
+pub const NEWEST: Release = (5, 6, 1);
 
 /// The type of a value, as Compose tells types apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -186,11 +183,8 @@ impl Place {
 
     /// The place of a key's value; `None` for a key that Compose rejects.
     pub fn key(&self, name: &str) -> Option<&'static Self> {
-        let groups = std::iter::once(&self.keys).chain(self.shared_keys);
-        for keys in groups {
-            if let Ok(at) = keys.binary_search_by_key(&name, |key| key.name) {
-                return Some(keys[at].place);
-            }
+        if let Some(key) = self.named(name) {
+            return Some(key.place);
         }
         let is_extension =
             self.any_key.is_none() && name.starts_with("x-") && self.accepts(Type::Mapping);
@@ -198,6 +192,15 @@ impl Place {
             return Some(&leaf::EXTENSION);
         }
         self.any_key
+    }
+
+    /// The key of this name, if the schema names it.
+    pub fn named(&self, name: &str) -> Option<&'static Key> {
+        let mut groups = std::iter::once(self.keys).chain(self.shared_keys.iter().copied());
+        groups.find_map(|keys| {
+            let at = keys.binary_search_by_key(&name, |key| key.name).ok()?;
+            Some(&keys[at])
+        })
     }
 
     /// The place of any key that the schema does not name, where users choose the keys.
@@ -379,16 +382,12 @@ impl Key {
         Self {
             name,
             place,
-            since: Since::V2_26,
+            since: (0, 0, 0),
         }
     }
 
-    const fn newer(name: &'static str, place: &'static Place) -> Self {
-        Self {
-            name,
-            place,
-            since: Since::V5_6,
-        }
+    const fn newer(since: Release, name: &'static str, place: &'static Place) -> Self {
+        Self { name, place, since }
     }
 }
 

@@ -1,15 +1,19 @@
 //! The schema is what the measured Compose programs accept.
 //!
-//! The fixtures are the JSON schemas that are embedded in the programs, printed by `fixtures/flatten.py`.
+//! The fixtures are the JSON schemas that are embedded in the programs, printed by `fixtures/flatten.py`. Of the releases of
+//! Compose from 2.17.2 to 5.3.1, `fixtures/first-releases.txt` has the keys that are new in the `schema/compose-spec.json` of
+//! the compose-go that their `go.mod` names.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use composefile::schema::{Place, ROOT, Since, Type};
+use composefile::schema::{NEWEST, Place, ROOT, Release, Type};
 
 /// Types by path, in the words of the fixtures.
 type Places = BTreeMap<String, BTreeSet<String>>;
 
 const OLD: &str = include_str!("fixtures/schema-2.26.1.txt");
+/// Debian's build of 2.26.1 has the compose-go of 2.33.
+const OLD_ACCEPTS: Release = (2, 33, 0);
 const NEW: &str = include_str!("fixtures/schema-5.6.1.txt");
 
 /// How the programs differ from their own JSON schemas: the types that they accept besides, or reject although the
@@ -74,20 +78,39 @@ fn the_table_is_the_union_of_the_measured_schemas() {
     // A key of its own in the table, one of any in the JSON schemas.
     let device = expected["volumes.*.driver_opts.*"].clone();
     expected.insert("volumes.*.driver_opts.device".into(), device);
-    assert_same(&places(Since::V5_6), &expected);
+    assert_same(&places(NEWEST), &expected);
 }
 
 #[test]
-fn keys_are_marked_with_the_oldest_version_that_accepts_them() {
-    let keys = |places: Places| {
-        places
-            .into_keys()
-            .filter(|path| !path.ends_with("driver_opts.device"))
+fn keys_are_marked_with_the_first_release_that_accepts_them() {
+    let keys = |places: Places| -> BTreeSet<String> {
+        let keys = places.into_keys();
+        keys.filter(|path| !path.ends_with("driver_opts.device"))
+            .collect()
     };
-    let old: BTreeSet<_> = keys(places(Since::V2_26)).collect();
-    assert_eq!(old, read(OLD).into_keys().collect());
-    let new: BTreeSet<_> = keys(places(Since::V5_6)).collect();
-    assert_eq!(new, read(NEW).into_keys().collect());
+    assert_eq!(keys(places(OLD_ACCEPTS)), read(OLD).into_keys().collect());
+    assert_eq!(keys(places(NEWEST)), read(NEW).into_keys().collect());
+    let keys = |places: Places| -> BTreeSet<String> {
+        let mut paths = keys(places);
+        paths.retain(|path| !path.ends_with(['*', ']']));
+        paths
+    };
+    let releases = include_str!("fixtures/first-releases.txt").lines();
+    let mut before = keys(places((2, 17, 2)));
+    for line in releases {
+        let (release, expected) = line.split_once(' ').expect("a release and its keys");
+        let numbers: Vec<u16> = release.split('.').map(|n| n.parse().unwrap()).collect();
+        let now = keys(places((numbers[0], numbers[1], numbers[2])));
+        // A hook has most keys of a container since 5.6.1.
+        let of_hook = |path: &str| path.starts_with("services.*.pre_start[].");
+        let new: BTreeSet<_> = now
+            .difference(&before)
+            .filter(|path| !of_hook(path))
+            .collect();
+        let expected: BTreeSet<_> = expected.split(' ').filter(|path| !of_hook(path)).collect();
+        assert!(new.iter().eq(expected.iter()), "{release}: {new:?}");
+        before = now;
+    }
 }
 
 fn assert_same(found: &Places, expected: &Places) {
@@ -123,13 +146,13 @@ fn read(fixture: &str) -> Places {
 }
 
 /// The places of the table that a version accepts.
-fn places(version: Since) -> Places {
+fn places(version: Release) -> Places {
     let mut found = Places::new();
     collect(&ROOT, String::new(), version, &mut found);
     found
 }
 
-fn collect(place: &'static Place, path: String, version: Since, found: &mut Places) {
+fn collect(place: &'static Place, path: String, version: Release, found: &mut Places) {
     let mut types: BTreeSet<_> = place.types().iter().copied().map(word).collect();
     let below = |name: &str| format!("{path}.{name}").trim_start_matches('.').to_owned();
     for key in place.keys().filter(|key| key.since <= version) {
@@ -165,16 +188,7 @@ fn word(of: Type) -> String {
 #[test]
 #[ignore = "needs a compose program: run scripts/test"]
 fn compose_rejects_what_the_table_rejects() {
-    let program = std::env::var_os("STACKLIFT_TEST_COMPOSE")
-        .expect("STACKLIFT_TEST_COMPOSE names a compose program");
-    let folder = tempfile::tempdir().expect("a folder");
-    let accepts = |file: &str| {
-        let path = folder.path().join("compose.yaml");
-        std::fs::write(&path, file).expect("written");
-        let mut command = std::process::Command::new(&program);
-        command.arg("--file").arg(&path).args(["config", "--quiet"]);
-        command.output().expect("compose runs").status.success()
-    };
+    let accepts = program("STACKLIFT_TEST_COMPOSE");
     let mut wrong = Vec::new();
     // Places where no sample is accepted, so that a rejection proves nothing: most allow certain words only.
     let mut unjudged = Vec::new();
@@ -209,6 +223,50 @@ fn compose_rejects_what_the_table_rejects() {
     assert!(wrong.is_empty(), "of {tried}:\n{}", wrong.join("\n"));
     assert!(tried > 1000, "only {tried} probes");
     eprintln!("not judged: {}", unjudged.join(" "));
+}
+
+/// An old Compose accepts no value of a key that is newer.
+#[test]
+#[ignore = "needs a compose program: run scripts/test"]
+fn newer_keys_are_rejected_with_each_compose() {
+    for (variable, release) in [
+        ("STACKLIFT_TEST_COMPOSE", OLD_ACCEPTS),
+        ("STACKLIFT_TEST_COMPOSE_2_40", (2, 40, 3)),
+    ] {
+        let accepts = program(variable);
+        let old = places(release);
+        let is_old = |path: &str| old.contains_key(path);
+        let all = places(NEWEST).into_keys();
+        let newer = all.filter(|path| {
+            let above = path.rsplit_once('.').map_or("", |(above, _)| above);
+            !is_old(path) && is_old(above)
+        });
+        let newer: Vec<String> = newer.collect();
+        assert!(!newer.is_empty());
+        for path in newer {
+            let steps = format!(".{}", path.replace("[]", ".-"));
+            for (_, value) in SAMPLES {
+                assert!(
+                    !accepts(&file(&steps, value)),
+                    "{release:?} {path}: {value}"
+                );
+            }
+        }
+    }
+}
+
+/// Whether the Compose program in an environment variable accepts a file.
+fn program(variable: &str) -> impl Fn(&str) -> bool {
+    let program =
+        std::env::var_os(variable).unwrap_or_else(|| panic!("{variable} names a compose program"));
+    let folder = tempfile::tempdir().expect("a folder");
+    move |file| {
+        let path = folder.path().join("compose.yaml");
+        std::fs::write(&path, file).expect("written");
+        let mut command = std::process::Command::new(&program);
+        command.arg("--file").arg(&path).args(["config", "--quiet"]);
+        command.output().expect("compose runs").status.success()
+    }
 }
 
 /// A value of each type.

@@ -13,6 +13,7 @@ use super::format::{Check, Subject};
 use crate::{
     cli::settings::{API_KEY, KeySource, Settings, Sourced, state_folder},
     compose, disk,
+    parallel::in_parallel,
     snapshot::check_state_dir,
     stack::Location,
     text::counted,
@@ -97,8 +98,8 @@ pub(super) fn stacks_root(at: &Location) -> Check {
     let hint = "set --stacks-root to the directory that contains the stack directories";
     let root = std::path::absolute(&at.root).unwrap_or_else(|_| at.root.clone());
     let shown = root.display();
-    let entries = match fs::read_dir(&root) {
-        Ok(entries) => entries,
+    let dirs = match disk::entries(&root) {
+        Ok(dirs) => dirs,
         Err(error) => return Check::failed(subject, format!("cannot read {shown}: {error}"), hint),
     };
     let own_name = format!("{}-compose.yml", at.tool);
@@ -106,8 +107,8 @@ pub(super) fn stacks_root(at: &Location) -> Check {
         let mut names = DEFAULT_FILES.into_iter().chain([own_name.as_str()]);
         names.any(|name| disk::is_file(&dir.join(name)))
     };
-    let dirs = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    match dirs.filter(|dir| has_file(dir)).count() {
+    let found = in_parallel(&dirs, |dir| has_file(dir));
+    match found.into_iter().filter(|found| *found).count() {
         0 => Check::warning(
             subject,
             format!("{shown} has no directory with a Compose file"),

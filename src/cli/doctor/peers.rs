@@ -14,7 +14,7 @@ use crate::{
     model::Rights,
     observe::{Search, with_hint},
     parallel::side_by_side,
-    plan::Refusal,
+    plan::{MOUNT_SOCKET, Refusal},
     portainer::{self, BaseUrl, EngineOf, Owners, Status, Tls},
 };
 
@@ -134,10 +134,10 @@ pub(super) fn tls(settings: &Settings, status: &Received<Status>) -> Check {
 
 /// Who receives the API key on this host if no certificate is verified (B31).
 fn unverified(settings: &Settings, owners: &[(SocketAddr, Option<Owners>)]) -> Check {
-    let what = if settings.base_url.is_https() {
-        "certificates are not verified"
-    } else {
-        "TLS is not used"
+    let what = match &settings.tls {
+        _ if !settings.base_url.is_https() => "TLS is not used",
+        Tls::File(_) => "another user can change the certificates of --tls",
+        _ => "certificates are not verified",
     };
     let who = owners.iter().map(|(address, owners)| match owners {
         None => format!("who listens at {address} is unknown: cannot read /proc/net/tcp"),
@@ -231,6 +231,13 @@ fn environment(peers: Peers, base_url: &BaseUrl, ours: &str, id: i64) -> Check {
 /// The environment of this host. Stacks on it may be for administrators only (M22).
 fn this_engine(portainer: &portainer::Reader, id: i64, name: &str) -> Check {
     let subject = Subject::Environment;
+    if let Some(socket) = portainer.other_socket(id) {
+        return Check::failed(
+            subject,
+            Refusal::OtherSocket(socket).to_string(),
+            MOUNT_SOCKET,
+        );
+    }
     if portainer.rights(id) == Rights::NoStacks {
         let refusal = Refusal::ForbiddenStacks { endpoint: id };
         return Check::failed(subject, refusal.to_string(), refusal.hint(""));

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -16,6 +15,7 @@ use crate::{
     failure::Failure,
     model::{Container, PORTAINER_FOLDERS, Record, is_folder_of},
     observe::Host,
+    parallel::in_parallel,
     stack::{EXAMPLES, Location, Stack, StackName, is_same},
 };
 
@@ -90,9 +90,11 @@ impl<'a, 'h> Finder<'a, 'h> {
             }
         }
         let mut started: BTreeMap<PathBuf, BTreeSet<&str>> = BTreeMap::new();
-        for (dir, projects) in dirs {
+        let dirs: Vec<_> = dirs.into_iter().collect();
+        let found = in_parallel(&dirs, |(dir, _)| disk::canonicalize(Path::new(dir)));
+        for ((_, projects), dir) in dirs.into_iter().zip(found) {
             // Several paths may lead to one directory.
-            if let Ok(dir) = disk::canonicalize(Path::new(dir)) {
+            if let Ok(dir) = dir {
                 started.entry(dir).or_default().extend(projects);
             }
         }
@@ -117,9 +119,11 @@ impl<'a, 'h> Finder<'a, 'h> {
                 .hint("pass the directory that contains the stack directories with --stacks-root")
         };
         let mut dirs = Vec::new();
-        for entry in fs::read_dir(root).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            match disk::metadata(&path) {
+        let paths = disk::entries(root).map_err(unreadable)?;
+        // One that does not respond takes its time.
+        let found = in_parallel(&paths, |path| disk::metadata(path));
+        for (path, found) in paths.into_iter().zip(found) {
+            match found {
                 Ok(metadata) if metadata.is_dir() => dirs.push(path),
                 Err(error) if Refused::of(&error).is_some() => {
                     let name = path.file_name().unwrap_or_default();

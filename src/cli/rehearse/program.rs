@@ -38,7 +38,9 @@ impl Embedded {
     /// The hashes, or the message that Compose prints.
     fn ask(&self, input: &Input) -> Result<BTreeMap<String, String>, String> {
         self.rehearsal.world(|world| match *input {
-            Input::Sent { project, text, env }
+            Input::Sent {
+                project, text, env, ..
+            }
             | Input::Stored {
                 project, text, env, ..
             } => world.hashes_of_text(project, text, env),

@@ -23,7 +23,7 @@ use crate::{
         masked,
     },
     stack::{Origins, Source, Stack, StackName},
-    text::counted,
+    text::{counted, shell_word},
 };
 
 /// A stack as it would be adopted.
@@ -128,7 +128,8 @@ fn blocked(stack: &Stack, text: &str, blockers: &[Blocker]) -> Failure {
     Failure::new(format!("cannot adopt the stack {name}: {count}"))
         .details(pictures.join("\n\n"))
         .hint(format!(
-            "fix the file, then run the command again; `stacklift render {name}` shows the literal rewrite"
+            "fix the file, then run the command again; `stacklift render {}` shows the literal rewrite",
+            shell_word(name.as_str())
         ))
 }
 

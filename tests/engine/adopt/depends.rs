@@ -1,7 +1,7 @@
 //! Dependencies that would make the deployment fail, which removes every container (M06). `other` has nothing to do with
 //! them, and has data in its own layer.
 
-use std::{fs, thread, time::Duration};
+use std::{env, fs, process::Command, thread, time::Duration};
 
 use super::{Case, by_each_portainer, scenario::Scenario};
 use crate::{bench::Run, host::docker};
@@ -12,6 +12,11 @@ by_each_portainer! {
     b20_a_dependency_that_is_starting
     b20_a_job_that_fails_the_second_time
     b20_an_optional_dependency
+    b20_an_optional_dependency_that_never_ends
+    b20_a_job_that_fails_only_in_portainer
+    b20_a_job_that_nobody_waits_for_and_that_fails
+    b20_a_job_that_is_still_running
+    b20_an_optional_dependency_that_is_starting
     b18_a_restore_without_the_dependency
 }
 
@@ -206,6 +211,98 @@ fn b20_an_optional_dependency(case: Case) {
     let run = run(&scenario, "adopt", &["--yes"]).code(0);
     run.hides("waits until");
     assert_eq!(scenario.sh("other", "wc -c < /big"), "3145728");
+}
+
+/// Compose skips it once it has ended or is unhealthy, and waits for that without a limit.
+fn b20_an_optional_dependency_that_never_ends(case: Case) {
+    let text = JOB.replace("successfully}", "successfully, required: false}");
+    let never = "image: $IMAGE\n    restart: always\n    command: [/bin/sleep, '1']";
+    let first = "image: $IMAGE\n    command: [/bin/sh, -c, 'test ! -e /ran && echo > /ran']";
+    let scenario = Scenario::stopped(case, &text.replace(first, never), &[]);
+    for service in ["db", "other", "web"] {
+        scenario.compose(&["up", "-d", "--no-deps", service]);
+    }
+    let scenario = written(scenario);
+    let db = scenario.name("db");
+    let why = format!("service web waits until db succeeds: {db} never ends");
+    refuses(&scenario, &[], &why);
+    // Each Compose waits for it as well.
+    for which in ["COMPOSE", "COMPOSE_2_40", "COMPOSE_5"] {
+        let compose = env::var(format!("STACKLIFT_TEST_{which}")).unwrap();
+        let mut command = Command::new("timeout");
+        command.args(["5", &compose, "-p", &scenario.host.project, "up", "-d"]);
+        let ended = command.current_dir(scenario.dir()).output().unwrap();
+        assert_eq!(ended.status.code(), Some(124), "{which}: {ended:?}");
+    }
+}
+
+fn b20_an_optional_dependency_that_is_starting(case: Case) {
+    let text = HEALTH
+        .replace("service_healthy}", "service_healthy, required: false}")
+        .replace("retries: 1}", "retries: 1, start_period: 300s}");
+    let scenario = Scenario::stopped(case, &text, &[("health/none", "")]);
+    for service in ["db", "other", "web"] {
+        scenario.compose(&["up", "-d", "--no-deps", service]);
+    }
+    let scenario = written(scenario);
+    let before = scenario.ids();
+    run(&scenario, "adopt", &["--yes", "--wait=2s"])
+        .code(1)
+        .says(&["nothing was sent", "did not become healthy in time"]);
+    stays(&scenario, &before);
+    assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
+}
+
+/// It succeeds when Compose starts it and when `adopt` tries it.
+fn b20_a_job_that_fails_only_in_portainer(case: Case) {
+    let third = "'test ! -e /2 && { test ! -e /1 || echo > /2; echo > /1; }'";
+    let text = JOB.replace("'test ! -e /ran && echo > /ran'", third);
+    let scenario = Scenario::new(case, &text, &[]);
+    let db = scenario.name("db");
+    let said = if case == super::OLD {
+        format!("the job db ({db}) was recreated, but has not run since")
+    } else {
+        format!("the job db ({db}) exited with code 1 when it ran again")
+    };
+    run(&scenario, "adopt", &["--rerun-jobs", "--yes"])
+        .code(1)
+        .says(&["succeeded", &said]);
+}
+
+/// It fails two seconds after the deployment.
+fn b20_a_job_that_nobody_waits_for_and_that_fails(case: Case) {
+    let text: Vec<&str> = JOB
+        .lines()
+        .filter(|line| !line.contains("depends_on"))
+        .collect();
+    let fails = "sleep 2; test ! -e /ran || exit 7; echo > /ran";
+    let text = text
+        .join("\n")
+        .replace("test ! -e /ran && echo > /ran", fails);
+    let scenario = Scenario::stopped(case, &text, &[]);
+    scenario.compose(&["up", "-d"]);
+    let db = scenario.name("db");
+    docker(&["wait", &db]);
+    let before = scenario.ids();
+    let run = run(&scenario, "adopt", &["--rerun-jobs", "--yes"]).code(1);
+    let run = run.says(&[
+        &format!("the job db ({db}) exited with code 7 when it ran again"),
+        &format!("docker logs {db}"),
+    ]);
+    run.hides("verified").hides("restoring");
+    assert_eq!(scenario.ids(), before);
+}
+
+fn b20_a_job_that_is_still_running(case: Case) {
+    let text = JOB.replace(
+        "test ! -e /ran && echo > /ran",
+        "test ! -e /ran || sleep 600; echo > /ran",
+    );
+    let scenario = started(case, &text);
+    run(&scenario, "adopt", &["--rerun-jobs", "--yes", "--wait=2s"])
+        .code(1)
+        .says(&["nothing was sent", "which is still running"]);
+    assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
 }
 
 /// Compose 2.26 cannot take down a stack with a dependency that has no container, so that Portainer cannot delete it. The

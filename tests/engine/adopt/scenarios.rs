@@ -16,6 +16,7 @@ use crate::{
 by_each_portainer_and_origin! {
     plain
     health
+    b28_every_setting
     variables
     anonymous
     secrets
@@ -269,6 +270,48 @@ fn health(case: Case) {
         _ => &[],
     };
     scenario.adopts(recreated).stays();
+}
+
+/// Versions of Compose write the capabilities and the exposed ports differently.
+fn b28_every_setting(case: Case) {
+    let settings = "    mem_limit: 64m
+    cap_add: [SYS_TIME, NET_ADMIN]
+    cap_drop: [MKNOD, CHOWN]
+    ulimits: {nproc: 500, nofile: {soft: 100, hard: 200}}
+    extra_hosts: ['b:192.0.2.2', 'a:192.0.2.1']
+    dns: [192.0.2.1, 192.0.2.2]
+    sysctls: {net.core.somaxconn: 1024, net.ipv4.ip_forward: 1}
+    expose: ['9000', 9001/udp]
+    tmpfs: [/run, '/tmp:size=1m']
+    group_add: ['5', '4']
+    logging: {driver: json-file, options: {max-size: 1m}}
+    read_only: true
+    tty: true
+    restart: on-failure
+";
+    let text = HEALTH.replace("  side:\n", &format!("{settings}  side:\n"));
+    let scenario = Scenario::new(case, &text, &[]);
+    let recreated: &[&str] = match (case.origin, case.era) {
+        (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => &["side", "web"],
+        _ => &[],
+    };
+    scenario.adopts(recreated).stays();
+}
+
+mod b28_a_setting_that_a_recreated_container_lost {
+    use super::*;
+
+    /// The plan does not know of it.
+    #[test]
+    #[ignore = "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"]
+    fn by_newer() {
+        let scenario = Scenario::new(crate::adopt::NEWER, HEALTH, &[]);
+        let name = scenario.stack.host.project.as_str();
+        docker(&["update", "--cpuset-mems=0", &format!("{name}-web-1")]);
+        let run = scenario.run(&["adopt", name, "--yes"]);
+        assert_eq!(run.code, Some(1), "{}", run.output);
+        run.says(&["-web-1 differs from before: `cpuset_mems`"]);
+    }
 }
 
 fn variables(case: Case) {

@@ -11,7 +11,11 @@ pub(super) static MOUNTS: Place = Place::list_of(&MOUNT).holding(Holds::Mount);
 static MOUNT: Place = Place::new(&[Text, Mapping]).holding(Holds::Mount).keyed(&[
     Key::new("bind", &BIND),
     Key::new("consistency", &TEXT),
-    Key::newer("image", &Place::mapping(&[Key::newer("subpath", &TEXT)])),
+    Key::newer(
+        (2, 35, 0),
+        "image",
+        &Place::mapping(&[Key::newer((2, 35, 0), "subpath", &TEXT)]),
+    ),
     Key::new("read_only", &FLAG),
     Key::new("source", &Place::new(&[Text]).holding(Holds::MountSource)),
     Key::new("target", &TEXT),
@@ -23,9 +27,9 @@ static MOUNT: Place = Place::new(&[Text, Mapping]).holding(Holds::Mount).keyed(&
     Key::new(
         "volume",
         &Place::mapping(&[
-            Key::newer("labels", &PAIRS),
+            Key::newer((2, 35, 0), "labels", &PAIRS),
             Key::new("nocopy", &FLAG),
-            Key::new("subpath", &TEXT),
+            Key::newer((2, 25, 0), "subpath", &TEXT),
         ]),
     ),
 ]);
@@ -33,6 +37,6 @@ static MOUNT: Place = Place::new(&[Text, Mapping]).holding(Holds::Mount).keyed(&
 static BIND: Place = Place::mapping(&[
     Key::new("create_host_path", &FLAG),
     Key::new("propagation", &TEXT),
-    Key::new("recursive", &TEXT),
+    Key::newer((2, 30, 0), "recursive", &TEXT),
     Key::new("selinux", &TEXT),
 ]);

@@ -23,7 +23,7 @@ pub(super) static NETWORK: Place = Place::new(&[Null, Mapping]).keyed(&[
     Key::new("attachable", &FLAG),
     Key::new("driver", &TEXT),
     Key::new("driver_opts", &OPTIONS),
-    Key::new("enable_ipv4", &FLAG),
+    Key::newer((2, 33, 0), "enable_ipv4", &FLAG),
     Key::new("enable_ipv6", &FLAG),
     Key::new("external", &EXTERNAL),
     Key::new("internal", &FLAG),
@@ -59,8 +59,8 @@ pub(super) static SECRET: Place = Place::mapping(&[
 ]);
 
 pub(super) static CONFIG: Place = Place::mapping(&[
-    Key::new("content", &TEXT),
-    Key::new("environment", &TEXT),
+    Key::newer((2, 23, 1), "content", &TEXT),
+    Key::newer((2, 23, 1), "environment", &TEXT),
     Key::new("external", &OPEN_EXTERNAL),
     Key::new("file", &FILE),
     Key::new("labels", &PAIRS),
@@ -77,8 +77,8 @@ static OPEN_EXTERNAL: Place = Place::new(&[Bool, Text, Mapping])
     .valued(&ANY);
 
 pub(super) static MODEL: Place = Place::mapping(&[
-    Key::newer("context_size", &STRICT_NUMBER),
-    Key::newer("model", &TEXT),
-    Key::newer("name", &TEXT),
-    Key::newer("runtime_flags", &TEXTS),
+    Key::newer((2, 38, 0), "context_size", &STRICT_NUMBER),
+    Key::newer((2, 38, 0), "model", &TEXT),
+    Key::newer((2, 38, 0), "name", &TEXT),
+    Key::newer((2, 38, 0), "runtime_flags", &TEXTS),
 ]);

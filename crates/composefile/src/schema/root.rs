@@ -11,9 +11,9 @@ use super::{
 /// The whole file.
 pub static ROOT: Place = Place::mapping(&[
     Key::new("configs", &Place::mapping_of(&CONFIG)),
-    Key::new("include", &INCLUDES),
-    Key::newer("jobs", &Place::mapping_of(&JOB)),
-    Key::newer("models", &Place::mapping_of(&MODEL)),
+    Key::newer((2, 19, 1), "include", &INCLUDES),
+    Key::newer((5, 6, 1), "jobs", &Place::mapping_of(&JOB)),
+    Key::newer((2, 38, 0), "models", &Place::mapping_of(&MODEL)),
     Key::new("name", &Place::new(&[Text, Date])),
     Key::new("networks", &Place::mapping_of(&NETWORK)),
     Key::new("secrets", &Place::mapping_of(&SECRET)),

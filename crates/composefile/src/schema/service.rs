@@ -14,18 +14,18 @@ use super::{
 
 /// An entry of the top-level `services`.
 pub static SERVICE: Place = Place::mapping(&[
-    Key::new("attach", &FLAG),
+    Key::newer((2, 20, 0), "attach", &FLAG),
     Key::new("container_name", &TEXT),
     Key::new("deploy", &DEPLOY),
-    Key::new("develop", &DEVELOP),
+    Key::newer((2, 22, 0), "develop", &DEVELOP),
     Key::new("extends", &EXTENDS),
     Key::new("external_links", &TEXTS),
     Key::new("links", &SERVICES),
-    Key::new("post_start", &Place::list_of(&HOOK)),
-    Key::newer("pre_start", &Place::list_of(&PRE_START)),
-    Key::new("pre_stop", &Place::list_of(&HOOK)),
+    Key::newer((2, 30, 0), "post_start", &Place::list_of(&HOOK)),
+    Key::newer((5, 3, 0), "pre_start", &Place::list_of(&PRE_START)),
+    Key::newer((2, 30, 0), "pre_stop", &Place::list_of(&HOOK)),
     Key::new("profiles", &PROFILES),
-    Key::newer("provider", &PROVIDER),
+    Key::newer((2, 35, 0), "provider", &PROVIDER),
     Key::new("restart", &TEXT),
     Key::new("scale", &NUMBER),
 ])
@@ -33,13 +33,14 @@ pub static SERVICE: Place = Place::mapping(&[
 
 /// An entry of the top-level `jobs`.
 pub(super) static JOB: Place = Place::mapping(&[
-    Key::newer("profiles", &PROFILES),
-    Key::newer("triggers", &TRIGGERS),
+    Key::newer((5, 6, 1), "profiles", &PROFILES),
+    Key::newer((5, 6, 1), "triggers", &TRIGGERS),
 ])
 .sharing(&[CONTAINER, WORKLOAD]);
 
 /// An item of `pre_start`: a container that runs first.
-static PRE_START: Place = Place::mapping(&[Key::newer("per_replica", &FLAG)]).sharing(&[CONTAINER]);
+static PRE_START: Place =
+    Place::mapping(&[Key::newer((5, 3, 0), "per_replica", &FLAG)]).sharing(&[CONTAINER]);
 
 /// What services and jobs have and hooks do not.
 static WORKLOAD: &[Key] = &[
@@ -54,7 +55,7 @@ static WORKLOAD: &[Key] = &[
 
 /// What every container has.
 static CONTAINER: &[Key] = &[
-    Key::new("annotations", &PAIRS),
+    Key::newer((2, 18, 0), "annotations", &PAIRS),
     Key::new("blkio_config", &BLKIO_CONFIG),
     Key::new("cap_add", &TEXTS),
     Key::new("cap_drop", &TEXTS),
@@ -82,14 +83,14 @@ static CONTAINER: &[Key] = &[
     Key::new("env_file", &ENV_FILES),
     Key::new("environment", &ENVIRONMENT),
     Key::new("extra_hosts", &EXTRA_HOSTS),
-    Key::new("gpus", &GPUS),
+    Key::newer((2, 30, 0), "gpus", &GPUS),
     Key::new("group_add", &NUMBERS),
     Key::new("hostname", &TEXT),
     Key::new("image", &Place::new(&[Text]).holding(Holds::Image)),
     Key::new("init", &FLAG),
     Key::new("ipc", &NAMESPACE),
     Key::new("isolation", &TEXT),
-    Key::new("label_file", &LABEL_FILES),
+    Key::newer((2, 32, 0), "label_file", &LABEL_FILES),
     Key::new("labels", &LABELS),
     Key::new("logging", &LOGGING),
     Key::new("mac_address", &TEXT),
@@ -97,7 +98,7 @@ static CONTAINER: &[Key] = &[
     Key::new("mem_reservation", &SIZE),
     Key::new("mem_swappiness", &SIZE),
     Key::new("memswap_limit", &SIZE),
-    Key::newer("models", &MODELS),
+    Key::newer((2, 38, 0), "models", &MODELS),
     Key::new("network_mode", &NAMESPACE),
     Key::new("networks", &NETWORKS),
     Key::new("oom_kill_disable", &FLAG),
@@ -107,7 +108,7 @@ static CONTAINER: &[Key] = &[
     Key::new("platform", &TEXT),
     Key::new("privileged", &FLAG),
     Key::new("pull_policy", &TEXT),
-    Key::newer("pull_refresh_after", &TEXT),
+    Key::newer((2, 34, 0), "pull_refresh_after", &TEXT),
     Key::new("read_only", &FLAG),
     Key::new("runtime", &TEXT),
     Key::new("secrets", &SECRETS),
@@ -119,7 +120,7 @@ static CONTAINER: &[Key] = &[
     Key::new("sysctls", &PAIRS),
     Key::new("tmpfs", &TEXT_OR_TEXTS),
     Key::new("ulimits", &ULIMITS),
-    Key::newer("use_api_socket", &STRICT_FLAG),
+    Key::newer((2, 37, 2), "use_api_socket", &STRICT_FLAG),
     Key::new("user", &TEXT),
     Key::new("userns_mode", &TEXT),
     Key::new("uts", &TEXT),
@@ -149,9 +150,9 @@ static ENV_FILES: Place = Place::new(&[Text, List])
 static ENV_FILE: Place = Place::new(&[Text, Date, Mapping])
     .holding(Holds::EnvFile)
     .keyed(&[
-        Key::new("format", &TEXT),
-        Key::new("path", &ENV_FILE_PATH),
-        Key::new("required", &Place::new(&[Text, Bool])),
+        Key::newer((2, 30, 0), "format", &TEXT),
+        Key::newer((2, 24, 0), "path", &ENV_FILE_PATH),
+        Key::newer((2, 24, 0), "required", &Place::new(&[Text, Bool])),
     ]);
 
 static LABEL_FILES: Place = Place::new(&[Text, List])
@@ -171,7 +172,7 @@ static DEPENDS_ON: Place = Place::new(&[List, Mapping])
     .listed(&SERVICE_NAME)
     .valued(&Place::mapping(&[
         Key::new("condition", &TEXT),
-        Key::new("required", &FLAG),
+        Key::newer((2, 20, 0), "required", &FLAG),
         Key::new("restart", &FLAG),
     ]));
 
@@ -193,13 +194,13 @@ static NETWORKS: Place = Place::new(&[List, Mapping])
     .listed(&Place::new(&[Text]).holding(Holds::Network))
     .valued(&Place::new(&[Null, Mapping]).keyed(&[
         Key::new("aliases", &TEXTS),
-        Key::new("driver_opts", &OPTIONS),
-        Key::new("gw_priority", &STRICT_NUMBER),
-        Key::newer("interface_name", &TEXT),
+        Key::newer((2, 27, 1), "driver_opts", &OPTIONS),
+        Key::newer((2, 33, 0), "gw_priority", &STRICT_NUMBER),
+        Key::newer((2, 36, 0), "interface_name", &TEXT),
         Key::new("ipv4_address", &TEXT),
         Key::new("ipv6_address", &TEXT),
         Key::new("link_local_ips", &TEXTS),
-        Key::new("mac_address", &TEXT),
+        Key::newer((2, 23, 2), "mac_address", &TEXT),
         Key::new("priority", &STRICT_NUMBER),
     ]));
 
@@ -207,18 +208,18 @@ static MODELS: Place = Place::new(&[List, Mapping])
     .holding(Holds::Model)
     .listed(&Place::new(&[Text]).holding(Holds::Model))
     .valued(&Place::new(&[Null, Mapping]).keyed(&[
-        Key::newer("endpoint_var", &TEXT),
-        Key::newer("model_var", &TEXT),
+        Key::newer((2, 38, 0), "endpoint_var", &TEXT),
+        Key::newer((2, 38, 1), "model_var", &TEXT),
     ]));
 
 static PUBLISHED_PORTS: Place = Place::list_of(
     &Place::new(&[Number, Text, Mapping])
         .holding(Holds::Port)
         .keyed(&[
-            Key::new("app_protocol", &TEXT),
+            Key::newer((2, 25, 0), "app_protocol", &TEXT),
             Key::new("host_ip", &TEXT),
             Key::new("mode", &TEXT),
-            Key::new("name", &TEXT),
+            Key::newer((2, 25, 0), "name", &TEXT),
             Key::new("protocol", &TEXT),
             Key::new("published", &NUMBER),
             Key::new("target", &NUMBER),
@@ -230,7 +231,7 @@ static HEALTHCHECK: Place = Place::mapping(&[
     Key::new("disable", &FLAG),
     Key::new("interval", &TEXT),
     Key::new("retries", &NUMBER),
-    Key::new("start_interval", &TEXT),
+    Key::newer((2, 20, 2), "start_interval", &TEXT),
     Key::new("start_period", &TEXT),
     Key::new("test", &TEXT_OR_TEXTS),
     Key::new("timeout", &TEXT),
@@ -251,9 +252,9 @@ static CREDENTIAL_SPEC: Place = Place::mapping(&[
 ]);
 
 static DEVICES: Place = Place::list_of(&Place::new(&[Text, Mapping]).keyed(&[
-    Key::new("permissions", &TEXT),
-    Key::new("source", &TEXT),
-    Key::new("target", &TEXT),
+    Key::newer((2, 29, 3), "permissions", &TEXT),
+    Key::newer((2, 29, 3), "source", &TEXT),
+    Key::newer((2, 29, 3), "target", &TEXT),
 ]));
 
 static BLKIO_CONFIG: Place = Place::mapping(&[
@@ -281,10 +282,10 @@ static DEVELOP: Place =
 
 static WATCH: Place = Place::mapping(&[
     Key::new("action", &TEXT),
-    Key::new("exec", &HOOK),
+    Key::newer((2, 32, 0), "exec", &HOOK),
     Key::new("ignore", &TEXT_OR_TEXTS),
-    Key::newer("include", &TEXT_OR_TEXTS),
-    Key::newer("initial_sync", &STRICT_FLAG),
+    Key::newer((2, 34, 0), "include", &TEXT_OR_TEXTS),
+    Key::newer((2, 39, 4), "initial_sync", &STRICT_FLAG),
     Key::new("path", &Place::new(&[Text]).holding(Holds::LocalPath)),
     Key::new("target", &TEXT),
 ]);
@@ -300,23 +301,25 @@ static HOOK: Place = Place::mapping(&[
 
 static PROVIDER: Place = Place::mapping(&[
     Key::newer(
+        (2, 35, 0),
         "options",
         &Place::mapping_of(
             &Place::new(&[Text, Bool, Number, List]).listed(&Place::new(&[Text, Bool, Number])),
         ),
     ),
-    Key::newer("type", &TEXT),
+    Key::newer((2, 35, 0), "type", &TEXT),
 ]);
 
 static TRIGGERS: Place = Place::mapping(&[
-    Key::newer("manual", &FLAG),
+    Key::newer((5, 6, 1), "manual", &FLAG),
     Key::newer(
+        (5, 6, 1),
         "schedule",
         &Place::list_of(&Place::new(&[Text, Mapping]).keyed(&[
-            Key::newer("concurrency", &TEXT),
-            Key::newer("cron", &TEXT),
-            Key::newer("missed_fires", &TEXT),
-            Key::newer("timezone", &TEXT),
+            Key::newer((5, 6, 1), "concurrency", &TEXT),
+            Key::newer((5, 6, 1), "cron", &TEXT),
+            Key::newer((5, 6, 1), "missed_fires", &TEXT),
+            Key::newer((5, 6, 1), "timezone", &TEXT),
         ])),
     ),
 ]);
