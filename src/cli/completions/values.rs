@@ -117,7 +117,7 @@ fn with_snapshots(given: &Given) -> Vec<String> {
 
 /// The IDs of a stack's snapshots on every engine, newest first.
 fn snapshots(given: &Given) -> Option<Vec<String>> {
-    let place = peers::place(state_folder().ok()?, &given.settings()?, &given.stack()?).ok()?;
+    let place = peers::place(state_folder().ok()?, &given.stack()?);
     let mut ids = place.open(None).ids().ok()?;
     ids.reverse();
     Some(ids)
