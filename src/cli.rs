@@ -128,7 +128,7 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
             Ok(())
         }
         Some(Command::Complete(complete)) => {
-            completions::run(&complete);
+            completions::run(&complete.words);
             Ok(())
         }
         Some(Command::Man(man)) => Ok(man::run(&man.into)?),

@@ -46,7 +46,7 @@ pub struct Snapshot {
     pub command: String,
     /// The stack's name.
     pub stack: String,
-    /// Whether the stack ran whole, or this is what a failed run left behind (B15). Older versions did not save it.
+    /// Whether the stack ran whole, or this is what a failed run left behind (B15). `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran_whole: Option<bool>,
     /// The stack's directory.
@@ -62,7 +62,7 @@ pub struct Snapshot {
     pub env: Option<TextFile>,
     /// Portainer's record, if it existed.
     pub record: Known<Option<SavedRecord>>,
-    /// Whether a record may have existed that the API key did not see (B24). Older versions did not save it.
+    /// Whether a record may have existed that the API key did not see (B24).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_unseen: bool,
     /// The project's containers, one inspect object each.
@@ -74,7 +74,7 @@ pub struct Snapshot {
     /// The changed files in each container's own layer, by the container's ID. They are lost with it (M05).
     pub changes: BTreeMap<String, Known<Changes>>,
     /// The files of each container's own layer, as far as they are saved, by the container's ID. There is no entry for a
-    /// container without changes, and in snapshots of older versions.
+    /// container without changes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub layers: BTreeMap<String, Layer>,
     /// The birth times of the volumes, by name (B18). A volume that was deleted and recreated has another one. There is no

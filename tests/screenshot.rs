@@ -40,6 +40,7 @@ fn printed() -> String {
         .args(COMMAND)
         .env_clear()
         .env("TERM", "xterm")
+        .env("STACKLIFT_SYSTEM_SETTINGS", "/nonexistent")
         .stdin(Stdio::null())
         .stdout(inner)
         // Without a terminal, it has no spinner.

@@ -62,6 +62,8 @@ Environment variables:
   STACKMGR_API_KEY     Portainer API key; there is no flag for it
   STACKLIFT_STATE_DIR  Directory for snapshots [default: /var/lib/stacklift for root, otherwise
                        ~/.local/state/stacklift]
+  STACKLIFT_SYSTEM_SETTINGS
+                       System settings file [default: /etc/stacklift.toml]
   NO_COLOR             Disable colored output
   CLICOLOR_FORCE       Color the output even if it is not a terminal";
 

@@ -3,17 +3,22 @@
 //! Invariant: an answer reads settings files, names in directories, and at most the `.env` that names a Compose file. It
 //! contacts neither Portainer nor the engine, writes nothing, and an error ends it without a message.
 
-use std::io::{Write as _, stdout};
+use std::{
+    env,
+    ffi::OsString,
+    io::{Write as _, stdout},
+    iter,
+};
 
-use serde_json::json;
+use clap::Command;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate, complete};
 
-use super::arguments::{CompleteArguments, Shell};
+use super::arguments::{self, Shell};
+use crate::text::needs_escaping;
 
-mod answer;
-mod bash;
 mod values;
 
-use answer::{Answer, Paths};
+use values::Given;
 
 /// Prints the script of a shell.
 pub(super) fn script(shell: Shell) {
@@ -25,67 +30,49 @@ pub(super) fn script(shell: Shell) {
     });
 }
 
-/// Prints how the last word can be completed, in the format that the script of the shell reads.
-pub(super) fn run(arguments: &CompleteArguments) {
-    let words = arguments.words.iter();
-    let words: Vec<String> = words.map(|word| word.to_string_lossy().into()).collect();
-    let answer = match arguments.shell {
-        Shell::Bash => bash::answer(&words),
-        Shell::Zsh => Answer::to(&words).map(|answer| lines(&answer, zsh)),
-        Shell::Fish => Answer::to(&words).map(|answer| lines(&answer, fish)),
-        Shell::Nushell => Answer::to(&words).map(|answer| nushell(&answer)),
+/// Prints how the last of the words after the program's name can be completed: a candidate on a line, a tab, and what it is.
+/// Candidates that could control a terminal are left out.
+pub(super) fn run(words: &[OsString]) {
+    let Some((last, before)) = words.split_last() else {
+        return;
     };
-    print(&answer.unwrap_or_default());
-}
-
-/// What may follow the candidates, then each candidate on a line.
-fn lines(answer: &Answer, line: fn(&str, &str) -> String) -> String {
-    let paths = match answer.paths {
-        Paths::None => "values",
-        Paths::Files => "files",
-        Paths::Directories => "directories",
-    };
-    let candidates = answer.candidates.iter();
-    let candidates = candidates.map(|one| line(&one.value, &one.about));
-    let lines: Vec<String> = [paths.to_owned()].into_iter().chain(candidates).collect();
-    lines.join("\n") + "\n"
-}
-
-/// For `_describe`.
-fn zsh(value: &str, about: &str) -> String {
-    let value = value.replace('\\', r"\\").replace(':', r"\:");
-    if about.is_empty() {
-        return value;
-    }
-    format!("{value}:{about}")
-}
-
-fn fish(value: &str, about: &str) -> String {
-    format!("{value}\t{about}")
-}
-
-/// JSON: `null` lets Nushell complete paths. Nushell inserts a value as it is, and does not filter.
-fn nushell(answer: &Answer) -> String {
-    let candidates = answer.matching();
-    if candidates.is_empty() && answer.paths != Paths::None {
-        return "null".to_owned();
-    }
-    let candidates = candidates
+    let given = Given::read(before);
+    let wants_flags = last.as_encoded_bytes().starts_with(b"-");
+    let mut command = completable(arguments::command(), &given, wants_flags);
+    let line = iter::once("stacklift".into()).chain(words.iter().cloned());
+    let here = env::current_dir().ok();
+    let found = complete(&mut command, line.collect(), words.len(), here.as_deref());
+    let lines = found
+        .unwrap_or_default()
         .iter()
-        .map(|one| json!({"value": nushell_word(&one.value), "description": one.about}));
-    json!(candidates.collect::<Vec<_>>()).to_string()
+        .filter_map(line_of)
+        .collect::<String>();
+    print(&lines);
 }
 
-/// A word that Nushell reads as this text.
-fn nushell_word(text: &str) -> String {
-    let is_bare = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '=');
-    if !text.is_empty() && text.chars().all(is_bare) {
-        text.to_owned()
-    } else if text.contains('\'') {
-        format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\""))
-    } else {
-        format!("'{text}'")
-    }
+/// Adds what stacks, snapshots and other values can be. Flags are shown if nothing else can stand there, or if `wants_flags`.
+fn completable(command: Command, given: &Given, wants_flags: bool) -> Command {
+    let name = command.get_name().to_owned();
+    let command = command.disable_help_flag(!wants_flags).mut_args(|arg| {
+        let arg = match values::of(&name, arg.get_id().as_str(), given) {
+            Some(values) => arg.add(ArgValueCandidates::new(move || {
+                values.iter().map(CompletionCandidate::new).collect()
+            })),
+            None => arg,
+        };
+        let is_hidden = arg.is_hide_set() || (!wants_flags && !arg.is_positional());
+        arg.hide(is_hidden)
+    });
+    command.mut_subcommands(|command| completable(command, given, wants_flags))
+}
+
+fn line_of(candidate: &CompletionCandidate) -> Option<String> {
+    let value = candidate.get_value().to_str()?;
+    let help = candidate.get_help().map(ToString::to_string);
+    let help = help.as_deref().and_then(|help| help.lines().next());
+    // The help of a setting ends with its variable and its default.
+    let about = help.and_then(|help| help.split(" [").next());
+    (!value.contains(needs_escaping)).then(|| format!("{value}\t{}\n", about.unwrap_or_default()))
 }
 
 /// Prints `text` as it is. It contains no text from outside with control characters.
@@ -93,28 +80,4 @@ fn print(text: &str) {
     let mut out = stdout().lock();
     // A closed pipe is not an error.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_is_quoted_for_nushell() {
-        for (text, word) in [
-            ("--to=1", "--to=1"),
-            ("books-db", "books-db"),
-            ("$(touch x)", "'$(touch x)'"),
-            ("it's \"\\", r#""it's \"\\""#),
-            ("a b", "'a b'"),
-            ("", "''"),
-        ] {
-            assert_eq!(nushell_word(text), word);
-        }
-    }
-
-    #[test]
-    fn a_line_for_zsh_escapes_what_ends_a_value() {
-        assert_eq!(zsh(r"a:b\", "c: d"), r"a\:b\\:c: d");
-    }
 }

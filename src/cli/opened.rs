@@ -67,7 +67,7 @@ impl Opened {
         let endpoint = peers::environment(&settings, portainer, engine, console)
             .map_err(Stopped::untouched)?;
         settings.endpoint = Endpoint::Id(endpoint);
-        let earlier = peers::earlier(&settings, &name);
+        let earlier = peers::earlier(&name);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier)
             .map_err(Stopped::untouched)?;
         console.done();

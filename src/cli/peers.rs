@@ -16,7 +16,7 @@ use super::{
     headers,
     options::{self, Endpoint},
     settings::{
-        SYSTEM_FILE, Settings, api_key_is_given, given_state_folder, state_folder, user_file,
+        Settings, api_key_is_given, given_state_folder, state_folder, system_file, user_file,
     },
 };
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
     portainer::{self, Fingerprint, Headers, Portainer},
     run::{Peers, RestoreCommand, Setup},
     snapshot::Place,
-    stack::{StackName, stack_dir},
+    stack::StackName,
 };
 
 /// The variables that decide which engine is reached.
@@ -131,7 +131,7 @@ pub(super) fn warn_about_tls(settings: &Settings, console: &Console) {
         console.warning(&format!(
             "TLS verification is off for {}; to turn it on, pass --tls pin, or write this line to {}: tls = \"pin\"",
             settings.base_url,
-            user_file().map_or_else(|| SYSTEM_FILE.into(), |file| file.display().to_string())
+            user_file().unwrap_or_else(system_file).display()
         ));
     }
 }
@@ -152,7 +152,7 @@ pub(super) fn engine(settings: &Settings, console: &Arc<Console>) -> Engine {
 /// What a run on a stack needs besides its peers. Sends no request.
 pub(super) fn setup(settings: &Settings, name: &StackName) -> Result<Setup> {
     Setup::new(
-        place(state_folder()?, settings, name)?,
+        place(state_folder()?, name),
         settings.base_url.clone(),
         settings.timeout,
         command(settings, given_state_folder()?),
@@ -160,26 +160,17 @@ pub(super) fn setup(settings: &Settings, name: &StackName) -> Result<Setup> {
 }
 
 /// Where the snapshots of a stack are below a state directory.
-pub(super) fn place(state: PathBuf, settings: &Settings, name: &StackName) -> Result<Place> {
-    Ok(Place {
+pub(super) fn place(state: PathBuf, name: &StackName) -> Place {
+    Place {
         state,
         name: name.as_str().to_owned(),
-        dir: stack_dir(name, &settings.location)?,
-        base_url: settings.base_url.to_string(),
-        endpoint: match settings.endpoint {
-            Endpoint::Id(id) => Some(id),
-            Endpoint::Auto => None,
-        },
-    })
+    }
 }
 
 /// The containers that a stack had before earlier runs, newest first, with their labels only. Snapshots are read one by
 /// one.
-pub(super) fn earlier(
-    settings: &Settings,
-    name: &StackName,
-) -> impl Iterator<Item = Vec<Container>> + use<> {
-    let place = state_folder().and_then(|state| place(state, settings, name));
+pub(super) fn earlier(name: &StackName) -> impl Iterator<Item = Vec<Container>> + use<> {
+    let place = state_folder().map(|state| place(state, name));
     let store = place.ok().map(|place| place.open(None));
     let ids = store.as_ref().and_then(|store| store.ids().ok());
     let saved = ids.unwrap_or_default().into_iter().rev();

@@ -68,7 +68,7 @@ impl Report {
     /// Plans each way. Fails if none can be planned.
     pub(super) fn new(situation: &Situation, settings: &Settings, ways: Ways) -> Result<Self> {
         let command = &settings.typed;
-        let unanswered = unanswered(situation, settings)?;
+        let unanswered = unanswered(situation)?;
         // Side by side: each waits for Portainer, the engine and Compose.
         let migrate = |way: MigrateWay| migrate::Prepared::new(situation, way.removal());
         let (migration, adoption) = side_by_side(
@@ -177,11 +177,11 @@ impl Report {
 }
 
 /// The requests in the journal (B11), read without a lock. Without a state directory, no run can have sent one.
-fn unanswered(situation: &Situation, settings: &Settings) -> Result<Vec<String>> {
+fn unanswered(situation: &Situation) -> Result<Vec<String>> {
     let Ok(state) = state_folder() else {
         return Ok(Vec::new());
     };
-    let place = peers::place(state, settings, situation.stack.name())?;
+    let place = peers::place(state, situation.stack.name());
     if !place.has_unanswered() {
         return Ok(Vec::new());
     }

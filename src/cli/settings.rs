@@ -39,7 +39,9 @@ pub(super) use origin::{Origin, Picked, Problem, SettingsFile};
 /// The variable that names the directory for snapshots.
 pub(super) const STATE_DIR: &str = "STACKLIFT_STATE_DIR";
 
-pub(super) const SYSTEM_FILE: &str = "/etc/stacklift.toml";
+/// The variable that names the system's settings file.
+const SYSTEM_SETTINGS: &str = "STACKLIFT_SYSTEM_SETTINGS";
+const SYSTEM_FILE: &str = "/etc/stacklift.toml";
 const USER_FILE: &str = "stacklift.toml";
 /// The size limit of a settings file, in bytes.
 const LONGEST_FILE: u64 = 64 * 1024;
@@ -351,7 +353,8 @@ fn settings_files() -> impl Iterator<Item = PathBuf> {
 
 /// The system's settings file.
 pub(super) fn system_file() -> PathBuf {
-    PathBuf::from(SYSTEM_FILE)
+    let named = env::var_os(SYSTEM_SETTINGS).filter(|path| !path.is_empty());
+    named.map_or_else(|| SYSTEM_FILE.into(), PathBuf::from)
 }
 
 /// The user's settings file; `None` if the user has no home directory.

@@ -114,13 +114,10 @@ impl Drop for ProjectLock {
 mod tests {
     use super::*;
 
-    fn place(state: PathBuf, name: &str, dir: &str) -> Place {
+    fn place(state: PathBuf, name: &str) -> Place {
         Place {
             state,
             name: name.to_owned(),
-            dir: dir.into(),
-            base_url: String::new(),
-            endpoint: Some(1),
         }
     }
 
@@ -132,7 +129,7 @@ mod tests {
         let target = home.path().join("target");
         std::os::unix::fs::symlink(&target, state.join("web.lock")).expect("a link");
         std::os::unix::fs::chown(&state, Some(54_321), None).expect("root");
-        place(state, "web", "/a").lock().expect_err("refused");
+        place(state, "web").lock().expect_err("refused");
         assert!(!target.exists(), "nothing is created behind a link");
     }
 
@@ -140,15 +137,15 @@ mod tests {
     fn one_run_at_a_time_holds_the_lock_of_a_project_and_nothing_remains() {
         let home = tempfile::tempdir().expect("a directory");
         let state = home.path().join("a/b");
-        let first = place(state.clone(), "Web", "/one");
-        let second = place(state.clone(), "web", "/two");
+        let first = place(state.clone(), "Web");
+        let second = place(state.clone(), "web");
         let held = first.lock().expect("a lock");
         let error = second.lock().expect_err("locked");
         assert_eq!(
             error.to_string(),
             "another run of stacklift is working on the stack web"
         );
-        let other = place(state.clone(), "db", "/one").lock().expect("a lock");
+        let other = place(state.clone(), "db").lock().expect("a lock");
         // The run that created the directory removes it, if it is the last one.
         drop(other);
         drop(held);
@@ -165,7 +162,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..200 {
-                        if let Ok(held) = place(state.clone(), "web", "/one").lock() {
+                        if let Ok(held) = place(state.clone(), "web").lock() {
                             use std::sync::atomic::Ordering::SeqCst;
                             assert_eq!(inside.fetch_add(1, SeqCst), 0);
                             thread::sleep(Duration::from_micros(50));
@@ -185,7 +182,7 @@ mod tests {
             let home = tempfile::tempdir().expect("a directory");
             let state = home.path().join("a/b/c");
             let locked: Vec<Result<()>> = thread::scope(|scope| {
-                let lock = || place(state.clone(), "web", "/one").lock().map(drop);
+                let lock = || place(state.clone(), "web").lock().map(drop);
                 let runs: Vec<_> = (0..4).map(|_| scope.spawn(lock)).collect();
                 let runs = runs.into_iter().map(|run| run.join().expect("a run"));
                 runs.collect()

@@ -1,7 +1,6 @@
 //! The snapshots on disk: one directory per stack below the state directory, one file per snapshot.
 //!
-//! Files have mode 0600, directories 0700. A stack's directory belongs to a project on an engine (B14). Directories that
-//! older versions wrote are read, and never written.
+//! Files have mode 0600, directories 0700. A stack's directory belongs to a project on an engine (B14).
 
 use std::{
     collections::BTreeSet,
@@ -40,11 +39,6 @@ pub struct Place {
     pub state: PathBuf,
     /// The stack's name. Portainer's form of it is the project's name.
     pub name: String,
-    /// The stack's directory. With the base URL and the environment, it identified a stack in older versions.
-    pub dir: PathBuf,
-    pub base_url: String,
-    /// `None` if it is not known: the snapshots of older versions are then not found.
-    pub endpoint: Option<i64>,
 }
 
 /// The snapshots of one stack.
@@ -73,17 +67,6 @@ impl Place {
         };
         if engine.is_none() {
             dirs.extend(self.dirs_of_project());
-        }
-        let Self {
-            dir,
-            base_url,
-            endpoint,
-            ..
-        } = self;
-        if let Some(endpoint) = endpoint {
-            let former = format!("{}\0{base_url}\0{endpoint}", dir.to_string_lossy());
-            let former = format!("{}-{}", self.name, short_hash(&former));
-            dirs.push(self.all().join(former));
         }
         let mut seen = BTreeSet::new();
         dirs.retain(|dir| seen.insert(dir.clone()));
@@ -192,7 +175,7 @@ impl Store {
     /// The snapshot that `restore` uses by default: the newest of a state that ran whole (B15). Snapshots that a restore
     /// took do not count, or the next restore would undo it.
     ///
-    /// Snapshots of older versions count as whole. Unreadable ones and those without the containers do not count.
+    /// Unreadable ones and those without the containers do not count.
     pub fn default_id(&self) -> Result<Option<String>> {
         Ok(self.last_whole()?.map(|saved| saved.id))
     }

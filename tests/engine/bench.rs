@@ -315,8 +315,9 @@ impl Stack {
             .args(arguments)
             .args(asks.then_some("--yes"))
             .env("PATH", format!("{}:{path}", self.bin().display()))
-            // Hides the settings file of the user.
+            // Hides the settings files of the machine.
             .env("XDG_CONFIG_HOME", self.home.path())
+            .env("STACKLIFT_SYSTEM_SETTINGS", self.home.path().join("none"))
             .env("STACKMGR_API_KEY", KEY)
             .env("STACKLIFT_BASE_URL", self.rehearsal.base_url())
             .env("STACKLIFT_STACKS_ROOT", self.root.path())

@@ -152,6 +152,10 @@ impl Bench {
             .env("STACKLIFT_STACKS_ROOT", self.root.path())
             .env("STACKLIFT_ENGINE", "api")
             .env("STACKLIFT_STATE_DIR", self.state())
+            .env(
+                "STACKLIFT_SYSTEM_SETTINGS",
+                self.home.path().join("system.toml"),
+            )
             // A request without a known end is waited for: a quarter of this (B11).
             .env("STACKLIFT_TIMEOUT", "4s")
             .env(

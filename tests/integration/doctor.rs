@@ -80,7 +80,7 @@ fn everything_is_well() {
     assert_eq!(
         shown(&bench, &run),
         "\
-ok       settings         not found: HOME/.config/stacklift.toml, /etc/stacklift.toml
+ok       settings         not found: HOME/.config/stacklift.toml, HOME/system.toml
 ok       engine           version 20.10.24, API 1.41, through the Engine API on SOCKET (as requested, DOCKER_HOST)
 ok       Compose          docker-compose 2.26.1
 ok       Portainer        version 2.23.0 at URL
@@ -116,7 +116,7 @@ fn nothing_responds() {
     assert_eq!(
         shown(&bench, &run),
         "\
-ok       settings         not found: HOME/.config/stacklift.toml, /etc/stacklift.toml
+ok       settings         not found: HOME/.config/stacklift.toml, HOME/system.toml
 failed   engine           failed to read the engine's version and ID: cannot reach the engine on /no/engine.sock: No such file or directory (os error 2)
                           hint: is the engine running?
 warning  Compose          not found: neither `docker compose` nor `docker-compose` prints a version

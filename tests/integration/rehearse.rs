@@ -14,6 +14,7 @@ use crate::bench::{Bench, Run};
 fn bare(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
     command.args(args).env_clear().stdin(Stdio::null());
+    command.env("STACKLIFT_SYSTEM_SETTINGS", "/nonexistent");
     command
 }
 

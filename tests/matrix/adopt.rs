@@ -355,6 +355,7 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn after_any_fault_an_adoption_is_whole_or_says_what_is_unknown_and_a_second_run_ends_it() {
     let combinations = combinations();
     assert!(combinations.len() >= 150);
@@ -362,6 +363,7 @@ fn after_any_fault_an_adoption_is_whole_or_says_what_is_unknown_and_a_second_run
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn a_peer_that_dies_at_any_request_of_an_adoption_leaves_what_a_second_run_ends() {
     let deaths = deaths();
     assert!(deaths.len() >= 60);
@@ -369,6 +371,7 @@ fn a_peer_that_dies_at_any_request_of_an_adoption_leaves_what_a_second_run_ends(
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn an_adoption_interrupted_at_any_request_says_truly_how_far_it_came() {
     let cases = [(Era::Sync, Scene::ByHand), (Era::Async, Scene::Recorded)];
     thread::scope(|scope| {

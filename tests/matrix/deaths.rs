@@ -22,6 +22,7 @@ fn converges(bench: &Bench, era: Era, scene: Scene) {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn the_manager_dies_before_during_and_after_a_deployment() {
     for era in ERAS {
         for scene in SCENES {
@@ -67,6 +68,7 @@ fn the_manager_dies_before_during_and_after_a_deployment() {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn the_manager_dies_while_a_deployment_settles() {
     for scene in SCENES {
         let bench = set(Era::Async, scene);
@@ -84,6 +86,7 @@ fn the_manager_dies_while_a_deployment_settles() {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn a_manager_that_is_away_before_the_create_was_not_sent_it() {
     let bench = set(Era::Sync, Scene::ByHand);
     let before = world(&bench);
@@ -102,6 +105,7 @@ fn a_manager_that_is_away_before_the_create_was_not_sent_it() {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn the_engine_dies_while_containers_are_removed() {
     for kind in [FaultKind::Die, FaultKind::DieAfter] {
         let bench = set(Era::Sync, Scene::ByHand);
@@ -123,6 +127,7 @@ fn the_engine_dies_while_containers_are_removed() {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn a_container_that_refuses_its_removal_stops_the_run() {
     for era in ERAS {
         let bench = set(era, Scene::ByHand);
@@ -144,6 +149,7 @@ fn a_container_that_refuses_its_removal_stops_the_run() {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn containers_that_vanish_meanwhile_are_no_failure() {
     for era in ERAS {
         for (call, status) in [(Call::EngineInspect, 404), (Call::EngineChanges, 404)] {
@@ -164,6 +170,7 @@ fn containers_that_vanish_meanwhile_are_no_failure() {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn what_cannot_be_listed_is_not_claimed_to_be_gone() {
     for era in ERAS {
         for kind in [

@@ -86,6 +86,7 @@ fn each(check: impl Fn(Era, Scene) + Sync) {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn killed_at_every_request_a_rerun_ends_as_an_undisturbed_run() {
     each(|era, scene| {
         let end = end(era, scene);
@@ -111,6 +112,7 @@ fn killed_at_every_request_a_rerun_ends_as_an_undisturbed_run() {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn interrupted_between_any_two_steps_it_says_truly_how_far_it_came() {
     each(|era, scene| {
         let mut interrupted = 0;

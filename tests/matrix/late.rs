@@ -251,6 +251,7 @@ fn wrong(late: Late, ends: &[((Way, Era, Scene), Value)]) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn b11_a_request_that_outlives_its_run_is_awaited_by_the_next() {
     let ways = [Way::Migrate, Way::Adopt].into_iter();
     let eras = ways.flat_map(|way| [(way, Era::Sync), (way, Era::Async)]);

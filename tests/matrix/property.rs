@@ -306,6 +306,7 @@ fn holds(case: &Case) -> Result<(), TestCaseError> {
 }
 
 #[test]
+#[ignore = "takes minutes: run scripts/test"]
 fn a_restore_that_succeeds_has_restored_the_world_of_the_snapshot_for_good() {
     let given = std::env::var_os("PROPTEST_CASES").is_some();
     let default = ProptestConfig::default();

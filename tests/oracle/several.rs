@@ -146,6 +146,7 @@ impl<'f> Started<'f> {
             .envs(&self.shell)
             .env("PATH", &self.path)
             .env("STACKLIFT_ENGINE", "api")
+            .env("STACKLIFT_SYSTEM_SETTINGS", "/nonexistent")
             .env("STACKLIFT_STATE_DIR", self.folder.join("state"))
             .env("DOCKER_HOST", format!("unix://{}", socket.display()));
         command.output().expect("the binary runs")

@@ -90,19 +90,6 @@ impl Client {
         self.raw(&request, method == "HEAD")
     }
 
-    /// Sends a request and reads no response.
-    pub fn begin(
-        &mut self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> io::Result<()> {
-        let request = Self::request(method, path, headers, body);
-        self.0.write_all(&request)?;
-        self.0.flush()
-    }
-
     fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let mut head = format!("{method} {path} HTTP/1.1\r\nHost: rehearsal\r\n");
         for (name, value) in headers {

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use super::world::{Change, World};
+use super::world::World;
 
 /// An example stack.
 #[derive(Debug, Clone, Copy)]
@@ -105,41 +105,5 @@ impl World {
         );
         world.now += 44 * hour;
         Ok(world)
-    }
-
-    /// The stack `everything` in `folder`, started by hand.
-    ///
-    /// It has two networks with aliases and a fixed address, every type of mount, a container in the network of another
-    /// one, a job that exited and a stopped container.
-    ///
-    /// # Errors
-    /// The message that Compose prints if it cannot start the stack.
-    pub fn add_everything(&mut self, folder: &str) -> Result<(), String> {
-        let files = [
-            ("docker-compose.yml", include_str!("seed/everything.yml")),
-            (".env", "TOKEN=hidden\n"),
-            ("www/index.html", "<p>everything</p>\n"),
-        ];
-        self.add_stack(folder, files);
-        self.exits.insert("everything/job".to_owned(), 0);
-        self.start_by_hand("everything", folder)?;
-        if let Some(idle) = self.container("everything-idle-1") {
-            let id = idle.id.clone();
-            self.stop_container(&id, 137)
-                .map_err(|error| error.message)?;
-        }
-        let front = self.container("everything-front-1");
-        if let Some(id) = front.map(|front| front.id.clone()) {
-            let paths = [("/etc", 0), ("/etc/motd", 1), ("/usr/share/nginx/old", 2)];
-            let changes = paths.map(|(path, kind)| Change {
-                path: path.to_owned(),
-                kind,
-                data: Vec::new(),
-            });
-            if let Some(front) = self.containers.get_mut(&id) {
-                front.changes = changes.to_vec();
-            }
-        }
-        Ok(())
     }
 }

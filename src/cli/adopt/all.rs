@@ -322,7 +322,7 @@ impl All<'_> {
             Vec::new()
         };
         let pulls = pulls.iter().map(Pull::to_string).collect();
-        let place = peers::place(state_folder()?, &settings, opened.stack.name())?;
+        let place = peers::place(state_folder()?, opened.stack.name());
         let planned = Planned {
             waits: place.has_unanswered(),
             stack: opened.stack,

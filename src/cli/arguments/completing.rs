@@ -30,11 +30,7 @@ pub(in crate::cli) enum Shell {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CompleteArguments {
-    /// The shell, which decides the format
-    #[arg(value_name = "SHELL", value_enum)]
-    pub shell: Shell,
-    /// The words after the program's name, the last of which may be empty; from Bash, the line up to the cursor, and the
-    /// part of it that will be replaced
+    /// The words after the program's name, the last of which may be empty
     #[arg(value_name = "WORD", last = true)]
     pub words: Vec<OsString>,
 }

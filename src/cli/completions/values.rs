@@ -1,105 +1,96 @@
 //! The values of an argument that can be completed.
 
 use std::{
-    collections::BTreeMap,
     env,
-    ffi::OsStr,
-    fs,
-    path::{Path, PathBuf},
+    ffi::{OsStr, OsString},
+    fs, iter,
+    path::Path,
 };
 
-use clap::{Arg, builder::StyledStr};
+use clap::FromArgMatches as _;
 
 use crate::{
     cli::{
-        arguments::Common,
+        arguments::{self, Common},
         options, peers,
         settings::{Settings, state_folder},
     },
     snapshot,
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
-    text::needs_escaping,
 };
 
-/// A completion of a word.
-pub(super) struct Candidate {
-    /// The whole word, without quotes.
-    pub(super) value: String,
-    /// One line that describes it, or nothing.
-    pub(super) about: String,
+/// What stands before the word.
+pub(super) struct Given {
+    stack: Option<OsString>,
+    common: Common,
 }
 
-/// The values that stand before the word, by the ID of their argument.
-pub(super) type Given = BTreeMap<String, String>;
-
-impl Candidate {
-    /// A candidate that the first line of a help describes.
-    pub(super) fn new(value: impl Into<String>, help: Option<&StyledStr>) -> Self {
-        let about = help.map(ToString::to_string).unwrap_or_default();
-        let line = about.lines().next().unwrap_or_default();
-        // The help of a setting ends with its variable and its default.
-        let (about, _) = line.split_once(" [").unwrap_or((line, ""));
-        Self {
-            value: value.into(),
-            about: about.to_owned(),
+impl Given {
+    /// Reads the words after the program's name, as far as they can be understood.
+    pub(super) fn read(words: &[OsString]) -> Self {
+        let lenient = arguments::command().ignore_errors(true);
+        let line = iter::once("stacklift".into()).chain(words.iter().cloned());
+        let matches = lenient.try_get_matches_from(line).unwrap_or_default();
+        let matches = matches
+            .subcommand()
+            .map_or(&matches, |(_, matches)| matches);
+        let stack = matches.try_get_one::<OsString>("stack").ok().flatten();
+        // `help` has no flags.
+        let has_flags = matches.try_contains_id("dir").is_ok();
+        let common = has_flags.then(|| Common::from_arg_matches(matches));
+        let mut common = common.and_then(Result::ok).unwrap_or_default();
+        for path in [&mut common.stacks_root, &mut common.dir]
+            .into_iter()
+            .flatten()
+        {
+            // The shell has not expanded the line yet.
+            if let (Ok(below), Some(home)) = (path.strip_prefix("~"), env::home_dir()) {
+                *path = home.join(below);
+            }
         }
+        Self {
+            stack: stack.cloned(),
+            common,
+        }
+    }
+
+    fn settings(&self) -> Option<Settings> {
+        Settings::load(&self.common).ok()
+    }
+
+    fn stack(&self) -> Option<StackName> {
+        StackName::new(self.stack.as_deref()?).ok()
     }
 }
 
-/// The values of `arg` of a command, given the values before it.
-pub(super) fn of(arg: &Arg, command: &str, given: &Given) -> Vec<Candidate> {
-    let values = match (command, arg.get_id().as_str()) {
-        ("rehearse", "stack") if !has_root(given) => EXAMPLES.map(str::to_owned).to_vec(),
+/// The values of an argument of a command. `None` if its definition says what they are.
+pub(super) fn of(command: &str, arg: &str, given: &Given) -> Option<Vec<String>> {
+    let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Some(match (command, arg) {
+        ("rehearse", "stack") if !has_root(given) => of(&EXAMPLES),
         ("restore", "stack") => with_snapshots(given),
-        (_, "stack") => settings(given).map_or(Vec::new(), |settings| stacks(&settings.location)),
+        (_, "stack") => stacks(given),
         ("restore", "to") => snapshots(given).unwrap_or_default(),
         (_, "file") => compose_files(given).unwrap_or_default(),
-        (_, "tls") => ["off", "system", "pin"].map(str::to_owned).to_vec(),
-        (_, "endpoint") => vec!["auto".to_owned()],
-        (_, "tool") => ["docker", "podman"].map(str::to_owned).to_vec(),
-        _ => {
-            let values = arg.get_possible_values().into_iter();
-            let shown = values.filter(|value| !value.is_hide_set());
-            return shown
-                .map(|value| Candidate::new(value.get_name(), value.get_help()))
-                .collect();
-        }
-    };
-    // A shell would print the characters of a name as they are.
-    let safe = values
-        .into_iter()
-        .filter(|one| !one.contains(needs_escaping));
-    safe.map(|value| Candidate::new(value, None)).collect()
+        (_, "endpoint") => of(&["auto"]),
+        (_, "tool") => of(&["docker", "podman"]),
+        _ => return None,
+    })
 }
 
 /// Whether `rehearse` would look for the user's own stacks.
 fn has_root(given: &Given) -> bool {
-    given.contains_key("stacks_root") || Settings::stacks_root_variable().is_some()
-}
-
-/// The settings, with those that the line gives and that decide where stacks and snapshots are.
-fn settings(given: &Given) -> Option<Settings> {
-    // The shell has not expanded the line yet.
-    let expanded = |path: &String| match (path.strip_prefix("~/"), env::home_dir()) {
-        (Some(below), Some(home)) => home.join(below),
-        _ => PathBuf::from(path),
-    };
-    let path = |id| given.get(id).map(expanded);
-    let flags = Common {
-        stacks_root: path("stacks_root"),
-        dir: path("dir"),
-        file: given.get("file").cloned(),
-        tool: given.get("tool").cloned(),
-        ..Common::default()
-    };
-    Settings::load(&flags).ok()
+    given.common.stacks_root.is_some() || Settings::stacks_root_variable().is_some()
 }
 
 /// The directories in the stacks root that have a Compose file.
-fn stacks(at: &Location) -> Vec<String> {
+fn stacks(given: &Given) -> Vec<String> {
+    let Some(settings) = given.settings() else {
+        return Vec::new();
+    };
     let at = Location {
         dir: None,
-        ..at.clone()
+        ..settings.location
     };
     let entries = fs::read_dir(&at.root).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| StackName::new(&entry.file_name()).ok());
@@ -113,8 +104,7 @@ fn stacks(at: &Location) -> Vec<String> {
 
 /// The stacks, and the projects that have only snapshots.
 fn with_snapshots(given: &Given) -> Vec<String> {
-    let settings = settings(given);
-    let mut names = settings.map_or(Vec::new(), |settings| stacks(&settings.location));
+    let mut names = stacks(given);
     let known: Vec<String> = names
         .iter()
         .filter_map(|name| Some(StackName::new(OsStr::new(name)).ok()?.portainer_name()))
@@ -127,8 +117,7 @@ fn with_snapshots(given: &Given) -> Vec<String> {
 
 /// The IDs of a stack's snapshots on every engine, newest first.
 fn snapshots(given: &Given) -> Option<Vec<String>> {
-    let name = StackName::new(OsStr::new(given.get("stack")?)).ok()?;
-    let place = peers::place(state_folder().ok()?, &settings(given)?, &name).ok()?;
+    let place = peers::place(state_folder().ok()?, &given.stack()?);
     let mut ids = place.open(None).ids().ok()?;
     ids.reverse();
     Some(ids)
@@ -136,8 +125,7 @@ fn snapshots(given: &Given) -> Option<Vec<String>> {
 
 /// The YAML files in the stack's directory.
 fn compose_files(given: &Given) -> Option<Vec<String>> {
-    let name = StackName::new(OsStr::new(given.get("stack")?)).ok()?;
-    let dir = stack_dir(&name, &settings(given)?.location).ok()?;
+    let dir = stack_dir(&given.stack()?, &given.settings()?.location).ok()?;
     let entries = fs::read_dir(dir).ok()?.flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let is_yaml = |name: &String| {

@@ -59,7 +59,6 @@ pub(in crate::cli) fn find<'h>(settings: &Settings, host: &'h Host) -> Result<Ve
 }
 
 struct Finder<'a, 'h> {
-    settings: &'a Settings,
     at: &'a Location,
     /// The containers of each project; `None` if they are unknown.
     projects: Option<BTreeMap<&'h str, Vec<&'h Container>>>,
@@ -99,7 +98,6 @@ impl<'a, 'h> Finder<'a, 'h> {
             }
         }
         Self {
-            settings,
             at,
             projects,
             started,
@@ -261,7 +259,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             dir: Some(dir.to_owned()),
             ..self.at.clone()
         };
-        let earlier = peers::earlier(self.settings, name);
+        let earlier = peers::earlier(name);
         match Stack::find_started(name.clone(), &at, &containers, earlier) {
             Ok(stack) => Files::Stack(stack),
             Err(error) if self.is_unusable(dir, &error) => {

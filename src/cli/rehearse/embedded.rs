@@ -86,7 +86,7 @@ impl<'a> Embedded<'a> {
         let engine = engine::Options::new(tool, engine::Choice::Api, client, trace);
         let engine = Engine::open(engine.within(settings.timeout));
         let setup = Setup::new(
-            peers::place(snapshots, settings, stack.name())?,
+            peers::place(snapshots, stack.name()),
             base_url.clone(),
             settings.timeout,
             RestoreCommand::default(),

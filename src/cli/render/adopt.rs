@@ -46,7 +46,7 @@ pub(super) fn adopted(
     let engine = peers::engine(settings, console);
     let listed = engine.list(name.as_str());
     let containers = listed.as_deref().unwrap_or_default();
-    let earlier = peers::earlier(settings, &name);
+    let earlier = peers::earlier(&name);
     let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
     let compose =
         compose::Host::new(&settings.location.tool, console.trace()).that_started(containers);

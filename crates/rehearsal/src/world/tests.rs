@@ -1,9 +1,7 @@
 //! The rules of the world, by the fact that each of them models.
 
 mod adopting;
-mod engine;
 mod late;
-mod networks;
 mod newer;
 mod up;
 
