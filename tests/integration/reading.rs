@@ -367,11 +367,18 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
     for path in [bin.path(), &program] {
         fs::set_permissions(path, Permissions::from_mode(0o755)).expect("a mode");
     }
-    for args in [&["plan", "web"][..], &["web"]] {
+    let run = |args: &[&str]| {
         let mut command = bench.command(args);
         command.env("PATH", bench.path(&[bin.path()]));
-        Run::of(&mut command)
-            .hides(EXCERPT)
-            .says(&[&format!("as {USER}: cat: "), "Permission denied"]);
+        Run::of(&mut command).hides(EXCERPT)
+    };
+    for args in [&["plan", "web"][..], &["web"]] {
+        run(args).says(&[&format!("as {USER}: cat: "), "Permission denied"]);
     }
+    // The user hides the directory from everybody, and could still replace the files from inside it.
+    chown(bench.root(), Some(USER), None).expect("root");
+    fs::set_permissions(bench.root(), Permissions::from_mode(0)).expect("a mode");
+    let hidden = run(&["plan", "web"]);
+    fs::set_permissions(bench.root(), Permissions::from_mode(0o755)).expect("a mode");
+    hidden.says(&[&format!("config` as the user {USER}: Permission denied")]);
 }
