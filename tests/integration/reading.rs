@@ -265,6 +265,15 @@ fn as_root_b29_a_stack_of_a_user_is_read_as_before() {
         fs::set_permissions(&compose, Permissions::from_mode(mode)).expect("a mode");
         ended(&bench, &["plan", "web"]).code(0);
     }
+    let env = dir.join(".env");
+    fs::set_permissions(&env, Permissions::from_mode(0o600)).expect("a mode");
+    let command = format!("run: chown -h {USER} {}\n", env.display());
+    ended(&bench, &["plan", "web"]).code(1).says(&[&command]);
+    // A link of the user would give away a file of root.
+    fs::rename(&env, dir.join("linked")).expect("renamed");
+    symlink("linked", &env).expect("a link");
+    ended(&bench, &["plan", "web"]).code(1).hides("chown");
+    fs::remove_file(&env).expect("removed");
     // The directory above need not be one that the user can enter.
     fs::set_permissions(bench.root(), Permissions::from_mode(0o700)).expect("a mode");
     ended(&bench, &["plan", "web"]).code(0);
