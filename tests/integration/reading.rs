@@ -381,7 +381,9 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
         command.env("PATH", bench.path(&[bin.path()]));
         Run::of(&mut command).hides(EXCERPT)
     };
-    for args in [&["plan", "web"][..], &["web"]] {
+    let root = bench.root().to_str().expect("UTF-8");
+    let rehearsal = ["rehearse", "web", "--stacks-root", root];
+    for args in [&["plan", "web"][..], &["web"], &rehearsal] {
         run(args).says(&[&format!("as {USER}: cat: "), "Permission denied"]);
     }
     // The user hides the directory from everybody, and could still replace the files from inside it.
