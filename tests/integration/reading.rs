@@ -388,7 +388,7 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
     }
     // The user hides the directory from everybody, and could still replace the files from inside it.
     chown(bench.root(), Some(USER), None).expect("root");
-    fs::set_permissions(bench.root(), Permissions::from_mode(0)).expect("a mode");
+    fs::set_permissions(bench.root(), Permissions::from_mode(0o000)).expect("a mode");
     let hidden = run(&["plan", "web"]);
     fs::set_permissions(bench.root(), Permissions::from_mode(0o755)).expect("a mode");
     hidden.says(&[&format!("config` as the user {USER}: Permission denied")]);
