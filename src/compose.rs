@@ -489,7 +489,10 @@ impl Compose {
             RunError::TooLarge(_) => {
                 anyhow!("{name} printed more than {} MiB", LIMITS.output >> 20)
             }
-            RunError::Failed(error) => anyhow!(error).context(format!("cannot run {name}")),
+            RunError::Failed(error) => {
+                let rights = user.map_or_else(String::new, |user| format!(" as the user {user}"));
+                anyhow!(error).context(format!("cannot run {name}{rights}"))
+            }
         })
     }
 }

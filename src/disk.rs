@@ -211,17 +211,24 @@ pub fn read(dir: &Path, path: &Path) -> io::Result<Contents> {
 }
 
 /// The user with whose rights a program runs in a directory; `None` for those of this process, also if the user cannot reach
-/// the directory.
+/// the directory and only root decides that: a user could hide a directory and still replace its files.
 pub fn user_of(dir: &Path) -> io::Result<Option<u32>> {
     let path = dir.to_owned();
     in_time(dir, move || {
         let Some(user) = open_as(&path)?.1 else {
             return Ok(None);
         };
+        let mut owners = Vec::new();
+        walk::walk(&path, &mut |_, stat| {
+            owners.push(stat.st_uid);
+            Ok(())
+        })?;
+        owners.pop();
         take_rights_of(user)?;
         let reached = fs::metadata(path.join("."));
         let is_hidden = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-        Ok((!reached.is_err_and(|error| is_hidden(&error))).then_some(user))
+        let is_hidden = reached.is_err_and(|error| is_hidden(&error));
+        Ok((!is_hidden || owners.iter().any(|&owner| owner != 0)).then_some(user))
     })
 }
 

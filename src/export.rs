@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     compose::{self, Input, Profiles, Program, Values},
-    disk::{Dir, Existing, INCOMPLETE, Refused, Rights},
+    disk::{self, Dir, Existing, INCOMPLETE, Refused, Rights},
     failure::Failure,
     model::{Record, StackKind, Variable},
     portainer::{Reader, Stored},
@@ -150,6 +150,13 @@ impl Export<'_> {
             Ok(program) => program,
             Err(none) => return Ok(Err(none.to_string())),
         };
+        let is_here = |file: &&String| disk::exists(Path::new(file));
+        if let Some(file) = files.outside.iter().find(is_here) {
+            return Ok(Err(format!(
+                "this host has {}, which Portainer does not read",
+                printable(file)
+            )));
+        }
         let env = stack_env(&stored.contents.env);
         let before = Input::Stored {
             project: &record.name,
@@ -216,6 +223,7 @@ fn as_it_is(stored: &Stored) -> Files {
         names_stack_env: false,
         changes: Vec::new(),
         left_out: Vec::new(),
+        outside: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     fs::{self, File},
     io::{self, ErrorKind},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -305,14 +306,29 @@ pub fn stack_dir(name: &StackName, at: &Location) -> Result<PathBuf> {
 
 /// Why a file is not read. `hint` is for a file that is not [`Refused::NotReadableBy`] somebody.
 fn unreadable(what: &str, path: &Path, error: io::Error, hint: &str) -> Failure {
-    let path = path.display();
+    let is_in_dir_of = |user| {
+        let dir = path.parent().map(disk::metadata);
+        dir.is_some_and(|dir| dir.is_ok_and(|dir| dir.uid() == user)) && !disk::is_link(path)
+    };
     let hint = match Refused::of(&error) {
-        Some(Refused::NotReadableBy(user)) => &format!(
-            "root reads the files of a directory only as its owner: make the file readable for the user {user}, or make root the owner of the directory"
-        ),
+        Some(Refused::NotReadableBy(user)) => {
+            // A link could lead the command to a file of root.
+            let how = if is_in_dir_of(user) {
+                let path = path.to_string_lossy();
+                format!(
+                    "if this is the stack's file, run: chown -h {user} {}",
+                    shell_word(&path)
+                )
+            } else {
+                format!(
+                    "make the file readable for the user {user}, or make root the owner of the directory"
+                )
+            };
+            &format!("root reads the files of a directory only as its owner: {how}")
+        }
         _ => hint,
     };
-    Failure::new(format!("failed to read the {what} {path}"))
+    Failure::new(format!("failed to read the {what} {}", path.display()))
         .source(error)
         .hint(hint)
 }

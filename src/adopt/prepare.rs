@@ -311,7 +311,7 @@ impl Texts {
                 let hint = if error.contains("remote resource is disabled") {
                     "stacklift does not fetch remote files: save them in the stack's directory, and refer to the local copies"
                 } else {
-                    "run `docker compose config` in the stack's directory: it must succeed"
+                    "run `docker compose config` in the stack's directory as its owner: it must succeed"
                 };
                 let message =
                     format!("Compose cannot combine the files of the stack ({files}): {error}");

@@ -152,7 +152,7 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
     };
     let is_error = |line: &&str| {
         !line.is_empty()
-            && !["time=\"", "WARN[", ">>>>"]
+            && !["time=\"", "WARN[", "WARNING: ", ">>>>"]
                 .iter()
                 .any(|start| line.starts_with(start))
     };
@@ -273,6 +273,17 @@ mod tests {
             let version = Version::parse(output);
             assert_eq!(version.map(|version| version.numbers), expected, "{output}");
         }
+    }
+
+    #[test]
+    fn a_message_has_no_warnings() {
+        let text = "time=\"now\" level=warning\nWARNING: Error loading config file: open /root/.docker/config.json: permission denied\nno such file\n";
+        let output = Output {
+            status: std::process::ExitStatus::default(),
+            stdout: Vec::new(),
+            stderr: text.into(),
+        };
+        assert_eq!(message(&output, None, &Mask::default()), "no such file");
     }
 
     #[test]

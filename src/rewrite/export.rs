@@ -55,13 +55,15 @@ pub struct Files {
     pub changes: Vec<Change>,
     /// The variables that are left out because they have no effect in Portainer.
     pub left_out: Vec<String>,
+    /// The files that Compose reads if they exist, which Portainer does not have.
+    pub outside: Vec<String>,
 }
 
 /// Writes a Portainer stack as files. The error lists everything that prevents it.
 pub fn files(stored: &Stored) -> Result<Files, Vec<Blocker>> {
     let (variables, left_out) = variables(stored)?;
     let env = stack_env(&variables);
-    let rewritten = rewritten(stored, &env)?;
+    let (rewritten, outside) = rewritten(stored, &env)?;
     let internal = || {
         vec![Blocker::internal(
             "the exported file failed verification",
@@ -86,6 +88,7 @@ pub fn files(stored: &Stored) -> Result<Files, Vec<Blocker>> {
         env,
         changes: rewritten.edits,
         left_out,
+        outside,
         text,
     })
 }
@@ -111,8 +114,11 @@ fn variables(stored: &Stored) -> Result<(Vec<Variable>, Vec<String>), Vec<Blocke
     Ok((kept.cloned().collect(), left_out))
 }
 
-/// The text in which nothing depends on Portainer's folder or container.
-fn rewritten(stored: &Stored, env: &str) -> Result<faithful::Faithful, Vec<Blocker>> {
+/// The text in which nothing depends on Portainer's folder or container, and the files outside that it names.
+fn rewritten(
+    stored: &Stored,
+    env: &str,
+) -> Result<(faithful::Faithful, Vec<String>), Vec<Blocker>> {
     let shell = |name: &str| (name == "HOME").then(|| HOME.to_owned());
     let context = Context {
         stack_dir: stored.folder,
@@ -124,7 +130,9 @@ fn rewritten(stored: &Stored, env: &str) -> Result<faithful::Faithful, Vec<Block
         overrides: &[],
         env_files: &EnvFiles::new(),
     };
-    faithful::rewrite(stored.text, Some(env), &context, &Runs::default())
+    let rewritten = faithful::rewrite(stored.text, Some(env), &context, &Runs::default())?;
+    let outside = faithful::env_files_needed(stored.text, Some(env), &context);
+    Ok((rewritten, outside))
 }
 
 type Edit = (Range<usize>, String);

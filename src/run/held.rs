@@ -13,6 +13,8 @@ use crate::{
 
 /// The label of a container that only holds volumes. Its value is the project.
 const HOLDS: &str = "stacklift.holds-volumes-of";
+/// How the name of such a container begins.
+const HOLDER: &str = "stacklift-holds-";
 
 impl Run<'_> {
     /// Makes the engine keep the volumes of those `containers` that have `--rm`, until the run ends. Marks the stack first, so
@@ -24,7 +26,7 @@ impl Run<'_> {
             self.holds_volumes = true;
             self.store().mark_unfinished()?;
             let engine = self.engine.restoring()?;
-            let name = format!("stacklift-holds-{:.12}", container.id());
+            let name = format!("{HOLDER}{:.12}", container.id());
             // A killed run left it.
             if engine.container_by_name(&name)?.is_some() {
                 continue;
@@ -50,7 +52,10 @@ impl Run<'_> {
             return;
         }
         let project = self.project();
-        let holds = |one: &Container| one.labels.get(HOLDS) == Some(&project);
+        // An image can have the label, too.
+        let holds = |one: &Container| {
+            one.labels.get(HOLDS) == Some(&project) && one.name().starts_with(HOLDER)
+        };
         let released = self.engine.list_all().and_then(|mut all| {
             all.retain(holds);
             self.engine.remove(&all)

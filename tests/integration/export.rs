@@ -88,6 +88,21 @@ fn a_stack_becomes_two_files() {
     assert!(!bench.state().exists());
 }
 
+/// Compose would read it to the end, with the rights of root.
+#[test]
+fn b25_compose_is_not_asked_about_a_file_that_only_this_host_has() {
+    let bench = Bench::new();
+    let bin = bench.script("docker-compose", "[ \"$1\" = version ] && echo 2.26.1");
+    let text = "services:\n  a:\n    image: b\n    env_file: [{path: $FILE, required: false}]\n";
+    record(&bench, "web", text, &[("FILE", "/dev/zero")]);
+    let to = bench.root().join("out");
+    let mut command = bench.command(&["export", "web", "--to", to.to_str().expect("UTF-8")]);
+    Run::of(command.env("PATH", bench.path(&[&bin])))
+        .code(0)
+        .says(&["this host has /dev/zero, which Portainer does not read"]);
+    assert!(!read(&to, "compose.yaml").contains("/dev/zero"));
+}
+
 const USER: &str = "ptr_user-key-99d2";
 
 #[test]

@@ -265,6 +265,15 @@ fn as_root_b29_a_stack_of_a_user_is_read_as_before() {
         fs::set_permissions(&compose, Permissions::from_mode(mode)).expect("a mode");
         ended(&bench, &["plan", "web"]).code(0);
     }
+    let env = dir.join(".env");
+    fs::set_permissions(&env, Permissions::from_mode(0o600)).expect("a mode");
+    let command = format!("run: chown -h {USER} {}\n", env.display());
+    ended(&bench, &["plan", "web"]).code(1).says(&[&command]);
+    // A link of the user would give away a file of root.
+    fs::rename(&env, dir.join("linked")).expect("renamed");
+    symlink("linked", &env).expect("a link");
+    ended(&bench, &["plan", "web"]).code(1).hides("chown");
+    fs::remove_file(&env).expect("removed");
     // The directory above need not be one that the user can enter.
     fs::set_permissions(bench.root(), Permissions::from_mode(0o700)).expect("a mode");
     ended(&bench, &["plan", "web"]).code(0);
@@ -367,11 +376,20 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
     for path in [bin.path(), &program] {
         fs::set_permissions(path, Permissions::from_mode(0o755)).expect("a mode");
     }
-    for args in [&["plan", "web"][..], &["web"]] {
+    let run = |args: &[&str]| {
         let mut command = bench.command(args);
         command.env("PATH", bench.path(&[bin.path()]));
-        Run::of(&mut command)
-            .hides(EXCERPT)
-            .says(&[&format!("as {USER}: cat: "), "Permission denied"]);
+        Run::of(&mut command).hides(EXCERPT)
+    };
+    let root = bench.root().to_str().expect("UTF-8");
+    let rehearsal = ["rehearse", "web", "--stacks-root", root];
+    for args in [&["plan", "web"][..], &["web"], &rehearsal] {
+        run(args).says(&[&format!("as {USER}: cat: "), "Permission denied"]);
     }
+    // The user hides the directory from everybody, and could still replace the files from inside it.
+    chown(bench.root(), Some(USER), None).expect("root");
+    fs::set_permissions(bench.root(), Permissions::from_mode(0o000)).expect("a mode");
+    let hidden = run(&["plan", "web"]);
+    fs::set_permissions(bench.root(), Permissions::from_mode(0o755)).expect("a mode");
+    hidden.says(&[&format!("config` as the user {USER}: Permission denied")]);
 }

@@ -14,14 +14,14 @@ use super::program;
 use crate::{
     adopt::{self, Adopt, OnFailure},
     cli::{Console, migrate as migrate_command, peers, settings::Settings},
-    compose,
+    compose, disk,
     engine::{self, Engine},
     migrate::{self, Migration},
     observe::Situation,
     plan::Keep,
     portainer::{self, BaseUrl, Portainer},
     run::{Consent, Listener, Peers, RestoreCommand, Setup, Stopped},
-    stack::Stack,
+    stack::{Stack, stack_dir},
 };
 
 /// How long an adoption waits for containers, as without `--wait`.
@@ -94,7 +94,9 @@ impl<'a> Embedded<'a> {
         let endpoint = peers::environment(settings, portainer.reader(), engine.reader(), console)?;
         let rehearsal = Arc::new(rehearsal);
         let host = compose::Host::new(tool, console.trace());
-        let program = program::Embedded::new(Arc::clone(&rehearsal), host)?;
+        let original = stack_dir(stack.name(), &settings.location)?;
+        let original = disk::is_dir(&original).then_some(original);
+        let program = program::Embedded::new(Arc::clone(&rehearsal), host, original)?;
         Ok(Self {
             compose: compose::Host::with(program),
             peers: Peers::new(portainer, engine),

@@ -3,7 +3,7 @@
 //! Its hashes are those of the labels of that world. Whether it accepts a text, the program of this host says, if there is
 //! one: it knows more than the world.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use rehearsal::Rehearsal;
@@ -23,15 +23,22 @@ pub(super) struct Embedded {
     rehearsal: Arc<Rehearsal>,
     version: Version,
     host: Host,
+    /// The directory of the stack that is rehearsed, if it is not an example.
+    original: Option<PathBuf>,
 }
 
 impl Embedded {
-    pub(super) fn new(rehearsal: Arc<Rehearsal>, host: Host) -> Result<Self> {
+    pub(super) fn new(
+        rehearsal: Arc<Rehearsal>,
+        host: Host,
+        original: Option<PathBuf>,
+    ) -> Result<Self> {
         let version = rehearsal.world(|world| world.compose_version());
         Ok(Self {
             version: Version::parse(version).context("the embedded Compose has no version")?,
             rehearsal,
             host,
+            original,
         })
     }
 
@@ -70,7 +77,11 @@ impl Program for Embedded {
 
     fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
         if let Ok(program) = self.host.compose() {
-            return program.check(input, mask);
+            let mut input = *input;
+            if let Input::Sent { dir, .. } = &mut input {
+                *dir = self.original.as_deref();
+            }
+            return program.check(&input, mask);
         }
         Ok(match self.ask(input) {
             Ok(_) => Checked::Accepted,

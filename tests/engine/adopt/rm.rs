@@ -10,7 +10,10 @@ use std::{
 use serde_json::Value;
 
 use super::{Case, by_each_portainer, scenario::Scenario};
-use crate::bench::{Run, lines};
+use crate::{
+    bench::{Run, lines},
+    host::IMAGE,
+};
 
 by_each_portainer! {
     b28_a_volume_that_is_said_to_be_kept_is_kept
@@ -75,11 +78,15 @@ fn b28_a_volume_that_is_said_to_be_kept_is_kept(case: Case) {
     run(&scenario, &["adopt", "--yes"]).code(0);
     let volume = run_with_rm(&scenario);
     let said = format!("{volume} (/x of ");
+    // An image can have the label, too.
+    let label = format!("stacklift.holds-volumes-of={}", scenario.host.project);
+    let other = lines(&["run", "-d", "--label", &label, IMAGE, "sleep", "600"]);
     run(&scenario, &["restore", "--yes"]).code(0).says(&[
         "these volumes will be kept",
         &said,
         "verified",
     ]);
+    assert_eq!(lines(&["rm", "-f", &other[0]]), other, "it was not removed");
     assert_kept(&scenario, &volume);
     assert_eq!(scenario.ids().len(), 1);
 }
