@@ -374,38 +374,6 @@ fn b14_a_snapshot_belongs_to_the_project_on_the_engine() {
 }
 
 #[test]
-fn b14_snapshots_of_older_versions_are_found_and_left_alone() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench.run(&["web"]).code(0);
-    let saved = files(&bench, ".json").remove(0);
-    // SHA-256 of directory, base URL and environment, as older versions named the folder.
-    let identity = format!(
-        "{}\0{}\0{}",
-        bench.dir("web").display(),
-        bench.rehearsal.base_url(),
-        1
-    );
-    let hash = ring::digest::digest(&ring::digest::SHA256, identity.as_bytes());
-    let hex = hash.as_ref()[..8]
-        .iter()
-        .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
-    let old = bench.state().join("snapshots").join(format!("web-{hex}"));
-    fs::create_dir(&old).expect("a folder");
-    let id = "20250101T000000.000Z";
-    let former = old.join(format!("{id}.json"));
-    fs::rename(&saved, &former).expect("a snapshot");
-    bench.run(&["restore", "web", "--list"]).code(0).says(&[id]);
-    bench.run(&["web"]).code(0);
-    bench
-        .run(&["restore", "web", "--to", id])
-        .code(0)
-        .says(&["verified"]);
-    assert_eq!(fs::read_dir(&old).expect("it").count(), 1);
-    assert!(former.exists());
-}
-
-#[test]
 fn b15_a_run_never_removes_its_own_snapshot_or_the_first_whole_one() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
