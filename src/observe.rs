@@ -117,6 +117,8 @@ pub struct Details {
     pub volumes: Option<BTreeSet<String>>,
     /// Why the Compose program of this host rejects what will be sent.
     pub rejection: Option<Rejection>,
+    /// Why there is no Compose program to ask.
+    pub unasked: Option<String>,
 }
 
 impl Before {
@@ -346,6 +348,7 @@ impl Situation<'_> {
             }),
             namesakes: &before.namesakes,
             rejection: details.rejection.as_ref(),
+            unasked: details.unasked.as_deref(),
             environment: before.environment.clone(),
             rights: before.rights.clone(),
             lookup: &path_kind,
@@ -422,6 +425,8 @@ impl Situation<'_> {
         }
         before.environment = environment;
         before.details = details;
+        let none = compose.compose().err().filter(|_| host.is_none());
+        before.details.unasked = none.map(ToString::to_string);
         match checked.transpose() {
             Ok(Some(Checked::Rejected(rejection))) => before.details.rejection = Some(rejection),
             Ok(_) => {}

@@ -44,7 +44,6 @@ mod starting;
 mod subject;
 mod told;
 mod unseen;
-mod values;
 mod versions;
 mod worse;
 
@@ -177,6 +176,11 @@ impl Plan {
             Environment::SameEngine
             | Environment::OtherEngine { .. }
             | Environment::OtherSocket(_) => {}
+        }
+        if let Some(why) = facts.unasked {
+            self.warnings.push(format!(
+                "{why}: what only Compose checks is found when Portainer deploys the stack"
+            ));
         }
         self.refusals.extend(unseen::management(facts));
         self.refusals.extend(unseen::hidden(facts));

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
 use composefile::document::{Document, Entry, NodeKind, Node, NodeId, ScalarType};
-use stacklift::rewrite::{damage::{self, Damage, MOST, Verdict}, literal::{self, TextEdit, TextEdits}};
+use stacklift::rewrite::{damage::{self, Damage, MOST, Verdict}, literal::{self, TextEdit, edits}};
 
 const DIRS: [&str; 6] = [
     "/opt/stacks/web",
@@ -84,7 +84,7 @@ fn edits_leave_the_rest_alone(text: &str, dir: &str, rewritten: &str) {
     let pass = |rest: &mut &str, kept: &str| {
         *rest = rest.strip_prefix(kept).expect("an untouched byte differs");
     };
-    for edit in TextEdits::new(text) {
+    for edit in edits(text) {
         match edit {
             TextEdit::Delete(line) => {
                 assert!(line.start >= done && line.end > line.start);

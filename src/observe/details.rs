@@ -52,6 +52,7 @@ impl<'a> Reader<'a> {
             },
             containers,
             rejection: None,
+            unasked: None,
         };
         (details, self.failures)
     }

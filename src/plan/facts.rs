@@ -61,6 +61,8 @@ pub struct Facts<'a> {
     pub namesakes: &'a [Record],
     /// Why the Compose program of this host rejects what is sent; `None` if it accepts it, or if it was not asked.
     pub rejection: Option<&'a Rejection>,
+    /// Why there is no Compose program to ask.
+    pub unasked: Option<&'a str>,
     /// The environment, as far as Portainer says.
     pub environment: Environment,
     /// What the user of the API key sees and may do there (B24).

@@ -6,20 +6,19 @@ use composefile::{
     document::{Document, Node, NodeId},
     dotenv::DotenvError,
     schema::{NEWEST, Place, ROOT, Release, Type},
-    services::MountSpec,
+    services::{MountSpec, split_at_colons},
 };
 
 use super::{
     Facts, NOT_PULLED, Refusal, missing,
     sent::{Given, SentStack, SentText},
-    values,
     versions::ComposeVersion,
 };
 use crate::{
     compose::{Doubt, Rejection},
     rewrite::{
         faithful::{self, Blocker, Reason, Runs},
-        literal::{TextEdit, TextEdits},
+        literal::{TextEdit, edits},
     },
     text::printable,
 };
@@ -51,8 +50,7 @@ pub(super) fn refusals(
         .collect();
     if let Some(stack) = stack {
         rejected.extend(empty_parts(stack, &lines));
-        let bad = values::bad(stack).into_iter();
-        rejected.extend(bad.map(|bad| format!("line {}: {}", lines.of(bad.node.line()), bad.what)));
+        rejected.extend(unmountable(stack, &lines));
     }
     // Compose stops at the first error, which is usually one of those above.
     if let Some(rejection) = facts.rejection
@@ -67,6 +65,41 @@ pub(super) fn refusals(
         refusals.push(Refusal::Rejected(rejected));
     }
     refusals
+}
+
+/// Mounts in the short syntax that Compose accepts and every engine rejects, as lines of a refusal. Compose reads `x:` with one
+/// letter as a drive of Windows, as in `C:\data`: the whole text becomes the target, or the source is no path of the engine.
+fn unmountable(stack: &SentStack, lines: &Lines) -> Vec<String> {
+    let mut found = Vec::new();
+    for service in stack.active() {
+        for node in service.nodes("volumes").flat_map(Node::items) {
+            let Given::Is(text) = stack.read(node) else {
+                continue;
+            };
+            let mut chars = text.chars();
+            let is_drive = chars.next().is_some_and(char::is_alphabetic)
+                && chars.next() == Some(':')
+                && chars.next().is_some();
+            let parts = split_at_colons(&text);
+            let target = parts.get(1).or(parts.first()).copied();
+            let is_relative = target.is_some_and(|one| !one.is_empty() && !one.starts_with('/'));
+            let why = if is_drive {
+                "Compose reads its first letter as a drive of Windows; use the long syntax"
+            } else if parts.len() <= 2 && text.len() > 2 && is_relative {
+                "its target is not an absolute path"
+            } else {
+                continue;
+            };
+            // As it is written: never the value of a variable.
+            let written = printable(node.as_str().unwrap_or_default());
+            found.push(format!(
+                "line {}: service {}: the engine rejects the mount `{written}`: {why}",
+                lines.of(node.line()),
+                printable(service.name)
+            ));
+        }
+    }
+    found
 }
 
 /// Whether Portainer's Compose rejects the text if this host's Compose does.
@@ -292,7 +325,7 @@ impl Lines {
     fn new(compose: &str) -> Self {
         let mut deleted = Vec::new();
         let (mut line, mut at) = (1, 0);
-        for edit in TextEdits::new(compose) {
+        for edit in edits(compose) {
             let TextEdit::Delete(range) = edit else {
                 continue;
             };

@@ -146,6 +146,7 @@ impl World {
             dir: "/s/web",
             tool: "docker",
             rejection: self.rejection.as_ref(),
+            unasked: None,
             endpoint: 1,
             portainer_port: Some(9443),
             source: Source {
@@ -651,4 +652,29 @@ fn b06_a_port_that_a_program_uses_is_a_warning() {
             .any(|one| one.contains("port 18700/tcp of this host is in use"));
         assert_eq!(found, is_warned, "{ports}: {warnings:?}");
     }
+}
+
+#[test]
+fn b06_mounts_that_every_engine_rejects_are_refused() {
+    let refused = |mount: &str| {
+        let text = format!(
+            "services:\n  web:\n    image: x\n    volumes: {mount}\nvolumes: {{x: {{}}, data: {{}}, '1': {{}}}}\n"
+        );
+        world(&text).plan().refusals.iter().any(|refusal| {
+            matches!(refusal, Refusal::Rejected(lines) if lines[0].starts_with("line 4: service web: the engine rejects"))
+        })
+    };
+    for mount in [
+        "['x:/x']",
+        "['x:/x:ro']",
+        "['x:/x:/y']",
+        "['C:\\a:/b']",
+        "['data:b']",
+        "['relative']",
+    ] {
+        assert!(refused(mount), "{mount}");
+    }
+    assert!(!refused(
+        "[/a, 'data:/x', './a:/b', '1:/x', {type: volume, source: x, target: /x}]"
+    ));
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::literal::{TextEdit, TextEdits};
+use super::literal::{TextEdit, edits};
 use composefile::{
     document::{Document, Entry, Node},
     schema::{Holds, INCLUDE, Place, ROOT, SERVICE, Type},
@@ -76,7 +76,7 @@ pub(super) struct DeletedLines(Vec<Range<usize>>);
 
 impl DeletedLines {
     pub(super) fn of(text: &str) -> Self {
-        let lines = TextEdits::new(text).filter_map(|edit| match edit {
+        let lines = edits(text).filter_map(|edit| match edit {
             TextEdit::Delete(line) => Some(line),
             TextEdit::Replace { .. } => None,
         });

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::rewrite::literal::{TextEdit, TextEdits};
+use crate::rewrite::literal::{TextEdit, edits};
 
 /// The origin of each byte of a result.
 pub(super) struct Origin {
@@ -16,7 +16,7 @@ impl Origin {
         let mut pieces = vec![(0, 0)];
         let mut result = 0;
         let mut done = 0;
-        for edit in TextEdits::new(original) {
+        for edit in edits(original) {
             match edit {
                 TextEdit::Delete(line) => {
                     result += line.start - done;
