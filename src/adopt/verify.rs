@@ -128,8 +128,10 @@ impl Procedure<'_, '_> {
                 );
                 (Outcome::Changed, state)
             } else {
-                let state = "what Portainer has is not what was sent; the containers run as before";
-                (Outcome::Unknown, state.to_owned())
+                let state = format!(
+                    "Portainer stack {id} may exist, and may not be what was sent; the containers run as before"
+                );
+                (Outcome::Unknown, state)
             };
             self.report.outcome = outcome;
             self.mark(&Progress::Flawed(state));

@@ -45,6 +45,11 @@ impl Run<'_> {
     ) -> Option<String> {
         match self.seen(name, endpoint) {
             RecordSeen::Exists(found, _) if found == id => {}
+            RecordSeen::Unknown => {
+                return Some(format!(
+                    "Portainer reported stack {id}, and cannot be asked for it again"
+                ));
+            }
             seen => {
                 return Some(format!(
                     "Portainer reported stack {id}, but it was not found: {seen}"
