@@ -38,8 +38,6 @@ use crate::{
 const LARGEST_ERROR: u64 = 1024 * 1024;
 /// The size limit of any other body, in bytes.
 pub(super) const LARGEST_BODY: u64 = 64 * 1024 * 1024;
-/// The size limit of the list of stacks, in bytes (B12).
-pub(super) const LARGEST_LIST: u64 = 1024 * 1024 * 1024;
 
 /// What a Portainer client needs.
 #[derive(Clone)]

@@ -5,16 +5,40 @@
 
 use std::{
     fmt,
-    io::{BufReader, Read},
+    io::{self, ErrorKind, Read},
 };
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error as _, SeqAccess, Visitor},
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
-use serde_json::{Value, error::Category, value::RawValue};
+use serde_json::{Map, Value, de::SliceRead};
 
-const BUFFER: usize = 256 * 1024;
+/// The size limits, in bytes (B12).
+const LIMITS: Limits = Limits {
+    buffer: 256 * 1024,
+    entry: 64 * 1024 * 1024,
+    list: 1024 * 1024 * 1024,
+};
+
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Of the text that is kept. It doubles for a larger entry.
+    buffer: usize,
+    /// Of one entry, and of all wanted entries together.
+    entry: usize,
+    list: usize,
+}
+
+/// Why a list cannot be read.
+#[derive(Debug)]
+pub(super) enum Error {
+    /// There is no text.
+    Empty,
+    /// The text is not an array of JSON, or it is too large.
+    Invalid(Box<dyn std::error::Error + Send + Sync>),
+    /// The reader failed.
+    Read(io::Error),
+}
 
 /// Which entries of a list are kept. An entry that is not an object, or whose `Name` is not a string, is never kept.
 #[derive(Clone, Copy)]
@@ -36,74 +60,224 @@ impl Wanted<'_> {
 
 /// The wanted entries of a list, in order. `null` is an empty list.
 ///
-/// Fails where the text is not an array of JSON, or `reader` fails.
-pub(super) fn entries(reader: impl Read, wanted: Wanted) -> serde_json::Result<Vec<Value>> {
-    let reader = BufReader::with_capacity(BUFFER, reader);
-    let mut json = serde_json::Deserializer::from_reader(reader);
-    let found = json.deserialize_option(List(wanted))?;
-    json.end().map(|()| found)
+/// Fails where the text is not an array of JSON, an entry or all wanted entries are larger than 64 MiB, the list is
+/// larger than 1 GiB, or `reader` fails.
+pub(super) fn entries(reader: impl Read, wanted: Wanted) -> Result<Vec<Value>, Error> {
+    limited_entries(reader, wanted, LIMITS)
+}
+
+fn limited_entries(reader: impl Read, wanted: Wanted, limits: Limits) -> Result<Vec<Value>, Error> {
+    let mut text = Text {
+        reader,
+        buffer: vec![0; limits.buffer],
+        start: 0,
+        end: 0,
+        is_read: false,
+        limits,
+    };
+    let mut found = Vec::new();
+    match text.peek()? {
+        None => return Err(Error::Empty),
+        Some(b'[') => text.start += 1,
+        Some(_) => {
+            return match text.parse(|json| Option::<IgnoredAny>::deserialize(json))? {
+                None => text.end().map(|()| found),
+                Some(_) => Err(invalid("expected a list of stacks")),
+            };
+        }
+    }
+    let mut left = limits.entry;
+    let mut is_over = text.peek()? == Some(b']');
+    while !is_over {
+        if let Some(entry) = text.parse(|json| Entry { wanted }.deserialize(json))? {
+            let too_many = || {
+                invalid(match wanted {
+                    Wanted::Named(_) => "too many entries have the name of the stack",
+                    Wanted::All => "the entries are too large",
+                })
+            };
+            left = left
+                .checked_sub(entry.to_string().len())
+                .ok_or_else(too_many)?;
+            found.push(entry);
+        }
+        match text.peek()? {
+            Some(b',') => text.start += 1,
+            Some(b']') => is_over = true,
+            _ => return Err(invalid("expected `,` or `]` after an entry")),
+        }
+    }
+    text.start += 1;
+    text.end().map(|()| found)
 }
 
 /// Why a text is not JSON, without a part of it.
 pub(super) fn not_json(error: &serde_json::Error) -> &'static str {
-    match error.classify() {
-        Category::Eof => "it is incomplete",
-        Category::Data => "expected a list of stacks",
-        Category::Syntax | Category::Io => "it is not JSON",
+    if error.is_eof() {
+        return "it is incomplete";
+    }
+    "it is not JSON"
+}
+
+fn invalid(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Invalid(reason.into())
+}
+
+/// The text that was read and not parsed yet: `serde_json` is several times faster on a slice than on a reader.
+struct Text<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Whether nothing follows.
+    is_read: bool,
+    /// What may still be read.
+    limits: Limits,
+}
+
+impl<R: Read> Text<R> {
+    /// Parses a value. A value that ends with the buffer may be a part of one: it is parsed again with more text.
+    fn parse<T>(
+        &mut self,
+        parse: impl Fn(&mut serde_json::Deserializer<SliceRead>) -> serde_json::Result<T>,
+    ) -> Result<T, Error> {
+        loop {
+            let text = &self.buffer[self.start..self.end];
+            let mut json = serde_json::Deserializer::from_slice(text);
+            let value = parse(&mut json);
+            let length = json.into_iter::<IgnoredAny>().byte_offset();
+            if length < text.len() || self.is_read {
+                self.start += length;
+                return value.map_err(|error| invalid(not_json(&error)));
+            }
+            self.read()?;
+        }
+    }
+
+    /// The next byte that is not white space.
+    fn peek(&mut self) -> Result<Option<u8>, Error> {
+        loop {
+            let text = &self.buffer[self.start..self.end];
+            let is_space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\t' | b'\r');
+            if let Some(at) = text.iter().position(|byte| !is_space(byte)) {
+                self.start += at;
+                return Ok(Some(self.buffer[self.start]));
+            }
+            self.start = self.end;
+            if self.is_read {
+                return Ok(None);
+            }
+            self.read()?;
+        }
+    }
+
+    /// Fails if anything but white space follows.
+    fn end(mut self) -> Result<(), Error> {
+        match self.peek()? {
+            None => Ok(()),
+            Some(_) => Err(invalid("trailing characters")),
+        }
+    }
+
+    /// Fills the buffer, or reads to the end.
+    fn read(&mut self) -> Result<(), Error> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.end >= self.limits.entry {
+            return Err(invalid("an entry is too large"));
+        }
+        if self.end == self.buffer.len() {
+            self.buffer.resize(2 * self.end, 0);
+        }
+        while self.end < self.buffer.len() && !self.is_read {
+            let count = match self.reader.read(&mut self.buffer[self.end..]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read.map_err(Error::Read)?,
+            };
+            self.end += count;
+            self.is_read = count == 0;
+            let left = self.limits.list.checked_sub(count);
+            self.limits.list = left.ok_or_else(|| invalid("the list is too large"))?;
+        }
+        Ok(())
     }
 }
 
-#[derive(Deserialize)]
-struct Named {
-    #[serde(rename = "Name", default)]
-    name: Value,
+/// Reads one entry; `None` where it is not wanted.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    wanted: Wanted<'a>,
 }
 
-struct List<'a>(Wanted<'a>);
+impl<'de> DeserializeSeed<'de> for Entry<'_> {
+    type Value = Option<Value>;
 
-impl<'de> Visitor<'de> for List<'_> {
-    type Value = Vec<Value>;
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Entry<'_> {
+    type Value = Option<Value>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of stacks")
+        f.write_str("any value")
     }
 
-    fn visit_none<E>(self) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
-        json.deserialize_seq(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut found = Vec::new();
-        while let Some(text) = entries.next_element::<Box<RawValue>>()? {
-            // Most entries are of other stacks: only the name of each is read.
-            let name = serde_json::from_str::<Named>(text.get());
-            if !text.get().starts_with('{') || name.is_ok_and(|entry| !self.0.has(&entry.name)) {
-                continue;
+    // Portainer writes `Name` second, so little is kept of an entry before it is known not to match.
+    fn visit_map<A: MapAccess<'de>>(self, mut entry: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(key) = entry.next_key::<String>()? {
+            let value: Value = entry.next_value()?;
+            if key == "Name" && !self.wanted.has(&value) {
+                while entry.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                return Ok(None);
             }
-            let entry: Value = serde_json::from_str(text.get()).map_err(A::Error::custom)?;
-            if self.0.has(&entry["Name"]) {
-                found.push(entry);
-            }
+            fields.insert(key, value);
         }
-        Ok(found)
+        Ok(fields.contains_key("Name").then_some(Value::Object(fields)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use proptest::prelude::*;
-    use serde::de::IgnoredAny;
     use serde_json::json;
 
     use super::*;
 
     const NAMES: [&str; 2] = ["web", "ü"];
+    const BUFFER: usize = 1024;
 
     /// A reader that gives at most so many bytes at a time.
     struct Drip<'a>(&'a [u8], usize);
@@ -118,8 +292,13 @@ mod tests {
     }
 
     fn read(text: &[u8], step: usize) -> Result<Vec<Value>, String> {
-        let found = entries(Drip(text, step), Wanted::Named(&NAMES));
-        found.map_err(|error| error.to_string())
+        // So small a buffer cuts the text as well.
+        let limits = Limits {
+            buffer: step.min(LIMITS.buffer),
+            ..LIMITS
+        };
+        let found = limited_entries(Drip(text, step), Wanted::Named(&NAMES), limits);
+        found.map_err(|error| format!("{error:?}"))
     }
 
     /// What `serde_json` finds in the whole text.
@@ -165,6 +344,34 @@ mod tests {
             assert_eq!(found, [json!({"Name": "web"})]);
         }
         assert_eq!(read(deep.as_bytes(), 1000), Ok(Vec::new()));
+        assert_eq!(
+            read(b"[{\"Name\":\"a\",\"x\":\"\xff\"}]", 1),
+            Ok(Vec::new())
+        );
+    }
+
+    #[test]
+    fn b12_entries_and_the_list_have_a_size_limit() {
+        let limits = Limits {
+            buffer: BUFFER,
+            entry: 4 * BUFFER,
+            list: 10 * BUFFER,
+        };
+        let read = |text: &str| limited_entries(text.as_bytes(), Wanted::Named(&NAMES), limits);
+        let padded = |length| format!("{{\"Name\":\"web\",\"x\":{}1}}", " ".repeat(length));
+        let list = |length, count| format!("[{}]", vec![padded(length); count].join(","));
+        assert_eq!(read(&list(2 * BUFFER, 4)).expect("a list").len(), 4);
+        let long = format!("[{{\"Name\":\"web\",\"x\":\"{}\"}}]", "x".repeat(BUFFER));
+        assert_eq!(read(&long).expect("a list").len(), 1);
+        let long = long.trim_matches(['[', ']']);
+        for (text, reason) in [
+            (list(4 * BUFFER, 1), "an entry is too large"),
+            (list(2 * BUFFER, 6), "the list is too large"),
+            (format!("[{}]", [long; 5].join(",")), "too many entries"),
+        ] {
+            let error = read(&text).expect_err(reason);
+            assert!(format!("{error:?}").contains(reason), "{error:?}");
+        }
     }
 
     #[test]

@@ -7,14 +7,14 @@ use std::{collections::BTreeSet, io::Read};
 
 use anyhow::Result;
 use serde::{Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
-use serde_json::{Value, error::Category};
+use serde_json::Value;
 use ureq::http::header::CONTENT_TYPE;
 
 use super::{
     access::Standing,
     connection::truncated,
     error::HINT_FOR_HTML,
-    http::{LARGEST_BODY, LARGEST_LIST, Unread},
+    http::{LARGEST_BODY, Unread},
     list::{self, Wanted},
 };
 use crate::{
@@ -131,18 +131,18 @@ fn entries(response: Unread, wanted: Wanted) -> Result<Vec<Value>> {
     }
     let kind = response.headers().get(CONTENT_TYPE);
     let is_html = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-    let body = response.into_body().into_with_config().limit(LARGEST_LIST);
+    let body = response.into_body().into_with_config().limit(u64::MAX);
     let entries = list::entries(body.reader(), wanted).map_err(|error| {
+        let what = "cannot parse the response";
         if is_html {
-            return unexpected("it is an HTML page").hint(HINT_FOR_HTML);
+            return Failure::new(format!("{what}: it is an HTML page")).hint(HINT_FOR_HTML);
         }
-        match error.classify() {
-            Category::Io => truncated(error.into()),
-            // Nothing was read.
-            Category::Eof if (error.line(), error.column()) == (1, 0) => {
-                Failure::new(EMPTY).hint(HINT_FOR_ADDRESS)
+        match error {
+            list::Error::Empty => Failure::new(EMPTY).hint(HINT_FOR_ADDRESS),
+            list::Error::Invalid(reason) => {
+                Failure::new(what).source(reason).hint(HINT_FOR_ADDRESS)
             }
-            _ => unexpected(list::not_json(&error)).hint(HINT_FOR_ADDRESS),
+            list::Error::Read(error) => truncated(error),
         }
     })?;
     Ok(entries)
