@@ -94,7 +94,7 @@ impl Command {
 
     /// The containers with these IDs, without those that have been removed in the meantime.
     fn inspect_containers(&self, ids: &[String]) -> Result<Vec<Container>> {
-        let inspected: Vec<wire::Container> = self.inspect_present(ObjectKind::Container, ids)?;
+        let inspected: Vec<wire::Container> = self.inspect(ObjectKind::Container, ids)?;
         Ok(inspected.into_iter().map(Container::from).collect())
     }
 

@@ -2,7 +2,6 @@
 
 use anyhow::{Context as _, Result, bail};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::{Command, MAX_IDS_PER_CALL, Ran, with_ids};
 use crate::{
@@ -15,17 +14,9 @@ use crate::{
 };
 
 impl Command {
-    /// The inspect JSON of the objects with these names or IDs. Objects that do not exist are left out.
-    pub(in crate::engine) fn inspect(
-        &self,
-        kind: ObjectKind,
-        names: &[String],
-    ) -> Result<Vec<Value>> {
-        self.inspect_present(kind, names)
-    }
-
-    /// The objects with these names or IDs. Objects that do not exist are left out, however many are removed at this moment.
-    pub(super) fn inspect_present<T: DeserializeOwned>(
+    /// The inspect JSON of the objects with these names or IDs. Objects that do not exist are left out, however many are
+    /// removed at this moment.
+    pub(in crate::engine) fn inspect<T: DeserializeOwned>(
         &self,
         kind: ObjectKind,
         names: &[String],
