@@ -163,16 +163,12 @@ pub fn run_as(
     limits: Limits,
     prepare: impl FnOnce(&mut Command) + Send,
 ) -> Result<Output, RunError> {
-    let is_native = is_native(program)?;
     let opened = fs::File::open(program)?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
     // The interpreter of a script would open this path again.
-    let path = if is_native {
-        format!("/proc/self/fd/{}", opened.as_raw_fd()).into()
-    } else {
-        program.to_owned()
-    };
+    let path = if is_native(&path)? { &path } else { program };
     disk::with_rights_of(user, || {
-        run(&path, arguments, limits, |process| {
+        run(path, arguments, limits, |process| {
             process.arg0(program);
             prepare(process);
         })
