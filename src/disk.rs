@@ -17,7 +17,7 @@ use std::{
 
 use rustix::{
     fd::OwnedFd,
-    fs::{CWD, FileType, Gid, Mode, OFlags, Uid, makedev, openat},
+    fs::{CWD, FileType, Gid, Mode, OFlags, Stat, Uid, makedev, openat},
     process::{DumpableBehavior, geteuid, set_dumpable_behavior},
     thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid},
 };
@@ -196,7 +196,8 @@ pub fn read(dir: &Path, path: &Path) -> io::Result<Contents> {
     let path = path.strip_prefix(dir).unwrap_or(path).to_owned();
     let dir = dir.to_owned();
     in_time(&whole, move || {
-        let (folder, user) = open_as(&dir)?;
+        let (folder, seen) = opened(&dir)?;
+        let user = giver(&seen);
         if let Some(user) = user {
             take_rights_of(user)?;
         }
@@ -215,20 +216,16 @@ pub fn read(dir: &Path, path: &Path) -> io::Result<Contents> {
 pub fn user_of(dir: &Path) -> io::Result<Option<u32>> {
     let path = dir.to_owned();
     in_time(dir, move || {
-        let Some(user) = open_as(&path)?.1 else {
+        let seen = opened(&path)?.1;
+        let Some(user) = giver(&seen) else {
             return Ok(None);
         };
-        let mut owners = Vec::new();
-        walk::walk(&path, &mut |_, stat| {
-            owners.push(stat.st_uid);
-            Ok(())
-        })?;
-        owners.pop();
         take_rights_of(user)?;
         let reached = fs::metadata(path.join("."));
         let is_hidden = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
         let is_hidden = reached.is_err_and(|error| is_hidden(&error));
-        Ok((!is_hidden || owners.iter().any(|&owner| owner != 0)).then_some(user))
+        let above = seen.split_last().map_or(&[][..], |(_, above)| above);
+        Ok((!is_hidden || above.iter().any(|one| one.st_uid != 0)).then_some(user))
     })
 }
 
@@ -368,20 +365,22 @@ fn read_opened((file, metadata): (File, Metadata)) -> io::Result<Contents> {
     Ok(Contents { bytes, access })
 }
 
-/// Opens a directory. If this is root, returns also the user besides root who owns it, or a link on the path to it.
-fn open_as(dir: &Path) -> io::Result<(OwnedFd, Option<u32>)> {
-    let (mut givers, mut last) = (Vec::new(), 0);
+/// Opens a directory. Returns also what is on the path to it: each directory and link, and the directory itself last.
+fn opened(dir: &Path) -> io::Result<(OwnedFd, Vec<Stat>)> {
+    let mut seen = Vec::new();
     let opened = walk::walk(dir, &mut |_, stat| {
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
-            givers.push(stat.st_uid);
-        } else {
-            last = stat.st_uid;
-        }
+        seen.push(*stat);
         Ok(())
     })?;
-    let mut owners = [last].into_iter().chain(givers);
-    let user = owners.find(|&uid| uid != 0);
-    Ok((opened, user.filter(|_| geteuid().is_root())))
+    Ok((opened, seen))
+}
+
+/// If this is root: the user besides root who owns the directory at the end of a path, or a link on it.
+fn giver(seen: &[Stat]) -> Option<u32> {
+    let is_link = |one: &&Stat| FileType::from_raw_mode(one.st_mode) == FileType::Symlink;
+    let (links, dirs): (Vec<&Stat>, Vec<&Stat>) = seen.iter().partition(is_link);
+    let mut owners = dirs.last().into_iter().chain(&links).map(|one| one.st_uid);
+    owners.find(|&uid| uid != 0 && geteuid().is_root())
 }
 
 /// Gives the rights of a user to this thread only. The thread does not get back those of root.
