@@ -98,7 +98,7 @@ impl<'a> Compared<'a> {
         was && !self.looped && !self.now.is_some_and(Inspected::is_healthy)
     }
 
-    /// Whether it is a job that has succeeded, or never ran.
+    /// The container before, if it is a job that had succeeded, or that never ran.
     fn was_job(self) -> Option<Inspected<'a>> {
         let is_job = |before: &Inspected| match before.exit_code() {
             Some(code) => code == 0,

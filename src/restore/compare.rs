@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::difference::{Difference, normal};
+use super::difference::{Difference, normal, without_id};
 use crate::snapshot::{Inspected, is_empty, is_unset};
 
 /// Settings that [`Inspected::differences`] compares by their effect: mounts, variables, labels, ports, the image, and
@@ -100,7 +100,7 @@ impl<'a> Inspected<'a> {
             };
             let different = keys.into_iter().filter(|key| match *key {
                 "Hostname" => self.hostname() != now.hostname(),
-                "NetworkMode" | "PidMode" | "IpcMode" => self.mode(key) != now.mode(key),
+                "NetworkMode" => without_id(self.network_mode()) != without_id(now.network_mode()),
                 key => setting(saved, key) != setting(there, key),
             });
             found.extend(different.map(Difference::Setting));
@@ -121,19 +121,6 @@ impl<'a> Inspected<'a> {
             .map(|(name, value)| (name.as_str(), value))
             .filter(|(name, _)| is_given(name))
             .collect()
-    }
-
-    /// A namespace mode, without the ID of the container: [`Self::shares_with`] compares those. The default of `IpcMode` is
-    /// that of the engine which created the container.
-    fn mode(self, key: &str) -> &'a str {
-        let mode = match key {
-            "NetworkMode" => self.network_mode(),
-            key => self.text(&format!("/HostConfig/{key}")),
-        };
-        if key == "IpcMode" && matches!(mode, "private" | "shareable") {
-            return "";
-        }
-        mode.split_once("container:").map_or(mode, |_| "container")
     }
 
     fn variables_that_differ(self, now: Self) -> Option<Difference<'a>> {

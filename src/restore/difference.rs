@@ -124,6 +124,7 @@ fn is_default(key: &str, value: &Value) -> bool {
     let is_one_of = |defaults: &[&str]| value.as_str().is_some_and(|text| defaults.contains(&text));
     match key {
         "CgroupnsMode" => is_one_of(&["host", "private"]),
+        "IpcMode" => is_one_of(&["private", "shareable"]),
         "Isolation" => is_one_of(&["default"]),
         "Runtime" => is_one_of(&["runc", "io.containerd.runc.v2"]),
         "LogConfig" => value["Type"] != "none" && is_empty(&value["Config"]),
@@ -134,6 +135,13 @@ fn is_default(key: &str, value: &Value) -> bool {
         "ShmSize" => *value == 64 << 20,
         _ => false,
     }
+}
+
+/// A namespace mode, without the ID of the container: [`Inspected::shares_with`] compares those.
+///
+/// [`Inspected::shares_with`]: crate::snapshot::Inspected::shares_with
+pub(super) fn without_id(mode: &str) -> &str {
+    mode.split_once("container:").map_or(mode, |_| "container")
 }
 
 /// A setting as it takes effect: versions of Compose and of engines write the same one differently.
@@ -166,6 +174,7 @@ pub(super) fn normal(key: &str, value: &Value) -> Value {
         Value::String(text) if matches!(key, "CapAdd" | "CapDrop") => {
             text.strip_prefix("CAP_").unwrap_or(text).into()
         }
+        Value::String(text) if matches!(key, "IpcMode" | "PidMode") => without_id(text).into(),
         other => other.clone(),
     }
 }
