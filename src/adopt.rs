@@ -36,6 +36,7 @@ pub use report::{Outcome, Report};
 
 use progress::Progress;
 use sending::Sent;
+use verify::Verdict;
 
 /// The input of an adoption.
 pub struct Adopt<'a> {
@@ -89,7 +90,6 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
             snapshot: None,
             since: None,
             start: Progress::NotSent,
-            flaw: None,
         };
         let ended = procedure.steps();
         let Procedure {
@@ -131,8 +131,6 @@ struct Procedure<'a, 'r> {
     since: Option<SystemTime>,
     /// How far the run has come before it sends the request.
     start: Progress,
-    /// What is wrong after the deployment, although nothing has to be restored.
-    flaw: Option<Failure>,
 }
 
 impl<'a> Procedure<'a, '_> {
@@ -184,8 +182,9 @@ impl<'a> Procedure<'a, '_> {
         match self.send(&prepared, &payload)? {
             Sent::Failed(cause) => Err(self.recover(&cause)),
             Sent::Deployed => match self.verify(&prepared, &payload)? {
-                None => self.flaws(),
-                Some(wrong) => Err(self.recover(&wrong.into())),
+                Verdict::AsPlanned => Ok(()),
+                Verdict::Flawed(flaw) => Err(flaw.into()),
+                Verdict::NotAsBefore(wrong) => Err(self.recover(&wrong.into())),
             },
         }
     }

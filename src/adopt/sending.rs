@@ -165,14 +165,6 @@ impl<'a> Procedure<'a, '_> {
         Err(self.unknown(&lost.context(seen.to_string())))
     }
 
-    /// What is wrong with the Portainer stack after Portainer reported its deployment: it is not there, or is not what was
-    /// sent.
-    pub(super) fn check_record(&self, payload: &Payload) -> Option<String> {
-        let id = self.report.portainer_stack.as_deref().unwrap_or_default();
-        self.run
-            .check_record(id, self.a.stack.name(), self.a.endpoint, payload)
-    }
-
     /// Whether every container was removed.
     fn is_removed(&self) -> bool {
         !self.before.is_empty() && self.look().is_ok_and(|now| now.is_empty())

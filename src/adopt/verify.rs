@@ -31,6 +31,15 @@ use crate::{
 /// How long a container that was started has to run without a restart.
 const STEADY: Duration = Duration::from_secs(1);
 
+/// What the verification says of a deployment.
+pub(super) enum Verdict {
+    AsPlanned,
+    /// Everything runs as before, but something else is wrong. Nothing has to be restored.
+    Flawed(Failure),
+    /// Something does not run as before.
+    NotAsBefore(Failure),
+}
+
 /// What the verification found.
 #[derive(Default)]
 pub(super) struct Findings {
@@ -64,27 +73,21 @@ impl Procedure<'_, '_> {
         self.run.engine.inspect_containers(&ids)
     }
 
-    /// Compares the containers with those before, and waits until they run and are healthy. Returns what is wrong if
-    /// something does not run as before. An error means that it could not be verified.
+    /// Compares the containers with those before, and waits until they run and are healthy. An error means that it could not
+    /// be verified.
     ///
     /// The Portainer stack is read back first: a success that Portainer reports does not prove that it has the stack.
-    pub(super) fn verify(
-        &mut self,
-        prepared: &Prepared,
-        payload: &Payload,
-    ) -> Result<Option<Failure>> {
-        let flaw = self.check_record(payload);
-        self.verify_all(prepared, flaw).map_err(|error| {
+    pub(super) fn verify(&mut self, prepared: &Prepared, payload: &Payload) -> Result<Verdict> {
+        let id = self.report.portainer_stack.as_deref().unwrap_or_default();
+        let (name, endpoint) = (self.a.stack.name(), self.a.endpoint);
+        let record = self.run.check_record(id, name, endpoint, payload);
+        self.verify_all(prepared, record).map_err(|error| {
             self.report.outcome = Outcome::Unknown;
             error.context("failed to verify the containers, so nothing was restored")
         })
     }
 
-    fn verify_all(
-        &mut self,
-        prepared: &Prepared,
-        record: Option<String>,
-    ) -> Result<Option<Failure>> {
+    fn verify_all(&mut self, prepared: &Prepared, record: Option<String>) -> Result<Verdict> {
         // The engine remembers few events, and health checks are events too.
         let events = self.events();
         let now = self.wait_until_steady()?;
@@ -114,7 +117,7 @@ impl Procedure<'_, '_> {
         let all = [&findings.wrong, &flaws, &findings.not_as_planned];
         self.report.problems = all.into_iter().flatten().cloned().collect();
         if !findings.wrong.is_empty() {
-            return Ok(Some(
+            return Ok(Verdict::NotAsBefore(
                 Failure::new("the stack does not run as before")
                     .details(self.problems())
                     .hint("fix the problems above, then run the command again"),
@@ -135,21 +138,21 @@ impl Procedure<'_, '_> {
             };
             self.report.outcome = outcome;
             self.mark(&Progress::Flawed(state));
-            self.flaw = Some(
+            let containers = self.listed()?;
+            self.run.show(&containers);
+            return Ok(Verdict::Flawed(
                 Failure::new(format!(
                     "Portainer reported that it deployed {}, but not everything is as it should be",
                     self.a.stack.name()
                 ))
                 .details(self.problems())
                 .hint(hints.join("; ")),
-            );
-            let containers = self.listed()?;
-            self.run.show(&containers);
-            return Ok(None);
+            ));
         }
         let id = self.report.portainer_stack.clone().unwrap_or_default();
         self.mark(&Progress::AsBefore(id));
-        if findings.not_as_planned.is_empty() {
+        let is_as_planned = findings.not_as_planned.is_empty();
+        if is_as_planned {
             self.report.outcome = Outcome::Adopted;
             self.run
                 .step("verified", format!("{count}, {kept} not touched"));
@@ -158,26 +161,19 @@ impl Procedure<'_, '_> {
         }
         let containers = self.listed()?;
         self.run.show(&containers);
-        Ok(None)
+        if is_as_planned {
+            return Ok(Verdict::AsPlanned);
+        }
+        Ok(Verdict::Flawed(
+            Failure::new("the stack is in Portainer and runs as before, but the plan was wrong")
+                .details(self.problems())
+                .hint("roll back if you need a file named above, otherwise nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and the engine"),
+        ))
     }
 
     fn problems(&self) -> String {
         let lines = self.report.problems.iter().map(|one| format!("  - {one}"));
         lines.collect::<Vec<_>>().join("\n")
-    }
-
-    /// The failure of a deployment with flaws, or of a plan that was wrong, although everything runs as before.
-    pub(super) fn flaws(&mut self) -> Result<()> {
-        if let Some(flaw) = self.flaw.take() {
-            return Err(flaw.into());
-        }
-        if self.report.outcome != Outcome::PlanWasWrong {
-            return Ok(());
-        }
-        Err(Failure::new("the stack is in Portainer and runs as before, but the plan was wrong")
-            .details(self.problems())
-            .hint("roll back if you need a file named above, otherwise nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and the engine")
-            .into())
     }
 
     /// The starts and ends of containers since the request; none if they cannot be read.
