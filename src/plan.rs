@@ -179,7 +179,7 @@ impl Plan {
         }
         if let Some(why) = facts.unasked {
             self.warnings.push(format!(
-                "{why}: what only Compose checks is found when Portainer deploys the stack"
+                "{why}: errors that only Compose finds will appear when Portainer deploys the stack"
             ));
         }
         self.refusals.extend(unseen::management(facts));

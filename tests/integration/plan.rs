@@ -465,7 +465,7 @@ fn everything_that_blocks_is_shown_with_its_way_out() {
     ]);
     assert_eq!(
         run.err,
-        "warning: this host has no Compose program: what only Compose checks is found when Portainer deploys the stack\n"
+        "warning: this host has no Compose program: errors that only Compose finds will appear when Portainer deploys the stack\n"
     );
     bench.run(&["plan", "web"]).code(0);
     bench

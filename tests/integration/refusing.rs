@@ -90,7 +90,7 @@ fn b06_a_mount_that_every_engine_rejects() {
         &[
             "line 5: service a: ",
             "Compose would reject",
-            "this host has no Compose program: what only Compose checks is found when",
+            "this host has no Compose program: errors that only Compose finds will appear when",
         ],
     );
 }
