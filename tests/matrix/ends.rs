@@ -1,28 +1,22 @@
-//! Runs that are ended from outside: killed at every request, interrupted between any two steps.
+//! Runs that are ended from outside after any request: killed or interrupted.
 
 use std::{
     io::{BufRead, BufReader, Read},
     process::{Command, Stdio},
     thread,
-    time::Duration,
 };
-
-use rehearsal::{Era, World};
 
 use crate::{
     bench::{Bench, MARKED, Run},
-    judge::{claims, is_destroyed},
-    stage::{Scene, set, stack, world},
+    judge::judge,
+    stage::{Start, Way, world},
 };
 
-/// The arguments of a run that shows its requests.
-const VERBOSE: [&str; 2] = ["web", "-v"];
-
-/// Ends a run with `signal` after the response to its `line`-th request to either peer. `Err` is a run that made fewer
-/// requests. The run must show its requests.
-pub fn ended_at(bench: &Bench, arguments: &[&str], line: usize, signal: &str) -> Result<Run, Run> {
+/// Ends a run with `signal` after the response to its `line`-th request to either peer. Nothing if the run made fewer
+/// requests.
+fn ended_at(bench: &Bench, arguments: &[&str], line: usize, signal: &str) -> Option<Run> {
     let mut child = bench
-        .command(arguments)
+        .command(&[arguments, &["-v"]].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -39,11 +33,7 @@ pub fn ended_at(bench: &Bench, arguments: &[&str], line: usize, signal: &str) ->
         requests += usize::from(said.starts_with("portainer: ") || said.starts_with("engine: "));
     }
     if requests == line {
-        let signal = format!("-{signal}");
-        let kill = Command::new("kill")
-            .args([&signal, &child.id().to_string()])
-            .status();
-        assert!(kill.expect("kill").success());
+        kill(child.id(), signal);
     }
     reader.read_to_string(&mut err).expect("text");
     let output = child.wait_with_output().expect("it ends");
@@ -53,106 +43,66 @@ pub fn ended_at(bench: &Bench, arguments: &[&str], line: usize, signal: &str) ->
         err,
     };
     assert!(!run.all().contains(MARKED), "{run:#?}");
-    if requests == line { Ok(run) } else { Err(run) }
+    (requests == line).then_some(run)
 }
 
-/// Runs the binary. A child process that a killed run was about to start holds the lock for a moment.
-pub fn run_after_kill(bench: &Bench, arguments: &[&str]) -> Run {
-    for _ in 0..100 {
-        let run = bench.run(arguments);
-        if !run.err.contains("another run of stacklift") {
-            return run;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    bench.run(arguments)
+/// Sends a signal to a process.
+pub fn kill(id: u32, signal: &str) {
+    let arguments = [format!("-{signal}"), id.to_string()];
+    let sent = Command::new("kill").args(arguments).status();
+    assert!(sent.expect("kill").success());
 }
 
-fn end(era: Era, scene: Scene) -> serde_json::Value {
-    let bench = set(era, scene);
-    bench.run(&["web"]).code(0);
-    stack(&world(&bench))
-}
-
-fn each(check: impl Fn(Era, Scene) + Sync) {
+/// Ends a run of each start after each of its requests, with a signal that follows from the number of the request.
+fn each(
+    starts: impl Fn(&Start) -> bool,
+    signal: impl Fn(usize) -> &'static str + Sync,
+    wrong: impl Fn(Start, &Bench, &rehearsal::World, &Run, usize) -> Vec<String> + Sync,
+) {
     thread::scope(|scope| {
-        for era in [Era::Sync, Era::Async] {
-            for scene in [Scene::ByHand, Scene::Recorded] {
-                let check = &check;
-                scope.spawn(move || check(era, scene));
-            }
+        for start in Start::all().into_iter().filter(starts) {
+            let (signal, wrong) = (&signal, &wrong);
+            scope.spawn(move || {
+                for line in 1.. {
+                    let bench = start.bench();
+                    let before = world(&bench);
+                    let arguments = start.arguments();
+                    let Some(run) = ended_at(&bench, arguments, line, signal(line)) else {
+                        assert!(line > 10, "{start:?} makes only {line} requests");
+                        break;
+                    };
+                    let wrong = wrong(start, &bench, &before, &run, line);
+                    assert_eq!(wrong, [""; 0], "{start:?} ended at {line}: {run:#?}");
+                }
+            });
         }
     });
 }
 
 #[test]
 #[ignore = "takes minutes: run scripts/test"]
-fn killed_at_every_request_a_rerun_ends_as_an_undisturbed_run() {
-    each(|era, scene| {
-        let end = end(era, scene);
-        let mut killed = 0;
-        for line in 1.. {
-            let bench = set(era, scene);
-            if ended_at(&bench, &VERBOSE, line, "KILL").is_err() {
-                break;
-            }
-            killed += 1;
-            run_after_kill(&bench, &["web"]).code(0);
-            assert_eq!(
-                stack(&world(&bench)),
-                end,
-                "{era:?} {scene:?} killed at {line}"
-            );
-        }
-        assert!(
-            killed >= 10,
-            "{era:?} {scene:?}: killed at {killed} requests"
-        );
-    });
+fn killed_at_every_request_a_second_run_or_a_restore_ends_it() {
+    each(
+        // tests/integration/adopt_killed.rs kills adoptions.
+        |start| start.way == Way::Migrate,
+        |_| "KILL",
+        |start, bench, before, _, line| {
+            let restore = (line % 2 == 1).then_some(&["restore", "web"][..]);
+            start.repeat(bench, before, restore, "--timeout=4s")
+        },
+    );
 }
 
 #[test]
 #[ignore = "takes minutes: run scripts/test"]
 fn interrupted_between_any_two_steps_it_says_truly_how_far_it_came() {
-    each(|era, scene| {
-        let mut interrupted = 0;
-        for line in 1.. {
-            let signal = if line % 2 == 0 { "INT" } else { "TERM" };
-            let bench = set(era, scene);
-            let before = world(&bench);
-            let Ok(run) = ended_at(&bench, &VERBOSE, line, signal) else {
-                break;
-            };
-            if run.code == 0 {
-                // The last answer was in, and it was faster.
-                continue;
-            }
-            interrupted += 1;
-            let wrong = said(&before, &world(&bench), &run);
-            assert_eq!(wrong, [""; 0], "{era:?} {scene:?} at {line}: {run:#?}");
-        }
-        assert!(interrupted >= 9, "{era:?} {scene:?}: {interrupted}");
-    });
-}
-
-fn said(before: &World, after: &World, run: &Run) -> Vec<String> {
-    let mut wrong = Vec::new();
-    if run.code != 130 {
-        wrong.push(format!("exit code {}", run.code));
-    }
-    if !run.err.contains("warning: interrupted") {
-        wrong.push("it does not say that it was interrupted".to_owned());
-    }
-    let state = run
-        .err
-        .lines()
-        .find_map(|line| line.strip_prefix("state: "));
-    match state {
-        Some(state) => wrong.extend(claims(state, before, after)),
-        None => wrong.push("no state".to_owned()),
-    }
-    if is_destroyed(before, after) && !run.err.contains("stacklift restore web --to ") {
-        wrong.push("something is gone, and no restore is named".to_owned());
-    }
-    wrong
+    each(
+        |_| true,
+        |line| if line % 2 == 0 { "INT" } else { "TERM" },
+        |start, bench, before, run, _| match run.code {
+            // Its last response was in, and it was faster.
+            0 | 130 => judge(start, bench, before, run),
+            code => vec![format!("exit code {code}")],
+        },
+    );
 }

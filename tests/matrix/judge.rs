@@ -4,43 +4,46 @@ use rehearsal::{Call, Container, Status, World};
 
 use crate::{
     bench::{Bench, Run},
-    stage::{records, world},
+    stage::{Start, Way, containers, data, records, world},
 };
 
 /// Everything that a run did or said against the rules; empty is well.
 ///
-/// - At most one create was sent (B05).
-/// - Containers, records and networks of others are as they were; no volume is gone (C52, N02).
-/// - Exit 0: one record, deployed, its containers running, and its Id printed (C54).
-/// - Exit 1: an error, a state and a hint; every claim of the state line holds in the world; where
-///   containers are gone, the restore that brings them back is named.
-pub fn judge(bench: &Bench, before: &World, run: &Run) -> Vec<String> {
+/// - At most one create or update was sent (B05).
+/// - Containers, Portainer stacks and networks of others are as they were; no volume is gone (C52, N02).
+/// - Exit 0: one Portainer stack, deployed, and both containers run. A migration prints its Id (C54). An adoption keeps the
+///   data, and the container that needs no change.
+/// - Exit 1 and 130: an error, a state and a hint, or that it was interrupted; every claim of the state line holds; where a
+///   container is gone and not restored, the restore that brings it back is named.
+pub fn judge(start: Start, bench: &Bench, before: &World, run: &Run) -> Vec<String> {
     let after = world(bench);
-    let mut wrong = Vec::new();
-    let creates = bench.calls(Call::Create).len();
-    if creates > 1 {
-        wrong.push(format!("{creates} creates were sent"));
+    let mut wrong = others(before, &after);
+    let sent = bench.calls(Call::Create).len() + bench.calls(Call::Update).len();
+    if sent > 1 {
+        wrong.push(format!("{sent} creates and updates were sent"));
     }
-    wrong.extend(others(before, &after));
-    match run.code {
-        0 => wrong.extend(success(&after, run)),
-        1 => wrong.extend(failure(before, &after, run)),
-        code => wrong.push(format!("exit code {code}")),
+    wrong.extend(match run.code {
+        0 => success(start.way, before, &after, run),
+        1 => failure(start.way, before, &after, run, &["error: ", "hint: "]),
+        130 => failure(start.way, before, &after, run, &["warning: interrupted"]),
+        code => vec![format!("exit code {code}")],
+    });
+    if !wrong.is_empty() {
+        wrong.push(run.all());
     }
     wrong
 }
 
-fn is_of_others(container: &Container) -> bool {
-    let project = container.labels.get("com.docker.compose.project");
-    project.is_none_or(|project| project != "web")
-}
-
 /// What changed of everything that is not the stack.
-pub fn others(before: &World, after: &World) -> Vec<String> {
+fn others(before: &World, after: &World) -> Vec<String> {
     let mut wrong = Vec::new();
     let containers = |world: &World| -> Vec<Container> {
+        let is_of_stack = |one: &Container| {
+            let project = one.labels.get("com.docker.compose.project");
+            project.is_some_and(|project| project == "web")
+        };
         let all = world.containers.values();
-        all.filter(|one| is_of_others(one)).cloned().collect()
+        all.filter(|one| !is_of_stack(one)).cloned().collect()
     };
     if containers(before) != containers(after) {
         wrong.push("containers of others have changed".to_owned());
@@ -50,18 +53,15 @@ pub fn others(before: &World, after: &World) -> Vec<String> {
         all.filter(|one| one.name != "web").cloned().collect()
     };
     if records(before) != records(after) {
-        wrong.push("records of others have changed".to_owned());
+        wrong.push("Portainer stacks of others have changed".to_owned());
     }
     for volume in &before.volumes {
         if !after.volumes.iter().any(|other| other.name == volume.name) {
             wrong.push(format!("the volume {} is gone", volume.name));
         }
     }
-    for network in before
-        .networks
-        .iter()
-        .filter(|n| !n.name.starts_with("web_"))
-    {
+    let networks = before.networks.iter();
+    for network in networks.filter(|one| !one.name.starts_with("web_")) {
         if !after.networks.iter().any(|other| other.id == network.id) {
             wrong.push(format!("the network {} is gone", network.name));
         }
@@ -69,161 +69,175 @@ pub fn others(before: &World, after: &World) -> Vec<String> {
     wrong
 }
 
-fn is_running(container: &Container) -> bool {
-    serde_json::to_value(container).expect("JSON")["state"] == "running"
-}
-
-fn success(after: &World, run: &Run) -> Vec<String> {
+fn success(way: Way, before: &World, after: &World, run: &Run) -> Vec<String> {
     let mut wrong = Vec::new();
-    match records(after).as_slice() {
-        [record] => {
-            if record.status != Status::Active {
-                wrong.push(format!("exit 0, and the record is {:?}", record.status));
-            }
-            let said = format!("stack web with Id {}", record.id);
-            if !run.out.contains(&said) {
-                wrong.push(format!("exit 0 without {said:?}"));
-            }
+    let mut must = |holds: bool, what: &str| {
+        if !holds {
+            wrong.push(format!("exit 0, but not: {what}"));
         }
-        records => wrong.push(format!("exit 0 with {} records", records.len())),
+    };
+    let records = records(after);
+    let id = records.first().map_or(0, |record| record.id);
+    let is_one = matches!(records.as_slice(), [one] if one.status == Status::Active);
+    must(is_one, "one Portainer stack is deployed");
+    let all = after.project("web");
+    let run_all = all.len() == 2 && all.iter().all(|one| one.is_running());
+    must(run_all, "both containers run");
+    if way == Way::Migrate {
+        let said = format!("stack web with Id {id}");
+        must(run.out.contains(&said), "it prints the Id");
+        return wrong;
     }
-    let containers = after.project("web");
-    if containers.len() != 2 || !containers.into_iter().all(is_running) {
-        wrong.push("exit 0, and not both containers run".to_owned());
-    }
+    must(data(before) == data(after), "the data is there");
+    // N07: an update of a stack in error would recreate it, but no run ends in one and succeeds.
+    let is_same = before.container("web-a-1") == after.container("web-a-1");
+    must(is_same, "`a` was not touched");
+    let verified = "verified 2 containers, 1 not touched";
+    must(run.out.contains(verified), "it says what it verified");
     wrong
 }
 
-fn failure(before: &World, after: &World, run: &Run) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let Some(state) = state(run, &mut wrong) else {
+fn failure(way: Way, before: &World, after: &World, run: &Run, said: &[&str]) -> Vec<String> {
+    let missing = said.iter().filter(|word| !run.err.contains(**word));
+    let mut wrong: Vec<String> = missing.map(|word| format!("no {word:?}")).collect();
+    let mut lines = run.err.lines();
+    let Some(state) = lines.find_map(|line| line.strip_prefix("state: ")) else {
+        wrong.push("no state".to_owned());
         return wrong;
     };
     wrong.extend(claims(state, before, after));
+    let is_lost = match way {
+        Way::Migrate => is_destroyed(before, after),
+        Way::Adopt => {
+            let is_restored = state.contains("match the snapshot of this run");
+            all(before) != all(after) && !is_restored
+        }
+    };
     // Which containers there were could not be read, and that was said before they were touched.
     let unknown = run.err.contains("the containers could not be saved");
     let named = run.err.contains("stacklift restore web --to ");
-    if is_destroyed(before, after) && named == unknown {
-        wrong.push(format!(
-            "something is gone, and a restore is {}named",
-            if named { "" } else { "not " }
-        ));
+    if is_lost && named == unknown {
+        let not = if named { "" } else { "not " };
+        wrong.push(format!("something is gone, and a restore is {not}named"));
     }
-    for (said, id) in numbers(&run.err, "exists as Portainer stack ") {
+    for id in numbers(&run.err, "exists as Portainer stack ") {
         if !after.records.contains_key(&id) {
-            wrong.push(format!("{said:?}, and it has not"));
+            wrong.push(format!("Portainer stack {id} does not exist"));
         }
     }
     wrong
 }
 
-/// The state that a failed run reports. Lists what its error lacks.
-pub fn state<'r>(run: &'r Run, wrong: &mut Vec<String>) -> Option<&'r str> {
-    for word in ["error: ", "hint: "] {
-        if !run.err.contains(word) {
-            wrong.push(format!("exit 1 without {word:?}"));
-        }
-    }
-    let mut lines = run.err.lines();
-    let state = lines.find_map(|line| line.strip_prefix("state: "));
-    if state.is_none() {
-        wrong.push("exit 1 without a state".to_owned());
-    }
-    state
-}
-
-/// Whether a container or a record of before is gone.
-pub fn is_destroyed(before: &World, after: &World) -> bool {
+/// Whether a container or a Portainer stack of before is gone.
+fn is_destroyed(before: &World, after: &World) -> bool {
     let is = ids(after);
+    let mut records = records(before).into_iter();
     ids(before).iter().any(|id| !is.contains(id))
-        || records(before)
-            .iter()
-            .any(|old| !after.records.contains_key(&old.id))
+        || records.any(|old| !after.records.contains_key(&old.id))
 }
 
-fn ids(world: &World) -> Vec<String> {
+fn ids(world: &World) -> Vec<&str> {
     let all = world.project("web").into_iter();
-    all.map(|container| container.id.clone()).collect()
+    all.map(|container| container.id.as_str()).collect()
 }
 
-/// Each definite claim of the state line, held against the world.
-pub fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
+fn all(world: &World) -> Vec<Container> {
+    world.project("web").into_iter().cloned().collect()
+}
+
+/// Claims that hold in any world.
+const UNCERTAIN: [&str; 8] = [
+    "could not be listed",
+    "could not check whether Portainer has the stack",
+    "outcome is unknown",
+    "may be gone",
+    "may have been removed",
+    "may exist",
+    "may still be deploying",
+    "being restored",
+];
+
+/// Each claim of the state line that does not hold.
+fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     let (was, is) = (ids(before), ids(after));
-    let here = is.len();
-    let none = records(after).is_empty();
-    let mut known = false;
-    let mut wrong = Vec::new();
-    let mut claim = |words: &str, holds: bool| {
-        if state.contains(words) {
-            known = true;
-            if !holds {
-                wrong.push(format!("{state:?} is not true"));
-            }
-        }
+    let (here, none) = (is.len(), records(after).is_empty());
+    let status = match records(after).as_slice() {
+        [record] => Some(record.status),
+        _ => None,
     };
-    let containers =
-        |world: &World| -> Vec<Container> { world.project("web").into_iter().cloned().collect() };
-    let untouched = records(before) == records(after) && containers(before) == containers(after);
-    claim("changed nothing", untouched);
-    claim("is down", none && here == 0);
-    claim("did not create", none);
-    claim("does not list the stack", none);
-    let all_gone = was.iter().all(|id| !is.contains(id));
-    claim("old container", all_gone);
-    claim("the old containers of Portainer stack", all_gone);
-    claim("could not be listed", true);
-    let counted = format!(
-        "it has {here} container{} on",
-        if here == 1 { "" } else { "s" }
-    );
-    claim("on this host", state.contains(&counted));
+    let unchanged = all(before) == all(after);
     let gone = was.iter().filter(|id| !is.contains(id)).count();
+    let is_restored = containers(before) == containers(after) && data(before) == data(after);
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
     let verb = if gone == 1 || was.len() == 1 {
         "was"
     } else {
         "were"
     };
+    let counted = format!("it has {here} container{} on", plural(here));
     let removed = format!("{gone} of {} containers {verb} removed", was.len());
-    let partly = format!(" of {} containers w", was.len());
-    claim(&partly, state.contains(&removed));
-    claim("may be gone", true);
-    claim("may have been removed", true);
-    claim("may exist", true);
-    claim(
-        "the stack was created as Portainer stack",
-        records(after).len() == 1,
-    );
-    claim("may still be deploying", true);
-    claim("the create was not sent", none);
-    for (_, id) in numbers(state, "Portainer stack ") {
-        let deleted = format!("Portainer stack {id} was deleted");
-        claim(&deleted, !after.records.contains_key(&id));
+    let mut known = vec![
+        (
+            "changed nothing",
+            unchanged && records(before) == records(after),
+        ),
+        ("no container was changed", unchanged),
+        ("the original containers exist and run", unchanged),
+        ("match the snapshot of this run", is_restored),
+        ("is down", none && here == 0),
+        ("did not create", none),
+        ("the create was not sent", none),
+        ("does not list the stack", none),
+        ("old container", gone == was.len()),
+        ("on this host", state.contains(&counted)),
+        ("was created as Portainer stack", status.is_some()),
+        ("and is deployed", status == Some(Status::Active)),
+        ("exists (active)", status == Some(Status::Active)),
+        ("but its deployment failed", status == Some(Status::Error)),
+    ]
+    .into_iter()
+    .map(|(words, holds)| (words.to_owned(), holds))
+    .collect::<Vec<_>>();
+    let counts = format!(" of {} containers w", was.len());
+    known.push((counts, state.contains(&removed)));
+    known.extend(UNCERTAIN.map(|words| (words.to_owned(), true)));
+    for id in numbers(state, "Portainer stack ") {
+        let exists = after.records.contains_key(&id);
+        known.push((format!("Portainer stack {id} was deleted"), !exists));
+        known.push((format!("Portainer stack {id} exists"), exists));
+        known.push((format!("exists as Portainer stack {id}"), exists));
     }
-    for (_, id) in numbers(state, "exists as Portainer stack ") {
-        let status = after.records.get(&id).map(|record| record.status);
-        claim("exists as Portainer stack", status.is_some());
-        claim("and is deployed", status == Some(Status::Active));
-        claim("but its deployment failed", status == Some(Status::Error));
-        claim(
-            "; it may still be deploying",
-            status == Some(Status::Deploying) || status == Some(Status::Active),
-        );
+    for name in ["web-a-1", "web-b-1"] {
+        let (old, now) = (before.container(name), after.container(name));
+        let is_other = old.map(|one| &one.id) != now.map(|one| &one.id);
+        let runs = now.is_some_and(Container::is_running);
+        known.extend([
+            (format!("{name} no longer exists"), now.is_none()),
+            (format!("{name} was recreated"), now.is_some() && is_other),
+            (format!("{name} was recreated (created"), !runs),
+            (format!("{name} was recreated (exited, code"), !runs),
+            (format!("{name} was restarted"), !is_other && old != now),
+            (format!("{name} no longer runs"), !is_other && !runs),
+        ]);
     }
-    if !known {
-        wrong.push(format!("{state:?} claims nothing that is known here"));
+    known.retain(|(words, _)| state.contains(words));
+    if known.is_empty() {
+        return vec![format!("{state:?} claims nothing that is known here")];
     }
-    wrong
+    known.retain(|(_, holds)| !holds);
+    known
+        .into_iter()
+        .map(|(words, _)| format!("{state:?} is not true: {words:?}"))
+        .collect()
 }
 
 /// The numbers that stand behind `words`.
-fn numbers<'t>(text: &'t str, words: &'t str) -> Vec<(&'t str, u64)> {
-    text.match_indices(words)
-        .filter_map(|(at, words)| {
-            let rest = &text[at + words.len()..];
-            let end = rest
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(rest.len());
-            Some((words, rest[..end].parse().ok()?))
+fn numbers(text: &str, words: &str) -> Vec<u64> {
+    let rests = text.split(words).skip(1);
+    rests
+        .filter_map(|rest| {
+            let end = rest.find(|c: char| !c.is_ascii_digit());
+            rest[..end.unwrap_or(rest.len())].parse().ok()
         })
         .collect()
 }

@@ -1,11 +1,21 @@
-//! A stack among other ones, and what of it must be the same after a run.
+//! A stack among other ones, the run that is disturbed, and what must be the same afterwards.
+
+use std::{
+    fmt::{Debug, Write as _},
+    sync::{
+        LazyLock, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use rehearsal::{Container, Era, Record, Variable, World};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, MARKED, PLAIN};
+use crate::bench::{Bench, MARKED, PLAIN, Run};
 
-/// The stack's Compose text: two services, data in a named and in a nameless volume.
+/// The stack's Compose text. An adoption keeps `a`, and recreates `b` once, because its anonymous volume gets a name.
 const TEXT: &str = "\
 services:
   a:
@@ -13,57 +23,191 @@ services:
     environment:
       TOKEN: ${TOKEN}
     volumes:
-      - /cache
       - data:/data
+    networks: [default, inner]
   b:
     image: y:1
-    depends_on: [a]
+    volumes:
+      - /cache
+networks:
+  inner: {internal: true, ipam: {config: [{subnet: 10.9.8.0/24}]}}
 volumes:
   data:
 ";
 
+/// How many runs are tried at once: most of them wait.
+const AT_ONCE: usize = 12;
+
 /// What was there before a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scene {
-    /// Containers that were started by hand, and no record.
+    /// Containers that were started by hand, and no Portainer stack.
     ByHand,
     /// A Portainer stack that runs them.
     Recorded,
 }
 
-/// The stack `web`, and others that no run of it may touch.
-pub fn set(era: Era, scene: Scene) -> Bench {
-    set_text(era, scene, TEXT)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Migrate,
+    Adopt,
 }
 
-/// The same, with another Compose text.
-pub fn set_text(era: Era, scene: Scene, text: &str) -> Bench {
-    let bench = Bench::of(era);
-    let env = format!("TOKEN={MARKED}\n");
-    bench.started("web2", PLAIN, None);
-    match scene {
-        Scene::ByHand => {
-            bench.started("web", text, Some(&env));
-        }
-        Scene::Recorded => {
-            bench.stack("web", text, Some(&env));
+/// A run, and where it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    pub way: Way,
+    pub era: Era,
+    pub scene: Scene,
+}
+
+impl Start {
+    pub fn all() -> Vec<Self> {
+        let ways = [Way::Migrate, Way::Adopt].into_iter();
+        let eras = ways.flat_map(|way| [Era::Sync, Era::Async].map(|era| (way, era)));
+        eras.flat_map(|(way, era)| {
+            [Scene::ByHand, Scene::Recorded].map(|scene| Self { way, era, scene })
+        })
+        .collect()
+    }
+
+    /// The arguments of the run.
+    pub fn arguments(self) -> &'static [&'static str] {
+        match self.way {
+            Way::Migrate => &["web"],
+            Way::Adopt => &["adopt", "web", "--wait", "2s"],
         }
     }
-    bench.rehearsal.world(|world| {
-        world.add_container("lonely", "busybox");
-        world.add_record("other", 1, PLAIN);
-        if scene == Scene::Recorded {
-            let variables = vec![Variable {
-                name: "TOKEN".to_owned(),
-                value: MARKED.to_owned(),
-            }];
-            let id = world
-                .create(1, "web", text.to_owned(), Some(variables), "admin")
-                .expect("a record");
-            world.finish_deployment(id);
+
+    /// The stack `web`, and others that no run of it may touch.
+    pub fn bench(self) -> Bench {
+        let bench = Bench::of(self.era);
+        let env = format!("TOKEN={MARKED}\n");
+        bench.started("web2", PLAIN, None);
+        match self.scene {
+            Scene::ByHand => bench.started("web", TEXT, Some(&env)),
+            Scene::Recorded => bench.stack("web", TEXT, Some(&env)),
+        };
+        bench.rehearsal.world(|world| {
+            world.add_container("lonely", "busybox");
+            world.add_record("other", 1, PLAIN);
+            if self.scene == Scene::Recorded {
+                let token = Variable {
+                    name: "TOKEN".to_owned(),
+                    value: MARKED.to_owned(),
+                };
+                let id = world
+                    .create(1, "web", TEXT.to_owned(), Some(vec![token]), "admin")
+                    .expect("a record");
+                world.finish_deployment(id);
+            }
+        });
+        bench.rehearsal.forget_requests();
+        bench
+    }
+
+    /// The stack after a run in which nothing goes wrong.
+    fn end(self) -> &'static Value {
+        static ENDS: LazyLock<Vec<(Start, Value)>> = LazyLock::new(|| {
+            let end = |start: Start| {
+                let bench = start.bench();
+                bench.run(start.arguments()).code(0);
+                (start, start.stack(&world(&bench)))
+            };
+            Start::all().into_iter().map(end).collect()
+        });
+        let mut ends = ENDS.iter();
+        &ends.find(|(start, _)| *start == self).expect("an end").1
+    }
+
+    /// What must be the same after each successful run. A migration creates anonymous volumes anew.
+    fn stack(self, world: &World) -> Value {
+        match self.way {
+            Way::Migrate => stack(world),
+            Way::Adopt => with_data(world),
+        }
+    }
+
+    /// Runs it again, or rolls it back with these arguments. What is wrong then.
+    pub fn repeat(
+        self,
+        bench: &Bench,
+        before: &World,
+        restore: Option<&[&str]>,
+        timeout: &str,
+    ) -> Vec<String> {
+        let again = [self.arguments(), &[timeout]].concat();
+        let arguments = restore.unwrap_or(&again);
+        let run = run_after_kill(bench, arguments);
+        let mut wrong = Vec::new();
+        if restore.is_some() && run.err.contains("no snapshot") {
+            if with_data(&world(bench)) != with_data(before) {
+                wrong.push(format!("changed without a snapshot: {run:#?}"));
+            }
+            return wrong;
+        }
+        // Everything late has ended, too.
+        for _ in 0..2 {
+            let world = world(bench);
+            let (is, wanted) = match restore {
+                Some(_) => (with_data(&world), &with_data(before)),
+                None => (self.stack(&world), self.end()),
+            };
+            if run.code != 0 || is != *wanted {
+                wrong.push(format!(
+                    "{arguments:?} does not end it: {is:#}\nwanted: {wanted:#}\n{run:#?}"
+                ));
+            }
+            bench.rehearsal.skip(Duration::from_mins(1));
+        }
+        wrong
+    }
+}
+
+/// Runs the binary. A child process that a killed run was about to start holds the lock for a moment.
+fn run_after_kill(bench: &Bench, arguments: &[&str]) -> Run {
+    for _ in 0..100 {
+        let run = bench.run(arguments);
+        if !run.err.contains("another run of stacklift") {
+            return run;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    bench.run(arguments)
+}
+
+/// The arguments of the restore that a run names. A run that a hanging request ended had a short timeout: on a busy
+/// machine, it is too short for a restore.
+pub fn roll_back(run: &Run) -> Option<Vec<String>> {
+    let (_, rest) = run.err.split_once("to roll back, run: ")?;
+    // Settings of the environment come first.
+    let (_, arguments) = rest.lines().next()?.split_once("stacklift ")?;
+    let arguments = arguments.replace("--timeout 1s", "--timeout 8s");
+    Some(arguments.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Tries all of them, and lists what is wrong.
+pub fn try_all<T: Debug + Sync>(trials: &[T], attempt: impl Fn(usize, &T) -> Vec<String> + Sync) {
+    let next = AtomicUsize::new(0);
+    let wrong = Mutex::new(String::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::SeqCst);
+                    let Some(one) = trials.get(number) else {
+                        break;
+                    };
+                    for what in attempt(number, one) {
+                        let mut wrong = wrong.lock().expect("the list");
+                        writeln!(wrong, "{one:?}: {what}").expect("a String");
+                    }
+                }
+            });
         }
     });
-    bench
+    let wrong = wrong.into_inner().expect("the list");
+    assert!(wrong.is_empty(), "of {} trials:\n{wrong}", trials.len());
 }
 
 /// The world as it is at this moment.
@@ -71,15 +215,30 @@ pub fn world(bench: &Bench) -> World {
     bench.rehearsal.world(|world| world.clone())
 }
 
-/// The records of the stack.
+/// The Portainer stacks called `web`.
 pub fn records(world: &World) -> Vec<&Record> {
     let all = world.records.values();
     all.filter(|record| record.name == "web").collect()
 }
 
-/// The stack as it is, but for what each new one has of its own: ids, times, addresses, volumes without
-/// a name.
-pub fn stack(world: &World) -> Value {
+/// The data at each mount of each container.
+pub fn data(world: &World) -> Vec<Value> {
+    let mounts = |container: &Container| {
+        let mounts = container.mounts.iter().map(|mount| {
+            let volume = world.volume(mount.name.as_deref().unwrap_or_default());
+            json!([mount.target, volume.map(|volume| volume.content.clone())])
+        });
+        json!([container.name, mounts.collect::<Vec<_>>()])
+    };
+    world.project("web").into_iter().map(mounts).collect()
+}
+
+fn with_data(world: &World) -> Value {
+    json!([stack(world), data(world)])
+}
+
+/// The stack as it is, but for what each new one has of its own: ids, times, addresses, volumes without a name.
+fn stack(world: &World) -> Value {
     let records: Vec<Value> = records(world)
         .into_iter()
         .map(|record| {
@@ -88,26 +247,39 @@ pub fn stack(world: &World) -> Value {
             json!({"endpoint": record.endpoint, "text": record.text, "env": env, "status": record.status})
         })
         .collect();
-    let containers: Vec<Value> = world.project("web").into_iter().map(container).collect();
-    json!({"records": records, "containers": containers})
+    let networks = world.networks.iter();
+    let networks = networks.filter(|one| one.name.starts_with("web_"));
+    let mut networks: Vec<_> = networks
+        .map(|one| {
+            // The subnet that an engine chooses may differ.
+            let subnet = (one.name == "web_inner").then_some(&one.ipam["Config"]);
+            json!([one.name, one.internal, one.driver, subnet])
+        })
+        .collect();
+    networks.sort_by_key(Value::to_string);
+    json!({"records": records, "containers": containers(world), "networks": networks})
+}
+
+/// The containers of the stack as they are.
+pub fn containers(world: &World) -> Vec<Value> {
+    world.project("web").into_iter().map(container).collect()
 }
 
 fn container(container: &Container) -> Value {
     let json = serde_json::to_value(container).expect("JSON");
-    let mounts: Vec<_> = container
-        .mounts
-        .iter()
-        .map(|mount| {
-            let named = (!mount.anonymous).then(|| mount.name.clone());
-            json!([mount.target, named])
-        })
-        .collect();
+    let mounts = container.mounts.iter().map(|mount| {
+        let named = (!mount.anonymous).then(|| mount.name.clone());
+        json!([mount.target, named])
+    });
+    let mut networks: Vec<_> = container.networks.keys().collect();
+    networks.sort();
     json!({
         "name": container.name,
         "image": container.image,
         "state": json["state"],
         "env": json["env"],
-        "mounts": mounts,
+        "mounts": mounts.collect::<Vec<_>>(),
+        "networks": networks,
         "service": container.labels.get("com.docker.compose.service"),
     })
 }

@@ -1,0 +1,269 @@
+//! Each call of a run × each fault; peers that die at any request.
+
+use std::time::Duration;
+
+use rehearsal::{Call, Era, FaultKind, Rule};
+
+use crate::{
+    judge::judge,
+    stage::{Scene, Start, Way, roll_back, try_all, world},
+};
+
+/// Responses of a proxy in front of Portainer.
+const PAGE: &str = "<!DOCTYPE html><html><body>Bad \u{1b}[31mgateway</body></html>";
+
+/// A run, and what goes wrong in it.
+#[derive(Debug)]
+struct Disturbed {
+    start: Start,
+    rules: Vec<Rule>,
+    timeout: &'static str,
+}
+
+/// Calls, and the scenes in which a run makes them.
+type Calls = &'static [(Call, &'static [Scene])];
+
+const BY_HAND: &[Scene] = &[Scene::ByHand];
+const RECORDED: &[Scene] = &[Scene::Recorded];
+const BOTH: &[Scene] = &[Scene::ByHand, Scene::Recorded];
+
+/// The calls whose responses decide whether a migration continues, and an adoption's requests that deploy.
+const DECIDING: [(Way, Calls); 2] = [
+    (
+        Way::Migrate,
+        &[
+            (Call::List, BOTH),
+            (Call::Delete, RECORDED),
+            (Call::EngineList, BOTH),
+            (Call::EngineRemove, BY_HAND),
+            (Call::Create, BOTH),
+            // For the snapshot, and while it settles.
+            (Call::Get, RECORDED),
+        ],
+    ),
+    (
+        Way::Adopt,
+        &[(Call::Create, BY_HAND), (Call::Update, RECORDED)],
+    ),
+];
+
+/// What a migration asks more than once: only the first goes wrong.
+const ASKED_AGAIN: Calls = &[
+    (Call::List, BOTH),
+    (Call::Delete, RECORDED),
+    (Call::EngineList, BOTH),
+    (Call::Get, RECORDED),
+    (Call::EngineRemove, BY_HAND),
+];
+const ONCE: [&str; 6] = [
+    "close-before",
+    "close-after",
+    "cut-off",
+    "404",
+    "409",
+    "500",
+];
+
+/// What is read for the refusals and the snapshot, and what must answer before any other.
+const READ: Calls = &[
+    (Call::Info, BY_HAND),
+    (Call::Me, BY_HAND),
+    (Call::File, RECORDED),
+    (Call::EnginePing, BY_HAND),
+    (Call::EngineInfo, BY_HAND),
+    (Call::EngineInspect, BY_HAND),
+    (Call::EngineNetworks, BY_HAND),
+    (Call::EngineVolumes, BY_HAND),
+    (Call::EngineChanges, BY_HAND),
+];
+const TELLING: [&str; 8] = [
+    "garbage",
+    "close-before",
+    "hang",
+    "slow-drip",
+    "die",
+    "403",
+    "404",
+    "500",
+];
+
+/// What an adoption reads besides that.
+const READ_BY_ADOPTIONS: Calls = &[
+    (Call::Get, RECORDED),
+    (Call::List, BOTH),
+    (Call::Status, BY_HAND),
+    (Call::EngineList, BY_HAND),
+    (Call::EngineEvents, BY_HAND),
+];
+const TELLING_ADOPTIONS: [&str; 4] = ["garbage", "hang", "404", "500"];
+
+/// What the restore of a failed adoption does.
+const RESTORING: [Call; 4] = [
+    Call::EngineCreate,
+    Call::EngineStart,
+    Call::EngineRemove,
+    Call::EngineNetworkCreate,
+];
+
+fn every_kind() -> Vec<FaultKind> {
+    let page = |status| FaultKind::Status(status, PAGE.to_owned());
+    // `late.rs` tests the late ones.
+    let is_late =
+        |kind: &FaultKind| matches!(kind, FaultKind::LateSuccess(_) | FaultKind::LateFailure(_));
+    let named = FaultKind::NAMES.iter().map(|(kind, _)| kind.clone());
+    let mut kinds: Vec<FaultKind> = named.filter(|kind| !is_late(kind)).collect();
+    let statuses = ["401", "403", "404", "409", "413", "429", "500", "502"];
+    kinds.extend(statuses.map(refusal_or_break));
+    kinds.extend([200, 302, 502, 503].map(page));
+    // A gateway that timed out while Portainer continued.
+    kinds.push(FaultKind::Body(504, PAGE.as_bytes().to_vec()));
+    kinds
+}
+
+/// A kind by its name; a status has an error body of Portainer.
+fn refusal_or_break(name: &str) -> FaultKind {
+    match name.parse().expect("a kind") {
+        FaultKind::Status(status, _) => {
+            let body = "{\"message\":\"no\",\"details\":\"the rehearsal refuses\"}";
+            FaultKind::Status(status, body.to_owned())
+        }
+        kind => kind,
+    }
+}
+
+fn disturbed(start: Start, rules: &[(Call, FaultKind)]) -> Disturbed {
+    let hangs = |kind: &FaultKind| matches!(kind, FaultKind::Hang | FaultKind::HangAfter);
+    let rule = |(call, kind): &(Call, FaultKind)| Rule::new(*call, kind.clone());
+    Disturbed {
+        start,
+        timeout: match start.way {
+            _ if rules.iter().any(|(_, kind)| hangs(kind)) => "1s",
+            Way::Migrate => "60s",
+            Way::Adopt => "4s",
+        },
+        rules: rules.iter().map(rule).collect(),
+    }
+}
+
+/// Each of the calls with each of the kinds. A read is the same in both eras, so it takes them in turn.
+fn crossed(way: Way, calls: Calls, kinds: &[FaultKind]) -> Vec<Disturbed> {
+    let mut all = Vec::new();
+    for (call, scenes) in calls {
+        for &scene in *scenes {
+            for (at, kind) in kinds.iter().enumerate() {
+                let is_gone = matches!(kind, FaultKind::Status(404, _));
+                if (way, *call) == (Way::Adopt, Call::EngineInspect) && is_gone {
+                    // A container that the engine does not find has been removed.
+                    continue;
+                }
+                let is_read = !matches!(call, Call::Create | Call::Update | Call::Delete);
+                for (index, era) in [Era::Sync, Era::Async].into_iter().enumerate() {
+                    if !is_read || at % 2 == index {
+                        let start = Start { way, era, scene };
+                        all.push(disturbed(start, &[(*call, kind.clone())]));
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+fn combinations() -> Vec<Disturbed> {
+    let mut all = Vec::new();
+    for (way, calls) in DECIDING {
+        all.extend(crossed(way, calls, &every_kind()));
+    }
+    let mut once = crossed(Way::Migrate, ASKED_AGAIN, &ONCE.map(refusal_or_break));
+    for one in &mut once {
+        one.rules = one.rules.drain(..).map(|rule| rule.times(1)).collect();
+    }
+    all.extend(once);
+    let kinds = TELLING.map(refusal_or_break);
+    all.extend(crossed(Way::Migrate, READ, &kinds));
+    let kinds = TELLING_ADOPTIONS.map(refusal_or_break);
+    all.extend(crossed(Way::Adopt, READ, &kinds));
+    all.extend(crossed(Way::Adopt, READ_BY_ADOPTIONS, &kinds));
+    let late = || FaultKind::LateFailure(Duration::ZERO);
+    for start in Start::all() {
+        if start.way == Way::Adopt {
+            let deploying = match start.scene {
+                Scene::ByHand => Call::Create,
+                Scene::Recorded => Call::Update,
+            };
+            all.push(disturbed(start, &[(deploying, late())]));
+            for call in RESTORING {
+                for kind in ["close-after", "500"].map(refusal_or_break) {
+                    all.push(disturbed(start, &[(deploying, late()), (call, kind)]));
+                }
+            }
+        } else {
+            let refused = refusal_or_break("500");
+            let rules = [(Call::EngineList, refused.clone()), (Call::Create, refused)];
+            all.push(disturbed(start, &rules));
+        }
+    }
+    all
+}
+
+/// Each request of a run, where its peer dies after it.
+fn deaths() -> Vec<Disturbed> {
+    let mut all = Vec::new();
+    for start in Start::all() {
+        let bench = start.bench();
+        bench.run(start.arguments()).code(0);
+        let mut seen: Vec<Call> = Vec::new();
+        for request in bench.rehearsal.requests() {
+            let after = seen.iter().filter(|call| **call == request.call).count();
+            seen.push(request.call);
+            // The waits look again and again.
+            if after < 4 {
+                let mut death = disturbed(start, &[]);
+                let rule = Rule::new(request.call, FaultKind::DieAfter);
+                death.rules.push(rule.after(after));
+                all.push(death);
+            }
+        }
+    }
+    all
+}
+
+impl Disturbed {
+    /// After an odd one, runs the restore that its run names; after an even one, runs it again.
+    fn attempt(&self, number: usize) -> Vec<String> {
+        let bench = self.start.bench();
+        let before = world(&bench);
+        for rule in &self.rules {
+            bench.rehearsal.faults().add(rule.clone());
+        }
+        let run = bench.run(&[self.start.arguments(), &["--timeout", self.timeout]].concat());
+        let mut wrong = judge(self.start, &bench, &before, &run);
+        bench.rehearsal.faults().clear();
+        bench.rehearsal.revive().expect("alive again");
+        let restore = roll_back(&run).filter(|_| number % 2 == 1);
+        let restore: Option<Vec<&str>> = restore
+            .as_ref()
+            .map(|all| all.iter().map(String::as_str).collect());
+        let repeated = self
+            .start
+            .repeat(&bench, &before, restore.as_deref(), "--timeout=4s");
+        wrong.extend(repeated);
+        wrong
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: run scripts/test"]
+fn after_any_fault_the_reported_state_is_true_and_a_second_run_or_a_restore_ends_it() {
+    let combinations = combinations();
+    assert!(combinations.len() >= 500, "{}", combinations.len());
+    try_all(&combinations, |number, one| one.attempt(number));
+}
+
+#[test]
+#[ignore = "takes minutes: run scripts/test"]
+fn a_peer_that_dies_at_any_request_leaves_what_a_second_run_or_a_restore_ends() {
+    let deaths = deaths();
+    assert!(deaths.len() >= 150, "{}", deaths.len());
+    try_all(&deaths, |number, one| one.attempt(number));
+}
