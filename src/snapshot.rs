@@ -15,6 +15,7 @@ use crate::model::{Access, Changes, Variable, compose_label};
 
 mod folder;
 mod inspected;
+mod journal;
 mod layer;
 mod lock;
 mod pins;

@@ -8,11 +8,14 @@ use std::{
 };
 
 use anyhow::Result;
+use chrono::{DateTime, NaiveDateTime, Utc};
 
 use crate::{
     disk::{self, Dir, Existing, Refused, Rights},
     failure::Failure,
 };
+
+const ID_FORMAT: &str = "%Y%m%dT%H%M%S%.3fZ";
 
 /// Refuses an existing state directory that belongs to another user or that others can enter: its files contain
 /// secrets. Refuses one that another user can replace (B32).
@@ -151,4 +154,15 @@ fn create_all(dir: &Path) -> io::Result<()> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// The ID of what is written now: it sorts by time.
+pub(super) fn id_of(now: DateTime<Utc>) -> String {
+    now.format(ID_FORMAT).to_string()
+}
+
+/// When a file with this ID was written.
+pub(super) fn time_of(id: &str) -> Option<DateTime<Utc>> {
+    let time = NaiveDateTime::parse_from_str(id, ID_FORMAT).ok()?;
+    Some(time.and_utc())
 }

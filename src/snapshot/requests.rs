@@ -1,20 +1,17 @@
 //! The journal of unanswered requests (B11): one file per change that was sent to Portainer and is not known to have
 //! finished. The file is on disk before the request is sent, so that it survives a kill at any moment.
 
-use std::{fmt, io::ErrorKind, path::PathBuf};
+use std::{fmt, path::PathBuf};
 
 use anyhow::{Context, Result};
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::SecondsFormat;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Store, folder,
-    store::{REQUEST, id_of, time_of},
-};
+use super::folder::{self, time_of};
 use crate::failure::Failure;
 
-/// A request that is not sent yet. No list shows it.
-const PREPARED: &str = ".prepared";
+/// The end of the name of a file of the journal.
+pub(super) const REQUEST: &str = ".request";
 
 /// A change that is sent to Portainer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,72 +46,36 @@ pub enum RequestKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered {
     pub request: Request,
-    dir: PathBuf,
-    name: String,
+    pub(super) dir: PathBuf,
+    pub(super) name: String,
 }
 
-impl Store {
-    /// Writes a request next to the journal, so that [`Self::remember`] needs less time. Returns whether that succeeded.
-    pub fn prepare(&self, request: &Request) -> bool {
-        let json = serde_json::to_vec_pretty(request);
-        json.is_ok_and(|json| folder::replace(self.own(), PREPARED, &json).is_ok())
-    }
-
-    /// Writes a request to the journal, synced to disk, or renames the prepared one. If the disk is full, uses the reserve.
-    pub fn remember(
-        &self,
-        request: Request,
-        is_prepared: bool,
-        now: DateTime<Utc>,
-    ) -> Result<Unanswered> {
-        let dir = self.own().to_owned();
-        let name = format!("{}{REQUEST}", id_of(now));
-        if is_prepared && !dir.join(&name).exists() && folder::rename(&dir, PREPARED, &name).is_ok()
-        {
-            return Ok(Unanswered { request, dir, name });
-        }
-        let json = serde_json::to_vec_pretty(&request).context("failed to serialize a request")?;
-        let mut now = now;
-        loop {
-            let name = format!("{}{REQUEST}", id_of(now));
-            match folder::write_new(&dir, &name, &json) {
-                Ok(()) => return Ok(Unanswered { request, dir, name }),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    now += chrono::TimeDelta::milliseconds(1);
-                }
-                Err(_) if self.use_reserve() => {}
-                Err(error) => return Err(self.failed_to_write("a request", error).into()),
+/// The requests in these directories that are not known to have finished, oldest first.
+pub(super) fn unanswered(dirs: &[PathBuf]) -> Result<Vec<Unanswered>> {
+    let mut found = Vec::new();
+    for dir in dirs {
+        for name in folder::names(dir)? {
+            if name.ends_with(REQUEST) {
+                let path = dir.join(&name);
+                let request = folder::read(&path)
+                    .context("it cannot be read")
+                    .and_then(|json| Ok(serde_json::from_str(&json)?))
+                    .map(|request: Request| request.sent_at(&name));
+                let request = request.map_err(|error| {
+                    Failure::new(format!(
+                        "failed to read the unanswered request {}",
+                        path.display()
+                    ))
+                    .source(error)
+                    .hint("check in Portainer that no deployment of the stack is in progress, then delete this file")
+                })?;
+                let dir = dir.clone();
+                found.push(Unanswered { request, dir, name });
             }
         }
     }
-
-    /// The requests that are not known to have finished, oldest first.
-    pub fn unanswered(&self) -> Result<Vec<Unanswered>> {
-        let mut found = Vec::new();
-        for dir in self.dirs() {
-            for name in folder::names(dir)? {
-                if name.ends_with(REQUEST) {
-                    let path = dir.join(&name);
-                    let request = folder::read(&path)
-                        .context("it cannot be read")
-                        .and_then(|json| Ok(serde_json::from_str(&json)?))
-                        .map(|request: Request| request.sent_at(&name));
-                    let request = request.map_err(|error| {
-                        Failure::new(format!(
-                            "failed to read the unanswered request {}",
-                            path.display()
-                        ))
-                        .source(error)
-                        .hint("check in Portainer that no deployment of the stack is in progress, then delete this file")
-                    })?;
-                    let dir = dir.clone();
-                    found.push(Unanswered { request, dir, name });
-                }
-            }
-        }
-        found.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(found)
-    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
 }
 
 impl Request {

@@ -11,11 +11,16 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 
-use super::{Snapshot, VERSION, folder, is_whole};
+use super::{
+    Snapshot, VERSION,
+    folder::{self, id_of, time_of},
+    is_whole,
+    requests::{REQUEST, unanswered},
+};
 use crate::{failure::Failure, model::portainer_name, text::shell_word};
 
 /// The directory of the snapshots in the state directory.
@@ -24,13 +29,10 @@ const SNAPSHOTS: &str = "snapshots";
 const NEWEST: usize = 9;
 /// The file that exists while the last run that changed something has not ended as intended.
 const UNFINISHED: &str = "unfinished";
-/// The end of the name of a file of the journal.
-pub(super) const REQUEST: &str = ".request";
 /// The file that reserves disk space and an inode for a request: it is removed if a request does not fit.
 const RESERVE: &str = "reserve";
 /// More than a request needs.
 const RESERVED: [u8; 16 * 1024] = [0; 16 * 1024];
-const ID_FORMAT: &str = "%Y%m%dT%H%M%S%.3fZ";
 
 /// What identifies a stack in the store, together with the engine.
 #[derive(Debug, Clone)]
@@ -324,7 +326,7 @@ impl Store {
 
     /// Keeps the newest snapshots, the first whole one, the one that was just taken, and those of unanswered requests.
     fn prune(&self, taken: &str) {
-        let (Ok(ids), Ok(unanswered)) = (ids_in(self.own()), self.unanswered()) else {
+        let (Ok(ids), Ok(unanswered)) = (ids_in(self.own()), unanswered(&self.dirs)) else {
             return;
         };
         let old = &ids[..ids.len().saturating_sub(NEWEST)];
@@ -346,16 +348,6 @@ impl Store {
             }
         }
     }
-}
-
-/// The ID of a snapshot that is taken now.
-pub(super) fn id_of(now: DateTime<Utc>) -> String {
-    now.format(ID_FORMAT).to_string()
-}
-
-pub(super) fn time_of(id: &str) -> Option<DateTime<Utc>> {
-    let time = NaiveDateTime::parse_from_str(id, ID_FORMAT).ok()?;
-    Some(time.and_utc())
 }
 
 fn file_of(id: &str) -> String {
