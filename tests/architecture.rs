@@ -1,7 +1,7 @@
-//! The arrows of ARCHITECTURE.md, read from the `use` declarations and paths of the sources.
+//! The arrows of ARCHITECTURE.md, read from the `use` declarations and paths of the sources, also inside macros.
 //!
-//! Cargo enforces the arrows between the crates. Inside a crate, these tests do: an arrow points from a higher level to
-//! a lower one, and no files form a circle. Test modules are left out.
+//! Cargo enforces the arrows between the crates. Inside a crate, these tests do: the arrows of the document are the imports, they
+//! point down, and no files form a circle. Test modules are left out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,36 +11,8 @@ use std::{
 
 use syn::visit::{self, Visit};
 
-/// The modules of `src/`, the highest level first. Modules of one level do not use each other.
-const LEVELS: [&[&str]; 9] = [
-    &["lib"],
-    &["cli"],
-    &["adopt"],
-    &["migrate", "restore", "export"],
-    &["observe"],
-    &["run", "plan"],
-    &[
-        "rewrite",
-        "portainer",
-        "engine",
-        "compose",
-        "stack",
-        "snapshot",
-    ],
-    &["model", "process"],
-    &["text", "failure", "trace", "backoff", "parallel", "disk"],
-];
-
-/// The crates of the workspace that a module of `src/` may use.
-const CRATES: [(&str, &[&str]); 2] = [
-    ("rehearsal", &["cli"]),
-    (
-        "composefile",
-        &[
-            "cli", "adopt", "migrate", "restore", "observe", "run", "plan", "rewrite", "stack",
-        ],
-    ),
-];
+/// The other crates of the workspace.
+const CRATES: [&str; 2] = ["composefile", "rehearsal"];
 
 /// One source file: its module path below the crate's root, and the absolute paths that it uses.
 struct Source {
@@ -49,38 +21,47 @@ struct Source {
     uses: BTreeSet<Vec<String>>,
 }
 
+/// The arrows of the document are those of the sources, and each points to a module that is listed below.
 #[test]
-fn modules_only_use_lower_levels() {
+fn the_arrows_of_the_document_are_the_imports_and_point_down() {
+    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let sources = sources("src");
-    assert!(sources.len() > 50, "only {} sources", sources.len());
-    let level = |name: &str| LEVELS.iter().position(|level| level.contains(&name));
-    let mut wrong = Vec::new();
+    let names: BTreeSet<&str> = sources.iter().map(Source::name).collect();
     for source in &sources {
-        let from = source.module.first().map_or("lib", String::as_str);
-        let Some(from_level) = level(from) else {
-            wrong.push(format!("{from} has no level"));
+        let own = imports.entry(source.name().to_owned()).or_default();
+        let targets = source
+            .uses
+            .iter()
+            .filter_map(|path| match path[0].as_str() {
+                "crate" => path.get(1).filter(|to| names.contains(to.as_str())),
+                _ => Some(&path[0]).filter(|of| CRATES.contains(&of.as_str())),
+            });
+        own.extend(targets.filter(|to| *to != source.name()).cloned());
+    }
+    let line = |name: &str| {
+        let targets: Vec<&str> = imports[name].iter().map(String::as_str).collect();
+        format!("{name} → {}", targets.join(", "))
+    };
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md");
+    let document = fs::read_to_string(document).expect("ARCHITECTURE.md");
+    let lines: Vec<&str> = document.lines().filter(|one| one.contains(" → ")).collect();
+    let order: Vec<&str> = lines
+        .iter()
+        .map(|line| line.split(' ').next().unwrap_or_default())
+        .collect();
+    let at = |name: &str| order.iter().position(|one| *one == name);
+    for (name, targets) in &imports {
+        if targets.is_empty() {
+            assert_eq!(at(name), None, "{name} imports nothing");
             continue;
-        };
-        for path in &source.uses {
-            let to = path.get(1).map_or("", String::as_str);
-            let allowed = match path[0].as_str() {
-                "crate" if to == from => true,
-                "crate" => level(to).is_some_and(|to_level| to_level > from_level),
-                name => CRATES
-                    .iter()
-                    .find(|(known, _)| *known == name)
-                    .is_none_or(|(_, users)| users.contains(&from)),
-            };
-            if !allowed {
-                wrong.push(format!(
-                    "{} uses {}",
-                    source.file.display(),
-                    path.join("::")
-                ));
-            }
+        }
+        let place = at(name).unwrap_or_else(|| panic!("missing: {}", line(name)));
+        assert_eq!(lines[place], line(name));
+        for target in targets {
+            let below = at(target).is_none_or(|below| below > place);
+            assert!(below, "{name} uses {target}, which is above it");
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -316,6 +297,13 @@ fn source(root: &Path, file: PathBuf) -> Option<Source> {
     })
 }
 
+impl Source {
+    /// The module of `src/` that it belongs to.
+    fn name(&self) -> &str {
+        self.module.first().map_or("lib", String::as_str)
+    }
+}
+
 struct Finder {
     module: Vec<String>,
     found: BTreeSet<Vec<String>>,
@@ -376,6 +364,22 @@ impl Visit<'_> for Finder {
         if item.content.is_none() {
             visit::visit_item_mod(self, item);
         }
+    }
+
+    /// The paths among the tokens: the arguments of a call, or the body of a definition.
+    fn visit_macro(&mut self, item: &syn::Macro) {
+        let tokens = item.tokens.to_string().replace(" :: ", "::");
+        let is_part = |one: char| one.is_alphanumeric() || one == '_' || one == ':';
+        for word in tokens.split(|one| !is_part(one)) {
+            let segments: Vec<String> = word.split("::").map(str::to_owned).collect();
+            let is_path = segments
+                .iter()
+                .all(|one| !one.is_empty() && !one.contains(':'));
+            if segments.len() > 1 && is_path {
+                self.note(&segments);
+            }
+        }
+        visit::visit_macro(self, item);
     }
 
     fn visit_path(&mut self, path: &syn::Path) {
