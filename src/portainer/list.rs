@@ -4,38 +4,27 @@
 //! follows, is an error.
 
 use std::{
+    cell::Cell,
     fmt,
-    io::{self, ErrorKind, Read},
+    io::{self, BufReader, ErrorKind, Read},
 };
 
-use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
-use serde_json::{Map, Value, de::SliceRead};
+use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Deserializer, Map, Value, error::Category};
 
-/// The size limits, in bytes (B12).
-const LIMITS: Limits = Limits {
-    buffer: 256 * 1024,
-    entry: 64 * 1024 * 1024,
-    list: 1024 * 1024 * 1024,
-};
+/// The bytes of one entry, and of all wanted entries together (B12).
+const MOST: u64 = 64 << 20;
 
-#[derive(Clone, Copy)]
-struct Limits {
-    /// Of the text that is kept. It doubles for a larger entry.
-    buffer: usize,
-    /// Of one entry, and of all wanted entries together.
-    entry: usize,
-    list: usize,
-}
+/// The bytes of a list: a larger one ends early.
+const MOST_OF_LIST: u64 = 1 << 30;
 
 /// Why a list cannot be read.
 #[derive(Debug)]
 pub(super) enum Error {
     /// There is no text.
     Empty,
-    /// The text is not an array of JSON, or it is too large.
-    Invalid(Box<dyn std::error::Error + Send + Sync>),
+    /// The text is not an array of JSON, or it is too large: why, without a part of it.
+    Invalid(&'static str),
     /// The reader failed.
     Read(io::Error),
 }
@@ -63,52 +52,34 @@ impl Wanted<'_> {
 /// Fails where the text is not an array of JSON, an entry or all wanted entries are larger than 64 MiB, the list is
 /// larger than 1 GiB, or `reader` fails.
 pub(super) fn entries(reader: impl Read, wanted: Wanted) -> Result<Vec<Value>, Error> {
-    limited_entries(reader, wanted, LIMITS)
+    entries_of(reader.take(MOST_OF_LIST), wanted, MOST)
 }
 
-fn limited_entries(reader: impl Read, wanted: Wanted, limits: Limits) -> Result<Vec<Value>, Error> {
-    let mut text = Text {
+fn entries_of(reader: impl Read, wanted: Wanted, most: u64) -> Result<Vec<Value>, Error> {
+    let left = Cell::new(most);
+    let reader = Limited {
         reader,
-        buffer: vec![0; limits.buffer],
-        start: 0,
-        end: 0,
-        is_read: false,
-        limits,
+        left: &left,
     };
-    let mut found = Vec::new();
-    match text.peek()? {
-        None => return Err(Error::Empty),
-        Some(b'[') => text.start += 1,
-        Some(_) => {
-            return match text.parse(|json| Option::<IgnoredAny>::deserialize(json))? {
-                None => text.end().map(|()| found),
-                Some(_) => Err(invalid("expected a list of stacks")),
-            };
-        }
-    }
-    let mut left = limits.entry;
-    let mut is_over = text.peek()? == Some(b']');
-    while !is_over {
-        if let Some(entry) = text.parse(|json| Entry { wanted }.deserialize(json))? {
-            let too_many = || {
-                invalid(match wanted {
-                    Wanted::Named(_) => "too many entries have the name of the stack",
-                    Wanted::All => "the entries are too large",
-                })
-            };
-            left = left
-                .checked_sub(entry.to_string().len())
-                .ok_or_else(too_many)?;
-            found.push(entry);
-        }
-        match text.peek()? {
-            Some(b',') => text.start += 1,
-            Some(b']') => is_over = true,
-            _ => return Err(invalid("expected `,` or `]` after an entry")),
-        }
-    }
-    text.start += 1;
-    text.end().map(|()| found)
+    let mut json = Deserializer::from_reader(BufReader::with_capacity(64 << 10, reader));
+    let list = List {
+        wanted,
+        left: &left,
+    };
+    let found = json.deserialize_any(list);
+    let found = found.and_then(|found| json.end().map(|()| found));
+    found.map_err(|error| match error.classify() {
+        Category::Io => match io::Error::from(error) {
+            error if error.kind() == ErrorKind::FileTooLarge => {
+                Error::Invalid("an entry, or all entries together, are too large")
+            }
+            error => Error::Read(error),
+        },
+        Category::Eof if (error.line(), error.column()) == (1, 0) => Error::Empty,
+        // An entry and its fields may be any JSON.
+        Category::Data => Error::Invalid("expected a list of stacks"),
+        _ => Error::Invalid(not_json(&error)),
+    })
 }
 
 /// Why a text is not JSON, without a part of it.
@@ -119,101 +90,60 @@ pub(super) fn not_json(error: &serde_json::Error) -> &'static str {
     "it is not JSON"
 }
 
-fn invalid(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::Invalid(reason.into())
-}
-
-/// The text that was read and not parsed yet: `serde_json` is several times faster on a slice than on a reader.
-struct Text<R> {
+/// A reader that fails once nothing is left.
+struct Limited<'a, R> {
     reader: R,
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
-    /// Whether nothing follows.
-    is_read: bool,
-    /// What may still be read.
-    limits: Limits,
+    left: &'a Cell<u64>,
 }
 
-impl<R: Read> Text<R> {
-    /// Parses a value. A value that ends with the buffer may be a part of one: it is parsed again with more text.
-    fn parse<T>(
-        &mut self,
-        parse: impl Fn(&mut serde_json::Deserializer<SliceRead>) -> serde_json::Result<T>,
-    ) -> Result<T, Error> {
+impl<R: Read> Read for Limited<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        let left = self.left.get().checked_sub(count as u64);
+        self.left.set(left.ok_or(ErrorKind::FileTooLarge)?);
+        Ok(count)
+    }
+}
+
+struct List<'a> {
+    wanted: Wanted<'a>,
+    left: &'a Cell<u64>,
+}
+
+impl<'de> Visitor<'de> for List<'_> {
+    type Value = Vec<Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let (entry, mut found) = (Entry(self.wanted), Vec::new());
         loop {
-            let text = &self.buffer[self.start..self.end];
-            let mut json = serde_json::Deserializer::from_slice(text);
-            let value = parse(&mut json);
-            let length = json.into_iter::<IgnoredAny>().byte_offset();
-            if length < text.len() || self.is_read {
-                self.start += length;
-                return value.map_err(|error| invalid(not_json(&error)));
-            }
-            self.read()?;
-        }
-    }
-
-    /// The next byte that is not white space.
-    fn peek(&mut self) -> Result<Option<u8>, Error> {
-        loop {
-            let text = &self.buffer[self.start..self.end];
-            let is_space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\t' | b'\r');
-            if let Some(at) = text.iter().position(|byte| !is_space(byte)) {
-                self.start += at;
-                return Ok(Some(self.buffer[self.start]));
-            }
-            self.start = self.end;
-            if self.is_read {
-                return Ok(None);
-            }
-            self.read()?;
-        }
-    }
-
-    /// Fails if anything but white space follows.
-    fn end(mut self) -> Result<(), Error> {
-        match self.peek()? {
-            None => Ok(()),
-            Some(_) => Err(invalid("trailing characters")),
-        }
-    }
-
-    /// Fills the buffer, or reads to the end.
-    fn read(&mut self) -> Result<(), Error> {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if self.end >= self.limits.entry {
-            return Err(invalid("an entry is too large"));
-        }
-        if self.end == self.buffer.len() {
-            self.buffer.resize(2 * self.end, 0);
-        }
-        while self.end < self.buffer.len() && !self.is_read {
-            let count = match self.reader.read(&mut self.buffer[self.end..]) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                read => read.map_err(Error::Read)?,
+            let left = self.left.get();
+            let Some(entry) = list.next_element_seed(entry)? else {
+                return Ok(found);
             };
-            self.end += count;
-            self.is_read = count == 0;
-            let left = self.limits.list.checked_sub(count);
-            self.limits.list = left.ok_or_else(|| invalid("the list is too large"))?;
+            // What is not kept does not count. What is read ahead counts once it is kept.
+            let size = entry.as_ref().map_or(0, |entry| entry.to_string().len());
+            self.left.set(left.saturating_sub(size as u64));
+            found.extend(entry);
         }
-        Ok(())
     }
 }
 
 /// Reads one entry; `None` where it is not wanted.
 #[derive(Clone, Copy)]
-struct Entry<'a> {
-    wanted: Wanted<'a>,
-}
+struct Entry<'a>(Wanted<'a>);
 
 impl<'de> DeserializeSeed<'de> for Entry<'_> {
     type Value = Option<Value>;
 
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
         json.deserialize_any(self)
     }
 }
@@ -230,7 +160,7 @@ impl<'de> Visitor<'de> for Entry<'_> {
         let mut fields = Map::new();
         while let Some(key) = entry.next_key::<String>()? {
             let value: Value = entry.next_value()?;
-            if key == "Name" && !self.wanted.has(&value) {
+            if key == "Name" && !self.0.has(&value) {
                 while entry.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 return Ok(None);
             }
@@ -276,61 +206,26 @@ mod tests {
 
     use super::*;
 
-    const NAMES: [&str; 2] = ["web", "ü"];
-    const BUFFER: usize = 1024;
-
-    /// A reader that gives at most so many bytes at a time.
-    struct Drip<'a>(&'a [u8], usize);
-
-    impl Read for Drip<'_> {
-        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-            let count = self.1.min(to.len()).min(self.0.len());
-            to[..count].copy_from_slice(&self.0[..count]);
-            self.0 = &self.0[count..];
-            Ok(count)
-        }
-    }
-
-    fn read(text: &[u8], step: usize) -> Result<Vec<Value>, String> {
-        // So small a buffer cuts the text as well.
-        let limits = Limits {
-            buffer: step.min(LIMITS.buffer),
-            ..LIMITS
-        };
-        let found = limited_entries(Drip(text, step), Wanted::Named(&NAMES), limits);
-        found.map_err(|error| format!("{error:?}"))
-    }
-
-    /// What `serde_json` finds in the whole text.
-    fn expected(text: &[u8]) -> Option<Vec<Value>> {
-        let list: Option<Vec<Value>> = serde_json::from_slice(text).ok()?;
-        let is_match = |entry: &Value| entry["Name"].as_str().is_some_and(|n| NAMES.contains(&n));
-        Some(list.into_iter().flatten().filter(is_match).collect())
-    }
+    const NAMES: Wanted = Wanted::Named(&["web", "ü"]);
 
     #[test]
-    fn entries_are_found_however_the_text_is_cut() {
+    fn the_entries_with_a_wanted_name_are_kept() {
         let text = r#" [ {"Name":"a","x":[1,{"y":"]}"}]} , 12, null, "web", {"Name":1}, true, -1, 0.5,
-            {"Id":1,"Name":"\u0077eb"},{"Name":"web","Name2":-1.5e3}, {}, ["Name", "web"], 3] "#;
-        for step in [1, 2, 7, 64, 100_000] {
-            let found = read(text.as_bytes(), step).expect("a list");
-            let expected = [
-                json!({"Id": 1, "Name": "web"}),
-                json!({"Name": "web", "Name2": -1.5e3}),
-            ];
-            assert_eq!(found, expected, "step {step}");
-            assert_eq!(read(b"null", step), Ok(Vec::new()));
-            assert_eq!(read(b"[]", step), Ok(Vec::new()));
-        }
-    }
-
-    #[test]
-    fn all_entries_with_a_name_can_be_kept() {
-        let text =
-            br#"[{"Name":"a"}, 12, null, {"Name":1}, {"Id":1}, {"Id":2,"Name":"web"}, ["Name"]]"#;
-        let found = entries(&text[..], Wanted::All).expect("a list");
+            {"Id":1,"Name":"\u0077eb"},{"Name":"ü","Name2":-1.5e3}, {}, ["Name", "web"], 3] "#;
         assert_eq!(
-            found,
+            entries(text.as_bytes(), NAMES).expect("a list"),
+            [
+                json!({"Id": 1, "Name": "web"}),
+                json!({"Name": "ü", "Name2": -1.5e3}),
+            ]
+        );
+        for empty in ["null", "[]"] {
+            let found = entries(empty.as_bytes(), NAMES).expect("a list");
+            assert_eq!(found, [Value::Null; 0]);
+        }
+        let text = br#"[{"Name":"a"}, 12, {"Name":1}, {"Id":1}, {"Id":2,"Name":"web"}, ["Name"]]"#;
+        assert_eq!(
+            entries(&text[..], Wanted::All).expect("a list"),
             [json!({"Name": "a"}), json!({"Id": 2, "Name": "web"})]
         );
     }
@@ -339,45 +234,31 @@ mod tests {
     fn entries_that_do_not_match_may_hold_any_json() {
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         for value in [&deep, "1e999", r#""\ud800""#, "\"\u{7f}\""] {
-            let text = format!(r#"[{{"Name":"a","x":{value}}},{{"Name":"web"}}]"#);
-            let found = read(text.as_bytes(), 1000).expect("a list");
+            let text = format!(r#"[{{"Name":"a","x":{value}}},{{"Name":"web"}},{deep}]"#);
+            let found = entries(text.as_bytes(), NAMES).expect("a list");
             assert_eq!(found, [json!({"Name": "web"})]);
         }
-        assert_eq!(read(deep.as_bytes(), 1000), Ok(Vec::new()));
-        assert_eq!(
-            read(b"[{\"Name\":\"a\",\"x\":\"\xff\"}]", 1),
-            Ok(Vec::new())
-        );
+        let bytes = b"[{\"Name\":\"a\",\"x\":\"\xff\"}]";
+        assert!(entries(&bytes[..], NAMES).expect("a list").is_empty());
     }
 
     #[test]
-    fn b12_entries_and_the_list_have_a_size_limit() {
-        let limits = Limits {
-            buffer: BUFFER,
-            entry: 4 * BUFFER,
-            list: 10 * BUFFER,
-        };
-        let read = |text: &str| limited_entries(text.as_bytes(), Wanted::Named(&NAMES), limits);
-        let padded = |length| format!("{{\"Name\":\"web\",\"x\":{}1}}", " ".repeat(length));
-        let list = |length, count| format!("[{}]", vec![padded(length); count].join(","));
-        assert_eq!(read(&list(2 * BUFFER, 4)).expect("a list").len(), 4);
-        let long = format!("[{{\"Name\":\"web\",\"x\":\"{}\"}}]", "x".repeat(BUFFER));
-        assert_eq!(read(&long).expect("a list").len(), 1);
-        let long = long.trim_matches(['[', ']']);
-        for (text, reason) in [
-            (list(4 * BUFFER, 1), "an entry is too large"),
-            (list(2 * BUFFER, 6), "the list is too large"),
-            (format!("[{}]", [long; 5].join(",")), "too many entries"),
-        ] {
-            let error = read(&text).expect_err(reason);
-            assert!(format!("{error:?}").contains(reason), "{error:?}");
+    fn b12_one_entry_and_all_wanted_ones_have_a_size_limit() {
+        let entry = |name| format!(r#"{{"Name":"{name}","x":"{}"}}"#, "x".repeat(100 << 10));
+        let list = |name, count| format!("[{}]", vec![entry(name); count].join(","));
+        let read = |list: String| entries_of(list.as_bytes(), NAMES, 300 << 10);
+        assert_eq!(read(list("web", 2)).expect("a list").len(), 2);
+        assert!(read(list("other", 20)).expect("a list").is_empty());
+        let long = format!("[\"{}\"]", "x".repeat(400 << 10));
+        for text in [list("web", 4), long] {
+            assert!(matches!(read(text), Err(Error::Invalid(why)) if why.ends_with("too large")));
         }
     }
 
     #[test]
     fn other_texts_are_errors() {
+        assert!(matches!(entries(&b""[..], NAMES), Err(Error::Empty)));
         for text in [
-            "",
             " ",
             "{}",
             "1",
@@ -399,107 +280,14 @@ mod tests {
             "[tru]",
             "<html>",
         ] {
-            for step in [1, 100] {
-                assert!(read(text.as_bytes(), step).is_err(), "{text:?}");
-            }
+            assert!(entries(text.as_bytes(), NAMES).is_err(), "{text:?}");
         }
-    }
-
-    /// A few tokens in any order: seldom JSON, often nearly.
-    fn soup() -> impl Strategy<Value = Vec<u8>> {
-        let token = prop::sample::select(vec![
-            "{",
-            "}",
-            "[",
-            "]",
-            ",",
-            ":",
-            "\"",
-            "\"a\"",
-            "\"a\":",
-            "\\",
-            "\\u",
-            "00e9",
-            "1",
-            "0",
-            "-",
-            ".",
-            "e",
-            "null",
-            "true",
-            " ",
-            "\n",
-            "abcdefgh",
-            "é",
-            "\"Name\":\"web\"",
-            "\u{7f}",
-        ]);
-        prop::collection::vec(token, 0..12).prop_map(|tokens| tokens.concat().into_bytes())
-    }
-
-    fn name() -> impl Strategy<Value = Value> {
-        prop_oneof![
-            3 => prop::sample::select(vec!["web", "ü", "Web", "other", ""]).prop_map(Value::from),
-            1 => any::<i64>().prop_map(Value::from),
-            1 => Just(Value::Null),
-        ]
-    }
-
-    fn value() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            name(),
-            any::<u64>().prop_map(Value::from),
-            any::<bool>().prop_map(Value::from),
-            "\\PC{0,8}".prop_map(Value::from),
-        ];
-        leaf.prop_recursive(3, 16, 4, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::btree_map("[A-Za-z]{0,4}", inner, 0..4)
-                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
-            ]
-        })
-    }
-
-    /// An object with a `Name` anywhere in it, or any other value.
-    fn entry() -> impl Strategy<Value = Value> {
-        let fields = prop::collection::vec(("[A-Z][a-z]{0,2}", value()), 0..4);
-        let named = (fields, name(), any::<prop::sample::Index>()).prop_map(|(rest, name, at)| {
-            let mut fields = rest;
-            fields.insert(at.index(fields.len() + 1), ("Name".to_owned(), name));
-            Value::Object(fields.into_iter().collect())
-        });
-        prop_oneof![3 => named, 1 => value()]
     }
 
     proptest! {
         #[test]
-        fn agrees_with_serde_json_over_the_whole(
-            list in prop::collection::vec(entry(), 0..6),
-            pretty: bool,
-            step in 1_usize..70,
-        ) {
-            let list = Value::from(list);
-            let text = if pretty { format!("{list:#}") } else { list.to_string() };
-            prop_assert_eq!(read(text.as_bytes(), step).ok(), expected(text.as_bytes()));
-        }
-
-        #[test]
-        fn takes_nothing_but_json(tokens in soup(), step in 1_usize..20) {
-            for text in [tokens.clone(), [b"[", &tokens[..], b"]"].concat()] {
-                let found = read(&text, step);
-                prop_assert_eq!(&found, &read(&text, usize::MAX), "the cut matters");
-                let is_list = serde_json::from_slice::<Option<Vec<IgnoredAny>>>(&text).is_ok();
-                prop_assert!(is_list || found.is_err());
-                if let Some(expected) = expected(&text) {
-                    prop_assert_eq!(found, Ok(expected));
-                }
-            }
-        }
-
-        #[test]
-        fn takes_any_bytes(bytes: Vec<u8>, step in 1_usize..70) {
-            prop_assert_eq!(read(&bytes, step), read(&bytes, usize::MAX));
+        fn any_bytes_can_be_read(bytes: Vec<u8>) {
+            let _ = entries(&bytes[..], NAMES);
         }
     }
 }

@@ -140,7 +140,7 @@ fn entries(response: Unread, wanted: Wanted) -> Result<Vec<Value>> {
         match error {
             list::Error::Empty => Failure::new(EMPTY).hint(HINT_FOR_ADDRESS),
             list::Error::Invalid(reason) => {
-                Failure::new(what).source(reason).hint(HINT_FOR_ADDRESS)
+                Failure::new(format!("{what}: {reason}")).hint(HINT_FOR_ADDRESS)
             }
             list::Error::Read(error) => truncated(error),
         }
