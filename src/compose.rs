@@ -486,7 +486,7 @@ impl Compose {
         let name = format!("`{} config`", self.name);
         output.map_err(|error| match error {
             RunError::TimedOut => anyhow!("{name} did not finish within {:.0?}", LIMITS.time),
-            RunError::TooLarge(_) => {
+            RunError::TooLarge => {
                 anyhow!("{name} printed more than {} MiB", LIMITS.output >> 20)
             }
             RunError::Failed(error) => {

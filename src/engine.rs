@@ -1,7 +1,8 @@
 //! The container engine of this host.
 //!
 //! Two adapters reach it: [`api`] uses the Engine API on a unix socket, [`command`] runs the host's container
-//! command. [`choice`] decides which one. In doubt it runs the command, so that both always reach the same engine.
+//! command, which can do less. [`choice`] decides which one. In doubt it runs the command, so that both always reach the
+//! same engine.
 //!
 //! Invariants: a container is reported only if its own label names the project, even if the engine's filter
 //! returned it. Volumes are never removed. A failure is never treated as absence.
@@ -26,7 +27,7 @@ use anyhow::{Context as _, Result};
 
 pub use self::{
     about::About,
-    api::{ContainerEvent, Restoring},
+    api::{ContainerEvent, Rejected, Restoring},
     choice::Choice,
     objects::Archive,
     supported::NoSharedVersion,
@@ -101,9 +102,8 @@ pub struct Options {
     pub read_timeout: Duration,
     /// The time limit for connecting to the socket.
     pub connect_timeout: Duration,
-    /// The time limit for one [`Engine::remove`].
-    pub removal_timeout: Duration,
-    /// The time limit for one change by [`Restoring`], in addition to the grace period of a stop.
+    /// The time limit for one [`Engine::remove`], and for one change by [`Restoring`] in addition to the grace period of a
+    /// stop.
     pub change_timeout: Duration,
     /// Receives each request and each run of the command.
     pub trace: Trace,
@@ -118,7 +118,6 @@ impl Options {
             client,
             read_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),
-            removal_timeout: Duration::from_mins(5),
             change_timeout: Duration::from_mins(5),
             trace,
         }
@@ -130,7 +129,6 @@ impl Options {
         Self {
             read_timeout: self.read_timeout.min(timeout),
             connect_timeout: self.connect_timeout.min(timeout),
-            removal_timeout: self.removal_timeout.min(timeout),
             change_timeout: self.change_timeout.min(timeout),
             ..self
         }
@@ -172,14 +170,15 @@ impl Engine {
         let Options { tool, choice, .. } = &options;
         let program = choice::find_program(tool, options.client.path.as_deref());
         let host = choice::resolve_host(&options.client);
-        let adapter = choice::decide(tool, *choice, &program, &host);
-        let puller = match (&adapter.route, program.path()) {
+        let adapter = choice::decide(tool, *choice, &program, host);
+        let program = program.path;
+        let puller = match (&adapter.route, program.clone()) {
             (Route::Api(_), Some(path)) => Some(Command::new(Some(path), options.clone())),
             _ => None,
         };
         let client = match &adapter.route {
             Route::Api(socket) => Client::Api(Api::new(socket.clone(), options)),
-            Route::Command => Client::Command(Command::new(program.path(), options)),
+            Route::Command => Client::Command(Command::new(program, options)),
             Route::Unavailable => Client::Unavailable,
         };
         Self(Reader {
@@ -203,9 +202,8 @@ impl Engine {
             return Ok(());
         }
         match &self.client {
-            Client::Api(api) => api.remove(containers),
             Client::Command(command) => command.remove(containers),
-            Client::Unavailable => Err(self.unavailable()),
+            _ => self.api().and_then(|api| api.remove(containers)),
         }
         .context("failed to remove the containers")
     }
@@ -215,8 +213,7 @@ impl Engine {
     pub fn pull(&self, pull: &Pull) -> Result<()> {
         match (&self.client, &self.puller) {
             (Client::Command(command), _) | (_, Some(command)) => command.pull(pull),
-            (Client::Api(api), None) => api.pull(pull),
-            (Client::Unavailable, None) => Err(self.unavailable()),
+            _ => self.api()?.pull(pull),
         }
     }
 
@@ -228,9 +225,8 @@ impl Engine {
             return Ok(());
         }
         match &self.client {
-            Client::Api(api) => api.stop(containers, grace),
             Client::Command(command) => command.stop(containers, grace),
-            Client::Unavailable => Err(self.unavailable()),
+            _ => self.api().and_then(|api| api.stop(containers, grace)),
         }
         .context("failed to stop the containers")
     }
@@ -246,9 +242,8 @@ impl Reader {
     /// The containers of `project` in every state, sorted by name (C52, C54).
     pub fn list(&self, project: &str) -> Result<Vec<Container>> {
         let found = match &self.client {
-            Client::Api(api) => api.list(project),
             Client::Command(command) => command.list(project),
-            Client::Unavailable => Err(self.unavailable()),
+            _ => self.api().and_then(|api| api.list(project)),
         };
         let found = found.with_context(|| format!("failed to list the containers of {project}"))?;
         Ok(normalized(found))
@@ -257,35 +252,35 @@ impl Reader {
     /// All containers of the engine in every state, sorted by name.
     pub fn list_all(&self) -> Result<Vec<Container>> {
         let found = match &self.client {
-            Client::Api(api) => api.list_all(),
             Client::Command(command) => command.list_all(),
-            Client::Unavailable => Err(self.unavailable()),
+            _ => self.api().and_then(Api::list_all),
         };
         Ok(normalized(found.context("failed to list all containers")?))
     }
 
-    /// The processes of a running container (M21), one line each.
+    /// The processes of a running container (M21), one line each. By the Engine API only.
     pub fn top(&self, container: &str) -> Result<Vec<String>> {
-        match &self.client {
-            Client::Api(api) => api.top(container),
-            Client::Command(command) => command.top(container),
-            Client::Unavailable => Err(self.unavailable()),
-        }
-        .with_context(|| format!("failed to list the processes of container {container}"))
+        let listed = self.api().and_then(|api| api.top(container));
+        listed.with_context(|| format!("failed to list the processes of container {container}"))
     }
 
     /// The ID of the engine, read once. Portainer reports the same ID for its environment (B03).
     pub fn id(&self) -> Result<String> {
-        if let Some(id) = self.id.get() {
-            return Ok(id.clone());
+        match self.id.get() {
+            Some(id) => Ok(id.clone()),
+            None => Ok(self.about()?.id),
         }
-        let id = match &self.client {
-            Client::Api(api) => api.id(),
-            Client::Command(command) => command.id(),
-            Client::Unavailable => Err(self.unavailable()),
-        }
-        .context("failed to read the ID of the engine")?;
-        Ok(self.id.get_or_init(|| id).clone())
+    }
+
+    /// What the engine says about itself. One request.
+    pub fn about(&self) -> Result<About> {
+        let about = match &self.client {
+            Client::Command(command) => command.about(),
+            _ => self.api().and_then(Api::about),
+        };
+        let about = about.context("failed to read the engine's version and ID")?;
+        self.id.get_or_init(|| about.id.clone());
+        Ok(about)
     }
 
     /// What happened to the containers of `project` since `since`, oldest first, as far as the engine remembers: it keeps
@@ -439,16 +434,6 @@ fn stop_result<'a>(
         .into())
 }
 
-/// The time limit for waiting until a container in `state` is gone, if its removal was refused at `refused` and another
-/// client may be removing it. `None` if no other client is.
-fn wait_until(state: &str, refused: Instant, deadline: Instant) -> Option<Instant> {
-    match state {
-        "removing" => Some(deadline),
-        "running" | "paused" | "restarting" => Some(deadline.min(refused + KILL_TIMEOUT)),
-        _ => None,
-    }
-}
-
 /// The time left until `deadline`.
 fn left_until(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
@@ -456,8 +441,6 @@ fn left_until(deadline: Instant) -> Duration {
 
 #[cfg(test)]
 mod hostile;
-#[cfg(test)]
-mod real;
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -490,17 +473,5 @@ mod tests {
             Failure::details_of(&error),
             Some("web-1: busy\n0123456789ab: no response")
         );
-    }
-
-    #[test]
-    fn only_a_container_that_may_be_going_is_waited_for() {
-        let refused = Instant::now();
-        let deadline = refused + Duration::from_mins(5);
-        assert_eq!(wait_until("removing", refused, deadline), Some(deadline));
-        let killed = Some(refused + KILL_TIMEOUT);
-        assert_eq!(wait_until("running", refused, deadline), killed);
-        assert_eq!(wait_until("dead", refused, deadline), None);
-        assert_eq!(wait_until("exited", refused, deadline), None);
-        assert_eq!(wait_until("", refused, deadline), None);
     }
 }

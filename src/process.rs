@@ -48,8 +48,8 @@ pub enum RunError {
     Failed(io::Error),
     /// It exceeded the time limit. It was killed, together with the programs that it started.
     TimedOut,
-    /// Its output exceeded the limit, and it was killed. The beginning of its standard output.
-    TooLarge(Vec<u8>),
+    /// Its output exceeded the limit, and it was killed.
+    TooLarge,
 }
 
 /// The outcome of a run for a trace: `exit 1`.
@@ -60,7 +60,7 @@ pub fn outcome(output: &Result<Output, RunError>, limits: Limits) -> String {
             None => output.status.to_string(),
         },
         Err(RunError::TimedOut) => format!("timed out after {:.0?}: killed", limits.time),
-        Err(RunError::TooLarge(_)) => "too much output: killed".to_owned(),
+        Err(RunError::TooLarge) => "too much output: killed".to_owned(),
         Err(RunError::Failed(error)) => error.to_string(),
     }
 }
@@ -185,16 +185,12 @@ fn collect(
     let receive = |pipe: Option<Drained>| match pipe {
         None => Ok(Vec::new()),
         Some(pipe) => match pipe.recv_timeout(left()) {
-            Ok(Ok(bytes)) if bytes.len() as u64 > most => Err(RunError::TooLarge(bytes)),
+            Ok(Ok(bytes)) if bytes.len() as u64 > most => Err(RunError::TooLarge),
             Ok(read) => read.map_err(RunError::from),
             Err(_) => Err(RunError::TimedOut),
         },
     };
-    let stdout = receive(stdout)?;
-    let stderr = receive(stderr).map_err(|error| match error {
-        RunError::TooLarge(_) => RunError::TooLarge(Vec::new()),
-        error => error,
-    })?;
+    let (stdout, stderr) = (receive(stdout)?, receive(stderr)?);
     // Both pipes are closed, so it exits soon.
     let mut backoff = Backoff::new(Duration::from_micros(100), Duration::from_millis(50));
     loop {

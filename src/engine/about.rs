@@ -2,12 +2,11 @@
 
 use std::time::SystemTime;
 
-use anyhow::{Context as _, Result};
 use chrono::DateTime;
 use serde::Deserialize;
 
 use super::{
-    Client, Reader,
+    Reader,
     choice::{Adapter, Route},
     wire::nullable,
 };
@@ -67,18 +66,6 @@ impl Reader {
             Route::Command => format!("the command `{tool}` ({reason})"),
             Route::Unavailable => format!("unavailable ({reason})"),
         }
-    }
-
-    /// What the engine says about itself. One request.
-    pub fn about(&self) -> Result<About> {
-        let about = match &self.client {
-            Client::Api(api) => api.about(),
-            Client::Command(command) => command.about(),
-            Client::Unavailable => Err(self.unavailable()),
-        };
-        let about = about.context("failed to read the engine's version and ID")?;
-        self.id.get_or_init(|| about.id.clone());
-        Ok(about)
     }
 }
 

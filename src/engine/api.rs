@@ -21,20 +21,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use ureq::{Agent, http::Method};
 
 use self::socket::{NoResolver, UnixConnector};
 pub use self::{events::ContainerEvent, restoring::Restoring};
 use super::{
-    About, Options, Remaining,
+    About, KILL_TIMEOUT, Options, Remaining,
     about::Info,
     left_until, removal_result, stop_result,
     supported::{NoSharedVersion, refuses_version},
-    wait_until,
 };
 use crate::{
     backoff::Backoff,
@@ -66,7 +65,6 @@ pub(super) struct Api {
     label: String,
     connect_timeout: Duration,
     read_timeout: Duration,
-    removal_timeout: Duration,
     change_timeout: Duration,
     trace: Trace,
     version: OnceLock<Version>,
@@ -95,7 +93,6 @@ impl Api {
             label: compose_label(&options.tool, "project"),
             connect_timeout: options.connect_timeout,
             read_timeout: options.read_timeout,
-            removal_timeout: options.removal_timeout,
             change_timeout: options.change_timeout,
             trace: options.trace,
             version: OnceLock::new(),
@@ -148,7 +145,8 @@ impl Api {
 
     /// The processes of a running container, one line each.
     pub(super) fn top(&self, id: &str) -> Result<Vec<String>> {
-        let wire::Top { processes } = self.get(&format!("/containers/{id}/top"))?;
+        let top: Value = self.get(&format!("/containers/{id}/top"))?;
+        let processes: Option<Vec<Vec<String>>> = Deserialize::deserialize(&top["Processes"])?;
         let processes = processes.unwrap_or_default();
         Ok(processes.iter().map(|fields| fields.join(" ")).collect())
     }
@@ -159,8 +157,10 @@ impl Api {
             return Ok(());
         }
         let path = format!("/containers/{}/json", container.id);
-        if let Some(inspected) = self.find::<wire::Inspected>(&path)? {
-            container.image = inspected.config.image;
+        if let Some(inspected) = self.find::<Value>(&path)?
+            && let Some(name) = inspected["Config"]["Image"].as_str()
+        {
+            name.clone_into(&mut container.image);
         }
         Ok(())
     }
@@ -168,7 +168,7 @@ impl Api {
     /// Removes `containers` in parallel, but not their volumes.
     pub(super) fn remove(&self, containers: &[Container]) -> Result<()> {
         let version = self.version()?;
-        let deadline = Instant::now() + self.removal_timeout;
+        let deadline = Instant::now() + self.change_timeout;
         let failed = in_parallel(containers, |container| {
             let removed = self.remove_one(version, &container.id, deadline);
             removed.err().map(|error| format!("{error:#}"))
@@ -234,23 +234,13 @@ impl Api {
         }))
     }
 
-    /// The engine's ID.
-    pub(super) fn id(&self) -> Result<String> {
-        Ok(self.info()?.id)
-    }
-
     /// What the engine says about itself.
     pub(super) fn about(&self) -> Result<About> {
-        let info = self.info()?;
-        Ok(info.about(Some(self.version()?.to_string())))
-    }
-
-    fn info(&self) -> Result<Info> {
         let info: Info = self.get("/info")?;
         if info.id.is_empty() {
             bail!("the engine on {} has no ID", self.socket.display());
         }
-        Ok(info)
+        Ok(info.about(Some(self.version()?.to_string())))
     }
 
     /// Sends `GET` for `path`, which does not include the API version.
@@ -326,8 +316,8 @@ impl Api {
     /// The oldest API version that the engine supports, if it says.
     fn oldest(&self) -> Result<Option<Version>> {
         let response = self.send(&Method::GET, "/version", &[], self.read_timeout)?;
-        let version: Option<wire::Version> = serde_json::from_slice(&response.body).ok();
-        Ok(version.and_then(|version| Version::parse(&version.oldest)))
+        let version: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+        Ok(version["MinAPIVersion"].as_str().and_then(Version::parse))
     }
 
     /// Whether the engine says that it is Podman.
@@ -397,7 +387,8 @@ impl Api {
                 "use a version of stacklift that supports this engine, or `--engine command`",
             );
         }
-        anyhow!("the engine returned {}: {message}", response.status)
+        let status = response.status;
+        Rejected { status, message }.into()
     }
 
     fn unexpected(&self, response: &ApiResponse, what: &str) -> anyhow::Error {
@@ -407,6 +398,23 @@ impl Api {
         ))
         .hint("is this the socket of a container engine?")
         .into()
+    }
+}
+
+/// A response of the engine that does not indicate success.
+#[derive(Debug, thiserror::Error)]
+#[error("the engine returned {status}: {message}")]
+pub struct Rejected {
+    status: u16,
+    /// The engine's message, escaped for a terminal.
+    message: String,
+}
+
+impl Rejected {
+    /// Whether the cause of `error` is a 409: the engine has or creates something of this name, or is busy with it.
+    pub fn is_conflict(error: &anyhow::Error) -> bool {
+        let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
+        causes.any(|rejected: &Self| rejected.status == 409)
     }
 }
 
@@ -424,9 +432,10 @@ struct ApiResponse {
 impl ApiResponse {
     /// The engine's message, escaped for a terminal.
     fn message(&self) -> String {
-        match serde_json::from_slice(&self.body) {
-            Ok(wire::Message { message }) => excerpt(&message),
-            Err(_) => excerpt(&self.beginning()),
+        let json: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        match json["message"].as_str() {
+            Some(message) => excerpt(message),
+            None => excerpt(&self.beginning()),
         }
     }
 
@@ -453,6 +462,16 @@ impl Version {
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.0, self.1)
+    }
+}
+
+/// The time limit for waiting until a container in `state` is gone, if its removal was refused at `refused` and another
+/// client may be removing it. `None` if no other client is.
+fn wait_until(state: &str, refused: Instant, deadline: Instant) -> Option<Instant> {
+    match state {
+        "removing" => Some(deadline),
+        "running" | "paused" | "restarting" => Some(deadline.min(refused + KILL_TIMEOUT)),
+        _ => None,
     }
 }
 

@@ -43,13 +43,9 @@ impl FromStr for Choice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "api" => Ok(Self::Api),
-            "command" => Ok(Self::Command),
-            // The text is not quoted: in a settings file, it may be a misplaced API key (C56).
-            _ => Err("expected auto, api or command".to_owned()),
-        }
+        // The text is not quoted: in a settings file, it may be a misplaced API key (C56).
+        clap::ValueEnum::from_str(text, false)
+            .map_err(|_| "expected auto, api or command".to_owned())
     }
 }
 
@@ -75,40 +71,19 @@ pub(super) enum Route {
 }
 
 /// The container command on `PATH`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Program {
-    /// Not found.
-    Missing,
-    /// A native binary of the command's own name.
-    Native(PathBuf),
-    /// A script, or a wrapper of another format.
-    Script(PathBuf),
-    /// A link to a program with another name: `podman`, `snap`.
-    Alias { path: PathBuf, target: PathBuf },
-    /// It cannot be read.
-    Unreadable { path: PathBuf, why: String },
-}
-
-impl Program {
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Program {
     /// Its path, if it was found.
-    pub(super) fn path(&self) -> Option<PathBuf> {
-        match self {
-            Self::Missing => None,
-            Self::Native(path)
-            | Self::Script(path)
-            | Self::Alias { path, .. }
-            | Self::Unreadable { path, .. } => Some(path.clone()),
-        }
-    }
+    pub(super) path: Option<PathBuf>,
+    /// Why it is not certainly the `docker` command.
+    pub(super) doubt: Option<String>,
 }
 
-/// The host that the `docker` command connects to.
+/// The unix socket that the `docker` command connects to, and what names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum DockerHost {
-    /// This unix socket. `source` says what names it.
-    Socket { path: PathBuf, source: String },
-    /// Not certainly a unix socket, for this reason.
-    Other(String),
+pub(super) struct Socket {
+    pub(super) path: PathBuf,
+    pub(super) source: String,
 }
 
 /// The socket of the `default` context.
@@ -117,20 +92,25 @@ const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 /// The only command whose rules are supported.
 const DOCKER: &str = super::DEFAULT_TOOL;
 
-/// Decides without reading anything.
-pub(super) fn decide(tool: &str, choice: Choice, program: &Program, host: &DockerHost) -> Adapter {
-    let (route, reason) = match choice {
-        Choice::Command => (Route::Command, "as requested".to_owned()),
-        Choice::Api => match host {
-            DockerHost::Socket { path, source } => {
-                (Route::Api(path.clone()), format!("as requested, {source}"))
-            }
-            DockerHost::Other(why) => (Route::Unavailable, why.clone()),
-        },
-        Choice::Auto => match same_engine(tool, program, host) {
-            Ok((socket, source)) => (Route::Api(socket), source),
-            Err(why) => (Route::Command, why),
-        },
+/// Decides without reading anything. Without a `socket`, the reason is given.
+pub(super) fn decide(
+    tool: &str,
+    choice: Choice,
+    program: &Program,
+    socket: Result<Socket, String>,
+) -> Adapter {
+    let certain = match (&program.doubt, choice) {
+        (Some(doubt), Choice::Auto) => Err(doubt.clone()),
+        _ => socket,
+    };
+    let (route, reason) = match (choice, certain) {
+        (Choice::Command, _) => (Route::Command, "as requested".to_owned()),
+        (Choice::Api, Ok(Socket { path, source })) => {
+            (Route::Api(path), format!("as requested, {source}"))
+        }
+        (Choice::Api, Err(why)) => (Route::Unavailable, why),
+        (Choice::Auto, Ok(Socket { path, source })) => (Route::Api(path), source),
+        (Choice::Auto, Err(why)) => (Route::Command, why),
     };
     Adapter {
         tool: tool.to_owned(),
@@ -139,100 +119,58 @@ pub(super) fn decide(tool: &str, choice: Choice, program: &Program, host: &Docke
     }
 }
 
-/// The socket that certainly reaches the command's engine, and what names it. The error says why there is none.
-fn same_engine(
-    tool: &str,
-    program: &Program,
-    host: &DockerHost,
-) -> Result<(PathBuf, String), String> {
-    if tool != DOCKER {
-        return Err(format!("the engine of `{tool}` is unknown"));
-    }
-    match program {
-        Program::Native(_) => {}
-        Program::Missing => return Err(format!("`{tool}` not found on PATH")),
-        Program::Script(path) => return Err(format!("{} is not a native binary", path.display())),
-        Program::Alias { path, target } => {
-            return Err(format!(
-                "{} is a link to {}",
-                path.display(),
-                target.display()
-            ));
-        }
-        Program::Unreadable { path, why } => {
-            return Err(format!("cannot read {}: {why}", path.display()));
-        }
-    }
-    match host {
-        DockerHost::Socket { path, source } => Ok((path.clone(), source.clone())),
-        DockerHost::Other(why) => Err(why.clone()),
-    }
-}
-
 /// Searches the absolute directories of `path` for `tool`.
 pub(super) fn find_program(tool: &str, path: Option<&OsStr>) -> Program {
-    let Some(found) = process::find_in(path, tool) else {
-        return Program::Missing;
+    let found = process::find_in(path, tool);
+    let doubt = match &found {
+        _ if tool != DOCKER => Some(format!("the engine of `{tool}` is unknown")),
+        None => Some(format!("`{tool}` not found on PATH")),
+        Some(found) => doubt_of(tool, found)
+            .unwrap_or_else(|error| Some(format!("cannot read {}: {error}", found.display()))),
     };
-    match classify(tool, &found) {
-        Ok(program) => program,
-        Err(error) => Program::Unreadable {
-            path: found,
-            why: error.to_string(),
-        },
-    }
+    Program { path: found, doubt }
 }
 
-fn classify(tool: &str, found: &Path) -> io::Result<Program> {
-    let target = fs::canonicalize(found)?;
+fn doubt_of(tool: &str, found: &Path) -> io::Result<Option<String>> {
+    let (target, shown) = (fs::canonicalize(found)?, found.display());
     if target.file_name() != Some(OsStr::new(tool)) {
-        return Ok(Program::Alias {
-            path: found.to_owned(),
-            target,
-        });
+        // Such as `podman` or `snap`.
+        return Ok(Some(format!("{shown} is a link to {}", target.display())));
     }
-    Ok(if process::is_native(&target)? {
-        Program::Native(found.to_owned())
-    } else {
-        Program::Script(found.to_owned())
-    })
+    let is_native = process::is_native(&target)?;
+    Ok((!is_native).then(|| format!("{shown} is not a native binary")))
 }
 
-/// Resolves the host by the rules of the `docker` command.
-pub(super) fn resolve_host(config: &ClientConfig) -> DockerHost {
+/// The socket by the rules of the `docker` command. The error says why it is not certainly one.
+pub(super) fn resolve_host(config: &ClientConfig) -> Result<Socket, String> {
     let set = |value: &Option<String>| value.clone().filter(|value| !value.is_empty());
     if config.docker_tls {
-        return DockerHost::Other("DOCKER_TLS or DOCKER_TLS_VERIFY is set".to_owned());
+        return Err("DOCKER_TLS or DOCKER_TLS_VERIFY is set".to_owned());
     }
     if let Some(host) = set(&config.docker_host) {
         return parse_host(&host, "DOCKER_HOST");
     }
-    let chosen = set(&config.docker_context).map(|name| (name, "DOCKER_CONTEXT"));
-    let chosen = match (chosen, &config.config_dir) {
-        (Some(chosen), _) => Ok(Some(chosen)),
-        (None, Some(config_dir)) => {
-            current_context(config_dir).map(|name| name.map(|name| (name, "config.json")))
-        }
-        (None, None) => Err("no home directory with docker's config.json".to_owned()),
+    let context = match (set(&config.docker_context), &config.config_dir) {
+        (Some(name), _) => Some((name, "DOCKER_CONTEXT")),
+        (None, Some(config_dir)) => current_context(config_dir)?.map(|name| (name, "config.json")),
+        (None, None) => return Err("no home directory with docker's config.json".to_owned()),
     };
-    match chosen {
-        Err(why) => DockerHost::Other(why),
-        Ok(Some((name, source))) if name != "default" => {
+    match context {
+        Some((name, source)) if name != "default" => {
             let source = format!("context {name} of {source}");
-            match context_host(config.config_dir.as_deref(), &name) {
-                Ok(host) => parse_host(&host, &source),
-                Err(why) => DockerHost::Other(format!("{source}: {why}")),
-            }
+            let host = context_host(config.config_dir.as_deref(), &name);
+            let host = host.map_err(|why| format!("{source}: {why}"))?;
+            parse_host(&host, &source)
         }
-        Ok(_) => DockerHost::Socket {
+        _ => Ok(Socket {
             path: PathBuf::from(DEFAULT_SOCKET),
             source: "the default context".to_owned(),
-        },
+        }),
     }
 }
 
 /// Parses a host as the command does: `unix://` without a path means the default socket.
-fn parse_host(host: &str, source: &str) -> DockerHost {
+fn parse_host(host: &str, source: &str) -> Result<Socket, String> {
     let path = match host.strip_prefix("unix://") {
         Some("") => DEFAULT_SOCKET,
         Some(path)
@@ -240,12 +178,12 @@ fn parse_host(host: &str, source: &str) -> DockerHost {
         {
             path
         }
-        _ => return DockerHost::Other(format!("{source} is {}", excerpt(host))),
+        _ => return Err(format!("{source} is {}", excerpt(host))),
     };
-    DockerHost::Socket {
+    Ok(Socket {
         path: PathBuf::from(path),
         source: source.to_owned(),
-    }
+    })
 }
 
 /// `currentContext` in the command's `config.json`; `None` if it is not set.

@@ -1,13 +1,10 @@
-//! The host's container command: `<tool> ps`, `inspect`, `rm`, `info`, `diff`, `cp`.
+//! The host's container command: what a migration cannot do without. It lists, stops and removes containers, inspects
+//! containers and images, pulls images, and identifies the engine. Everything else needs the Engine API.
 //!
 //! Invariant: only well-formed IDs and names that cannot be read as options are passed to the command.
 
-mod objects;
-mod wire;
-
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
     path::PathBuf,
     process::Command as Process,
     thread,
@@ -15,27 +12,32 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
-    About, ClientConfig, MAX_OUTPUT, Options, PULL_TIMEOUT, Remaining,
+    About, ClientConfig, KILL_TIMEOUT, MAX_OUTPUT, Options, PULL_TIMEOUT, Remaining,
     about::Info,
     left_until,
-    objects::ObjectKind,
+    objects::identifies,
     removal_result, stop_result,
     supported::{NoSharedVersion, is_podman},
-    wait_until,
+    wire::Mount,
 };
 use crate::{
     backoff::Backoff,
     failure::Failure,
-    model::{Container, Pull, compose_label},
+    model::{self, Container, PublishedPort, Pull, compose_label},
     process::{self, Limits, Output, RunError},
     text::{excerpt, printable},
     trace::{Exchange, Peer, Trace},
 };
 
-/// The most IDs in one call. At 65 bytes each they stay far below the argument limit of Linux.
-const MAX_IDS_PER_CALL: usize = 500;
+/// Inspects containers.
+const CONTAINERS: [&str; 3] = ["inspect", "--type", "container"];
+
+/// Lists the IDs of all containers.
+const ALL: [&str; 3] = ["ps", "-aq", "--no-trunc"];
 
 /// The container command.
 #[derive(Debug)]
@@ -43,11 +45,10 @@ pub(super) struct Command {
     tool: String,
     /// Its path, if it is on `PATH`.
     program: Option<PathBuf>,
-    /// The variables to set or, if `None`, to remove from the inherited environment.
-    environment: Vec<(&'static str, Option<OsString>)>,
+    client: ClientConfig,
     label: String,
     read_timeout: Duration,
-    removal_timeout: Duration,
+    change_timeout: Duration,
     trace: Trace,
 }
 
@@ -56,11 +57,11 @@ impl Command {
     pub(super) fn new(program: Option<PathBuf>, options: Options) -> Self {
         Self {
             program,
-            environment: difference(&ClientConfig::from_env(), options.client),
+            client: options.client,
             label: compose_label(&options.tool, "project"),
             tool: options.tool,
             read_timeout: options.read_timeout,
-            removal_timeout: options.removal_timeout,
+            change_timeout: options.change_timeout,
             trace: options.trace,
         }
     }
@@ -71,119 +72,134 @@ impl Command {
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
         let filter = format!("label={}={project}", self.label);
         let ids = self.ids(&["ps", "-aq", "--filter", &filter])?;
-        let Ok(mut containers) = self.inspect_containers(&ids) else {
+        let Ok(mut containers) = self.containers(&ids) else {
+            let only_id = |id| Container {
+                id,
+                ..Container::default()
+            };
             return Ok(ids.into_iter().map(only_id).collect());
         };
         containers.retain(|found| {
-            found
-                .labels
-                .get(&self.label)
-                .is_some_and(|name| name == project)
+            let of = found.labels.get(&self.label);
+            of.is_some_and(|of| of == project)
         });
         if !containers.is_empty() {
             // The status is only displayed, so a failure to read it is ignored.
-            let status = self.status(&filter).unwrap_or_default();
+            let format = ["--format", "{{.ID}}\t{{.Status}}"];
+            let arguments = [
+                &["ps", "-a", "--no-trunc", "--filter", &filter][..],
+                &format,
+            ];
+            let printed = self.read(&arguments.concat()).unwrap_or_default();
+            let status: BTreeMap<&str, &str> = printed
+                .lines()
+                .filter_map(|line| line.split_once('\t'))
+                .collect();
             for container in &mut containers {
-                if let Some(status) = status.get(&container.id) {
-                    container.status.clone_from(status);
+                if let Some(status) = status.get(container.id.as_str()) {
+                    (*status).clone_into(&mut container.status);
                 }
             }
         }
         Ok(containers)
     }
 
-    /// The containers with these IDs, without those that have been removed in the meantime.
-    fn inspect_containers(&self, ids: &[String]) -> Result<Vec<Container>> {
-        let inspected: Vec<wire::Container> = self.inspect(ObjectKind::Container, ids)?;
-        Ok(inspected.into_iter().map(Container::from).collect())
-    }
-
-    /// The status as the engine words it, by full ID.
-    fn status(&self, filter: &str) -> Result<BTreeMap<String, String>> {
-        let format = "{{.ID}}\t{{.Status}}";
-        let output = self.read(&[
-            "ps",
-            "-a",
-            "--no-trunc",
-            "--filter",
-            filter,
-            "--format",
-            format,
-        ])?;
-        let lines = String::from_utf8_lossy(&output);
-        let pairs = lines.lines().filter_map(|line| line.split_once('\t'));
-        Ok(pairs
-            .map(|(id, status)| (id.to_owned(), status.trim().to_owned()))
-            .collect())
-    }
-
     /// All containers of the engine, in every state.
     pub(super) fn list_all(&self) -> Result<Vec<Container>> {
-        self.inspect_containers(&self.ids(&["ps", "-aq", "--no-trunc"])?)
+        self.containers(&self.ids(&ALL)?)
+    }
+
+    /// The containers with these IDs, without those that have been removed in the meantime.
+    fn containers(&self, ids: &[String]) -> Result<Vec<Container>> {
+        let inspected = self.inspect_containers(ids)?;
+        let containers = inspected.iter().map(container);
+        containers
+            .collect::<serde_json::Result<_>>()
+            .with_context(|| format!("unexpected output of `{} inspect`", self.tool))
+    }
+
+    /// The inspect JSON of the containers with these IDs. Those that do not exist are left out, however many are removed at
+    /// this moment.
+    pub(super) fn inspect_containers(&self, ids: &[String]) -> Result<Vec<Value>> {
+        self.inspect(&CONTAINERS, &ALL, ids)
+    }
+
+    /// The inspect JSON of the images with these names or IDs. Those that do not exist are left out.
+    pub(super) fn inspect_images(&self, names: &[String]) -> Result<Vec<Value>> {
+        let list = ["image", "ls", "-aq", "--no-trunc"];
+        self.inspect(&["image", "inspect"], &list, names)
+    }
+
+    fn inspect(&self, inspect: &[&str], list: &[&str], names: &[String]) -> Result<Vec<Value>> {
+        let mut names = names.to_vec();
+        while !names.is_empty() {
+            let failed = match self.read(&with_ids(inspect, &names)) {
+                Ok(output) => {
+                    return serde_json::from_str(&output).with_context(|| {
+                        format!("unexpected output of `{} {}`", self.tool, inspect.join(" "))
+                    });
+                }
+                Err(error) => error,
+            };
+            // One that is missing fails the whole command. Only a list tells which exist.
+            let existing = self.read(list)?;
+            let before = names.len();
+            names.retain(|name| existing.split_whitespace().any(|id| identifies(name, id)));
+            if names.len() == before {
+                return Err(failed);
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// Stops `containers`, each within `grace`.
     pub(super) fn stop(&self, containers: &[Container], grace: Duration) -> Result<()> {
-        let limit = self.removal_timeout + grace;
+        let limit = self.change_timeout + grace;
         let grace = grace.as_secs().to_string();
-        let mut reasons = Vec::new();
-        for containers in containers.chunks(MAX_IDS_PER_CALL) {
-            let ids: Vec<_> = containers.iter().map(|one| one.id.clone()).collect();
-            let output = self.run(&with_ids(&["stop", "-t", &grace], &ids), limit)?;
-            if !output.status.success() {
-                let stderr = String::from_utf8_lossy(&output.stderr);
-                reasons.extend(stderr.lines().map(str::to_owned));
-            }
-        }
-        if reasons.is_empty() {
+        let output = self.run(&with_ids(&["stop", "-t", &grace], &ids(containers)), limit)?;
+        if output.status.success() {
             return Ok(());
         }
         // One that no longer exists fails the command, too.
         let running = self.ids(&["ps", "-q", "--no-trunc"])?;
-        let still = containers
-            .iter()
-            .filter(|one| running.iter().any(|id| id.starts_with(&one.id)));
+        let still = still_there(containers, &running, &stderr(&output));
         stop_result(
             containers,
-            still.map(|container| (container, error_about(container, &reasons))),
+            still.iter().map(|one| (one.container, one.reason.clone())),
         )
-    }
-
-    /// The processes of a running container, one line each, after a line of titles.
-    pub(super) fn top(&self, id: &str) -> Result<Vec<String>> {
-        let output = self.read(&["top", id])?;
-        let text = String::from_utf8_lossy(&output);
-        Ok(text.lines().map(str::to_owned).collect())
     }
 
     /// Removes `containers`, but not their volumes.
     pub(super) fn remove(&self, containers: &[Container]) -> Result<()> {
-        let deadline = Instant::now() + self.removal_timeout;
-        let mut errors: Vec<String> = Vec::new();
-        for containers in containers.chunks(MAX_IDS_PER_CALL) {
-            let ids: Vec<_> = containers
-                .iter()
-                .map(|container| container.id.clone())
-                .collect();
-            let line = with_ids(&["rm", "-f"], &ids);
-            match self.run(&line, left_until(deadline)) {
-                Ok(output) if output.status.success() => {}
-                Ok(output) => {
-                    let stderr = String::from_utf8_lossy(&output.stderr);
-                    errors.extend(stderr.lines().map(str::to_owned));
-                    errors.push(format!("`{} rm` failed ({})", self.tool, output.status));
-                }
-                Err(error) => {
-                    errors.push(format!("{error:#}"));
-                    break;
-                }
+        let deadline = Instant::now() + self.change_timeout;
+        let errors = match self.run(
+            &with_ids(&["rm", "-f"], &ids(containers)),
+            left_until(deadline),
+        ) {
+            Ok(output) if output.status.success() => return Ok(()),
+            Ok(output) => format!(
+                "{}`{} rm` failed ({})",
+                stderr(&output),
+                self.tool,
+                output.status
+            ),
+            Err(error) => format!("{error:#}"),
+        };
+        // Another client may be removing one of them.
+        let patience = deadline.min(Instant::now() + KILL_TIMEOUT);
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
+        loop {
+            let existing = self.ids(&ALL).with_context(|| {
+                let errors = excerpt(&errors);
+                format!("cannot tell which containers remain, after: {errors}")
+            })?;
+            let remaining = still_there(containers, &existing, &errors);
+            let left = left_until(patience);
+            if remaining.is_empty() || left.is_zero() {
+                return removal_result(containers, &remaining);
             }
+            thread::sleep(backoff.pause().min(left));
         }
-        if errors.is_empty() {
-            return Ok(());
-        }
-        let remaining = self.remaining(containers, &errors, deadline)?;
-        removal_result(containers, &remaining)
     }
 
     /// Pulls an image.
@@ -193,64 +209,11 @@ impl Command {
         self.successful(&arguments, PULL_TIMEOUT).map(drop)
     }
 
-    /// The containers that remain, after waiting for those that another client is removing.
-    fn remaining<'a>(
-        &self,
-        containers: &'a [Container],
-        errors: &[String],
-        deadline: Instant,
-    ) -> Result<Vec<Remaining<'a>>> {
-        let refused = Instant::now();
-        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
-        loop {
-            let existing = self.ids(&["ps", "-aq", "--no-trunc"]).with_context(|| {
-                format!(
-                    "cannot tell which containers remain, after: {}",
-                    excerpt(&errors.join("; "))
-                )
-            })?;
-            let remaining: Vec<_> = containers
-                .iter()
-                .filter(|container| existing.iter().any(|id| id.starts_with(&container.id)))
-                .map(|container| Remaining {
-                    container,
-                    reason: error_about(container, errors),
-                })
-                .collect();
-            let ids: Vec<_> = remaining
-                .iter()
-                .map(|one| one.container.id.clone())
-                .collect();
-            let until = match self.inspect_containers(&ids) {
-                Ok(inspected) if inspected.len() == ids.len() => inspected
-                    .iter()
-                    .filter_map(|found| wait_until(&found.state, refused, deadline))
-                    .max(),
-                // Most likely one of them has disappeared since it was listed.
-                _ => wait_until("running", refused, deadline),
-            };
-            match until.map(left_until) {
-                Some(left) if !left.is_zero() => thread::sleep(backoff.pause().min(left)),
-                _ => return Ok(remaining),
-            }
-        }
-    }
-
-    /// The engine's ID.
-    pub(super) fn id(&self) -> Result<String> {
-        let output = self.read(&["info", "--format", "{{.ID}}"])?;
-        let id = excerpt(&String::from_utf8_lossy(&output));
-        if id.is_empty() {
-            bail!("`{} info` printed no ID", self.tool);
-        }
-        Ok(id)
-    }
-
     /// What the engine says about itself.
     pub(super) fn about(&self) -> Result<About> {
         let output = self.read(&["info", "--format", "{{json .}}"])?;
-        let info: Info = serde_json::from_slice(&output).with_context(|| {
-            let text = excerpt(&String::from_utf8_lossy(&output));
+        let info: Info = serde_json::from_str(&output).with_context(|| {
+            let text = excerpt(&output);
             format!("unexpected output of `{} info`: {text}", self.tool)
         })?;
         match info.server_errors.first() {
@@ -268,15 +231,14 @@ impl Command {
 
     /// The IDs that the command prints, one per line. An error names the first two of `arguments`.
     fn ids(&self, arguments: &[&str]) -> Result<Vec<String>> {
-        let output = self.read(arguments)?;
-        let text = String::from_utf8_lossy(&output);
+        let text = self.read(arguments)?;
         text.split_whitespace()
             .map(|id| {
                 is_id(id).then(|| id.to_owned()).ok_or_else(|| {
                     anyhow!(
                         "unexpected output of `{} {}`: expected container IDs, got {}",
                         self.tool,
-                        arguments.get(..2).unwrap_or(arguments).join(" "),
+                        arguments[..2].join(" "),
                         excerpt(id)
                     )
                 })
@@ -285,22 +247,23 @@ impl Command {
     }
 
     /// Runs a command that only reads. Returns its standard output.
-    fn read(&self, arguments: &[&str]) -> Result<Vec<u8>> {
-        self.successful(arguments, self.read_timeout)
+    fn read(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.successful(arguments, self.read_timeout)?;
+        Ok(String::from_utf8_lossy(&output).into_owned())
     }
 
     /// Runs a command that must succeed. Returns its standard output.
     fn successful(&self, arguments: &[&str], limit: Duration) -> Result<Vec<u8>> {
         let output = self.run(arguments, limit)?;
         if !output.status.success() {
-            let stderr = excerpt(&String::from_utf8_lossy(&output.stderr));
+            let stderr = excerpt(&stderr(&output));
             if let Some(failure) = NoSharedVersion::of_command(&self.tool, &stderr) {
                 return Err(failure);
             }
-            let verb = arguments.first().copied().unwrap_or_default();
             bail!(
-                "`{} {verb}` failed ({}): {stderr}",
+                "`{} {}` failed ({}): {stderr}",
                 self.tool,
+                arguments[0],
                 output.status
             );
         }
@@ -308,90 +271,63 @@ impl Command {
     }
 
     fn run(&self, arguments: &[&str], limit: Duration) -> Result<Output> {
-        match self.run_up_to(arguments, limit, MAX_OUTPUT)? {
-            Ran::Whole(output) => Ok(output),
-            Ran::Cut(_) => bail!(
-                "`{} {}` printed more than {} MiB",
-                self.tool,
-                arguments.first().copied().unwrap_or_default(),
-                MAX_OUTPUT >> 20
-            ),
-        }
-    }
-
-    fn run_up_to(&self, arguments: &[&str], limit: Duration, most: u64) -> Result<Ran> {
+        let tool = &self.tool;
         let Some(program) = &self.program else {
-            return Err(Failure::new(format!("`{}` not found on PATH", self.tool))
+            return Err(Failure::new(format!("`{tool}` not found on PATH"))
                 .hint("install it, pass another command with `--tool`, or use `--engine api` if the engine has a Unix socket")
                 .into());
         };
         let started = Instant::now();
         let limits = Limits {
             time: limit,
-            output: most,
+            output: MAX_OUTPUT,
         };
         let output = process::run(program, arguments, limits, |process| self.prepare(process));
-        let outcome = process::outcome(&output, limits);
-        let line = format!("{} {}", self.tool, arguments.join(" "));
+        let line = format!("{tool} {}", arguments.join(" "));
         self.trace.report(&Exchange {
             peer: Peer::Engine,
             method: "run".to_owned(),
             path: printable(&line).into_owned(),
-            outcome,
+            outcome: process::outcome(&output, limits),
             elapsed: started.elapsed(),
         });
-        let verb = arguments.first().copied().unwrap_or_default();
-        match output {
-            Ok(output) => Ok(Ran::Whole(output)),
-            Err(RunError::TooLarge(beginning)) => Ok(Ran::Cut(beginning)),
-            Err(RunError::TimedOut) => Err(Failure::new(format!(
-                "`{} {verb}` did not finish within {limit:.0?}",
-                self.tool
-            ))
-            .hint("check that the engine is healthy")
-            .into()),
-            Err(RunError::Failed(error)) => {
-                Err(anyhow!(error).context(format!("cannot run {}", program.display())))
+        let verb = arguments[0];
+        output.map_err(|error| match error {
+            RunError::TooLarge => {
+                anyhow!("`{tool} {verb}` printed more than {} MiB", MAX_OUTPUT >> 20)
             }
-        }
+            RunError::TimedOut => {
+                Failure::new(format!("`{tool} {verb}` did not finish within {limit:.0?}"))
+                    .hint("check that the engine is healthy")
+                    .into()
+            }
+            RunError::Failed(error) => {
+                anyhow!(error).context(format!("cannot run {}", program.display()))
+            }
+        })
     }
 
+    /// Sets the variables that decide which engine the command reaches.
     fn prepare(&self, process: &mut Process) {
-        for (name, value) in &self.environment {
+        let ClientConfig {
+            path,
+            docker_host,
+            docker_context,
+            config_dir,
+            ..
+        } = &self.client;
+        for (name, value) in [
+            ("PATH", path.as_deref()),
+            ("DOCKER_HOST", docker_host.as_ref().map(AsRef::as_ref)),
+            ("DOCKER_CONTEXT", docker_context.as_ref().map(AsRef::as_ref)),
+            ("DOCKER_CONFIG", config_dir.as_ref().map(AsRef::as_ref)),
+        ] {
             match value {
                 Some(value) => process.env(name, value),
                 None => process.env_remove(name),
             };
         }
     }
-}
-
-/// What a run of the command printed.
-enum Ran {
-    Whole(Output),
-    /// The beginning of the standard output. The command was killed.
-    Cut(Vec<u8>),
-}
-
-/// The variables of `wanted` that a child of this process would not inherit.
-fn difference(
-    inherited: &ClientConfig,
-    wanted: ClientConfig,
-) -> Vec<(&'static str, Option<OsString>)> {
-    let mut changes = Vec::new();
-    if wanted.path != inherited.path {
-        changes.push(("PATH", wanted.path));
-    }
-    if wanted.docker_host != inherited.docker_host {
-        changes.push(("DOCKER_HOST", wanted.docker_host.map(OsString::from)));
-    }
-    if wanted.docker_context != inherited.docker_context {
-        changes.push(("DOCKER_CONTEXT", wanted.docker_context.map(OsString::from)));
-    }
-    if wanted.config_dir != inherited.config_dir {
-        changes.push(("DOCKER_CONFIG", wanted.config_dir.map(OsString::from)));
-    }
-    changes
 }
 
 /// Whether `id` looks like a container ID and not like an option or a word of a message. All engines use hexadecimal IDs.
@@ -405,26 +341,79 @@ fn is_id(id: &str) -> bool {
         && (is_hex || has_digit)
 }
 
-/// A container of which only the ID is known.
-fn only_id(id: String) -> Container {
-    Container {
-        id,
-        ..Container::default()
-    }
+fn ids(containers: &[Container]) -> Vec<String> {
+    containers.iter().map(|one| one.id.clone()).collect()
 }
 
 fn with_ids<'a>(start: &[&'a str], ids: &'a [String]) -> Vec<&'a str> {
-    start
+    let ids = ids.iter().map(String::as_str);
+    start.iter().copied().chain(ids).collect()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The containers that are among `ids`, each with the line of `errors` that names it, otherwise with all of them.
+fn still_there<'a>(
+    containers: &'a [Container],
+    ids: &[String],
+    errors: &str,
+) -> Vec<Remaining<'a>> {
+    let there = containers
         .iter()
-        .copied()
-        .chain(ids.iter().map(String::as_str))
+        .filter(|one| ids.iter().any(|id| id.starts_with(&one.id)));
+    there
+        .map(|container| {
+            let line = errors.lines().find(|line| line.contains(&container.id));
+            Remaining {
+                container,
+                reason: excerpt(line.unwrap_or(errors)),
+            }
+        })
         .collect()
 }
 
-/// The line of `errors` that names `container`, otherwise all of them.
-fn error_about(container: &Container, errors: &[String]) -> String {
-    let line = errors.iter().find(|line| line.contains(&container.id));
-    line.map_or_else(|| excerpt(&errors.join("; ")), |line| excerpt(line))
+/// The container of an inspect object. Tools differ, so any field but the ID may be `null` or absent.
+fn container(inspected: &Value) -> serde_json::Result<Container> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (config, state) = (&inspected["Config"], text(&inspected["State"]["Status"]));
+    let labels = Option::deserialize(&config["Labels"])?;
+    let mounts: Option<Vec<Mount>> = Option::deserialize(&inspected["Mounts"])?;
+    let mounts = mounts.unwrap_or_default().into_iter();
+    Ok(Container {
+        id: String::deserialize(&inspected["Id"])?,
+        names: vec![text(&inspected["Name"])],
+        image: text(&config["Image"]),
+        // Replaced by the status that `ps` reports, if it reports one.
+        status: state.clone(),
+        state,
+        labels: labels.unwrap_or_default(),
+        ports: published(&inspected["NetworkSettings"]["Ports"]),
+        mounts: mounts.map(model::Mount::from).collect(),
+    })
+}
+
+/// The ports that are published: from `80/tcp` to a list of bindings, or to `null` if the port is only exposed.
+fn published(ports: &Value) -> Vec<PublishedPort> {
+    let mut published = Vec::new();
+    for (inside, bindings) in ports.as_object().into_iter().flatten() {
+        let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
+        for binding in bindings.as_array().into_iter().flatten() {
+            let host_port = binding["HostPort"].as_str();
+            if let (Ok(container_port), Some(Ok(host_port))) =
+                (port.parse(), host_port.map(str::parse))
+            {
+                published.push(PublishedPort {
+                    address: binding["HostIp"].as_str().unwrap_or_default().to_owned(),
+                    host_port,
+                    container_port,
+                    protocol: protocol.to_owned(),
+                });
+            }
+        }
+    }
+    published
 }
 
 #[cfg(test)]

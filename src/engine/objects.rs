@@ -1,4 +1,5 @@
-//! The objects of a project: their raw inspect JSON, and the files changed in a container's writable layer.
+//! The objects of a project: their raw inspect JSON, and the files changed in a container's writable layer. The container
+//! command only inspects containers and images: the rest is an error that says so, and that is never absence.
 //!
 //! Invariant: an object is returned only for its name, its full ID or a prefix of the ID of at least 12 characters.
 //! The engine itself also accepts shorter prefixes.
@@ -17,7 +18,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::{Client, Reader};
+use super::{Client, Reader, api::Api};
 use crate::{
     model::{Change, ChangeKind, Changes, MOST_CHANGES, compose_label},
     text::printable,
@@ -77,11 +78,7 @@ impl Reader {
 
     /// The inspect JSON of the networks with the label of `project`, sorted by name.
     pub fn networks(&self, project: &str) -> Result<Vec<Value>> {
-        let ids = match &self.client {
-            Client::Api(api) => api.networks(project),
-            Client::Command(command) => command.networks(project),
-            Client::Unavailable => Err(self.unavailable()),
-        };
+        let ids = self.api().and_then(|api| api.networks(project));
         self.members(ObjectKind::Network, project, ids)
     }
 
@@ -89,34 +86,24 @@ impl Reader {
     ///
     /// An error if the engine reports that its list is incomplete, for example because a volume driver is unreachable.
     pub fn volumes(&self, project: &str) -> Result<Vec<Value>> {
-        let names = match &self.client {
-            Client::Api(api) => api.volumes(project),
-            Client::Command(command) => command.volumes(project),
-            Client::Unavailable => Err(self.unavailable()),
-        };
+        let names = self.api().and_then(|api| api.volumes(project));
         self.members(ObjectKind::Volume, project, names)
     }
 
     /// The names of all networks of the engine.
     pub fn network_names(&self) -> Result<BTreeSet<String>> {
-        match &self.client {
-            Client::Api(api) => api.network_names(),
-            Client::Command(command) => command.network_names(),
-            Client::Unavailable => Err(self.unavailable()),
-        }
-        .map(BTreeSet::from_iter)
-        .context("failed to list all networks")
+        let names = self.api().and_then(Api::network_names);
+        names
+            .map(BTreeSet::from_iter)
+            .context("failed to list all networks")
     }
 
     /// The names of all volumes of the engine. An error if the engine reports that its list is incomplete.
     pub fn volume_names(&self) -> Result<BTreeSet<String>> {
-        match &self.client {
-            Client::Api(api) => api.volume_names(),
-            Client::Command(command) => command.volume_names(),
-            Client::Unavailable => Err(self.unavailable()),
-        }
-        .map(BTreeSet::from_iter)
-        .context("failed to list all volumes")
+        let names = self.api().and_then(Api::volume_names);
+        names
+            .map(BTreeSet::from_iter)
+            .context("failed to list all volumes")
     }
 
     /// The files that differ between the writable layer of `container` and its image. They are lost with the container.
@@ -124,11 +111,7 @@ impl Reader {
     /// A container that does not exist is an error. A large layer takes the engine a while.
     pub fn changes(&self, container: &str) -> Result<Changes> {
         check_name(container)
-            .and_then(|()| match &self.client {
-                Client::Api(api) => api.changes(container),
-                Client::Command(command) => command.changes(container),
-                Client::Unavailable => Err(self.unavailable()),
-            })
+            .and_then(|()| self.api()?.changes(container))
             .with_context(|| {
                 let container = printable(container);
                 format!("failed to list the changed files of the container {container}")
@@ -140,11 +123,7 @@ impl Reader {
     /// A path or a container that does not exist is an error.
     pub fn archive(&self, container: &str, path: &str, most: u64) -> Result<Archive> {
         check_name(container)
-            .and_then(|()| match &self.client {
-                Client::Api(api) => api.archive(container, path, most),
-                Client::Command(command) => command.archive(container, path, most),
-                Client::Unavailable => Err(self.unavailable()),
-            })
+            .and_then(|()| self.api()?.archive(container, path, most))
             .with_context(|| {
                 let (container, path) = (printable(container), printable(path));
                 format!("failed to read {path} of the container {container}")
@@ -205,10 +184,12 @@ impl Reader {
         let found = names
             .iter()
             .try_for_each(|name| check_name(name))
-            .and_then(|()| match &self.client {
-                Client::Api(api) => api.inspect(kind, &names),
-                Client::Command(command) => command.inspect(kind, &names),
-                Client::Unavailable => Err(self.unavailable()),
+            .and_then(|()| match (&self.client, kind) {
+                (Client::Command(command), ObjectKind::Container) => {
+                    command.inspect_containers(&names)
+                }
+                (Client::Command(command), ObjectKind::Image) => command.inspect_images(&names),
+                _ => self.api()?.inspect(kind, &names),
             });
         let mut found = found.with_context(|| format!("failed to inspect the {kind}s"))?;
         if kind != ObjectKind::Image {

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
-    engine::{Engine, Restoring},
+    engine::{Engine, Rejected, Restoring},
     model::Condition,
     parallel::in_parallel,
     snapshot::{Inspected, Layer},
@@ -56,6 +56,16 @@ struct Created {
     outcome: Result<()>,
 }
 
+/// The containers after those that were missing have been created.
+struct AllCreated {
+    /// The new IDs by the saved ones.
+    ids: NewIds,
+    /// The IDs of all containers that replace saved ones, in any state.
+    restored: BTreeSet<String>,
+    /// Whether a name was in use: a create reserves it at its beginning, and the engine lists the container at its end.
+    meets_reserved_name: bool,
+}
+
 impl Procedure<'_, '_, '_> {
     /// Starts over if containers were created or removed in the meantime: the engine finishes the requests of a killed
     /// run.
@@ -63,16 +73,13 @@ impl Procedure<'_, '_, '_> {
         let known = self.trouble.len();
         for _ in 0..ROUNDS {
             self.trouble.truncate(known);
-            let (restored, keeps_running) = self.restore_once(engine)?;
-            // A create reserves the name at its beginning, and the engine lists the container at its end.
-            let mut troubles = self.trouble[known..].iter();
-            let is_reserved = troubles.any(|one| one.contains("is already in use by container"));
-            let looks = match (is_reserved, keeps_running) {
+            let (created, keeps_running) = self.restore_once(engine)?;
+            let looks = match (created.meets_reserved_name, keeps_running) {
                 (true, _) => 50,
                 (false, true) => 3,
                 (false, false) => 0,
             };
-            if !self.containers_change(&restored, looks)? {
+            if !self.containers_change(&created.restored, looks)? {
                 break;
             }
         }
@@ -104,8 +111,8 @@ impl Procedure<'_, '_, '_> {
         }
     }
 
-    /// Returns the IDs of all containers that replace saved ones, in any state, and whether a running one was kept.
-    fn restore_once(&mut self, engine: &Restoring) -> Result<(BTreeSet<String>, bool)> {
+    /// Returns also whether a running container was kept.
+    fn restore_once(&mut self, engine: &Restoring) -> Result<(AllCreated, bool)> {
         let existing = self.existing()?;
         let replaced = self.networks_to_replace(engine, &existing)?;
         let snapshot = self.snapshot();
@@ -115,11 +122,11 @@ impl Procedure<'_, '_, '_> {
         self.remove_networks(engine, &replaced)?;
         self.restore_networks(engine)?;
         self.restore_volumes(engine)?;
-        let (ids, restored) = self.create(engine, &plan)?;
-        self.restore_states(engine, &plan, &ids)?;
+        let created = self.create(engine, &plan)?;
+        self.restore_states(engine, &plan, &created.ids)?;
         let containers = saved(snapshot);
         let keeps_running = plan.keep.keys().any(|&kept| containers[kept].is_running());
-        Ok((restored, keeps_running))
+        Ok((created, keeps_running))
     }
 
     /// Gives the running containers that are removed next the time to shut down. One that fails to stop is removed
@@ -161,8 +168,8 @@ impl Procedure<'_, '_, '_> {
         Ok(())
     }
 
-    /// Creates the missing containers. Returns the new IDs by the saved ones, and the IDs of all that exist.
-    fn create(&mut self, engine: &Restoring, plan: &Plan) -> Result<(NewIds, BTreeSet<String>)> {
+    /// Creates the missing containers.
+    fn create(&mut self, engine: &Restoring, plan: &Plan) -> Result<AllCreated> {
         let containers = saved(self.snapshot());
         let all = self.run.engine;
         let kept = plan.keep.iter();
@@ -170,6 +177,7 @@ impl Procedure<'_, '_, '_> {
             .map(|(&index, id)| (containers[index].id().to_owned(), id.clone()))
             .collect();
         let mut restored: BTreeSet<String> = plan.keep.values().cloned().collect();
+        let mut meets_reserved_name = false;
         for mut wave in plan.dependencies.to_create() {
             wave.retain(|index| plan.create.contains(index));
             let missing = |index: usize| {
@@ -200,13 +208,19 @@ impl Procedure<'_, '_, '_> {
             });
             for (index, created) in ready.into_iter().zip(created) {
                 restored.extend(created.id.clone());
+                let failure = created.outcome.as_ref().err();
+                meets_reserved_name |= failure.is_some_and(Rejected::is_conflict);
                 if self.tolerate(created.outcome)?.is_some() {
                     let new = created.id.unwrap_or_default();
                     ids.insert(containers[index].id().to_owned(), new);
                 }
             }
         }
-        Ok((ids, restored))
+        Ok(AllCreated {
+            ids,
+            restored,
+            meets_reserved_name,
+        })
     }
 
     /// Starts, pauses or stops the containers, as they were, in the order of their dependencies.
@@ -400,7 +414,7 @@ fn create(all: &Engine, engine: &Restoring, container: Inspected, ids: &NewIds) 
         if engine.creates_with_networks()? {
             recipe = recipe.at_once();
         }
-        let new = engine.create_container(container.name(), None, &recipe.body)?;
+        let new = engine.create_container(container.name(), &recipe.body)?;
         id = Some(new.clone());
         for (network, endpoint) in &recipe.connect {
             engine.connect(network, &new, endpoint)?;

@@ -25,7 +25,7 @@ impl<'a> Restoring<'a> {
         Self(api)
     }
 
-    /// Creates the container `name` and returns its ID. `platform` is `os[/arch[/variant]]`.
+    /// Creates the container `name` and returns its ID.
     ///
     /// `body` is the body of `POST /containers/create`: the fields of `Config`, `HostConfig` and `NetworkingConfig`.
     /// The engine accepts its own inspect JSON (measured on 20.10 and 26.1), except:
@@ -51,17 +51,8 @@ impl<'a> Restoring<'a> {
     ///   `image` (1.48).
     /// - Older versions silently ignore `CreateMountpoint` (new in 1.42), `Annotations` (1.43),
     ///   `Healthcheck.StartInterval` (1.44) and `GwPriority` (1.48).
-    pub fn create_container(
-        &self,
-        name: &str,
-        platform: Option<&str>,
-        body: &Value,
-    ) -> Result<String> {
-        let mut path = format!("/containers/create?name={}", percent_encoded(name));
-        if let Some(platform) = platform {
-            path.push_str("&platform=");
-            path.push_str(&percent_encoded(platform));
-        }
+    pub fn create_container(&self, name: &str, body: &Value) -> Result<String> {
+        let path = format!("/containers/create?name={}", percent_encoded(name));
         let created = self
             .post(&path, Some(body), Duration::ZERO)
             .and_then(|response| self.created(&response));
@@ -209,7 +200,7 @@ impl<'a> Restoring<'a> {
     pub fn remove_container(&self, id: &str) -> Result<()> {
         check_name(id)
             .and_then(|()| {
-                let deadline = Instant::now() + self.0.removal_timeout;
+                let deadline = Instant::now() + self.0.change_timeout;
                 let version = self.0.version()?;
                 self.0.remove_one(version, &percent_encoded(id), deadline)
             })

@@ -100,7 +100,6 @@ fn engine_on(socket: &std::path::Path, read: Duration, removal: Duration) -> Eng
         },
         read_timeout: read,
         connect_timeout: Duration::from_secs(5),
-        removal_timeout: removal,
         change_timeout: removal,
         trace: Trace::off(),
     })
@@ -185,24 +184,6 @@ fn requests_use_the_lower_version() {
 }
 
 #[test]
-fn an_engine_that_rejects_old_versions_is_supported() {
-    let fake = Fake::speaking("1.52", |request| {
-        let minor = request
-            .split_once("/v1.")
-            .and_then(|(_, rest)| rest.split_once('/'));
-        if minor.is_some_and(|(minor, _)| minor.parse::<u16>().is_ok_and(|minor| minor >= 44)) {
-            json(200, r#"{"ID":"5a1c"}"#)
-        } else {
-            json(
-                400,
-                r#"{"message":"client version is too old. Minimum supported API version is 1.44"}"#,
-            )
-        }
-    });
-    assert_eq!(fake.engine().id().unwrap(), "5a1c");
-}
-
-#[test]
 fn a_failing_engine_still_reports_its_version() {
     let fake = Fake::new(|request| match request {
         "GET /_ping" => Reply::Respond(500, "1.41", "swarm is locked".to_owned()),
@@ -271,27 +252,6 @@ fn an_image_keeps_the_name_that_the_container_was_created_with() {
 }
 
 #[test]
-fn a_container_that_no_longer_exists_counts_as_removed() {
-    let fake = Fake::speaking("1.41", |request| match request {
-        "DELETE /v1.41/containers/a?force=1" => json(204, ""),
-        _ => json(404, r#"{"message":"No such container: b"}"#),
-    });
-    fake.engine()
-        .remove(&[container("a"), container("b")])
-        .unwrap();
-    let mut requests = fake.requests();
-    requests.sort();
-    assert_eq!(
-        requests,
-        [
-            "DELETE /v1.41/containers/a?force=1",
-            "DELETE /v1.41/containers/b?force=1",
-            "GET /_ping"
-        ]
-    );
-}
-
-#[test]
 fn the_removal_by_another_client_is_waited_for() {
     let inspections = Mutex::new(0);
     let fake = Fake::speaking("1.41", move |request| {
@@ -308,21 +268,6 @@ fn the_removal_by_another_client_is_waited_for() {
     });
     fake.engine().remove(&[container("a")]).unwrap();
     assert_eq!(fake.requests().len(), 5);
-}
-
-#[test]
-fn a_conflict_without_another_removal_is_an_error() {
-    let fake = Fake::speaking("1.41", move |request| {
-        if request.starts_with("DELETE") {
-            return json(409, r#"{"message":"it is already in progress"}"#);
-        }
-        json(200, r#"{"State":{"Status":"exited"}}"#)
-    });
-    let error = fake.engine().remove(&[container("a")]).unwrap_err();
-    assert_eq!(
-        Failure::details_of(&error),
-        Some("web-a: the engine returned 409: it is already in progress")
-    );
 }
 
 #[test]
@@ -384,24 +329,6 @@ fn containers_are_removed_in_parallel() {
 }
 
 #[test]
-fn a_hanging_engine_times_out() {
-    let fake = Fake::speaking("1.41", |_| Reply::Hang);
-    let engine = fake.engine_within(Duration::from_millis(150), Duration::from_millis(150));
-    let started = Instant::now();
-    let error = engine.id().unwrap_err();
-    let text = format!("{error:#}");
-    assert!(text.ends_with("within 150ms"), "{text}");
-    let error = engine
-        .remove(&[container("a"), container("b")])
-        .unwrap_err();
-    assert!(
-        format!("{error:#}").contains("not removed: web-a, web-b (2 of 2)"),
-        "{error:#}"
-    );
-    assert!(started.elapsed() < Duration::from_secs(20));
-}
-
-#[test]
 fn a_listener_that_accepts_no_connection_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("sock");
@@ -418,81 +345,11 @@ fn a_listener_that_accepts_no_connection_times_out() {
 }
 
 #[test]
-fn a_listener_that_is_not_an_engine_is_reported() {
-    let page = "<!DOCTYPE html><html>Welcome to nginx!</html>";
-    let text_of = |fake: &Fake| format!("{:#}", fake.engine().id().unwrap_err());
-    let text = text_of(&Fake::new(|_| json(200, "<html>")));
-    assert!(
-        text.ends_with(" to GET /_ping: status 200 and an HTML page"),
-        "{text}"
-    );
-    let text = text_of(&Fake::new(|_| json(200, "welcome")));
-    assert!(text.ends_with(" to GET /_ping: no API version"), "{text}");
-    let text = text_of(&Fake::new(move |_| json(502, page)));
-    assert!(
-        text.ends_with(" to GET /_ping: status 502 and an HTML page"),
-        "{text}"
-    );
-    let text = text_of(&Fake::speaking("1.41", move |_| json(200, page)));
-    assert!(
-        text.ends_with(" to GET /v1.41/info: an HTML page"),
-        "{text}"
-    );
-    let text = text_of(&Fake::speaking("1.41", |_| json(200, "\u{7}garbage")));
-    assert!(
-        text.contains(" to GET /v1.41/info: ") && text.ends_with("\\u{7}garbage"),
-        "{text}"
-    );
-    let text = text_of(&Fake::speaking("1.41", |_| json(200, r#"{"ID":""}"#)));
-    assert!(text.ends_with("has no ID"), "{text}");
-}
-
-#[test]
 fn a_redirect_is_not_followed() {
     let fake = Fake::speaking("1.41", |_| json(301, "moved"));
     let text = format!("{:#}", fake.engine().id().unwrap_err());
     assert!(text.ends_with("the engine returned 301: moved"), "{text}");
     assert_eq!(fake.requests().len(), 2);
-}
-
-#[test]
-fn a_missing_socket_or_listener_is_reported() {
-    let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("sock");
-    let limit = Duration::from_secs(5);
-    let expect = |cause: &str| {
-        let error = engine_on(&socket, limit, limit).list("web").unwrap_err();
-        let text = format!("{error:#}");
-        let shown = format!("cannot reach the engine on {}: ", socket.display());
-        assert!(text.contains(&shown) && text.contains(cause), "{text}");
-        assert_eq!(Failure::hint_of(&error), Some("is the engine running?"));
-    };
-    expect("No such file");
-    drop(UnixListener::bind(&socket).unwrap());
-    expect("refused");
-}
-
-#[test]
-fn a_missing_permission_has_a_hint() {
-    let fake = Fake::speaking("1.41", |_| json(200, "[]"));
-    let error = Api::new(
-        fake.folder.path().join("sock"),
-        Options {
-            tool: "docker".to_owned(),
-            choice: Choice::Api,
-            client: ClientConfig::default(),
-            read_timeout: Duration::from_secs(1),
-            connect_timeout: Duration::from_secs(1),
-            removal_timeout: Duration::from_secs(1),
-            change_timeout: Duration::from_secs(1),
-            trace: Trace::off(),
-        },
-    )
-    .unreachable(
-        io::Error::from(io::ErrorKind::PermissionDenied).into(),
-        Duration::from_secs(1),
-    );
-    assert!(Failure::hint_of(&error).is_some_and(|hint| hint.contains("as root")));
 }
 
 #[test]
@@ -502,4 +359,16 @@ fn reserved_characters_are_encoded() {
         percent_encoded("{\"ü&=+ %\"}"),
         "%7B%22%C3%BC%26%3D%2B%20%25%22%7D"
     );
+}
+
+#[test]
+fn only_a_container_that_may_be_going_is_waited_for() {
+    let refused = Instant::now();
+    let deadline = refused + Duration::from_mins(5);
+    assert_eq!(wait_until("removing", refused, deadline), Some(deadline));
+    let killed = Some(refused + KILL_TIMEOUT);
+    assert_eq!(wait_until("running", refused, deadline), killed);
+    assert_eq!(wait_until("dead", refused, deadline), None);
+    assert_eq!(wait_until("exited", refused, deadline), None);
+    assert_eq!(wait_until("", refused, deadline), None);
 }

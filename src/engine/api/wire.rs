@@ -43,19 +43,6 @@ struct Port {
     protocol: String,
 }
 
-/// The fields of `GET /containers/<id>/json` that are used.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(super) struct Inspected {
-    pub(super) config: InspectedConfig,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(super) struct InspectedConfig {
-    pub(super) image: String,
-}
-
 /// An entry of `GET /networks`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -89,19 +76,6 @@ pub(super) struct Created {
     pub(super) id: String,
 }
 
-/// The response to `GET /version`.
-#[derive(Deserialize)]
-pub(super) struct Version {
-    #[serde(rename = "MinAPIVersion")]
-    pub(super) oldest: String,
-}
-
-/// The body of an error response.
-#[derive(Deserialize)]
-pub(super) struct Message {
-    pub(super) message: String,
-}
-
 impl From<Container> for model::Container {
     fn from(wire: Container) -> Self {
         Self {
@@ -125,11 +99,4 @@ fn published(wire: Port) -> Option<model::PublishedPort> {
         container_port: wire.inside,
         protocol: wire.protocol,
     })
-}
-
-/// The response to `GET /containers/<id>/top`.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(super) struct Top {
-    pub processes: Option<Vec<Vec<String>>>,
 }

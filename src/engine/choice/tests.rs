@@ -7,72 +7,40 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn native() -> Program {
-    Program::Native("/usr/bin/docker".into())
-}
-
-fn socket(path: &str) -> DockerHost {
-    DockerHost::Socket {
+fn socket(path: &str, source: &str) -> Socket {
+    Socket {
         path: path.into(),
-        source: "the default context".to_owned(),
+        source: source.to_owned(),
     }
-}
-
-fn remote() -> DockerHost {
-    DockerHost::Other("DOCKER_HOST is tcp://10.0.0.1:2375".to_owned())
 }
 
 #[test]
 fn auto_uses_the_api_only_if_it_reaches_the_same_engine() {
-    let script = Program::Script("/usr/local/bin/docker".into());
-    let alias = Program::Alias {
-        path: "/snap/bin/docker".into(),
-        target: "/usr/bin/snap".into(),
-    };
-    let unreadable = Program::Unreadable {
-        path: "/usr/bin/docker".into(),
-        why: "permission denied".to_owned(),
-    };
-    let api = Route::Api("/run/d.sock".into());
-    let command = Route::Command;
-    let tcp = "DOCKER_HOST is tcp://10.0.0.1:2375";
+    let api = || Route::Api("/run/d.sock".into());
+    let local = || Ok(socket("/run/d.sock", "the default context"));
+    let tcp = || Err("DOCKER_HOST is tcp".to_owned());
+    let script = Some("/usr/bin/docker is not a native binary");
     #[rustfmt::skip]
     let table = [
-        (Choice::Auto, "docker", native(), socket("/run/d.sock"), &api, "the default context"),
-        (Choice::Auto, "docker", native(), remote(), &command, tcp),
-        (Choice::Auto, "docker", script.clone(), socket("/run/d.sock"), &command, "/usr/local/bin/docker is not a native binary"),
-        (Choice::Auto, "docker", alias, socket("/run/d.sock"), &command, "/snap/bin/docker is a link to /usr/bin/snap"),
-        (Choice::Auto, "docker", unreadable, socket("/run/d.sock"), &command, "cannot read /usr/bin/docker: permission denied"),
-        (Choice::Auto, "docker", Program::Missing, socket("/run/d.sock"), &command, "`docker` not found on PATH"),
-        (Choice::Auto, "podman", native(), socket("/run/d.sock"), &command, "the engine of `podman` is unknown"),
-        (Choice::Command, "docker", native(), socket("/run/d.sock"), &command, "as requested"),
-        (Choice::Api, "docker", script, socket("/run/d.sock"), &api, "as requested, the default context"),
-        (Choice::Api, "podman", Program::Missing, socket("/run/d.sock"), &api, "as requested, the default context"),
-        (Choice::Api, "docker", native(), remote(), &Route::Unavailable, tcp),
+        (Choice::Auto, None, local(), api(), "the default context"),
+        (Choice::Auto, None, tcp(), Route::Command, "DOCKER_HOST is tcp"),
+        (Choice::Auto, script, local(), Route::Command, "/usr/bin/docker is not a native binary"),
+        (Choice::Command, None, local(), Route::Command, "as requested"),
+        (Choice::Api, script, local(), api(), "as requested, the default context"),
+        (Choice::Api, None, tcp(), Route::Unavailable, "DOCKER_HOST is tcp"),
     ];
-    for (choice, tool, program, host, route, reason) in table {
+    for (choice, doubt, socket, route, reason) in table {
+        let program = Program {
+            path: None,
+            doubt: doubt.map(str::to_owned),
+        };
         let expected = Adapter {
-            tool: tool.to_owned(),
-            route: route.clone(),
+            tool: "docker".to_owned(),
+            route,
             reason: reason.to_owned(),
         };
-        assert_eq!(decide(tool, choice, &program, &host), expected);
+        assert_eq!(decide("docker", choice, &program, socket), expected);
     }
-}
-
-#[test]
-fn a_choice_is_parsed_by_its_name() {
-    for (name, choice) in [
-        ("auto", Choice::Auto),
-        ("api", Choice::Api),
-        ("command", Choice::Command),
-    ] {
-        assert_eq!(name.parse(), Ok(choice));
-    }
-    assert_eq!(
-        "API".parse::<Choice>().unwrap_err(),
-        "expected auto, api or command"
-    );
 }
 
 /// A directory with a home, a context store and programs.
@@ -134,28 +102,31 @@ fn a_program_is_classified_by_its_file() {
     fs::create_dir_all(disk.path("folder/docker")).unwrap();
 
     let find = |folders: &[&str]| find_program("docker", Some(&disk.search_path(folders)));
-    assert_eq!(find(&["bin", "scripts"]), Program::Native(native.clone()));
-    assert_eq!(find(&["scripts", "bin"]), Program::Script(script));
-    assert_eq!(find(&["empty"]), Program::Script(empty));
-    assert_eq!(find(&["same"]), Program::Native(disk.path("same/docker")));
-    let alias = Program::Alias {
-        path: disk.path("links/docker"),
-        target: podman.canonicalize().unwrap(),
+    let certain = |path: &Path| Program {
+        path: Some(path.to_owned()),
+        doubt: None,
     };
-    assert_eq!(find(&["links", "bin"]), alias);
+    let doubt = |folders: &[&str]| find(folders).doubt.expect("a doubt");
+    assert_eq!(find(&["bin", "scripts"]), certain(&native));
+    let not_native = |path: &Path| format!("{} is not a native binary", path.display());
+    assert_eq!(doubt(&["scripts", "bin"]), not_native(&script));
+    assert_eq!(doubt(&["empty"]), not_native(&empty));
+    assert_eq!(find(&["same"]), certain(&disk.path("same/docker")));
+    let podman = podman.canonicalize().unwrap();
+    assert!(doubt(&["links", "bin"]).ends_with(&format!("is a link to {}", podman.display())));
+    let all = ["data", "folder", "nowhere", "bin"];
+    assert_eq!(find(&all), certain(&native));
+    assert_eq!(doubt(&all[..3]), "`docker` not found on PATH");
+    let other = find_program("podman", Some(&disk.search_path(&["bin"])));
+    assert!(other.path.is_some());
     assert_eq!(
-        find(&["data", "folder", "nowhere", "bin"]),
-        Program::Native(native)
+        other.doubt.as_deref(),
+        Some("the engine of `podman` is unknown")
     );
-    assert_eq!(find(&["data", "folder", "nowhere"]), Program::Missing);
     // A relative directory, and an empty one, which is the working directory.
     for folder in ["", "bin"] {
-        assert_eq!(
-            find_program("docker", Some(folder.as_ref())),
-            Program::Missing
-        );
+        assert_eq!(find_program("docker", Some(folder.as_ref())).path, None);
     }
-    assert_eq!(find_program("docker", None), Program::Missing);
 }
 
 #[test]
@@ -169,10 +140,7 @@ fn docker_host_takes_precedence_over_every_context() {
             ..disk.config()
         })
     };
-    let by_host = |path: &str| DockerHost::Socket {
-        path: path.into(),
-        source: "DOCKER_HOST".to_owned(),
-    };
+    let by_host = |path: &str| Ok(socket(path, "DOCKER_HOST"));
     assert_eq!(
         resolve("unix:///run/user/7/docker.sock"),
         by_host("/run/user/7/docker.sock")
@@ -187,13 +155,11 @@ fn docker_host_takes_precedence_over_every_context() {
         " ",
     ] {
         assert!(
-            matches!(resolve(uncertain), DockerHost::Other(why) if why.starts_with("DOCKER_HOST is")),
+            matches!(resolve(uncertain), Err(why) if why.starts_with("DOCKER_HOST is")),
             "{uncertain}"
         );
     }
-    let DockerHost::Other(why) = resolve("") else {
-        panic!("an empty DOCKER_HOST must count as unset");
-    };
+    let why = resolve("").expect_err("an empty DOCKER_HOST counts as unset");
     assert_eq!(why, "context remote of DOCKER_CONTEXT is ssh://somewhere");
 }
 
@@ -206,22 +172,19 @@ fn the_context_is_resolved_as_docker_resolves_it() {
             ..disk.config()
         })
     };
-    let default = DockerHost::Socket {
-        path: DEFAULT_SOCKET.into(),
-        source: "the default context".to_owned(),
-    };
+    let default = Ok(socket(DEFAULT_SOCKET, "the default context"));
     // No files.
     assert_eq!(resolve(None), default);
     assert_eq!(resolve(Some("")), default);
-    assert!(matches!(resolve(Some("rootless")), DockerHost::Other(_)));
+    assert!(resolve(Some("rootless")).is_err());
 
     disk.context("rootless", "unix:///run/user/7/docker.sock");
     disk.context("remote", "tcp://10.0.0.1:2375");
     disk.context("empty", "");
     disk.write("home/contexts/meta/broken/meta.json", "{");
-    let rootless = |source: &str| DockerHost::Socket {
-        path: "/run/user/7/docker.sock".into(),
-        source: format!("context rootless of {source}"),
+    let rootless = |source: &str| {
+        let source = format!("context rootless of {source}");
+        Ok(socket("/run/user/7/docker.sock", &source))
     };
     for no_context in [
         "{}",
@@ -237,10 +200,7 @@ fn the_context_is_resolved_as_docker_resolves_it() {
     );
     assert_eq!(resolve(None), rootless("config.json"));
     assert_eq!(resolve(Some("default")), default);
-    let reason = |context| match resolve(context) {
-        DockerHost::Other(why) => why,
-        found @ DockerHost::Socket { .. } => panic!("{found:?}"),
-    };
+    let reason = |context| resolve(context).expect_err("no socket");
     assert_eq!(
         reason(Some("remote")),
         "context remote of DOCKER_CONTEXT is tcp://10.0.0.1:2375"
@@ -267,12 +227,11 @@ fn the_context_is_resolved_as_docker_resolves_it() {
 
 #[test]
 fn without_a_home_or_with_tls_the_host_is_uncertain() {
-    let homeless = ClientConfig::default();
-    assert!(matches!(resolve_host(&homeless), DockerHost::Other(_)));
+    resolve_host(&ClientConfig::default()).expect_err("no home");
     let tls = ClientConfig {
         docker_tls: true,
         docker_host: Some("unix:///run/docker.sock".to_owned()),
         ..ClientConfig::default()
     };
-    assert!(matches!(resolve_host(&tls), DockerHost::Other(_)));
+    resolve_host(&tls).expect_err("TLS");
 }

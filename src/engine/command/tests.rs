@@ -1,7 +1,5 @@
-mod hostile;
-mod objects;
-
 use std::{
+    ffi::OsString,
     fs,
     os::unix::fs::symlink,
     path::Path,
@@ -13,7 +11,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     engine::{Choice, Engine},
-    model::{Mount, MountKind, PublishedPort},
+    model::{Mount, MountKind},
 };
 
 /// A container command that runs a shell script, and the log of its runs.
@@ -49,7 +47,6 @@ impl Fake {
             },
             read_timeout: read,
             connect_timeout: read,
-            removal_timeout: removal,
             change_timeout: removal,
             trace: Trace::to(move |exchange| {
                 seen.lock()
@@ -168,14 +165,6 @@ fn a_container_is_read_from_the_output_of_the_command() {
 }
 
 #[test]
-fn an_empty_list_takes_one_run() {
-    let fake = Fake::new(LISTING);
-    fake.write("ids", "");
-    assert_eq!(fake.engine.list("web").unwrap(), []);
-    assert_eq!(fake.runs().len(), 1);
-}
-
-#[test]
 fn only_ids_are_passed_on() {
     let fake = Fake::new("echo 'Emulate Docker CLI using podman. -f'");
     let error = fake.engine.list("web").unwrap_err();
@@ -248,56 +237,13 @@ fn a_hanging_command_is_killed() {
     let error = fake.engine.id().unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to read the ID of the engine: `docker info` did not finish within 200ms"
+        "failed to read the engine's version and ID: `docker info` did not finish within 200ms"
     );
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(
         fake.runs(),
-        ["docker info --format {{.ID}} → timed out after 200ms: killed"]
+        ["docker info --format {{json .}} → timed out after 200ms: killed"]
     );
-}
-
-#[test]
-fn a_missing_command_is_reported() {
-    let engine = Engine::open(Options {
-        tool: "no-such-tool".to_owned(),
-        choice: Choice::Auto,
-        client: ClientConfig::default(),
-        read_timeout: Duration::from_secs(1),
-        connect_timeout: Duration::from_secs(1),
-        removal_timeout: Duration::from_secs(1),
-        change_timeout: Duration::from_secs(1),
-        trace: Trace::off(),
-    });
-    let error = engine.list("web").unwrap_err();
-    assert_eq!(
-        format!("{error:#}"),
-        "failed to list the containers of web: `no-such-tool` not found on PATH"
-    );
-    assert!(Failure::hint_of(&error).is_some());
-}
-
-#[test]
-fn an_empty_engine_id_is_an_error() {
-    let fake = Fake::new("echo");
-    let error = fake.engine.id().unwrap_err();
-    assert!(format!("{error:#}").ends_with("`docker info` printed no ID"));
-}
-
-#[test]
-fn many_containers_are_removed_in_several_calls() {
-    let fake = Fake::new("echo $(($# - 2)) >> \"$HERE/counts\"");
-    let containers: Vec<_> = (1..=1201).map(container).collect();
-    fake.engine.remove(&containers).unwrap();
-    let counts = fs::read_to_string(fake.folder.path().join("counts")).unwrap();
-    assert_eq!(counts, "500\n500\n201\n");
-}
-
-#[test]
-fn nothing_to_remove_runs_nothing() {
-    let fake = Fake::new("exit 1");
-    fake.engine.remove(&[]).unwrap();
-    assert_eq!(fake.runs(), Vec::<String>::new());
 }
 
 /// `rm` fails with the message in the file `error`. `ps` prints the file `ids`. `inspect` prints no container.
@@ -348,41 +294,6 @@ fn the_error_names_the_remaining_containers_only() {
 }
 
 #[test]
-fn the_removal_by_another_client_is_waited_for() {
-    let fake = Fake::new(&format!(
-        r#"
-case "$1" in
-    rm) echo "any text" >&2; exit 1 ;;
-    inspect)
-        # The engine kills it first.
-        if [ -e "$HERE/killed" ]; then state=removing; touch "$HERE/gone"; else state=running; fi
-        touch "$HERE/killed"
-        echo '[{{"Id":"{0}","State":{{"Status":"'$state'"}}}}]' ;;
-    ps) if [ ! -e "$HERE/gone" ]; then echo {0}; fi ;;
-esac"#,
-        id(1)
-    ));
-    fake.engine.remove(&[container(1)]).unwrap();
-    // `rm`, then `ps` and `inspect` twice each, then the last `ps`.
-    assert_eq!(fake.runs().len(), 6);
-}
-
-#[test]
-fn a_failed_removal_is_not_waited_for() {
-    let fake = Fake::new(&format!(
-        r#"
-case "$1" in
-    rm) echo "it is already in progress" >&2; exit 1 ;;
-    inspect) echo '[{{"Id":"{0}","State":{{"Status":"dead"}}}}]' ;;
-    ps) echo {0} ;;
-esac"#,
-        id(1)
-    ));
-    fake.engine.remove(&[container(1)]).unwrap_err();
-    assert_eq!(fake.runs().len(), 3);
-}
-
-#[test]
 fn an_unreachable_engine_is_not_an_empty_one() {
     let fake = Fake::new("echo 'Cannot connect to the daemon' >&2; exit 1");
     let error = fake.engine.remove(&[container(1)]).unwrap_err();
@@ -390,4 +301,77 @@ fn an_unreachable_engine_is_not_an_empty_one() {
         format!("{error:#}").contains("cannot tell which containers remain"),
         "{error:#}"
     );
+}
+
+#[test]
+fn the_removal_by_another_client_is_waited_for() {
+    let fake = Fake::new(&format!(
+        r#"
+case "$1" in
+    rm) echo "any text" >&2; exit 1 ;;
+    ps) if [ ! -e "$HERE/listed" ]; then touch "$HERE/listed"; echo {}; fi ;;
+esac"#,
+        id(1)
+    ));
+    fake.engine.remove(&[container(1)]).unwrap();
+    // `rm`, then `ps` twice.
+    assert_eq!(fake.runs().len(), 3);
+}
+
+#[test]
+fn images_that_are_missing_are_left_out_and_a_failure_is_not_absence() {
+    let image = "sha256:7700000000001111".to_owned();
+    let missing = Fake::new(r#"[ "$2" = ls ] || { echo "no such image" >&2; exit 1; }"#);
+    let found = missing
+        .engine
+        .inspect_images(std::slice::from_ref(&image))
+        .unwrap();
+    assert_eq!(found, [Value::Null; 0]);
+    assert_eq!(
+        missing.runs(),
+        [
+            "docker image inspect sha256:7700000000001111 → exit 1",
+            "docker image ls -aq --no-trunc → exit 0"
+        ]
+    );
+    let failing = Fake::new(&format!(
+        "if [ \"$2\" = ls ]; then echo {image}; else echo broken >&2; exit 1; fi"
+    ));
+    let error = failing.engine.inspect_images(&[image]).unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "failed to inspect the images: `docker image` failed (exit status: 1): broken"
+    );
+}
+
+#[test]
+fn names_that_look_like_options_are_not_passed_on() {
+    let fake = Fake::new("exit 1");
+    fake.engine.inspect_images(&["-f".to_owned()]).unwrap_err();
+    assert_eq!(fake.runs(), Vec::<String>::new());
+}
+
+#[test]
+fn everything_else_needs_the_engine_api() {
+    let fake = Fake::new("exit 1");
+    let engine = &fake.engine;
+    for error in [
+        engine.restoring().err(),
+        engine.networks("web").err(),
+        engine.inspect_volumes(&["data".to_owned()]).err(),
+        engine.volume_names().err(),
+        engine.changes("a").err(),
+        engine.top("a").err(),
+    ] {
+        let error = error.expect("an error");
+        let text = format!("{error:#}");
+        assert!(
+            text.ends_with(
+                "this needs the Engine API, but the engine is reached by the `docker` command: as requested"
+            ),
+            "{text}"
+        );
+        assert!(Failure::hint_of(&error).is_some_and(|hint| hint.contains("--engine api")));
+    }
+    assert_eq!(fake.runs(), Vec::<String>::new());
 }

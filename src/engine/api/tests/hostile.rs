@@ -52,7 +52,7 @@ proptest! {
     fn errors_cannot_control_the_terminal(body in body()) {
         let (api, ok) = (api(), response(200, &body));
         let errors = [
-            api.read::<wire::Inspected>(&ok).err(),
+            api.read::<Value>(&ok).err(),
             api.read::<Info>(&ok).err(),
             api.read::<Option<Vec<wire::Network>>>(&ok).err(),
             api.read::<wire::Volumes>(&ok).err(),

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
-use super::{super::MAX_CONCURRENT, *};
-use crate::model::{Change, ChangeKind, MOST_CHANGES};
+use super::*;
+use crate::model::MOST_CHANGES;
 
 fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
@@ -88,21 +88,6 @@ fn a_prefix_of_the_name_or_a_short_prefix_of_the_id_does_not_match() {
 }
 
 #[test]
-fn objects_are_inspected_in_parallel() {
-    let pending = Arc::new(std::sync::Barrier::new(MAX_CONCURRENT));
-    let fake = Fake::speaking("1.41", move |request| {
-        // Opens when the maximum of concurrent requests is reached.
-        pending.wait();
-        let name = request.rsplit_once('/').map(|(_, name)| name);
-        json(200, json!({ "Name": name }).to_string())
-    });
-    let asked: Vec<_> = (0..MAX_CONCURRENT * 2).map(|at| at.to_string()).collect();
-    let found = fake.engine().inspect_volumes(&asked).unwrap();
-    assert_eq!(names(&found), asked);
-    assert!(*lock(&fake.connections) <= MAX_CONCURRENT + 1);
-}
-
-#[test]
 fn a_failure_is_not_absence() {
     let fake = Fake::speaking("1.41", |request| match request {
         "GET /v1.41/volumes/b" => json(500, r#"{"message":"driver\u001b is away"}"#),
@@ -116,14 +101,6 @@ fn a_failure_is_not_absence() {
         format!("{error:#}"),
         "failed to inspect the volumes: volume b: the engine returned 500: driver\\u{1b} is away"
     );
-}
-
-#[test]
-fn no_requests_are_sent_after_a_failure() {
-    let fake = Fake::speaking("1.41", |_| json(500, "{}"));
-    let asked: Vec<_> = (0..1000).map(|at| at.to_string()).collect();
-    fake.engine().inspect_volumes(&asked).unwrap_err();
-    assert!(fake.requests().len() <= 2 * MAX_CONCURRENT + 1);
 }
 
 #[test]
@@ -168,23 +145,6 @@ fn the_networks_of_a_project_have_its_label() {
 }
 
 #[test]
-fn the_volumes_of_a_project_have_its_label() {
-    let fake = Fake::speaking("1.41", |request| {
-        if request == format!("GET /v1.41/volumes?{FILTER}") {
-            return json(200, r#"{"Volumes":[{"Name":"web_data"}],"Warnings":null}"#);
-        }
-        assert_eq!(request, "GET /v1.41/volumes/web_data");
-        json(
-            200,
-            r#"{"Name":"web_data","Labels":{"com.docker.compose.project":"web"}}"#,
-        )
-    });
-    assert_eq!(names(&fake.engine().volumes("web").unwrap()), ["web_data"]);
-    let fake = Fake::speaking("1.41", |_| json(200, r#"{"Volumes":null}"#));
-    assert_eq!(fake.engine().volumes("web").unwrap(), [Value::Null; 0]);
-}
-
-#[test]
 fn an_incomplete_list_of_volumes_is_an_error() {
     let fake = Fake::speaking("1.41", |_| {
         json(200, r#"{"Volumes":[],"Warnings":["driver nfs\n is away"]}"#)
@@ -194,34 +154,6 @@ fn an_incomplete_list_of_volumes_is_an_error() {
         format!("{error:#}"),
         "failed to list the volumes of web: the engine's list is incomplete: driver nfs\\n is away"
     );
-}
-
-fn change(kind: ChangeKind, path: &str) -> Change {
-    Change {
-        path: path.to_owned(),
-        kind,
-    }
-}
-
-#[test]
-fn changed_files_have_a_kind() {
-    let fake = Fake::speaking("1.41", |request| {
-        assert_eq!(request, "GET /v1.41/containers/5a1c/changes");
-        json(
-            200,
-            r#"[{"Path":"/etc","Kind":0},{"Path":"/etc/a b\n","Kind":1},{"Path":"/bin/sh","Kind":2}]"#,
-        )
-    });
-    let changes = fake.engine().changes("5a1c").unwrap();
-    assert_eq!(
-        changes.listed,
-        [
-            change(ChangeKind::Modified, "/etc"),
-            change(ChangeKind::Added, "/etc/a b\n"),
-            change(ChangeKind::Deleted, "/bin/sh"),
-        ]
-    );
-    assert_eq!(changes.total, 3);
 }
 
 #[test]

@@ -13,53 +13,13 @@ fn requested(status: u16, body: &str, act: impl Fn(&Engine)) -> Vec<String> {
 }
 
 #[test]
-fn a_container_is_created_with_the_given_body() {
-    let fake = Fake::speaking("1.41", |_| {
-        json(201, r#"{"Id":"5a1c","Warnings":["slow"]}"#)
-    });
-    let engine = fake.engine();
-    let restoring = engine.restoring().unwrap();
-    let body = json!({"Image": "sha256:77", "Cmd": null, "HostConfig": {"Memory": 0}});
-    let id = restoring.create_container("web-1", None, &body).unwrap();
-    assert_eq!(id, "5a1c");
-    restoring
-        .create_container("a b", Some("linux/arm64"), &body)
-        .unwrap();
-    assert_eq!(
-        fake.requests()[1..],
-        [
-            "POST /v1.41/containers/create?name=web-1",
-            "POST /v1.41/containers/create?name=a%20b&platform=linux%2Farm64",
-        ]
-    );
-    assert_eq!(fake.bodies()[0], body.to_string());
-}
-
-#[test]
-fn an_error_names_the_container_and_the_reason() {
-    let fake = Fake::speaking("1.41", |_| {
-        json(404, r#"{"message":"No such image:\u001b x"}"#)
-    });
-    let engine = fake.engine();
-    let error = engine
-        .restoring()
-        .unwrap()
-        .create_container("web-1", None, &json!({}))
-        .unwrap_err();
-    assert_eq!(
-        format!("{error:#}"),
-        "failed to create the container web-1: the engine returned 404: No such image:\\u{1b} x"
-    );
-}
-
-#[test]
 fn a_create_request_without_a_response_is_not_repeated() {
     let fake = Fake::speaking("1.41", |_| Reply::Hang);
     let engine = fake.engine_within(Duration::from_secs(30), Duration::from_millis(150));
     let error = engine
         .restoring()
         .unwrap()
-        .create_container("web-1", None, &json!({}))
+        .create_container("web-1", &json!({}))
         .unwrap_err();
     assert!(format!("{error:#}").ends_with("within 150ms"), "{error:#}");
     assert_eq!(fake.requests().len(), 2);
@@ -134,23 +94,6 @@ fn pausing_a_paused_container_is_not_an_error() {
 }
 
 #[test]
-fn connect_sends_the_endpoint_settings() {
-    let fake = Fake::speaking("1.41", |_| json(200, ""));
-    let engine = fake.engine();
-    let endpoint = json!({"Aliases": ["db"], "IPAMConfig": {"IPv4Address": "10.0.0.9"}});
-    engine
-        .restoring()
-        .unwrap()
-        .connect("web_a", "5a1c", &endpoint)
-        .unwrap();
-    assert_eq!(fake.requests()[1], "POST /v1.41/networks/web_a/connect");
-    assert_eq!(
-        fake.bodies(),
-        [json!({"Container": "5a1c", "EndpointConfig": endpoint}).to_string()]
-    );
-}
-
-#[test]
 fn a_network_is_not_created_twice() {
     let fake = Fake::speaking("1.41", |_| {
         json(
@@ -169,18 +112,6 @@ fn a_network_is_not_created_twice() {
         "failed to create the network web_a: the engine returned 409: network with name web_a already exists"
     );
     assert_eq!(fake.bodies(), [r#"{"Name":"web_a","CheckDuplicate":true}"#]);
-}
-
-#[test]
-fn networks_and_volumes_are_created() {
-    let fake = Fake::speaking("1.41", |_| json(201, r#"{"Id":"77","Warning":""}"#));
-    let engine = fake.engine();
-    let restoring = engine.restoring().unwrap();
-    let id = restoring.create_network(&json!({"Name": "web_a"})).unwrap();
-    assert_eq!(id, "77");
-    restoring.create_volume(&json!({"Name": "data"})).unwrap();
-    assert_eq!(fake.requests()[2], "POST /v1.41/volumes/create");
-    assert_eq!(fake.bodies()[1], r#"{"Name":"data"}"#);
 }
 
 #[test]
