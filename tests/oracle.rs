@@ -18,8 +18,6 @@ mod mutation;
 mod parts;
 #[path = "oracle/several.rs"]
 mod several;
-#[path = "oracle/style.rs"]
-mod style;
 
 use std::{
     collections::BTreeMap,

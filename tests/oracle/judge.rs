@@ -28,6 +28,9 @@ use crate::{
 const HOME: &str = "/home/somebody";
 const USER: &str = "somebody";
 
+/// Compose ends after a moment: without collecting garbage, it needs a fifth less processor time.
+const NO_GARBAGE: (&str, &str) = ("GOGC", "off");
+
 /// The variables of the shell that a stack is started from.
 pub type Shell = BTreeMap<String, String>;
 
@@ -261,7 +264,7 @@ impl<'a> Judge<'a> {
 /// What every shell says.
 pub fn usual(dir: &Path) -> Shell {
     let dir = dir.to_str().expect("UTF-8");
-    let usual = [("HOME", HOME), ("USER", USER), ("PWD", dir)];
+    let usual = [("HOME", HOME), ("USER", USER), ("PWD", dir), NO_GARBAGE];
     usual
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into()
@@ -303,6 +306,7 @@ pub fn held(
         .current_dir(&folder)
         .env_clear();
     command
+        .envs([NO_GARBAGE])
         .env("HOME", "/root-of-portainer")
         .env("HOSTNAME", "0123456789ab")
         .env("PATH", "/bin");

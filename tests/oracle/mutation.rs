@@ -8,7 +8,7 @@ use composefile::{
     services::{Service, services},
 };
 
-use crate::{parts, style};
+use crate::parts;
 
 /// One change, which is made wherever it applies.
 pub struct Mutation {
@@ -114,7 +114,6 @@ impl Mutation {
                     .collect(),
                 "root" => at_front(document.root()?, lines).into_iter().collect(),
                 "environment" => moved_environment(&document, argument, lines, &mut files),
-                "style" => vec![(0..new.len(), style::restyled(&new, lines)?)],
                 "shell" => continue,
                 _ if parts::WORDS.contains(&word) => {
                     let (edits, file) = parts::moved(&document, word, argument, lines)?;
@@ -146,7 +145,7 @@ impl Mutation {
             fs::create_dir_all(path.parent()?).expect("create");
             fs::write(path, text + &lines).expect("write");
         }
-        (new != text || !self.parts.iter().any(|(place, _)| place == "style")).then_some(new)
+        Some(new)
     }
 }
 
