@@ -56,50 +56,44 @@ impl Origin {
     }
 }
 
-/// Runs a function as one test for each Portainer.
+/// Runs a function as a test for each of these cases.
+macro_rules! by {
+    ($name:ident: $($test:ident $case:ident $needs:literal)*) => {
+        mod $name { $(
+            #[test]
+            #[ignore = $needs]
+            fn $test() {
+                super::$name($crate::adopt::$case);
+            }
+        )* }
+    };
+}
+use by;
+
+/// Runs functions as one test each: what they test does not depend on the Portainer.
+macro_rules! by_old_portainer {
+    ($($name:ident)*) => { $( $crate::adopt::by! { $name:
+        by_old OLD "needs a container engine: run scripts/test"
+    } )* };
+}
+use by_old_portainer;
+
+/// Runs functions as one test for each Portainer.
 macro_rules! by_each_portainer {
-    ($($name:ident)*) => { $(
-        mod $name {
-            #[test]
-            #[ignore = "needs a container engine: run scripts/test"]
-            fn by_old() {
-                super::$name($crate::adopt::OLD);
-            }
-            #[test]
-            #[ignore = "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"]
-            fn by_newer() {
-                super::$name($crate::adopt::NEWER);
-            }
-        }
-    )* };
+    ($($name:ident)*) => { $( $crate::adopt::by! { $name:
+        by_old OLD "needs a container engine: run scripts/test"
+        by_newer NEWER "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"
+    } )* };
 }
 use by_each_portainer;
 
-/// Runs a function as one test for each Portainer and each Compose program that starts the stack.
+/// Runs functions as one test for each Portainer and each Compose program that starts the stack.
 macro_rules! by_each_portainer_and_origin {
-    ($($name:ident)*) => { $(
-        mod $name {
-            #[test]
-            #[ignore = "needs a container engine: run scripts/test"]
-            fn by_old() {
-                super::$name($crate::adopt::OLD);
-            }
-            #[test]
-            #[ignore = "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"]
-            fn by_newer() {
-                super::$name($crate::adopt::NEWER);
-            }
-            #[test]
-            #[ignore = "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
-            fn by_old_from_five() {
-                super::$name($crate::adopt::OLD_FROM_FIVE);
-            }
-            #[test]
-            #[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
-            fn by_newer_from_five() {
-                super::$name($crate::adopt::NEWER_FROM_FIVE);
-            }
-        }
-    )* };
+    ($($name:ident)*) => { $( $crate::adopt::by! { $name:
+        by_old OLD "needs a container engine: run scripts/test"
+        by_newer NEWER "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"
+        by_old_from_five OLD_FROM_FIVE "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+        by_newer_from_five NEWER_FROM_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+    } )* };
 }
 use by_each_portainer_and_origin;

@@ -1,7 +1,5 @@
 //! Restores a stack when some of its containers exist already.
 
-use std::collections::BTreeMap;
-
 use rehearsal::{Call, FaultKind};
 
 use super::{
@@ -12,23 +10,17 @@ use crate::host::{IMAGE, PROJECT, docker};
 
 const THREE: &str = r#"services:
   db:
-    image: $PROJECT
-    command: /bin/sleep 600
-    init: true
+    $OWN_SLEEP
     volumes: [/anonymous]
     healthcheck: {test: [CMD, /bin/true], interval: 1s}
   web:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     depends_on: {db: {condition: service_healthy}}
     environment: {NAME: value}
     tmpfs: [/scratch]
     ports: ["127.0.0.1:$PORT:80"]
   cron:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     network_mode: none
 networks:
   default:
@@ -47,90 +39,57 @@ fn three() -> Stack {
     stack
 }
 
-/// Runs a sleeping container with the name of one of the stack.
-fn run_container(
-    stack: &Stack,
-    name: &str,
-    project: Option<&str>,
-    options: &[&str],
-    image: &str,
-) -> String {
-    let (mark, label) = (
-        stack.host.mark(),
-        project.map(|project| format!("{PROJECT}={project}")),
-    );
-    let mut arguments = vec![
-        "run",
-        "-d",
-        "--name",
-        name,
-        "--network=none",
-        "--label",
-        &mark,
-    ];
-    if let Some(label) = &label {
-        arguments.extend(["--label", label]);
-    }
-    arguments.extend(options);
-    arguments.extend([image, "/bin/sleep", "600"]);
-    docker(&arguments)
-}
-
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
-fn the_second_restore_changes_nothing() {
+fn what_matches_stays_and_what_only_stopped_is_started() {
     let stack = three();
     let before = stack.containers();
+    // The run stops right after the snapshot.
+    let name = stack.host.project.as_str();
+    stack
+        .rehearsal
+        .world(|world| world.add_record(name, 1, RECORD));
+    stack
+        .rehearsal
+        .faults()
+        .once(Call::Delete, FaultKind::CloseBefore);
+    stack.run(&[name]).code(1).says(&["stacklift restore"]);
+    stack.restore().says(&["3 containers match the snapshot"]);
+    assert_eq!(ids(&before), ids(&stack.containers()));
+
     stack.migrate();
     stack.restore();
     let (once, networks) = (stack.containers(), stack.networks());
-
     stack.restore().says(&[
         "no changes in Portainer",
         "plan 3 containers match the snapshot",
         "verified 3 containers match the snapshot (3 running)",
     ]);
-
     let twice = stack.containers();
     assert_same(&before, &twice);
     assert_eq!(ids(&once), ids(&twice));
     // The same containers and networks by ID, and none was restarted.
-    let started = |containers: &BTreeMap<_, serde_json::Value>| {
-        let started = containers
-            .values()
-            .map(|one| one["State"]["StartedAt"].to_string());
-        started.collect::<Vec<_>>()
-    };
-    assert_eq!(started(&once), started(&twice));
-    let ids = |networks: &[serde_json::Value]| networks[0]["Id"].clone();
-    assert_eq!(ids(&networks), ids(&stack.networks()));
-}
+    for (name, one) in &once {
+        assert_eq!(
+            one["State"]["StartedAt"], twice[name]["State"]["StartedAt"],
+            "{name}"
+        );
+    }
+    assert_eq!(networks[0]["Id"], stack.networks()[0]["Id"]);
 
-#[test]
-#[ignore = "needs a container engine: run scripts/test"]
-fn an_unchanged_container_is_only_started() {
-    let stack = three();
-    let before = stack.containers();
-    stack.migrate();
-    stack.restore();
-    let restored = stack.containers();
-    docker(&["stop", "-t1", &stack.name("db")]);
-    docker(&["rm", "-f", &stack.name("web")]);
-    docker(&["kill", &stack.name("cron")]);
-
-    let (cron, db) = (stack.name("cron"), stack.name("db"));
+    let [db, web, cron] = ["db", "web", "cron"].map(|service| stack.name(service));
+    docker(&["stop", "-t1", &db]);
+    docker(&["rm", "-f", &web]);
+    docker(&["kill", &cron]);
     stack
         .restore()
         .says(&[&format!("plan start {cron}, {db}")])
         .hides("plan 2 containers match")
         .hides("remove ");
-
     let after = stack.containers();
     assert_same(&before, &after);
-    let (restored, after) = (ids(&restored), ids(&after));
-    for service in ["db", "cron"] {
-        let name = stack.name(service);
-        assert_eq!(restored[name.as_str()], after[name.as_str()]);
+    for name in [&db, &cron] {
+        assert_eq!(once[name]["Id"], after[name]["Id"], "{name}");
     }
     assert_eq!(
         stack.sh("db", "cat /imgvol/file /anonymous/file"),
@@ -147,21 +106,15 @@ fn containers_that_replaced_others_or_are_new_are_removed() {
     stack.remove_networks();
     let project = stack.host.project.clone();
     // Another image, other settings and a new service.
-    run_container(&stack, &stack.name("db"), Some(&project), &[], IMAGE);
-    run_container(
-        &stack,
-        &stack.name("cron"),
-        Some(&project),
-        &["--cpus=0.5"],
-        IMAGE,
-    );
-    run_container(
-        &stack,
-        &stack.name("new"),
-        Some(&project),
-        &["-v", "/anonymous"],
-        IMAGE,
-    );
+    let label = format!("--label={PROJECT}={project}");
+    for (service, option) in [
+        ("db", "--network=none"),
+        ("cron", "--cpus=0.5"),
+        ("new", "-v=/anonymous"),
+    ] {
+        let name = stack.name(service);
+        stack.host.run(&name, &[&label, option], IMAGE);
+    }
     let new = stack.containers()[&stack.name("new")]["Mounts"][0]["Name"].clone();
 
     stack.restore().says(&["remove "]);
@@ -179,45 +132,29 @@ fn containers_that_replaced_others_or_are_new_are_removed() {
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn the_container_of_another_stack_is_not_changed() {
-    for project in [None, Some("stacklift-test-other")] {
-        let stack = three();
-        let before = stack.containers();
-        stack.migrate();
-        let other = run_container(&stack, &stack.name("web"), project, &[], IMAGE);
-
-        let run = stack.run(&["restore", &stack.host.project]).code(1);
-        let whose = project.map_or("outside any stack".to_owned(), |other| {
-            format!("of the stack {other}")
-        });
-        run.says(&[
+    let stack = three();
+    let before = stack.containers();
+    stack.migrate();
+    for (project, whose) in [
+        ("", "outside any stack"),
+        ("stacklift-test-other", "of the stack stacklift-test-other"),
+    ] {
+        let label = format!("--label={PROJECT}={project}");
+        let options = if project.is_empty() {
+            &[][..]
+        } else {
+            &[label.as_str()]
+        };
+        let other = stack.host.run(&stack.name("web"), options, IMAGE);
+        stack.run(&["restore", &stack.host.project]).code(1).says(&[
             &format!("the name {}", stack.name("web")),
             &format!("is used by a container {whose}"),
             "this run changed nothing",
         ]);
         assert!(stack.ids().is_empty());
         assert_eq!(stack.rehearsal.world(|world| world.records.len()), 1);
-
         docker(&["rm", "-f", &other]);
-        stack.restore();
-        assert_same(&before, &stack.containers());
     }
-}
-
-#[test]
-#[ignore = "needs a container engine: run scripts/test"]
-fn an_unchanged_stack_stays_unchanged() {
-    let stack = three();
-    let before = stack.containers();
-    // The run stops right after the snapshot.
-    let name = stack.host.project.as_str();
-    stack
-        .rehearsal
-        .world(|world| world.add_record(name, 1, RECORD));
-    stack
-        .rehearsal
-        .faults()
-        .once(Call::Delete, FaultKind::CloseBefore);
-    stack.run(&[name]).code(1).says(&["stacklift restore"]);
-    stack.restore().says(&["3 containers match the snapshot"]);
-    assert_eq!(ids(&before), ids(&stack.containers()));
+    stack.restore();
+    assert_same(&before, &stack.containers());
 }

@@ -8,7 +8,10 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU32, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -18,7 +21,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    host::{Compose, Host, IMAGE, PROJECT, attempt, docker},
+    host::{Compose, Host, IMAGE, PROJECT, attempt, docker, lines, remove_all},
     portainer::Portainer,
 };
 
@@ -76,10 +79,11 @@ impl Stack {
     }
 
     fn of(host: Host, compose: Compose, portainer: Option<Portainer>) -> Self {
+        static ENGINE: LazyLock<String> = LazyLock::new(|| docker(&["info", "-f", "{{.ID}}"]));
         let mut world = World::new(KEY);
         world.deploy_millis = None;
         // The environment has the ID of this host's engine (B03).
-        world.engine.id = docker(&["info", "--format", "{{.ID}}"]);
+        world.engine.id.clone_from(&ENGINE);
         for endpoint in world.endpoints.values_mut() {
             endpoint.engine.clone_from(&world.engine.id);
         }
@@ -120,10 +124,14 @@ impl Stack {
         self.home.path().join("bin")
     }
 
-    /// Writes the Compose file, with `$IMAGE`, `$PROJECT`, `$SUBNET` and `$PORT` replaced.
+    /// Writes the Compose file, with `$IMAGE`, `$PROJECT`, `$SUBNET` and `$PORT` replaced. `$SLEEP` is a container of the
+    /// image that sleeps, and `$OWN_SLEEP` one of the image of [`Self::image`].
     pub fn write(&self, text: &str) {
         let subnet = subnet();
+        let sleep = "\n    command: /bin/sleep 600\n    init: true";
         let text = text
+            .replace("$SLEEP", &format!("image: $IMAGE{sleep}"))
+            .replace("$OWN_SLEEP", &format!("image: $PROJECT{sleep}"))
             .replace("$IMAGE", IMAGE)
             .replace("$PROJECT", &self.host.project)
             .replace("$SUBNET", &subnet)
@@ -146,23 +154,10 @@ impl Stack {
     /// gets a file that identifies the test.
     pub fn image(&self) -> String {
         let image = self.host.project.clone();
-        let container = self.host.name("image");
         let script =
             format!("mkdir /imgvol /anonymous && touch /imgvol/{image} /anonymous/{image}");
-        docker(&[
-            "run",
-            "--name",
-            &container,
-            "--label",
-            &self.host.mark(),
-            "--network=none",
-            IMAGE,
-            "/bin/sh",
-            "-c",
-            &script,
-        ]);
-        docker(&["commit", "--change", "VOLUME /imgvol", &container, &image]);
-        docker(&["rm", "-f", &container]);
+        let volume = ["--change", "VOLUME /imgvol"];
+        self.host.commit(IMAGE, &script, &volume, &image);
         image
     }
 
@@ -328,6 +323,21 @@ impl Stack {
         command
     }
 
+    /// Runs the binary with these arguments, and kills it while Portainer deploys or removes the stack.
+    pub fn kill_in_flight(&self, arguments: &[&str]) {
+        let mut command = self.command(arguments);
+        let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let portainer = self.portainer.as_ref().unwrap();
+        let started = Instant::now();
+        while !portainer.is_busy() {
+            assert!(started.elapsed() < Duration::from_mins(5));
+            thread::sleep(Duration::from_millis(10));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
     /// Runs the binary with these arguments.
     pub fn run(&self, arguments: &[&str]) -> Run {
         Run::of(&mut self.command(arguments))
@@ -377,25 +387,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        let remove = |verbs: &[&str], found: Vec<String>| {
-            if !found.is_empty() {
-                let found = found.iter().map(String::as_str);
-                let arguments: Vec<_> = verbs.iter().copied().chain(found).collect();
-                attempt(&arguments).ok();
-            }
-        };
-        let label = self.label();
-        remove(
-            &["rm", "-f", "-v"],
-            lines(&["ps", "-aq", "--filter", &label]),
-        );
-        let mut volumes = self.seen.take();
-        volumes.extend(lines(&["volume", "ls", "-q", "--filter", &label]));
-        remove(&["volume", "rm", "-f"], volumes.into_iter().collect());
-        remove(
-            &["network", "rm"],
-            lines(&["network", "ls", "-q", "--filter", &label]),
-        );
+        remove_all(&self.label(), self.seen.take().into_iter().collect());
     }
 }
 
@@ -452,13 +444,6 @@ pub fn inspect(kind: &str, names: &[String]) -> Vec<Value> {
     let mut arguments = vec![kind, "inspect"];
     arguments.extend(names.iter().map(String::as_str));
     serde_json::from_str(&docker(&arguments)).unwrap()
-}
-
-/// The lines that `docker` prints; none if it fails.
-pub fn lines(arguments: &[&str]) -> Vec<String> {
-    let output = attempt(arguments).map(|output| output.stdout);
-    let text = String::from_utf8(output.unwrap_or_default()).unwrap();
-    text.lines().map(str::to_owned).collect()
 }
 
 /// The entries of a directory; none if it does not exist.

@@ -81,25 +81,19 @@ const BIG: &str = r#"services:
       front: {aliases: [www]}
       default: {}
   last:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     stop_grace_period: 1s
     depends_on: [web]
     ipc: host
     uts: host
     volumes: ["data:/other:ro", "./bound/file:/one-file:ro"]
   host:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     network_mode: host
     hostname: not-the-hosts
     volumes: [/anonymous]
   alone:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     network_mode: none
     pid: host
 networks:

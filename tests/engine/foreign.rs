@@ -11,16 +11,12 @@ use crate::{
 
 const TEXT: &str = "services:
   a:
-    image: $PROJECT
-    command: /bin/sleep 600
-    init: true
+    $OWN_SLEEP
     stop_signal: SIGKILL
     labels: {changed: 'no'}
     volumes: [data:/imgvol]
   b:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     stop_signal: SIGKILL
 volumes: {data: {}}
 ";
@@ -58,10 +54,7 @@ impl Shared {
     }
 
     fn run(&self, name: &str, options: &[&str]) {
-        let mark = self.stack.host.mark();
-        let start = ["run", "-d", "--init", "--name", name, "--label", &mark];
-        let end = [IMAGE, "/bin/sleep", "600"];
-        docker(&[&start, options, &end].concat());
+        self.stack.host.run(name, options, IMAGE);
     }
 
     fn change(&self) {
@@ -192,23 +185,10 @@ fn b21_a_failed_adoption_names_whom_it_harmed() {
         .rehearsal
         .world(|world| world.add_record(&name, 1, RECORD));
     // The new container of `a` cannot start.
-    let broken = shared.stack.host.name("broken");
-    let mark = shared.stack.host.mark();
-    docker(&[
-        "run",
-        "--name",
-        &broken,
-        "--label",
-        &mark,
-        &name,
-        "/bin/sh",
-        "-c",
-        "rm /bin/sleep",
-    ]);
-    docker(&["commit", &broken, &format!("{name}:broken")]);
-    docker(&["rm", "-f", "-v", &broken]);
+    let (host, broken) = (&shared.stack.host, format!("{name}:broken"));
+    host.commit(&name, "rm /bin/sleep", &[], &broken);
     let portainer = shared.stack.portainer.as_mut().unwrap();
-    portainer.before_deployment(&format!("docker tag {name}:broken {name}"));
+    portainer.before_deployment(&format!("docker tag {broken} {name}"));
     let run = shared.adopt(&["--leave-orphans"]).code(1);
     let run = run.says(&[
         "restored",

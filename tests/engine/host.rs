@@ -23,19 +23,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Panics if the engine or the test image is missing.
     pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let succeeds =
-            |arguments: &[&str]| attempt(arguments).is_ok_and(|output| output.status.success());
-        assert!(
-            succeeds(&["version"]),
-            "`docker version` failed: scripts/test starts an engine"
-        );
-        assert!(
-            succeeds(&["image", "inspect", IMAGE]),
-            "image {IMAGE} not found: scripts/test creates it"
-        );
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         Self {
             project: format!("stacklift-test-{}-{count}", id()),
@@ -47,6 +36,22 @@ impl Host {
         format!("{}-{name}", self.project)
     }
 
+    /// Starts a sleeping container outside the stack, which ends with the test.
+    pub fn run(&self, name: &str, options: &[&str], image: &str) -> String {
+        let mark = self.mark();
+        let start = ["run", "-d", "--init", "--name", name, "--label", &mark];
+        docker(&[&start, options, &[image, "/bin/sleep", "600"]].concat())
+    }
+
+    /// Runs a script in a container of `image`, and makes another image of the container.
+    pub fn commit(&self, image: &str, script: &str, changes: &[&str], to: &str) {
+        let (name, mark) = (self.name("commit"), self.mark());
+        let start = ["run", "--name", &name, "--label", &mark, "--network=none"];
+        docker(&[&start[..], &[image, "/bin/sh", "-c", script]].concat());
+        docker(&[&["commit"], changes, &[&name, to]].concat());
+        docker(&["rm", "-f", "-v", &name]);
+    }
+
     /// The label that makes [`Host`] remove an object at the end of the test.
     pub fn mark(&self) -> String {
         format!("{MARK}={}", self.project)
@@ -56,38 +61,13 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         let filter = format!("label={}", self.mark());
-        let lines = |arguments: &[&str]| {
-            let output = attempt(arguments)
-                .map(|output| output.stdout)
-                .unwrap_or_default();
-            let text = String::from_utf8_lossy(&output).into_owned();
-            text.lines().map(str::to_owned).collect::<Vec<_>>()
-        };
-        let remove = |verbs: &[&str], found: Vec<String>| {
-            if !found.is_empty() {
-                let found = found.iter().map(String::as_str);
-                let arguments: Vec<_> = verbs.iter().copied().chain(found).collect();
-                attempt(&arguments).ok();
-            }
-        };
-        remove(
-            &["rm", "-f", "-v"],
-            lines(&["ps", "-aq", "--filter", &filter]),
-        );
-        remove(
-            &["volume", "rm", "-f"],
-            lines(&["volume", "ls", "-q", "--filter", &filter]),
-        );
-        remove(
-            &["network", "rm"],
-            lines(&["network", "ls", "-q", "--filter", &filter]),
-        );
+        remove_all(&filter, Vec::new());
         // Not `{project}*`: that would match the tenth test's images when the first test ends.
         let image = format!("reference={}", self.project);
         let others = format!("reference={}-*", self.project);
         remove(
             &["rmi", "-f"],
-            lines(&[
+            &lines(&[
                 "images",
                 "--filter",
                 &image,
@@ -98,6 +78,30 @@ impl Drop for Host {
             ]),
         );
     }
+}
+
+/// Removes these volumes, and the containers, volumes and networks of a filter.
+pub fn remove_all(filter: &str, mut volumes: Vec<String>) {
+    let found = |list: &[&str]| lines(&[list, &["-q", "--filter", filter]].concat());
+    remove(&["rm", "-f", "-v"], &found(&["ps", "-a"]));
+    volumes.extend(found(&["volume", "ls"]));
+    remove(&["volume", "rm", "-f"], &volumes);
+    remove(&["network", "rm"], &found(&["network", "ls"]));
+}
+
+fn remove(verbs: &[&str], found: &[String]) {
+    if !found.is_empty() {
+        let found = found.iter().map(String::as_str);
+        let arguments: Vec<_> = verbs.iter().copied().chain(found).collect();
+        attempt(&arguments).ok();
+    }
+}
+
+/// The lines that `docker` prints; none if it fails.
+pub fn lines(arguments: &[&str]) -> Vec<String> {
+    let output = attempt(arguments).map(|output| output.stdout);
+    let text = String::from_utf8(output.unwrap_or_default()).unwrap();
+    text.lines().map(str::to_owned).collect()
 }
 
 /// Runs `docker`, which must succeed. Returns its output.
@@ -132,29 +136,28 @@ pub struct Compose {
 }
 
 impl Compose {
-    /// `STACKLIFT_TEST_COMPOSE`, otherwise the plugin of `docker`. Panics if the program does not run.
+    /// `STACKLIFT_TEST_COMPOSE`, otherwise the plugin of `docker`.
     pub fn new() -> Self {
         let program = env::var("STACKLIFT_TEST_COMPOSE").unwrap_or_default();
         if program.is_empty() {
-            return Self::of("docker".to_owned(), &["compose"]);
+            return Self {
+                program: "docker".to_owned(),
+                first: &["compose"],
+            };
         }
-        Self::of(program, &[])
+        Self {
+            program,
+            first: &[],
+        }
     }
 
-    /// Compose 5: `STACKLIFT_TEST_COMPOSE_5`. Panics if the program does not run.
+    /// Compose 5: `STACKLIFT_TEST_COMPOSE_5`.
     pub fn five() -> Self {
-        Self::of(required("STACKLIFT_TEST_COMPOSE_5"), &[])
-    }
-
-    fn of(program: String, first: &'static [&'static str]) -> Self {
-        let compose = Self { program, first };
-        let output = compose.attempt(&["version"]);
-        assert!(
-            output.is_ok_and(|output| output.status.success()),
-            "`{} version` failed: scripts/test downloads a Compose program",
-            compose.words()
-        );
-        compose
+        let program = required("STACKLIFT_TEST_COMPOSE_5");
+        Self {
+            program,
+            first: &[],
+        }
     }
 
     /// Runs it in `folder` for `project`. It must succeed. Returns its messages.
@@ -167,7 +170,7 @@ impl Compose {
         assert!(
             output.status.success(),
             "{} {}: {messages}",
-            self.words(),
+            self.program,
             arguments.join(" ")
         );
         messages
@@ -181,16 +184,7 @@ impl Compose {
     }
 
     fn attempt(&self, arguments: &[&str]) -> std::io::Result<Output> {
-        Command::new(&self.program)
-            .args(self.first)
-            .args(arguments)
-            .output()
-    }
-
-    fn words(&self) -> String {
-        let words: Vec<_> = std::iter::once(self.program.as_str())
-            .chain(self.first.iter().copied())
-            .collect();
-        words.join(" ")
+        let mut command = Command::new(&self.program);
+        command.args(self.first).args(arguments).output()
     }
 }

@@ -12,8 +12,7 @@ use super::{
     registry::Registry,
 };
 
-const APP: &str =
-    "services:\n  app:\n    image: $IMAGE\n    command: /bin/sleep 600\n    init: true\n";
+const APP: &str = "services:\n  app:\n    $SLEEP\n";
 
 /// A stack that runs, whose Compose file has one more service with this image.
 fn with_new(image: &str) -> Stack {

@@ -5,18 +5,12 @@ use crate::host::{attempt, docker};
 
 const STACK: &str = "services:
   db:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     volumes: [/anonymous]
   web:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
   old:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
   job:
     image: $IMAGE
     command: /bin/true
@@ -37,10 +31,7 @@ fn b01_everything_that_was_changed_by_hand_is_named() {
     docker(&["network", "create", "--label", &stack.host.mark(), &network]);
     docker(&["network", "connect", "--alias", "elsewhere", &network, &web]);
     docker(&["pause", &web]);
-    let text = STACK.replace(
-        "  old:\n    image: $IMAGE\n    command: /bin/sleep 600\n    init: true\n",
-        "",
-    );
+    let text = STACK.replace("  old:\n    $SLEEP\n", "");
     stack.write(&text);
 
     let run = stack.run(&["migrate", &stack.host.project]);

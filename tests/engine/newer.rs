@@ -48,9 +48,7 @@ fn b18_a_chosen_mac_address_of_a_further_network_is_kept_on_26() {
         Compose::new(),
         "services:
   a:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     networks:
       first: {ipv4_address: $SUBNET.10, mac_address: '$MAC00:00:11'}
       second: {ipv4_address: 10.213.7.10, mac_address: '$MAC00:00:22'}
@@ -68,9 +66,7 @@ fn b18_the_priority_of_a_gateway_is_kept_on_28() {
         Compose::five(),
         "services:
   a:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     networks:
       first: {}
       second: {gw_priority: 5, mac_address: '$MAC00:00:22'}
@@ -91,9 +87,7 @@ fn b18_a_network_without_ipv4_is_kept_on_28() {
         Compose::five(),
         "services:
   a:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
 networks:
   default:
     enable_ipv4: false
@@ -111,9 +105,7 @@ fn b18_a_mounted_image_is_kept_on_28() {
         Compose::five(),
         "services:
   a:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     volumes:
       - {type: image, source: $IMAGE, target: /tools}
 ",

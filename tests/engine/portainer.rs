@@ -58,9 +58,6 @@ impl Portainer {
         arguments.extend(mounts.iter().flat_map(|mount| ["-v", mount]));
         arguments.extend([&image, "/bin/sleep", "3600"]);
         docker(&arguments);
-        if era == Era::Sync {
-            docker(&["exec", &container, inside(era), "version"]);
-        }
         let programs = tempfile::tempdir().unwrap();
         let hook = programs.path().join("hook");
         let script = format!(

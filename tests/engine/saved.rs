@@ -16,9 +16,7 @@ use super::{
 
 const ONE: &str = "services:
   a:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     env_file: .env
     volumes: [/anonymous]
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}

@@ -3,39 +3,36 @@
 
 use std::{env, fs, process::Command, thread, time::Duration};
 
-use super::{Case, by_each_portainer, scenario::Scenario};
+use super::{Case, by_each_portainer, by_old_portainer, scenario::Scenario};
 use crate::{bench::Run, host::docker};
 
-by_each_portainer! {
+// Refusals: nothing is sent.
+by_old_portainer! {
     b20_an_unhealthy_dependency
     b20_a_dependency_without_a_health_check
-    b20_a_dependency_that_is_starting
     b20_a_job_that_fails_the_second_time
-    b20_an_optional_dependency
     b20_an_optional_dependency_that_never_ends
-    b20_a_job_that_fails_only_in_portainer
-    b20_a_job_that_nobody_waits_for_and_that_fails
     b20_a_job_that_is_still_running
     b20_an_optional_dependency_that_is_starting
+}
+by_each_portainer! {
+    b20_a_dependency_that_is_starting
+    b20_an_optional_dependency
+    b20_a_job_that_fails_only_in_portainer
+    b20_a_job_that_nobody_waits_for_and_that_fails
     b18_a_restore_without_the_dependency
 }
 
 const HEALTH: &str = "services:
   db:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     volumes: ['./health:/health:ro']
     healthcheck: {test: [CMD, /bin/ls, /health/ok], interval: 1s, retries: 1}
   web:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     depends_on: {db: {condition: service_healthy}}
   other:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
 
@@ -44,14 +41,10 @@ const JOB: &str = "services:
     image: $IMAGE
     command: [/bin/sh, -c, 'test ! -e /ran && echo > /ran']
   web:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     depends_on: {db: {condition: service_completed_successfully}}
   other:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
 

@@ -38,9 +38,7 @@ const STACK: &str = "services:
     labels: {changed: 'no'}
     volumes: [/anonymous, data:/data]
   web:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     ports: ['127.0.0.1:$PORT:80']
     volumes: [web:/data, './conf:/conf']
   alone:
@@ -54,15 +52,11 @@ volumes: {data: {}, web: {}}
 
 const DEPENDS: &str = "services:
   db:
-    image: $PROJECT
-    command: /bin/sleep 600
-    init: true
+    $OWN_SLEEP
     volumes: [/anonymous, './health:/health:ro']
     healthcheck: {test: [CMD, /bin/ls, /health/ok], interval: 1s, retries: 1}
   web:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     labels: {changed: 'no'}
     depends_on: {db: {condition: service_healthy}}
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
@@ -205,14 +199,9 @@ fn records(scenario: &Scenario) -> Vec<(String, Status)> {
 
 /// Another image under the name of `db`'s, in which a script replaces `/bin/sleep`.
 fn replace_image(before: &Before, script: &str) {
-    let (image, name) = (before.image(), before.scenario.host.name("broken"));
-    let mark = before.scenario.host.mark();
-    let script = format!("rm /bin/sleep; {script}");
-    let mut run = vec!["run", "--name", &name, "--label", &mark, "--network=none"];
-    run.extend([image, "/bin/sh", "-c", &script]);
-    docker(&run);
-    docker(&["commit", &name, &format!("{image}:broken")]);
-    docker(&["rm", "-f", "-v", &name]);
+    let (image, script) = (before.image(), format!("rm /bin/sleep; {script}"));
+    let host = &before.scenario.host;
+    host.commit(image, &script, &[], &format!("{image}:broken"));
     before.at_the_last_moment(&format!(
         "docker tag {image} {image}:old; docker tag {image}:broken {image}"
     ));

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::{Case, by_each_portainer, scenario::Scenario};
 use crate::{
-    bench::{Run, lines},
-    host::IMAGE,
+    bench::Run,
+    host::{IMAGE, lines},
 };
 
 by_each_portainer! {
@@ -25,9 +25,7 @@ by_each_portainer! {
 
 const ONE: &str = "services:
   a:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     environment: {A: '${A}'}
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";

@@ -5,12 +5,13 @@ use std::{fmt::Write as _, fs, os::unix::fs::symlink};
 use rehearsal::Era;
 
 use super::{
-    Case, Origin, by_each_portainer, by_each_portainer_and_origin,
+    Case, Origin, by_each_portainer, by_each_portainer_and_origin, by_old_portainer,
     scenario::{Happened, Scenario},
 };
 use crate::{
     bench::RECORD,
     host::{IMAGE, docker},
+    sameness::assert_same,
 };
 
 by_each_portainer_and_origin! {
@@ -29,23 +30,21 @@ by_each_portainer! {
     job
     record
     renamed
-    thirty
     b28_restart_loops_go_on
+}
+by_old_portainer! {
+    thirty
     b28_a_link_to_the_directory
 }
 
 pub const PLAIN: &str = "services:
   db:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     restart: unless-stopped
     ports: ['127.0.0.1:$PORT:80']
     volumes: [data:/data, ./conf:/conf, './one.conf:/etc/one.conf:ro']
   web:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     labels: {kept: 'yes'}
     volumes: [{type: bind, source: ./conf, target: /conf}, data:/shared:ro]
     networks: {default: {aliases: [www]}}
@@ -55,44 +54,32 @@ volumes: {data: {}}
 
 pub const HEALTH: &str = "services:
   db:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     volumes: [data:/data]
     healthcheck: {test: [CMD, /bin/true], interval: 1s}
   web:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     volumes: [web:/data]
     depends_on: {db: {condition: service_healthy}}
   side:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     network_mode: service:db
   alone:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}, web: {}}
 ";
 
 pub const VARIABLES: &str = "services:
   one:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     env_file: [.env, ./more/extra.env]
     environment:
       FROM: ${WORD}
       DEFAULT: ${MISSING:-none}
       LITERAL: pa$$word
   two:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     environment: [WORD, 'MIXED=${DOLLAR} and ${WORD}']
     volumes: ['data:/${WORD}']
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
@@ -121,14 +108,10 @@ second # not a comment
 
 pub const ANONYMOUS: &str = "services:
   db:
-    image: $PROJECT
-    command: /bin/sleep 600
-    init: true
+    $OWN_SLEEP
     volumes: [/anonymous, data:/data]
   web:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     volumes: [data:/data]
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
@@ -136,16 +119,12 @@ volumes: {data: {}}
 
 pub const SECRETS: &str = "services:
   short:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     secrets: [token]
     configs: [settings]
     volumes: [data:/data]
   long:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     secrets: [{source: token, target: named, mode: 0440}]
     configs: [{source: settings, target: /etc/settings}]
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
@@ -156,20 +135,14 @@ volumes: {data: {}}
 
 pub const PROFILES: &str = "services:
   always:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     volumes: [data:/data]
   extra:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     profiles: [extra]
     volumes: [data:/data]
   never:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     profiles: [never]
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
@@ -184,9 +157,7 @@ services:
     environment: {WORD: '${WORD}', DOLLAR: '${DOLLAR}'}
     volumes: [data:/data, ./conf:/conf]
   side:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     env_file: .env
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
@@ -238,9 +209,7 @@ const JOB: &str = "services:
     command: [/bin/sh, -c, 'true']
     volumes: [data:/data]
   web:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     volumes: [data:/data]
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
@@ -445,7 +414,7 @@ fn thirty(case: Case) {
     for number in 0..30 {
         write!(
             text,
-            "  s{number:02}:\n    image: $IMAGE\n    command: /bin/sleep 600\n    init: true\n    \
+            "  s{number:02}:\n    $SLEEP\n    \
              env_file: .env\n    volumes: [data:/data, './s{number:02}:/own']\n"
         )
         .unwrap();
@@ -455,8 +424,10 @@ fn thirty(case: Case) {
     let scenario = Scenario::new(case, &text, &[(".env", "NUMBER=30\n")]);
     assert_eq!(fs::read_dir(scenario.dir()).unwrap().count(), 32);
     let adopted = scenario.adopts(&[]);
-    println!("adopt: 30 containers in {:?}", adopted.took);
-    adopted.stays();
+    scenario
+        .restore()
+        .says(&["30 containers match the snapshot (30 running)"]);
+    assert_same(&adopted.after.containers, &scenario.containers());
 }
 
 /// `never` pauses in its restart loop for longer than `--wait`, and `long` runs for a while each time. `recreated` does what
@@ -469,9 +440,7 @@ fn b28_restart_loops_go_on(case: Case) {
   long: {image: $IMAGE, command: /bin/sleep 2, restart: always}
   recreated: {image: $IMAGE, command: /bin/false, restart: always, labels: {changed: 'no'}}
   web:
-    image: $IMAGE
-    command: /bin/sleep 600
-    init: true
+    $SLEEP
     depends_on: [never, long]
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ",
