@@ -87,10 +87,6 @@ impl Stack {
         for endpoint in world.endpoints.values_mut() {
             endpoint.engine.clone_from(&world.engine.id);
         }
-        // It has the predefined networks of an engine.
-        for network in &mut world.networks {
-            network.engine.clone_from(&world.engine.id);
-        }
         let options = Options {
             compose: portainer.as_ref().map(Portainer::compose),
             era: portainer.as_ref().map_or_else(Era::default, |one| one.era),

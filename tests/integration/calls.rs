@@ -166,10 +166,7 @@ fn c51_a_record_that_deploys_is_waited_for() {
         let record = world.records.values_mut().next().expect("a record");
         let (id, text) = (record.id, record.text.clone());
         // Somebody updates the stack in Portainer.
-        let update = rehearsal::Update { text, env: None };
-        world
-            .update(id, Some(1), update, "admin")
-            .expect("an update that begins");
+        world.update(id, text, None).expect("an update that begins");
         id
     });
     bench.rehearsal.forget_requests();
@@ -595,7 +592,7 @@ fn c58_a_failing_step_stops_the_run() {
             .run(&["web"])
             .code(1)
             .says(&["error: ", "state: ", "hint: "]);
-        assert!(bench.calls(Call::Create).is_empty(), "{call}");
+        assert!(bench.calls(Call::Create).is_empty(), "{call:?}");
     }
 }
 

@@ -270,7 +270,7 @@ fn text_from_outside_cannot_control_the_terminal() {
             for steering in ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\r', '\u{2066}'] {
                 assert!(
                     !run.all().contains(steering),
-                    "{call}: {steering:?} in {run:#?}"
+                    "{call:?}: {steering:?} in {run:#?}"
                 );
             }
         }

@@ -43,7 +43,7 @@ fn each_status_has_its_own_hint() {
                 .collect();
             assert!(
                 hints.first().is_some_and(|first| first.contains(hint)),
-                "{call} {status}: no {hint:?} in {run:#?}"
+                "{call:?} {status}: no {hint:?} in {run:#?}"
             );
         }
     }

@@ -44,7 +44,7 @@ impl Deployer {
 
     /// Performs a change on the engine and waits for its end. A failed deployment ends in `compose down` (M06).
     pub fn perform(&self, work: &Work) -> Result<(), PortainerError> {
-        if work.contents().is_none() {
+        if work.is_delete() {
             return self
                 .down(work)
                 .map_err(|reason| PortainerError::failed_down(&reason));
@@ -74,15 +74,15 @@ impl Deployer {
 
     fn up(&self, work: &Work) -> Result<(), String> {
         self.write(work).map_err(|error| error.to_string())?;
-        let folder = format!("{}/{}", self.compose.seen_as, work.id());
+        let folder = format!("{}/{}", self.compose.seen_as, work.record.id);
         let (file, env) = (
             format!("{folder}/docker-compose.yml"),
             format!("{folder}/stack.env"),
         );
-        let has_env = work.contents().is_some_and(|(_, env)| !env.is_empty());
+        let has_env = work.record.env.as_ref().is_some_and(|env| !env.is_empty());
         let mut arguments = match self.era {
-            Era::Sync => vec!["-f", &file, "--project-name", work.name()],
-            Era::Async => vec!["up", work.name(), &file],
+            Era::Sync => vec!["-f", &file, "--project-name", &work.record.name],
+            Era::Async => vec!["up", &work.record.name, &file],
         };
         match self.era {
             Era::Sync if has_env => arguments.extend(["--env-file", &env, "up", "-d"]),
@@ -94,7 +94,7 @@ impl Deployer {
     }
 
     fn down(&self, work: &Work) -> Result<(), String> {
-        let project = work.name();
+        let project = &work.record.name;
         let arguments: &[&str] = match self.era {
             Era::Sync => &["--project-name", project, "down", "--remove-orphans"],
             Era::Async => &["down", project],
@@ -104,10 +104,10 @@ impl Deployer {
 
     /// Writes the text and the variables (M07).
     fn write(&self, work: &Work) -> io::Result<()> {
-        let folder = self.compose.folder.join(work.id().to_string());
-        let (text, env) = work.contents().unwrap_or_default();
+        let folder = self.compose.folder.join(work.record.id.to_string());
+        let env = work.record.env.as_deref().unwrap_or_default();
         fs::create_dir_all(&folder)?;
-        fs::write(folder.join("docker-compose.yml"), text)?;
+        fs::write(folder.join("docker-compose.yml"), &work.record.text)?;
         if env.is_empty() {
             return Ok(());
         }
@@ -127,7 +127,7 @@ impl Deployer {
         let output = Command::new(program)
             .args(first)
             .args(arguments)
-            .env("PORTAINER_ENVIRONMENT", work.endpoint().to_string())
+            .env("PORTAINER_ENVIRONMENT", work.record.endpoint.to_string())
             .output()
             .map_err(|error| format!("failed to run {program}: {error}"))?;
         if output.status.success() {

@@ -1,95 +1,61 @@
-//! The Engine API: the part of it that `stacklift` and the `docker` command use.
+//! The Engine API: the part of it that `stacklift` uses, and the reads and removals of the `docker` command.
 
 mod archive;
-mod containers;
-mod events;
-mod filters;
-mod images;
-mod input;
-mod networks;
-mod shapes;
-mod volumes;
+mod shown;
 
-use serde_json::json;
+use std::collections::BTreeMap;
 
+use serde_json::{Map, Value, json};
+
+pub(super) use self::shown::info;
+use self::shown::{inspected, listed, network, version};
 use super::{
     faults::Call,
-    http::{Incoming, Response, decode, segments},
-    world::{EngineError, World},
+    http::{Incoming, JSON, Response, TEXT, decode},
+    request::Peer,
+    world::{AnonymousVolumes, EngineError, World, tagged},
 };
+
+/// The process ID on the host of a container's first process.
+const FIRST_PID: u32 = 4100;
+/// The exit code after SIGTERM.
+const TERMINATED: i64 = 143;
 
 /// Classifies a request.
 pub(super) fn call(incoming: &Incoming) -> Call {
-    let (_, path) = versioned(incoming.path());
-    match (incoming.method.as_str(), segments(path).as_slice()) {
-        (_, ["_ping"]) => Call::EnginePing,
-        (_, ["version"]) => Call::EngineVersion,
-        (_, ["info"]) => Call::EngineInfo,
-        ("GET", ["events"]) => Call::EngineEvents,
-        ("GET", ["containers", "json"]) => Call::EngineList,
-        ("GET", ["containers", _, "json"]) => Call::EngineInspect,
-        ("GET", ["containers", _, "changes"]) => Call::EngineChanges,
-        ("GET", ["containers", _, "archive"]) => Call::EngineArchive,
-        ("PUT", ["containers", _, "archive"]) => Call::EngineUnpack,
-        ("GET", ["containers", _, "top"]) => Call::EngineTop,
-        ("POST", ["containers", "create"]) => Call::EngineCreate,
-        ("POST", ["containers", _, "start"]) => Call::EngineStart,
-        ("POST", ["containers", _, "stop"]) => Call::EngineStop,
-        ("POST", ["containers", _, "kill"]) => Call::EngineKill,
-        ("POST", ["containers", _, "restart"]) => Call::EngineRestart,
-        ("POST", ["containers", _, "pause" | "unpause"]) => Call::EnginePause,
-        ("POST", ["containers", _, "rename"]) => Call::EngineRename,
-        ("POST", ["containers", _, "wait"]) => Call::EngineWait,
-        ("DELETE", ["containers", _]) => Call::EngineRemove,
-        ("GET", ["networks"] | ["networks", _]) => Call::EngineNetworks,
-        ("POST", ["networks", "create"]) => Call::EngineNetworkCreate,
-        ("POST", ["networks", _, "connect"]) => Call::EngineConnect,
-        ("POST", ["networks", _, "disconnect"]) => Call::EngineDisconnect,
-        ("DELETE", ["networks", _]) => Call::EngineNetworkRemove,
-        ("GET", ["volumes"] | ["volumes", _]) => Call::EngineVolumes,
-        ("POST", ["volumes", "create"]) => Call::EngineVolumeCreate,
-        ("DELETE", ["volumes", _]) => Call::EngineVolumeRemove,
-        ("POST", ["images", "create"]) => Call::EnginePull,
-        ("GET", ["images", ..]) => Call::EngineImages,
-        _ => Call::Other,
-    }
+    let (_, path) = versioned(incoming);
+    Call::of(Peer::Engine, &incoming.method, &path)
 }
 
-/// `/v1.41/info` → `1.41`, `/info`
-fn versioned(path: &str) -> (Option<&str>, &str) {
-    let split = path
-        .strip_prefix("/v")
-        .and_then(|rest| rest.split_once('/'));
-    match split {
-        Some((version, rest)) if version.starts_with(|c: char| c.is_ascii_digit()) => {
-            (Some(version), &path[path.len() - rest.len() - 1..])
-        }
-        _ => (None, path),
+/// `/v1.41/info` → `1.41` and `info`
+fn versioned(incoming: &Incoming) -> (Option<&str>, Vec<&str>) {
+    let mut path = incoming.segments();
+    let version = path.first().and_then(|first| first.strip_prefix('v'));
+    let version = version.filter(|version| version.contains('.'));
+    if version.is_some() {
+        path.remove(0);
     }
+    (version, path)
 }
 
-/// Responds to a request to this host's engine.
-pub(super) fn respond(world: &mut World, incoming: &Incoming) -> Response {
-    let engine = world.engine.id.clone();
-    let mut response = respond_on(world, &engine, incoming);
+/// Responds to a request.
+pub(super) fn respond(world: &mut World, call: Call, incoming: &Incoming) -> Response {
+    let (version, path) = versioned(incoming);
+    let name = decode(path.get(1).copied().unwrap_or_default());
+    let outcome = check_version(world, version)
+        .and_then(|()| perform(world, call, &name, path.last().copied(), incoming));
+    let mut response = outcome
+        .unwrap_or_else(|error| Response::json(error.status, &json!({ "message": error.message })));
+    let engine = &world.engine;
     response.headers.extend([
-        ("Api-Version", world.engine.api.clone()),
-        ("Docker-Experimental", "false".to_owned()),
+        ("Api-Version", engine.api.clone()),
         ("Ostype", "linux".to_owned()),
-        ("Server", format!("Docker/{} (linux)", world.engine.version)),
+        ("Server", format!("Docker/{} (linux)", engine.version)),
     ]);
-    let libpod = world.engine.libpod.clone();
+    let libpod = engine.libpod.clone();
     let libpod = libpod.map(|version| ("Libpod-Api-Version", version));
     response.headers.extend(libpod);
     response
-}
-
-/// Responds to a request to the engine with that ID.
-pub(super) fn respond_on(world: &mut World, engine: &str, incoming: &Incoming) -> Response {
-    let (version, path) = versioned(incoming.path());
-    let outcome = check_version(world, version).and_then(|()| route(world, engine, path, incoming));
-    outcome
-        .unwrap_or_else(|error| Response::json(error.status, &json!({ "message": error.message })))
 }
 
 fn check_version(world: &World, version: Option<&str>) -> Result<(), EngineError> {
@@ -101,41 +67,237 @@ fn check_version(world: &World, version: Option<&str>) -> Result<(), EngineError
         Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
     };
     let (min, max) = (&world.engine.min_api, &world.engine.api);
-    if number(version) < number(min) {
+    let problem = if number(version) < number(min) {
+        format!(
+            "client version {version} is too old. Minimum supported API version is {min}, please upgrade your \
+             client to a newer version"
+        )
+    } else if number(version) > number(max) {
+        format!("client version {version} is too new. Maximum supported API version is {max}")
+    } else {
+        return Ok(());
+    };
+    Err(EngineError::new(400, problem))
+}
+
+/// Performs a call on the object `name`. `last` is the last segment of the path.
+fn perform(
+    world: &mut World,
+    call: Call,
+    name: &str,
+    last: Option<&str>,
+    incoming: &Incoming,
+) -> Result<Response, EngineError> {
+    let query = |key: &str| incoming.query(key).unwrap_or_default();
+    let done = || Ok(Response::no_content());
+    let json = |value: &Value| Ok(Response::json(200, value));
+    match call {
+        Call::EnginePing => Ok(Response::new(200, TEXT, "OK")),
+        Call::EngineVersion => json(&version(world)),
+        Call::EngineInfo => json(&info(world, &world.engine.id)),
+        Call::EngineEvents => Ok(Response::new(200, JSON, events(world, incoming))),
+        Call::EngineList => json(&list(world, incoming)),
+        Call::EngineInspect => json(&inspected(world, world.find(name)?)),
+        Call::EngineRemove => remove(world, name, incoming),
+        Call::EngineChanges => {
+            let changes = world.find(name)?.changes.iter();
+            let shown = changes.map(|one| json!({ "Path": one.path, "Kind": one.kind }));
+            // No changes are `null`.
+            let shown = shown.collect::<Vec<_>>();
+            json(&json!((!shown.is_empty()).then_some(shown)))
+        }
+        Call::EngineArchive => archive::read(world.find(name)?, &query("path")),
+        Call::EngineUnpack => archive::unpack(world.find_mut(name)?, &incoming.body),
+        Call::EngineTop => top(world, name),
+        Call::EngineCreate => {
+            let id = world.create_container(&query("name"), &body(incoming)?)?;
+            Ok(Response::json(201, &json!({ "Id": id, "Warnings": [] })))
+        }
+        Call::EngineStart => world.start_container(name).and_then(|()| done()),
+        Call::EngineStop => {
+            let stopped = world.stop_container(name, TERMINATED);
+            stopped.and_then(|()| done())
+        }
+        Call::EnginePause => {
+            let paused = world.pause_container(name, last == Some("pause"));
+            paused.and_then(|()| done())
+        }
+        Call::EngineNetworks if name.is_empty() => {
+            let wanted = labels(incoming);
+            let all = world.networks.iter();
+            let all = all.filter(|one| wanted(&one.labels));
+            json(&all.map(|one| network(world, one)).collect())
+        }
+        Call::EngineNetworks => json(&network(world, world.network(name)?)),
+        Call::EngineNetworkCreate => {
+            let id = world.create_network(&body(incoming)?)?;
+            Ok(Response::json(201, &json!({ "Id": id, "Warning": "" })))
+        }
+        Call::EngineNetworkRemove => world.remove_network(name).and_then(|()| done()),
+        Call::EngineConnect => {
+            let body = body(incoming)?;
+            let container = body["Container"].as_str().unwrap_or_default();
+            world.connect(name, container, &body["EndpointConfig"])?;
+            Ok(Response::new(200, TEXT, ""))
+        }
+        Call::EngineVolumes if name.is_empty() => {
+            let wanted = labels(incoming);
+            let all = world.volumes.iter();
+            let all = all.filter(|one| wanted(&one.labels)).collect::<Vec<_>>();
+            json(&json!({ "Volumes": all, "Warnings": null }))
+        }
+        Call::EngineVolumes => {
+            let missing = || EngineError::new(404, format!("get {name}: no such volume"));
+            json(&json!(world.volume(name).ok_or_else(missing)?))
+        }
+        Call::EngineVolumeCreate => {
+            let volume = world.create_volume(&body(incoming)?);
+            Ok(Response::json(201, volume))
+        }
+        Call::EngineImages => {
+            let missing = || EngineError::new(404, format!("No such image: {}", tagged(name)));
+            json(&json!(world.image(name).ok_or_else(missing)?))
+        }
+        Call::EnginePull => pull(world, &query("fromImage")),
+        _ => Err(EngineError::new(404, "page not found".to_owned())),
+    }
+}
+
+/// The body as JSON. Like the engine, reports invalid JSON as 500.
+fn body(incoming: &Incoming) -> Result<Value, EngineError> {
+    serde_json::from_slice(&incoming.body).map_err(|error| EngineError::new(500, error.to_string()))
+}
+
+/// A filter for the labels of the query parameter `filters`: `{"label":{"a=b":true}}`, or the older `{"label":["a=b"]}`.
+/// There are no other filters.
+fn labels(incoming: &Incoming) -> impl Fn(&BTreeMap<String, String>) -> bool {
+    let filters = incoming.query("filters").unwrap_or_default();
+    let filters = serde_json::from_str::<Value>(&filters).unwrap_or_default();
+    let wanted = match &filters["label"] {
+        Value::Array(items) => items
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+        Value::Object(flags) => flags.keys().cloned().collect(),
+        _ => Vec::new(),
+    };
+    move |labels| {
+        wanted.iter().all(|label| {
+            let (name, value) = label.split_once('=').unwrap_or((label, ""));
+            let found = labels.get(name);
+            found.is_some_and(|found| value.is_empty() || found == value)
+        })
+    }
+}
+
+fn flag(incoming: &Incoming, name: &str) -> bool {
+    matches!(incoming.query(name).as_deref(), Some("1" | "true"))
+}
+
+fn list(world: &World, incoming: &Incoming) -> Value {
+    let (all, wanted) = (flag(incoming, "all"), labels(incoming));
+    let mut found = world.containers.values().collect::<Vec<_>>();
+    found.retain(|one| (all || one.is_running()) && wanted(&one.labels));
+    // The engine lists the newest first.
+    found.sort_by(|one, other| (other.created, &other.id).cmp(&(one.created, &one.id)));
+    found.into_iter().map(|one| listed(world, one)).collect()
+}
+
+/// The events of containers so far, between `since` and `until`. A real engine also sends those until `until` as they
+/// happen.
+fn events(world: &World, incoming: &Incoming) -> String {
+    // A time in seconds with a fraction.
+    let time = |name: &str| {
+        let time = incoming.query(name)?;
+        let (seconds, fraction) = time.split_once('.')?;
+        format!("{seconds}{}", fraction.get(..3)?)
+            .parse::<i64>()
+            .ok()
+    };
+    let (since, until) = (
+        time("since").unwrap_or(0),
+        time("until").unwrap_or(i64::MAX),
+    );
+    let wanted = labels(incoming);
+    let events = world.events.iter();
+    let events =
+        events.filter(|event| (since..=until).contains(&event.at) && wanted(&event.labels));
+    let lines = events.map(|event| {
+        let labels = event.labels.iter();
+        let mut attributes = labels
+            .map(|(name, value)| (name.clone(), json!(value)))
+            .collect::<Map<_, _>>();
+        attributes.insert("name".to_owned(), json!(event.name));
+        let shown = json!({
+            "Type": "container",
+            "Action": event.action,
+            "Actor": { "ID": event.id, "Attributes": attributes },
+            "time": event.at / 1000,
+            "timeNano": event.at * 1_000_000,
+        });
+        format!("{shown}\n")
+    });
+    lines.collect()
+}
+
+/// The processes of a container. In Portainer's container these include its Compose processes (M21).
+fn top(world: &World, name: &str) -> Result<Response, EngineError> {
+    let container = world.find(name)?;
+    if !container.is_running() {
+        let text = format!("Container {} is not running", container.id);
+        return Err(EngineError::new(409, text));
+    }
+    let mut commands = vec![container.command.join(" ")];
+    if container.runs_portainer() {
+        commands.extend(world.compose_processes());
+    }
+    let processes = (FIRST_PID..).zip(&commands);
+    let processes = processes
+        .map(|(pid, command)| json!(["root", pid.to_string(), FIRST_PID.to_string(), command]));
+    let titles = ["UID", "PID", "PPID", "CMD"];
+    let processes = processes.collect::<Vec<_>>();
+    Ok(Response::json(
+        200,
+        &json!({ "Titles": titles, "Processes": processes }),
+    ))
+}
+
+fn remove(world: &mut World, name: &str, incoming: &Incoming) -> Result<Response, EngineError> {
+    let container = world.find(name)?;
+    let id = container.id.clone();
+    if container.is_running() && !flag(incoming, "force") {
+        let state = &container.state;
         return Err(EngineError::new(
-            400,
+            409,
             format!(
-                "client version {version} is too old. Minimum supported API version is {min}, please \
-                 upgrade your client to a newer version"
+                "You cannot remove a {state} container {id}. Stop the container before attempting removal or \
+                 force remove"
             ),
         ));
     }
-    if number(version) > number(max) {
-        return Err(EngineError::new(
-            400,
-            format!("client version {version} is too new. Maximum supported API version is {max}"),
-        ));
-    }
-    Ok(())
+    let volumes = if flag(incoming, "v") {
+        AnonymousVolumes::Remove
+    } else {
+        AnonymousVolumes::Keep
+    };
+    world.remove_container(&id, volumes);
+    Ok(Response::no_content())
 }
 
-fn route(
-    world: &mut World,
-    engine: &str,
-    path: &str,
-    incoming: &Incoming,
-) -> Result<Response, EngineError> {
-    // `decode` turns `+` into a space, which is wrong in a path.
-    let path = decode(&path.replace('+', "%2B"));
-    match (incoming.method.as_str(), segments(&path).as_slice()) {
-        ("GET" | "HEAD", ["_ping"]) => Ok(Response::new(200, "text/plain; charset=utf-8", "OK")),
-        ("GET", ["version"]) => Ok(Response::ok(&shapes::version(world))),
-        ("GET", ["info"]) => Ok(Response::ok(&shapes::info(world, engine))),
-        ("GET", ["events"]) => events::list(world, engine, incoming),
-        (_, ["containers", rest @ ..]) => containers::route(world, engine, rest, incoming),
-        (_, ["networks", rest @ ..]) => networks::route(world, engine, rest, incoming),
-        (_, ["volumes", rest @ ..]) => volumes::route(world, engine, rest, incoming),
-        (_, ["images", rest @ ..]) => images::route(world, rest, incoming),
-        _ => Err(EngineError::no_page()),
+fn pull(world: &mut World, name: &str) -> Result<Response, EngineError> {
+    if world
+        .unpullable
+        .iter()
+        .any(|one| tagged(one) == tagged(name))
+    {
+        let text = format!(
+            "pull access denied for {name}, repository does not exist or may require 'docker login': denied: \
+             requested access to the resource is denied"
+        );
+        return Err(EngineError::new(404, text));
     }
+    world.add_image(name);
+    let status = format!("Status: Downloaded newer image for {}", tagged(name));
+    Ok(Response::json(200, &json!({ "status": status })))
 }

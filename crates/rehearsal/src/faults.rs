@@ -1,159 +1,95 @@
 //! Fault injection: rules by API call, which can change while the rehearsal runs.
 
 use std::{
-    fmt,
     str::FromStr,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-/// An API call that a rule can select.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Call {
-    /// Portainer: `GET /api/system/status`.
-    Status,
-    /// Portainer: `GET /api/endpoints`.
-    Endpoints,
-    /// Portainer: `GET /api/stacks`.
-    List,
-    /// Portainer: `GET /api/stacks/<id>`.
-    Get,
-    /// Portainer: `GET /api/stacks/<id>/file`.
-    File,
-    /// Portainer: `POST /api/stacks/create/standalone/string`.
-    Create,
-    /// Portainer: `PUT /api/stacks/<id>`.
-    Update,
-    /// Portainer: `DELETE /api/stacks/<id>`.
-    Delete,
-    /// Portainer: `POST /api/stacks/<id>/stop`.
-    Stop,
-    /// Portainer: `POST /api/stacks/<id>/start`.
-    Start,
-    /// Portainer: `PUT /api/resource_controls/<id>`.
-    Access,
-    /// Portainer: `GET /api/endpoints/<id>/docker/…`.
-    Info,
-    /// Portainer: `GET /api/users/me`.
-    Me,
-    /// Engine: `/_ping`.
-    EnginePing,
-    /// Engine: `/version`.
-    EngineVersion,
-    /// Engine: `/info`.
-    EngineInfo,
-    /// Engine: `/events`.
-    EngineEvents,
-    /// Engine: `/containers/json`.
-    EngineList,
-    /// Engine: `/containers/<id>/json`.
-    EngineInspect,
-    /// Engine: `DELETE /containers/<id>`.
-    EngineRemove,
-    /// Engine: `GET /containers/<id>/changes`.
-    EngineChanges,
-    /// Engine: `GET /containers/<id>/archive`.
-    EngineArchive,
-    /// Engine: `PUT /containers/<id>/archive`.
-    EngineUnpack,
-    /// Engine: `GET /containers/<id>/top`.
-    EngineTop,
-    /// Engine: `POST /containers/create`.
-    EngineCreate,
-    /// Engine: `POST /containers/<id>/start`.
-    EngineStart,
-    /// Engine: `POST /containers/<id>/stop`.
-    EngineStop,
-    /// Engine: `POST /containers/<id>/kill`.
-    EngineKill,
-    /// Engine: `POST /containers/<id>/restart`.
-    EngineRestart,
-    /// Engine: `POST /containers/<id>/pause` and `unpause`.
-    EnginePause,
-    /// Engine: `POST /containers/<id>/rename`.
-    EngineRename,
-    /// Engine: `POST /containers/<id>/wait`.
-    EngineWait,
-    /// Engine: `GET /networks` and `/networks/<id>`.
-    EngineNetworks,
-    /// Engine: `POST /networks/create`.
-    EngineNetworkCreate,
-    /// Engine: `DELETE /networks/<id>`.
-    EngineNetworkRemove,
-    /// Engine: `POST /networks/<id>/connect`.
-    EngineConnect,
-    /// Engine: `POST /networks/<id>/disconnect`.
-    EngineDisconnect,
-    /// Engine: `GET /volumes` and `/volumes/<name>`.
-    EngineVolumes,
-    /// Engine: `POST /volumes/create`.
-    EngineVolumeCreate,
-    /// Engine: `DELETE /volumes/<name>`.
-    EngineVolumeRemove,
-    /// Engine: `GET /images/json` and `/images/<name>/json`.
-    EngineImages,
-    /// Engine: `POST /images/create`.
-    EnginePull,
-    /// Any other request.
-    Other,
+use super::request::Peer;
+
+/// The calls, each with its name in `--fault CALL=KIND` and its requests: `*` is any segment of the path, and `...` any
+/// rest.
+macro_rules! calls {
+    ($($call:ident = $name:literal: $peer:ident $($pattern:literal),+;)*) => {
+        /// An API call that a rule can select.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Call {
+            $(#[doc = concat!($("`", $pattern, "` "),+)] $call,)*
+            /// Any other request.
+            Other,
+        }
+
+        /// The calls with their names and requests.
+        const CALLS: &[(Call, &str, Peer, &[&str])] =
+            &[$((Call::$call, $name, Peer::$peer, &[$($pattern),+]),)*];
+    };
+}
+
+calls! {
+    Status = "status": Portainer "GET api/system/status";
+    Endpoints = "endpoints": Portainer "GET api/endpoints", "GET api/endpoints/*";
+    List = "list": Portainer "GET api/stacks";
+    Get = "get": Portainer "GET api/stacks/*";
+    File = "file": Portainer "GET api/stacks/*/file";
+    Create = "create": Portainer "POST api/stacks/create/standalone/string";
+    Update = "update": Portainer "PUT api/stacks/*";
+    Delete = "delete": Portainer "DELETE api/stacks/*";
+    Stop = "stop": Portainer "POST api/stacks/*/stop";
+    Access = "access": Portainer "PUT api/resource_controls/*";
+    Info = "info": Portainer "GET api/endpoints/*/docker/info";
+    Me = "me": Portainer "GET api/users/me";
+    EnginePing = "engine-ping": Engine "GET _ping", "HEAD _ping";
+    EngineVersion = "engine-version": Engine "GET version";
+    EngineInfo = "engine-info": Engine "GET info";
+    EngineEvents = "engine-events": Engine "GET events";
+    EngineList = "engine-list": Engine "GET containers/json";
+    EngineInspect = "engine-inspect": Engine "GET containers/*/json";
+    EngineRemove = "engine-remove": Engine "DELETE containers/*";
+    EngineChanges = "engine-changes": Engine "GET containers/*/changes";
+    EngineArchive = "engine-archive": Engine "GET containers/*/archive";
+    EngineUnpack = "engine-unpack": Engine "PUT containers/*/archive";
+    EngineTop = "engine-top": Engine "GET containers/*/top";
+    EngineCreate = "engine-create": Engine "POST containers/create";
+    EngineStart = "engine-start": Engine "POST containers/*/start";
+    EngineStop = "engine-stop": Engine "POST containers/*/stop";
+    EnginePause = "engine-pause": Engine "POST containers/*/pause", "POST containers/*/unpause";
+    EngineNetworks = "engine-networks": Engine "GET networks", "GET networks/*";
+    EngineNetworkCreate = "engine-network-create": Engine "POST networks/create";
+    EngineNetworkRemove = "engine-network-remove": Engine "DELETE networks/*";
+    EngineConnect = "engine-connect": Engine "POST networks/*/connect";
+    EngineVolumes = "engine-volumes": Engine "GET volumes", "GET volumes/*";
+    EngineVolumeCreate = "engine-volume-create": Engine "POST volumes/create";
+    EngineImages = "engine-images": Engine "GET images/...";
+    EnginePull = "engine-pull": Engine "POST images/create";
 }
 
 impl Call {
-    /// Every call, with its name in `--fault CALL=KIND`.
-    pub const NAMES: [(Self, &'static str); 43] = [
-        (Self::Status, "status"),
-        (Self::Endpoints, "endpoints"),
-        (Self::List, "list"),
-        (Self::Get, "get"),
-        (Self::File, "file"),
-        (Self::Create, "create"),
-        (Self::Update, "update"),
-        (Self::Delete, "delete"),
-        (Self::Stop, "stop"),
-        (Self::Start, "start"),
-        (Self::Access, "access"),
-        (Self::Info, "info"),
-        (Self::Me, "me"),
-        (Self::EnginePing, "engine-ping"),
-        (Self::EngineVersion, "engine-version"),
-        (Self::EngineInfo, "engine-info"),
-        (Self::EngineEvents, "engine-events"),
-        (Self::EngineList, "engine-list"),
-        (Self::EngineInspect, "engine-inspect"),
-        (Self::EngineRemove, "engine-remove"),
-        (Self::EngineChanges, "engine-changes"),
-        (Self::EngineArchive, "engine-archive"),
-        (Self::EngineUnpack, "engine-unpack"),
-        (Self::EngineTop, "engine-top"),
-        (Self::EngineCreate, "engine-create"),
-        (Self::EngineStart, "engine-start"),
-        (Self::EngineStop, "engine-stop"),
-        (Self::EngineKill, "engine-kill"),
-        (Self::EngineRestart, "engine-restart"),
-        (Self::EnginePause, "engine-pause"),
-        (Self::EngineRename, "engine-rename"),
-        (Self::EngineWait, "engine-wait"),
-        (Self::EngineNetworks, "engine-networks"),
-        (Self::EngineNetworkCreate, "engine-network-create"),
-        (Self::EngineNetworkRemove, "engine-network-remove"),
-        (Self::EngineConnect, "engine-connect"),
-        (Self::EngineDisconnect, "engine-disconnect"),
-        (Self::EngineVolumes, "engine-volumes"),
-        (Self::EngineVolumeCreate, "engine-volume-create"),
-        (Self::EngineVolumeRemove, "engine-volume-remove"),
-        (Self::EngineImages, "engine-images"),
-        (Self::EnginePull, "engine-pull"),
-        (Self::Other, "other"),
-    ];
-}
-
-impl fmt::Display for Call {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::NAMES
+    /// Classifies a request.
+    pub(super) fn of(peer: Peer, method: &str, path: &[&str]) -> Self {
+        let fits = |pattern: &&&str| {
+            let (wanted, pattern) = pattern.split_once(' ').unwrap_or_default();
+            let (pattern, has_rest) = match pattern.strip_suffix("/...") {
+                Some(pattern) => (pattern, true),
+                None => (pattern, false),
+            };
+            let parts = pattern.split('/').collect::<Vec<_>>();
+            wanted == method
+                && (parts.len() == path.len() || (has_rest && parts.len() < path.len()))
+                && parts
+                    .iter()
+                    .zip(path)
+                    .all(|(part, given)| *part == "*" || part == given)
+        };
+        let found = CALLS
             .iter()
-            .find(|(call, _)| call == self)
-            .map_or("other", |(_, name)| name);
-        f.write_str(name)
+            .find(|(_, _, of, patterns)| *of == peer && patterns.iter().any(|one| fits(&one)));
+        found.map_or(Self::Other, |(call, ..)| *call)
+    }
+
+    /// The names of all calls.
+    pub fn names() -> String {
+        listed(CALLS.iter().map(|(_, name, ..)| *name))
     }
 }
 
@@ -161,22 +97,16 @@ impl FromStr for Call {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::NAMES
-            .iter()
-            .find(|(_, name)| *name == text)
-            .map(|(call, _)| *call);
-        found.ok_or_else(|| {
-            format!(
-                "unknown call {text:?}; expected one of {}",
-                listed(&Self::NAMES)
-            )
+        let found = CALLS.iter().find(|(_, name, ..)| *name == text);
+        found.map(|(call, ..)| *call).ok_or_else(|| {
+            let names = Self::names();
+            format!("unknown call {text:?}; expected one of {names}")
         })
     }
 }
 
-fn listed<T>(names: &[(T, &'static str)]) -> String {
-    let names: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
-    names.join(", ")
+fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// A kind of fault. Unless noted otherwise, the request takes effect and only the response is wrong.
@@ -219,7 +149,7 @@ const LATE: Duration = Duration::from_secs(3);
 
 impl FaultKind {
     /// Every kind except statuses, with its name in `--fault CALL=KIND`.
-    pub const NAMES: [(Self, &'static str); 12] = [
+    pub const NAMES: &[(Self, &'static str)] = &[
         (Self::Garbage, "garbage"),
         (Self::Empty, "empty"),
         (Self::CutOff, "cut-off"),
@@ -233,6 +163,11 @@ impl FaultKind {
         (Self::LateSuccess(LATE), "late-success"),
         (Self::LateFailure(LATE), "late-failure"),
     ];
+
+    /// The names of all kinds except statuses.
+    pub fn names() -> String {
+        listed(Self::NAMES.iter().map(|(_, name)| *name))
+    }
 
     /// The same kind with another delay; `None` if the kind has none.
     fn delayed(&self, seconds: &str) -> Option<Self> {
@@ -265,7 +200,7 @@ impl FromStr for FaultKind {
         }
         Err(format!(
             "unknown fault {text:?}; expected a status such as 503, or one of {}",
-            listed(&Self::NAMES)
+            Self::names()
         ))
     }
 }
@@ -327,8 +262,8 @@ impl FromStr for Rule {
                 "expected CALL=KIND[*TIMES], such as create=close-after or list=503*1\n\
                  calls: {}\n\
                  kinds: a status such as 503, {}",
-                listed(&Call::NAMES),
-                listed(&FaultKind::NAMES)
+                Call::names(),
+                FaultKind::names()
             )
         })?;
         let (kind, times) = match rest.split_once('*') {
@@ -391,33 +326,5 @@ impl Faults {
 
     fn rules(&self) -> MutexGuard<'_, Vec<Rule>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parses_rules_of_the_command_line() {
-        let parse = |text: &str| text.parse::<Rule>();
-        assert_eq!(
-            parse("create=close-after*1"),
-            Ok(Rule::new(Call::Create, FaultKind::CloseAfter).times(1))
-        );
-        assert_eq!(
-            parse("engine-remove=hang"),
-            Ok(Rule::new(Call::EngineRemove, FaultKind::Hang))
-        );
-        assert!(matches!(
-            parse("list=503").unwrap().kind,
-            FaultKind::Status(503, _)
-        ));
-        for wrong in ["list", "list=", "lists=503", "list=1000", "list=503*x"] {
-            assert!(parse(wrong).is_err(), "{wrong}");
-        }
-        for (call, name) in Call::NAMES {
-            assert_eq!((call.to_string().as_str(), name.parse()), (name, Ok(call)));
-        }
     }
 }

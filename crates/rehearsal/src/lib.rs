@@ -3,7 +3,7 @@
 //! # Layers
 //!
 //! Imports point in one direction: `lib → server → portainer → engine → world`,
-//! `server, portainer → shared → listeners → request → faults, http`, and `shared → deployer → world`. The [`World`] is
+//! `server, portainer → shared → faults → request → http`, and `shared → deployer → world`. The [`World`] is
 //! pure and knows nothing of HTTP; `world.rs` describes its layers.
 //!
 //! Invariant: the JSON is written from recorded exchanges with a real Portainer and a real engine. The crate shares no
@@ -13,7 +13,6 @@ mod deployer;
 mod engine;
 mod faults;
 mod http;
-mod listeners;
 mod portainer;
 mod request;
 pub mod seed;
@@ -37,10 +36,7 @@ use self::{deployer::Deployer, server::Server};
 pub use self::{
     faults::{Call, FaultKind, Faults, Rule},
     request::{Peer, Request},
-    world::{
-        Action, Change, Container, Era, Event, Health, LocalCompose, Record, Status, Update,
-        Variable, World,
-    },
+    world::{Action, Change, Container, Era, Event, Health, Record, Status, Variable, World},
 };
 
 /// A running rehearsal. Dropping it ends its threads and removes its directory.
@@ -48,7 +44,6 @@ pub struct Rehearsal {
     server: Server,
     certificate: Arc<tls::Certificate>,
     key: String,
-    socket: PathBuf,
     // Declared after the server, so that the socket is removed last.
     _folder: TempDir,
 }
@@ -84,25 +79,24 @@ impl Rehearsal {
         let key = world.admin_key().to_owned();
         let deployer = options.compose.clone();
         let deployer = deployer.map(|compose| Deployer::new(compose, options.era));
-        let server = Server::start(world, tls, &socket, deployer)
-            .with_context(|| format!("failed to listen on 127.0.0.1 and {}", socket.display()))?;
+        let server = Server::start(world, tls, socket, deployer)
+            .context("failed to listen on 127.0.0.1 and on the socket of the engine")?;
         Ok(Self {
             server,
             certificate,
             key,
-            socket,
             _folder: folder,
         })
     }
 
     /// Portainer's base URL: `https://127.0.0.1:<port>`.
     pub fn base_url(&self) -> String {
-        format!("https://127.0.0.1:{}", self.server.port())
+        format!("https://127.0.0.1:{}", self.server.port)
     }
 
     /// The path of the engine's unix socket.
     pub fn socket(&self) -> &Path {
-        &self.socket
+        &self.server.socket
     }
 
     /// The API key of Portainer's administrator.
@@ -177,7 +171,7 @@ impl fmt::Debug for Rehearsal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rehearsal")
             .field("base_url", &self.base_url())
-            .field("socket", &self.socket)
+            .field("socket", &self.socket())
             .finish_non_exhaustive()
     }
 }

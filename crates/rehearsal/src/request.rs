@@ -59,11 +59,6 @@ impl fmt::Display for Request {
 impl fmt::Debug for Request {
     // Leaves out headers and body, which hold the API key and values of `.env`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Request({self}, port {}, {} body bytes)",
-            self.port,
-            self.body.len()
-        )
+        write!(f, "Request({self}, {} body bytes)", self.body.len())
     }
 }

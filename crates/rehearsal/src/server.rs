@@ -2,35 +2,44 @@
 
 use std::{
     io::{self, Read, Write},
-    net::{TcpListener, TcpStream},
-    os::unix::net::{UnixListener, UnixStream},
-    path::Path,
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::{UnixListener, UnixStream},
+    },
+    path::PathBuf,
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
     time::Duration,
 };
 
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with, sockopt,
+};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::{
     deployer::Deployer,
     engine,
     faults::{Call, FaultKind},
-    http::{self, Buffer, Incoming, Response},
-    listeners::Listeners,
+    http::{self, Incoming, JSON, Response, TEXT},
     portainer,
     request::{Peer, Request},
-    shared::{Connection, Registered, Shared, lock},
-    world::{Ending, World},
+    shared::{Shared, lock},
+    world::{Ending, World, millis},
 };
 
 /// The pause between two bytes of a [`FaultKind::SlowDrip`].
 const DRIP: Duration = Duration::from_millis(1);
 
-/// Both listeners.
+/// Both APIs.
 pub(super) struct Server {
     pub shared: Arc<Shared>,
     tls: Arc<ServerConfig>,
+    pub port: u16,
+    pub socket: PathBuf,
+    /// Reserves the port while nobody listens on it.
+    _reserved: OwnedFd,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -39,41 +48,50 @@ impl Server {
     pub fn start(
         world: World,
         tls: Arc<ServerConfig>,
-        socket: &Path,
+        socket: PathBuf,
         deployer: Option<Deployer>,
     ) -> io::Result<Self> {
-        let (listeners, tcp, unix) = Listeners::open(socket)?;
+        let (reserved, port) = reserve_port()?;
         let server = Self {
-            shared: Arc::new(Shared::new(world, listeners, deployer)),
+            shared: Arc::new(Shared::new(world, deployer)),
             tls,
+            port,
+            socket,
+            _reserved: reserved,
             threads: Mutex::default(),
         };
-        server.listen(Some(tcp), Some(unix));
+        server.revive()?;
         Ok(server)
     }
 
-    /// The port of Portainer.
-    pub fn port(&self) -> u16 {
-        self.shared.listeners.port
-    }
-
-    /// Listens again on the addresses that were closed.
+    /// Listens on the addresses on which nobody listens.
     pub fn revive(&self) -> io::Result<()> {
-        let listeners = &self.shared.listeners;
-        self.listen(listeners.reopen_portainer()?, listeners.reopen_engine()?);
-        Ok(())
-    }
-
-    fn listen(&self, tcp: Option<TcpListener>, unix: Option<UnixListener>) {
         let mut threads = lock(&self.threads);
-        if let Some(tcp) = tcp {
+        if !self.shared.listens(Peer::Portainer) {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port))?;
+            let number = self.shared.listen(Peer::Portainer, &listener)?;
             let (shared, tls) = (Arc::clone(&self.shared), Arc::clone(&self.tls));
-            threads.push(thread::spawn(move || accept_portainer(tcp, &shared, &tls)));
+            threads.push(thread::spawn(move || {
+                let accept = || listener.accept().map(|(stream, _)| stream);
+                serve_all(&shared, number, accept, |stream| {
+                    serve_portainer(stream, &shared, Arc::clone(&tls))
+                });
+            }));
         }
-        if let Some(unix) = unix {
+        if !self.shared.listens(Peer::Engine) {
+            // Fails at the start, when there is none.
+            let _ = std::fs::remove_file(&self.socket);
+            let listener = UnixListener::bind(&self.socket)?;
+            let number = self.shared.listen(Peer::Engine, &listener)?;
             let shared = Arc::clone(&self.shared);
-            threads.push(thread::spawn(move || accept_engine(unix, &shared)));
+            threads.push(thread::spawn(move || {
+                let accept = || listener.accept().map(|(stream, _)| stream);
+                serve_all(&shared, number, accept, |mut stream: UnixStream| {
+                    serve(&mut stream, &shared, Peer::Engine, 0)
+                });
+            }));
         }
+        Ok(())
     }
 }
 
@@ -87,25 +105,45 @@ impl Drop for Server {
     }
 }
 
-fn accept_portainer(listener: TcpListener, shared: &Arc<Shared>, tls: &Arc<ServerConfig>) {
-    let mut threads = Vec::new();
-    for stream in listener.incoming() {
-        if shared.is_over(Peer::Portainer) {
-            break;
+/// Binds a socket to a free port without listening. `SO_REUSEADDR` lets the listener bind the same port.
+fn reserve_port() -> io::Result<(OwnedFd, u16)> {
+    let socket = socket_with(
+        AddressFamily::INET,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
+    let address = SocketAddrV4::try_from(getsockname(&socket)?)?;
+    Ok((socket, address.port()))
+}
+
+/// Serves each connection of a listener in a thread, until the listener is closed.
+fn serve_all<S: AsFd + Send>(
+    shared: &Shared,
+    listener: u64,
+    accept: impl Fn() -> io::Result<S>,
+    serve: impl Fn(S) -> io::Result<()> + Sync,
+) {
+    thread::scope(|scope| {
+        loop {
+            match accept() {
+                Ok(stream) => {
+                    if let Some(connection) = shared.connect(listener, &stream) {
+                        let serve = &serve;
+                        scope.spawn(move || {
+                            // A client may disconnect at any time.
+                            let _ = serve(stream);
+                            shared.disconnect(connection);
+                        });
+                    }
+                }
+                Err(_) if shared.is_open(listener) => {}
+                Err(_) => break,
+            }
         }
-        let Ok(stream) = stream else { continue };
-        let (shared, tls) = (Arc::clone(shared), Arc::clone(tls));
-        threads.retain(|thread: &JoinHandle<()>| !thread.is_finished());
-        threads.push(thread::spawn(move || {
-            // A client may disconnect at any time.
-            let _ = serve_portainer(stream, &shared, tls);
-        }));
-    }
-    drop(listener);
-    shared.listeners.closed(Peer::Portainer);
-    for thread in threads {
-        let _ = thread.join();
-    }
+    });
 }
 
 fn serve_portainer(
@@ -115,196 +153,115 @@ fn serve_portainer(
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let port = stream.peer_addr()?.port();
-    let registered = Registered::new(shared, Connection::Tcp(stream.try_clone()?));
     let connection = ServerConnection::new(tls).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(connection, stream);
     serve(&mut stream, shared, Peer::Portainer, port)?;
     stream.conn.send_close_notify();
-    stream.flush()?;
-    drop(registered);
-    Ok(())
+    stream.flush()
 }
 
-fn accept_engine(listener: UnixListener, shared: &Arc<Shared>) {
-    let mut threads = Vec::new();
-    for stream in listener.incoming() {
-        if shared.is_over(Peer::Engine) {
-            break;
-        }
-        let Ok(stream) = stream else { continue };
-        let shared = Arc::clone(shared);
-        threads.retain(|thread: &JoinHandle<()>| !thread.is_finished());
-        threads.push(thread::spawn(move || {
-            // A client may disconnect at any time.
-            let _ = serve_engine(stream, &shared);
-        }));
-    }
-    drop(listener);
-    shared.listeners.closed(Peer::Engine);
-    for thread in threads {
-        let _ = thread.join();
-    }
-}
-
-fn serve_engine(mut stream: UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
-    let _registered = Registered::new(shared, Connection::Unix(stream.try_clone()?));
-    serve(&mut stream, shared, Peer::Engine, 0)
-}
-
-/// What happens to the connection after a response.
-#[derive(PartialEq, Eq)]
-enum Next {
-    Continue,
-    /// Close it as HTTP requires.
-    Close,
-    /// Break it off.
-    Abort,
-}
-
+/// Answers the requests of a connection. An error breaks it off, without the end that TLS requires.
 fn serve(
     stream: &mut (impl Read + Write),
     shared: &Arc<Shared>,
     peer: Peer,
     port: u16,
 ) -> io::Result<()> {
-    let mut buffer = Buffer::default();
+    let mut buffer = Vec::new();
     while let Some(incoming) = http::read_request(stream, &mut buffer)? {
-        match exchange(stream, shared, peer, port, incoming)? {
-            Next::Continue => {}
-            Next::Close => return Ok(()),
-            Next::Abort => return Err(io::ErrorKind::ConnectionAborted.into()),
+        let keep_alive = incoming.keep_alive;
+        exchange(stream, shared, peer, port, &incoming)?;
+        if !keep_alive {
+            break;
         }
     }
     Ok(())
 }
 
 fn exchange(
-    stream: &mut (impl Read + Write),
+    stream: &mut impl Write,
     shared: &Arc<Shared>,
     peer: Peer,
     port: u16,
-    incoming: Incoming,
-) -> io::Result<Next> {
+    incoming: &Incoming,
+) -> io::Result<()> {
     let call = match peer {
-        Peer::Portainer => portainer::call(&incoming),
-        Peer::Engine => engine::call(&incoming),
+        Peer::Portainer => portainer::call(incoming),
+        Peer::Engine => engine::call(incoming),
     };
-    let log = |incoming: Incoming, status: Option<u16>| {
+    let log = |status: Option<u16>| {
         shared.log().push(Request {
             peer,
             call,
-            method: incoming.method,
-            path: incoming.target,
+            method: incoming.method.clone(),
+            path: incoming.target.clone(),
             status,
-            headers: incoming.headers,
-            body: incoming.body,
+            headers: incoming.headers.clone(),
+            body: incoming.body.clone(),
             port,
         });
     };
+    let broken_off = || io::Error::from(io::ErrorKind::ConnectionAborted);
     let fault = shared.faults.take(call, &incoming.target);
-    match fault {
-        Some(FaultKind::CloseBefore) => {
-            log(incoming, None);
-            return Ok(Next::Abort);
+    let response = match &fault {
+        Some(FaultKind::CloseBefore | FaultKind::Hang | FaultKind::Die) => None,
+        Some(FaultKind::Status(status, body)) => Some(failure(*status, body)),
+        _ => {
+            let ending = ending(fault.as_ref());
+            let response = respond(shared, peer, call, incoming, ending).ok_or_else(broken_off)?;
+            shared.change(call);
+            damaged(response, fault.as_ref())
         }
-        Some(FaultKind::Hang) => {
-            log(incoming, None);
-            shared.wait_for_end();
-            return Ok(Next::Abort);
-        }
-        Some(FaultKind::Die) => {
-            log(incoming, None);
-            shared.die(peer);
-            return Ok(Next::Abort);
-        }
-        Some(FaultKind::Status(status, ref body)) => {
-            let response = failure(status, body);
-            return finish(stream, response, incoming, &log);
-        }
-        _ => {}
-    }
-    let ending = ending(fault.as_ref());
-    let Some(response) = respond(shared, peer, call, &incoming, ending) else {
-        return Ok(Next::Abort);
     };
-    shared.change(call);
+    // First the log: a client that has the response finds the request in it.
+    log(response.as_ref().map(|response| response.status));
+    let Some(response) = response else {
+        match fault {
+            Some(FaultKind::Hang | FaultKind::HangAfter) => drop(shared.pause(Duration::MAX)),
+            Some(FaultKind::Die | FaultKind::DieAfter) => shared.die(peer),
+            _ => {}
+        }
+        return Err(broken_off());
+    };
+    let body = response.body.len();
+    let mut bytes = response.into_bytes(incoming.method == "HEAD", incoming.keep_alive);
     match fault {
-        Some(FaultKind::CloseAfter) => {
-            log(incoming, None);
-            Ok(Next::Abort)
-        }
-        Some(FaultKind::HangAfter) => {
-            log(incoming, None);
-            shared.wait_for_end();
-            Ok(Next::Abort)
-        }
-        Some(FaultKind::DieAfter) => {
-            log(incoming, None);
-            shared.die(peer);
-            Ok(Next::Abort)
-        }
         Some(FaultKind::CutOff) => {
-            log(incoming, Some(response.status));
-            let mut whole = response.head(true);
-            let body = response.into_bytes();
-            whole.extend_from_slice(&body[..body.len() / 2]);
-            stream.write_all(&whole)?;
+            bytes.truncate(bytes.len() - body.div_ceil(2));
+            stream.write_all(&bytes)?;
             stream.flush()?;
-            Ok(Next::Abort)
+            return Err(broken_off());
         }
         Some(FaultKind::SlowDrip) => {
-            log(incoming, Some(response.status));
-            let mut whole = Vec::new();
-            response.write(&mut whole, false, true)?;
-            for byte in whole {
+            for byte in bytes {
                 stream.write_all(&[byte])?;
                 stream.flush()?;
                 if shared.pause(DRIP) {
-                    return Ok(Next::Abort);
+                    return Err(broken_off());
                 }
             }
-            Ok(Next::Continue)
         }
-        Some(FaultKind::Garbage) => {
-            let garbage = Response::new(
-                response.status,
-                "application/json",
-                *b"\0\xff<{]garbage\x1b[31m",
-            );
-            finish(stream, garbage, incoming, &log)
-        }
-        Some(FaultKind::Empty) => finish(
-            stream,
-            Response::new(response.status, "application/json", ""),
-            incoming,
-            &log,
-        ),
+        _ => stream.write_all(&bytes)?,
+    }
+    stream.flush()
+}
+
+/// The response that the client gets because of a fault; `None` if it gets none.
+fn damaged(response: Response, fault: Option<&FaultKind>) -> Option<Response> {
+    let status = response.status;
+    match fault {
+        Some(FaultKind::CloseAfter | FaultKind::HangAfter | FaultKind::DieAfter) => None,
+        Some(FaultKind::Garbage) => Some(Response::new(status, JSON, b"\0\xff<{]garbage\x1b[31m")),
+        Some(FaultKind::Empty) => Some(Response::new(status, JSON, "")),
         Some(FaultKind::Body(status, body) | FaultKind::FailureBehind(status, body)) => {
-            finish(stream, typed(status, body), incoming, &log)
+            Some(typed(*status, body))
         }
-        _ => finish(stream, response, incoming, &log),
+        _ => Some(response),
     }
 }
 
-/// Logs a request and writes its response, in this order: a client that has the response finds the request in the log.
-fn finish(
-    stream: &mut impl Write,
-    response: Response,
-    incoming: Incoming,
-    log: &impl Fn(Incoming, Option<u16>),
-) -> io::Result<Next> {
-    let (head_only, keep_alive) = (incoming.method == "HEAD", incoming.keep_alive);
-    log(incoming, Some(response.status));
-    response.write(stream, head_only, keep_alive)?;
-    Ok(if keep_alive {
-        Next::Continue
-    } else {
-        Next::Close
-    })
-}
-
 fn failure(status: u16, body: &str) -> Response {
-    let mut response = typed(status, body.as_bytes().to_vec());
+    let mut response = typed(status, body.as_bytes());
     if (300..400).contains(&status) {
         response.headers.push(("Location", "/login".to_owned()));
     }
@@ -312,29 +269,26 @@ fn failure(status: u16, body: &str) -> Response {
 }
 
 /// A response whose content type follows from its body.
-fn typed(status: u16, body: Vec<u8>) -> Response {
+fn typed(status: u16, body: &[u8]) -> Response {
     if status == 204 {
         return Response::no_content();
     }
     let content_type = match body.trim_ascii_start().first() {
         Some(b'<') => "text/html; charset=utf-8",
-        Some(b'{' | b'[') => "application/json",
-        _ => "text/plain; charset=utf-8",
+        Some(b'{' | b'[') => JSON,
+        _ => TEXT,
     };
     Response::new(status, content_type, body)
 }
 
 fn ending(fault: Option<&FaultKind>) -> Ending {
-    match fault {
-        Some(FaultKind::LateSuccess(delay)) => late(*delay, false),
-        Some(FaultKind::LateFailure(delay)) => late(*delay, true),
-        Some(FaultKind::FailureBehind(..)) => late(Duration::ZERO, true),
-        _ => Ending::default(),
-    }
-}
-
-fn late(delay: Duration, fails: bool) -> Ending {
-    let after = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
+    let (delay, fails) = match fault {
+        Some(FaultKind::LateSuccess(delay)) => (*delay, false),
+        Some(FaultKind::LateFailure(delay)) => (*delay, true),
+        Some(FaultKind::FailureBehind(..)) => (Duration::ZERO, true),
+        _ => return Ending::default(),
+    };
+    let after = millis(delay);
     Ending { after, fails }
 }
 
@@ -346,17 +300,16 @@ fn respond(
     incoming: &Incoming,
     ending: Ending,
 ) -> Option<Response> {
-    if portainer::is_change(call) {
-        return portainer::respond(shared, call, incoming, ending);
-    }
-    if !shared.wait(ending.after) {
-        return None;
-    }
-    if ending.fails {
-        return Some(failure(500, "simulated failure"));
+    if !portainer::is_change(call) {
+        if !shared.wait(ending.after) {
+            return None;
+        }
+        if ending.fails {
+            return Some(failure(500, "simulated failure"));
+        }
     }
     match peer {
         Peer::Portainer => portainer::respond(shared, call, incoming, ending),
-        Peer::Engine => Some(engine::respond(&mut shared.world(), incoming)),
+        Peer::Engine => Some(engine::respond(&mut shared.world(), call, incoming)),
     }
 }

@@ -2,21 +2,22 @@
 
 use std::{
     collections::BTreeMap,
-    net::{Shutdown, TcpStream},
-    os::unix::net::UnixStream,
+    io,
+    os::fd::{AsFd, OwnedFd},
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+        Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
+
+use rustix::net::{Shutdown, shutdown};
 
 use super::{
     deployer::Deployer,
     faults::{Call, Faults},
-    listeners::Listeners,
     request::{Peer, Request},
-    world::World,
+    world::{World, clock, millis},
 };
 
 /// How often a thread looks whether its request has ended.
@@ -31,57 +32,34 @@ pub(super) struct Shared {
     pub faults: Faults,
     /// Changes of the world, each made during the next request of a call.
     changes: Mutex<Vec<(Call, Change)>>,
-    pub listeners: Listeners,
     /// Performs changes on a real engine instead of the world.
     pub deployer: Option<Deployer>,
     log: Mutex<Vec<Request>>,
-    stopped: Mutex<bool>,
-    stopping: Condvar,
-    connections: Mutex<BTreeMap<u64, Connection>>,
-    next: AtomicU64,
-    ended: AtomicBool,
+    ended: Mutex<bool>,
+    ending: Condvar,
+    sockets: Mutex<Sockets>,
     /// How far the clock of the world is ahead, in milliseconds.
     ahead: AtomicI64,
 }
 
-/// A client's connection.
-pub(super) enum Connection {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Connection {
-    fn is_to(&self, peer: Peer) -> bool {
-        matches!(
-            (self, peer),
-            (Self::Tcp(_), Peer::Portainer) | (Self::Unix(_), Peer::Engine)
-        )
-    }
-
-    fn shut(&self) {
-        // Fails if the connection is closed already.
-        let _ = match self {
-            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
-            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
-        };
-    }
+/// The open sockets: the listener of each API and its connections.
+#[derive(Default)]
+struct Sockets {
+    next: u64,
+    open: BTreeMap<u64, (Peer, OwnedFd)>,
 }
 
 impl Shared {
-    pub fn new(mut world: World, listeners: Listeners, deployer: Option<Deployer>) -> Self {
-        world.rebase(clock());
+    pub fn new(world: World, deployer: Option<Deployer>) -> Self {
         Self {
             world: Mutex::new(world),
             faults: Faults::default(),
             changes: Mutex::default(),
-            listeners,
             deployer,
             log: Mutex::default(),
-            stopped: Mutex::default(),
-            stopping: Condvar::new(),
-            connections: Mutex::default(),
-            next: AtomicU64::new(0),
-            ended: AtomicBool::new(false),
+            ended: Mutex::default(),
+            ending: Condvar::new(),
+            sockets: Mutex::default(),
             ahead: AtomicI64::new(0),
         }
     }
@@ -109,30 +87,17 @@ impl Shared {
 
     /// Moves the clock of the world forward.
     pub fn skip(&self, time: Duration) {
-        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-        self.ahead.fetch_add(millis, Ordering::SeqCst);
+        self.ahead.fetch_add(millis(time), Ordering::SeqCst);
     }
 
     pub fn log(&self) -> MutexGuard<'_, Vec<Request>> {
         lock(&self.log)
     }
 
-    /// Blocks until the rehearsal ends.
-    pub fn wait_for_end(&self) {
-        let mut stopped = lock(&self.stopped);
-        while !*stopped {
-            stopped = self
-                .stopping
-                .wait(stopped)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
     /// Sleeps. Returns true if the rehearsal ended in the meantime.
     pub fn pause(&self, time: Duration) -> bool {
-        let waited = self
-            .stopping
-            .wait_timeout_while(lock(&self.stopped), time, |stopped| !*stopped);
+        let ended = lock(&self.ended);
+        let waited = self.ending.wait_timeout_while(ended, time, |ended| !*ended);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
@@ -152,67 +117,65 @@ impl Shared {
         clock() + self.ahead.load(Ordering::SeqCst)
     }
 
-    /// Whether the listener of `peer` must end.
-    pub fn is_over(&self, peer: Peer) -> bool {
-        self.ended.load(Ordering::SeqCst) || self.listeners.is_closing(peer)
+    /// Registers the listener of an API. Returns its number.
+    pub fn listen(&self, peer: Peer, listener: impl AsFd) -> io::Result<u64> {
+        lock(&self.sockets).add(peer, listener)
     }
 
-    /// Refuses new connections and breaks those that are open.
+    /// Registers a connection that a listener accepted. Returns its number; `None` if the listener is closed.
+    pub fn connect(&self, listener: u64, stream: impl AsFd) -> Option<u64> {
+        let mut sockets = lock(&self.sockets);
+        let (peer, _) = sockets.open.get(&listener)?;
+        let peer = *peer;
+        sockets.add(peer, stream).ok()
+    }
+
+    /// Forgets a connection that has ended.
+    pub fn disconnect(&self, connection: u64) {
+        lock(&self.sockets).open.remove(&connection);
+    }
+
+    /// Whether a listener was registered and not closed.
+    pub fn is_open(&self, listener: u64) -> bool {
+        lock(&self.sockets).open.contains_key(&listener)
+    }
+
+    /// Whether the API has a listener.
+    pub fn listens(&self, peer: Peer) -> bool {
+        let sockets = lock(&self.sockets);
+        sockets.open.values().any(|(of, _)| *of == peer)
+    }
+
+    /// Refuses new connections to an API and breaks those that are open.
     pub fn die(&self, peer: Peer) {
-        self.listeners.close(peer);
-        for connection in lock(&self.connections).values() {
-            if connection.is_to(peer) {
-                connection.shut();
+        lock(&self.sockets).open.retain(|_, (of, socket)| {
+            if *of == peer {
+                // Fails if the connection is closed already.
+                let _ = shutdown(socket, Shutdown::Both);
             }
-        }
+            *of != peer
+        });
     }
 
-    /// Ends the rehearsal: breaks every connection and tells the listeners to end.
+    /// Ends the rehearsal.
     pub fn end(&self) {
-        self.ended.store(true, Ordering::SeqCst);
-        *lock(&self.stopped) = true;
-        self.stopping.notify_all();
-        for connection in lock(&self.connections).values() {
-            connection.shut();
-        }
-        self.listeners.wake(Peer::Portainer);
-        self.listeners.wake(Peer::Engine);
+        *lock(&self.ended) = true;
+        self.ending.notify_all();
+        self.die(Peer::Portainer);
+        self.die(Peer::Engine);
     }
 }
 
-/// A connection that the end of the rehearsal closes.
-pub(super) struct Registered(Arc<Shared>, u64);
-
-impl Registered {
-    pub fn new(shared: &Arc<Shared>, connection: Connection) -> Self {
-        let id = shared.next.fetch_add(1, Ordering::SeqCst);
-        let mut connections = lock(&shared.connections);
-        if shared.ended.load(Ordering::SeqCst) {
-            connection.shut();
-        }
-        connections.insert(id, connection);
-        drop(connections);
-        Self(Arc::clone(shared), id)
-    }
-}
-
-impl Drop for Registered {
-    fn drop(&mut self) {
-        if let Some(connection) = lock(&self.0.connections).remove(&self.1) {
-            connection.shut();
-        }
+impl Sockets {
+    fn add(&mut self, peer: Peer, socket: impl AsFd) -> io::Result<u64> {
+        let socket = socket.as_fd().try_clone_to_owned()?;
+        self.next += 1;
+        self.open.insert(self.next, (peer, socket));
+        Ok(self.next)
     }
 }
 
 /// Locks a mutex, also after a thread panicked while it held the lock.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Milliseconds since 1970.
-fn clock() -> i64 {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }

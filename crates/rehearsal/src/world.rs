@@ -1,26 +1,23 @@
 //! The model: the stacks that Portainer knows and the containers that an engine runs, all in memory.
 //!
-//! Invariant: pure. [`World::advance`] sets the clock. A host path exists only if [`World::host`] lists it.
+//! Invariant: pure, but for the time at which a new world begins. [`World::advance`] sets the clock. A host path exists only if [`World::host`] lists it.
 //!
 //! The modules form five layers. A module imports only from layers further down, and from modules
 //! further right in its own row.
 //!
 //! | layer | modules |
 //! |---|---|
-//! | setup | `seed` (outside of `world`), `setup`, `clock`, `summary` |
-//! | Portainer | `stacks`, `requests` |
-//! | Compose | `asked`, `by_hand`, `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `mounts`, `ports`, `context`, `values` |
+//! | setup | `seed` (outside of `world`), `setup`, `summary` |
+//! | Portainer | `stacks`, `in_flight` |
+//! | Compose | `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `mounts`, `ports`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
-//! | state | `state`, `container`, `events`, `entities`, `in_flight`, `record`, `errors` |
+//! | state | `state`, `clock`, `container`, `events`, `entities`, `record`, `errors` |
 #![deny(clippy::disallowed_methods)]
 
-mod asked;
 mod body;
-mod by_hand;
 mod clock;
 mod container;
 mod containers;
-mod context;
 mod converge;
 mod create;
 mod deployment;
@@ -34,7 +31,6 @@ mod mounts;
 mod networks;
 mod ports;
 mod record;
-mod requests;
 mod resolve;
 mod service;
 mod settings;
@@ -48,16 +44,17 @@ mod values;
 mod volumes;
 
 pub(crate) use self::{
-    container::{Attachment, Mount, MountType, Port},
-    containers::{AnonymousVolumes, Effect},
-    entities::{ApiKey, Image, Network, Role, Volume},
+    clock::{clock, millis},
+    container::Port,
+    containers::AnonymousVolumes,
+    entities::{ApiKey, Endpoint, Network, Role},
     errors::{EngineError, PortainerError},
     images::tagged,
-    in_flight::{Accepted, Ending, NamedVolumes, Work},
+    in_flight::{Accepted, Ending, Kind, Work},
 };
 pub use self::{
     container::{Change, Container},
     events::{Action, Event},
-    record::{Record, Status, Update, Variable},
-    state::{Era, Health, LocalCompose, World},
+    record::{Record, Status, Variable},
+    state::{Era, Health, World},
 };

@@ -56,8 +56,7 @@ impl From<EraArgument> for Era {
 }
 
 pub(super) fn fault_help() -> String {
-    let calls = Call::NAMES.map(|(_, name)| name).join(", ");
-    let kinds = FaultKind::NAMES.map(|(_, name)| name).join(", ");
+    let (calls, kinds) = (Call::names(), FaultKind::names());
     format!(
         "Simulate failures of an API call; can be repeated\n\n\
          For example, `create=close-after` makes every create fail, and `list=503*1` only the first list. \

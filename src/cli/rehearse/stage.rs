@@ -6,7 +6,6 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use anyhow::{Context as _, Result, anyhow};
@@ -24,8 +23,8 @@ use crate::{
 /// The home directory of the user who starts stacks in a [`World`].
 const HOME: &str = "/home/operator";
 
-/// How long the containers of the user's stack have been running.
-const AGE: Duration = Duration::from_mins(24 * 60 + 30);
+/// How long the containers of the user's stack have been running, in milliseconds.
+const AGE: i64 = (24 * 60 + 30) * 60_000;
 
 /// The world of a rehearsal, and where its stacks are on disk.
 pub(super) struct Stage {
@@ -56,6 +55,7 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
         files.insert(stack.dir().join(".env"), env);
     }
     let mut world = World::new(&key()?);
+    world.now -= AGE;
     world.add_portainer();
     world.tool.clone_from(&at.tool);
     for (path, text) in &files {
@@ -95,7 +95,7 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
         .start_file_by_hand(name.as_str(), copy_text, &copied_file)
         .map_err(cannot_start)?;
     // Containers that a run does not touch then look the same before and after.
-    world.pass(AGE);
+    world.now += AGE;
     let location = Location {
         root,
         dir: None,

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use crate::{
     http::Response,
-    world::{Change, Container, EngineError, World},
+    world::{Change, Container, EngineError},
 };
 
 /// Writes `path` and everything below it as a tar archive.
@@ -50,14 +50,11 @@ pub(super) fn read(container: &Container, path: &str) -> Result<Response, Engine
 }
 
 /// Unpacks a tar archive into the root directory.
-pub(super) fn unpack(world: &mut World, id: &str, body: &[u8]) -> Result<Response, EngineError> {
+pub(super) fn unpack(container: &mut Container, body: &[u8]) -> Result<Response, EngineError> {
     let changes = changes(body).map_err(|error| EngineError::new(500, error.to_string()))?;
-    if let Some(container) = world.containers.get_mut(id) {
-        container
-            .changes
-            .retain(|old| changes.iter().all(|new| new.path != old.path));
-        container.changes.extend(changes);
-    }
+    let is_new = |old: &Change| changes.iter().any(|new| new.path == old.path);
+    container.changes.retain(|old| !is_new(old));
+    container.changes.extend(changes);
     Ok(Response::new(200, "text/plain", ""))
 }
 

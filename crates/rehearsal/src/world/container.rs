@@ -10,8 +10,6 @@ use serde_json::Value;
 pub struct Container {
     /// 64 hexadecimal digits.
     pub id: String,
-    /// The ID of its engine.
-    pub engine: String,
     /// Without the leading slash.
     pub name: String,
     /// The image name in the create request.
@@ -48,7 +46,7 @@ pub struct Container {
     pub ports: Vec<Port>,
     /// `default`, `host`, `none`, `container:<id>` or the name of a network.
     pub network_mode: String,
-    /// The attached networks, by name.
+    /// Its endpoint on each network, by the network's name.
     pub networks: BTreeMap<String, Attachment>,
     /// The differences between its layer and the image, as in `docker diff`.
     pub changes: Vec<Change>,
@@ -88,7 +86,7 @@ impl Container {
         self.exit_code = code;
         self.finished = now;
         for attachment in self.networks.values_mut() {
-            attachment.live = None;
+            attachment.leave();
         }
         for port in &mut self.ports {
             port.bound = None;
@@ -97,11 +95,7 @@ impl Container {
 
     /// Whether its image is Portainer's.
     pub(crate) fn runs_portainer(&self) -> bool {
-        let repository = self.image.split(['@', ':']).next().unwrap_or_default();
-        matches!(
-            repository.trim_start_matches("docker.io/"),
-            "portainer/portainer-ce" | "portainer/portainer-ee" | "portainer/portainer"
-        )
+        self.image.contains("portainer/portainer")
     }
 
     /// The health status; `None` without a health check. `now` is in milliseconds.
@@ -171,25 +165,30 @@ fn duration(seconds: i64) -> String {
     }
 }
 
-/// A mount of a container.
+/// A mount of a container, as the engine shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct Mount {
     /// The type of the mount.
+    #[serde(rename = "Type")]
     pub kind: MountType,
     /// The volume's name; `None` for other types.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Whether the name of the volume is 64 hexadecimal digits.
+    #[serde(skip)]
     pub anonymous: bool,
     /// Whether the volume was created for this mount, and so may be removed with the container.
+    #[serde(skip)]
     pub own: bool,
     /// The path on the host; empty for tmpfs.
     pub source: String,
     /// The path in the container.
+    #[serde(rename = "Destination")]
     pub target: String,
-    /// Whether it is read-only.
-    pub read_only: bool,
-    /// `Mode` in the response of the engine.
-    pub mode: String,
+    /// Whether it is writable.
+    #[serde(rename = "RW")]
+    pub writable: bool,
 }
 
 impl Mount {
@@ -225,40 +224,42 @@ pub struct Port {
     pub protocol: String,
 }
 
-/// The attachment of a container to a network.
+/// The endpoint of a container on a network, as the engine shows it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct Attachment {
     /// The aliases: first the requested ones, then those that the engine adds.
     pub aliases: Vec<String>,
     /// `IPAMConfig` of the request.
+    #[serde(rename = "IPAMConfig")]
     pub ipam: Value,
     /// `Links` of the request.
     pub links: Value,
     /// `DriverOpts` of the request.
     pub driver_opts: Value,
     /// The ID of the network at the last start; empty before the first start.
+    #[serde(rename = "NetworkID")]
     pub network_id: String,
-    /// The endpoint while the container is running.
-    pub live: Option<Live>,
+    /// 64 hexadecimal digits while the container is running; otherwise empty.
+    #[serde(rename = "EndpointID")]
+    pub endpoint_id: String,
+    /// The IPv4 address while the container is running, on a network with addresses.
+    #[serde(rename = "IPAddress")]
+    pub ip_address: String,
+    /// The MAC address of that address.
+    pub mac_address: String,
 }
 
 impl Attachment {
     /// The fixed address; empty if the engine chooses.
-    pub fn address(&self) -> &str {
-        self.ipam
-            .get("IPv4Address")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
+    pub fn fixed_address(&self) -> &str {
+        self.ipam["IPv4Address"].as_str().unwrap_or_default()
     }
-}
 
-/// The endpoint of a running container on a network.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Live {
-    /// 64 hexadecimal digits.
-    pub endpoint: String,
-    /// The IPv4 address; empty on a network without addresses.
-    pub address: String,
-    /// The MAC address; empty on a network without addresses.
-    pub mac: String,
+    /// Leaves the network, as when the container ends.
+    fn leave(&mut self) {
+        self.endpoint_id.clear();
+        self.ip_address.clear();
+        self.mac_address.clear();
+    }
 }

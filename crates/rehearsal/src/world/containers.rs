@@ -8,17 +8,10 @@ use super::{
     container::{Attachment, Container, Port},
     errors::EngineError,
     events::{Action, Event},
+    images::tagged,
     settings::{self, Given, pairs, text, texts},
     state::{Health, World},
-    volumes::is_name,
 };
-
-/// Whether a call changed the state of a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
-    Changed,
-    Unchanged,
-}
 
 /// What happens to the anonymous volumes of a removed container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,30 +29,18 @@ impl World {
     /// A failed create may leave new volumes behind.
     pub(crate) fn create_container(
         &mut self,
-        engine: &str,
-        name: Option<&str>,
+        name: &str,
         body: &Value,
     ) -> Result<String, EngineError> {
         let given = Given::read(body)?;
-        let image = self.wanted_image(text(&given.config, "Image"))?.clone();
-        let mut config = settings::config(&given.config, &image)?;
+        let image = text(&given.config, "Image");
+        let missing = || EngineError::new(404, format!("No such image: {}", tagged(image)));
+        let image = self.image(image).ok_or_else(missing)?;
+        let image_id = image.id.clone();
+        let mut config = settings::config(&given.config, image);
         let host_config = settings::host_config(&given.host_config);
-        let made_up;
-        let name = match name.map(|name| name.trim_start_matches('/')) {
-            Some(name) if !name.is_empty() => name,
-            _ => {
-                made_up = format!("nameless_{}", self.containers.len());
-                &made_up
-            }
-        };
-        self.check_name(engine, name, None)?;
-        for key in ["PidMode", "IpcMode"] {
-            if let Some(other) = text(&host_config, key).strip_prefix("container:") {
-                self.find_on(engine, other)
-                    .map_err(|error| EngineError::new(400, error.message))?;
-            }
-        }
-        let mounts = self.mounts_of(engine, &config, &host_config)?;
+        self.check_name(name)?;
+        let mounts = self.mounts_of(&config, &host_config)?;
         let id = self.new_id();
         let mode = text(&host_config, "NetworkMode").to_owned();
         if text(&config, "Hostname").is_empty() {
@@ -75,10 +56,9 @@ impl World {
         command.extend(texts(config.get("Cmd")));
         let container = Container {
             id: id.clone(),
-            engine: engine.to_owned(),
             name: name.to_owned(),
             image: text(&config, "Image").to_owned(),
-            image_id: image.id,
+            image_id,
             state: "created".to_owned(),
             exit_code: 0,
             error: String::new(),
@@ -103,33 +83,24 @@ impl World {
     }
 
     /// Starts a container. A failure changes only the error in its state.
-    pub(crate) fn start_container(&mut self, id: &str) -> Result<Effect, EngineError> {
-        let before = self.containers.get(id);
-        let mut container = before.ok_or_else(|| EngineError::no_container(id))?.clone();
+    pub(crate) fn start_container(&mut self, name: &str) -> Result<(), EngineError> {
+        let mut container = self.find(name)?.clone();
         match container.state.as_str() {
             "paused" => {
                 let text = "cannot start a paused container, try unpause instead";
                 return Err(EngineError::new(409, text));
             }
-            "running" => return Ok(Effect::Unchanged),
+            "running" => return Ok(()),
             _ => {}
         }
         let outcome = self
             .join_all(&mut container)
             .and_then(|()| self.bind_ports(&mut container));
         if let Err(error) = outcome {
-            if let Some(container) = self.containers.get_mut(id) {
-                container.error.clone_from(&error.message);
-                if container.state == "created" {
-                    container.exit_code = 128;
-                }
-            }
+            self.find_mut(name)?.error.clone_from(&error.message);
             return Err(error);
         }
         container.start(self.seconds());
-        if container.host_config.get("Runtime").is_none() {
-            container.host_config["Runtime"] = json!("runc");
-        }
         self.write_first(&container);
         let service = self.service_of(&container);
         container.healthy_at = match self.health.get(&service) {
@@ -143,45 +114,41 @@ impl World {
             container.exit(code, self.seconds());
             self.happened(Action::Die, &container);
         }
-        self.containers.insert(id.to_owned(), container);
-        Ok(Effect::Changed)
+        self.containers.insert(container.id.clone(), container);
+        Ok(())
     }
 
     /// Removes a container.
     ///
     /// An anonymous volume stays if another container mounts it.
-    pub(crate) fn remove_container(
-        &mut self,
-        id: &str,
-        volumes: AnonymousVolumes,
-    ) -> Option<Container> {
-        let container = self.containers.remove(id)?;
+    pub(crate) fn remove_container(&mut self, id: &str, volumes: AnonymousVolumes) {
+        let Some(container) = self.containers.remove(id) else {
+            return;
+        };
         if container.is_running() {
             self.happened(Action::Die, &container);
         }
         self.happened(Action::Destroy, &container);
         if volumes == AnonymousVolumes::Remove {
-            for mount in container.mounts.iter().filter(|mount| mount.own) {
-                let name = mount.name.as_deref().unwrap_or_default();
-                // Fails if another container mounts the volume.
-                let _ = self.remove_volume(&container.engine, name);
+            let own = container.mounts.iter().filter(|mount| mount.own);
+            for name in own.filter_map(|mount| mount.name.as_deref()) {
+                if self.users(name).next().is_none() {
+                    self.volumes.retain(|volume| volume.name != name);
+                }
             }
         }
-        Some(container)
     }
 
     /// Stops a container with that exit code.
-    pub(crate) fn stop_container(&mut self, id: &str, code: i64) -> Result<Effect, EngineError> {
+    pub(crate) fn stop_container(&mut self, name: &str, code: i64) -> Result<(), EngineError> {
         let now = self.seconds();
-        let container = self.containers.get_mut(id);
-        let container = container.ok_or_else(|| EngineError::no_container(id))?;
-        if !container.is_running() {
-            return Ok(Effect::Unchanged);
+        let container = self.find_mut(name)?;
+        if container.is_running() {
+            container.exit(code, now);
+            let container = container.clone();
+            self.happened(Action::Die, &container);
         }
-        container.exit(code, now);
-        let container = container.clone();
-        self.happened(Action::Die, &container);
-        Ok(Effect::Changed)
+        Ok(())
     }
 
     fn happened(&mut self, action: Action, container: &Container) {
@@ -189,57 +156,30 @@ impl World {
     }
 
     /// Pauses or unpauses a container.
-    pub(crate) fn pause_container(&mut self, id: &str, pause: bool) -> Result<(), EngineError> {
-        let container = self.containers.get_mut(id);
-        let container = container.ok_or_else(|| EngineError::no_container(id))?;
-        let (status, what) = match (container.state.as_str(), pause) {
-            ("running", true) | ("paused", false) => {
-                let state = if pause { "paused" } else { "running" };
-                state.clone_into(&mut container.state);
-                return Ok(());
-            }
-            ("paused", true) => (409, "already paused"),
-            (_, true) => (409, "not running"),
-            (_, false) => (500, "not paused"),
+    pub(crate) fn pause_container(&mut self, name: &str, pause: bool) -> Result<(), EngineError> {
+        let container = self.find_mut(name)?;
+        let (before, after) = if pause {
+            ("running", "paused")
+        } else {
+            ("paused", "running")
         };
-        let text = format!("Container {} is {what}", container.id);
-        Err(EngineError::new(status, text))
-    }
-
-    /// Renames a container.
-    pub(crate) fn rename_container(&mut self, id: &str, name: &str) -> Result<(), EngineError> {
-        let container = self.containers.get(id);
-        let container = container.ok_or_else(|| EngineError::no_container(id))?;
-        let name = name.trim_start_matches('/');
-        if name.is_empty() {
-            return Err(EngineError::new(
-                400,
-                "Neither old nor new names may be empty",
-            ));
+        if container.state != before {
+            let text = format!("Container {} is not {before}", container.id);
+            return Err(EngineError::new(409, text));
         }
-        if name == container.name {
-            let text = "Renaming a container with the same name as its current name";
-            return Err(EngineError::new(400, text));
-        }
-        let engine = container.engine.clone();
-        self.check_name(&engine, name, Some(id)).map_err(|error| {
-            let text = format!("Error when allocating new name: {}", error.message);
-            EngineError::new(error.status, text)
-        })?;
-        if let Some(container) = self.containers.get_mut(id) {
-            name.clone_into(&mut container.name);
-        }
+        after.clone_into(&mut container.state);
         Ok(())
     }
 
-    fn check_name(&self, engine: &str, name: &str, own: Option<&str>) -> Result<(), EngineError> {
-        if !is_name(name) {
-            let allowed = "only [a-zA-Z0-9][a-zA-Z0-9_.-] are allowed";
-            let text = format!("Invalid container name ({name}), {allowed}");
-            return Err(EngineError::new(400, text));
-        }
-        let mut here = self.containers.values().filter(|one| one.engine == engine);
-        match here.find(|one| one.name == name && own != Some(&one.id)) {
+    /// Renames a container.
+    pub(super) fn rename_container(&mut self, id: &str, name: &str) -> Result<(), EngineError> {
+        self.check_name(name)?;
+        name.clone_into(&mut self.find_mut(id)?.name);
+        Ok(())
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), EngineError> {
+        match self.container(name) {
             None => Ok(()),
             Some(other) => Err(EngineError::new(
                 409,
@@ -271,8 +211,10 @@ impl World {
                 published => published,
             };
         }
-        let here = self.containers.values();
-        let others = here.filter(|one| one.id != container.id && one.engine == container.engine);
+        let others = self
+            .containers
+            .values()
+            .filter(|one| one.id != container.id);
         let taken = others.flat_map(|other| &other.ports).find_map(|theirs| {
             let any = |address: &str| matches!(address, "" | "0.0.0.0" | "::");
             container.ports.iter().find(|ours| {
@@ -287,28 +229,23 @@ impl World {
         let Some(port) = taken else {
             return Ok(());
         };
-        let address = if port.address.is_empty() {
-            "0.0.0.0"
-        } else {
-            &port.address
+        let (name, id) = (&container.name, &container.id);
+        let address = match port.address.as_str() {
+            "" => "0.0.0.0",
+            address => address,
         };
-        Err(EngineError::new(
-            500,
-            format!(
-                "driver failed programming external connectivity on endpoint {} ({}): Bind for {address}:{} \
-                 failed: port is already allocated",
-                container.name,
-                container.id,
-                port.bound.unwrap_or_default()
-            ),
-        ))
+        let text = format!(
+            "driver failed programming external connectivity on endpoint {name} ({id}): Bind for {address}:{} \
+             failed: port is already allocated",
+            port.bound.unwrap_or_default()
+        );
+        Err(EngineError::new(500, text))
     }
 
     /// Writes to the container's empty volumes, as its first start would.
     fn write_first(&mut self, container: &Container) {
         for name in container.mounts.iter().filter_map(|one| one.name.as_ref()) {
-            let mut volumes = self.volumes.iter_mut();
-            let volume = volumes.find(|one| one.engine == container.engine && one.name == *name);
+            let volume = self.volumes.iter_mut().find(|one| one.name == *name);
             if let Some(volume) = volume.filter(|volume| volume.content.is_empty()) {
                 volume.content = format!("written by {} {}", container.name, container.short_id());
             }
@@ -332,11 +269,11 @@ fn first_network(mode: &str, given: &Given) -> BTreeMap<String, Attachment> {
 }
 
 /// `PortBindings`, and the ports that are only exposed.
-fn ports_of(config: &Value, host: &Value) -> Vec<Port> {
+fn ports_of<'v>(config: &'v Value, host: &'v Value) -> Vec<Port> {
     let mut ports = Vec::new();
-    let split = |key: &str| {
+    let split = |key: &'v str| {
         let (target, protocol) = key.split_once('/').unwrap_or((key, "tcp"));
-        Some((target.parse::<u16>().ok()?, protocol.to_owned()))
+        Some((target.parse::<u16>().ok()?, protocol))
     };
     let bindings = host["PortBindings"].as_object().into_iter().flatten();
     for (key, given) in bindings {
@@ -345,13 +282,13 @@ fn ports_of(config: &Value, host: &Value) -> Vec<Port> {
         };
         for one in given.as_array().into_iter().flatten() {
             let number = text(one, "HostPort").split('-').next().unwrap_or_default();
-            ports.push(Port {
-                address: text(one, "HostIp").to_owned(),
-                published: Some(number.parse().unwrap_or(0)),
-                bound: None,
+            let number = number.parse().unwrap_or(0);
+            ports.push(Port::new(
+                text(one, "HostIp"),
+                Some(number),
                 target,
-                protocol: protocol.clone(),
-            });
+                protocol,
+            ));
         }
     }
     let exposed = config.get("ExposedPorts").and_then(Value::as_object);
@@ -362,14 +299,7 @@ fn ports_of(config: &Value, host: &Value) -> Vec<Port> {
     {
         let known = |port: &Port| port.target == target && port.protocol == protocol;
         if !ports.iter().any(known) {
-            let all = host["PublishAllPorts"] == true;
-            ports.push(Port {
-                address: String::new(),
-                published: all.then_some(0),
-                bound: None,
-                target,
-                protocol,
-            });
+            ports.push(Port::new("", None, target, protocol));
         }
     }
     ports

@@ -7,12 +7,11 @@ use serde_json::{Map, Value, json};
 use super::{
     container::Container,
     containers::AnonymousVolumes,
-    context::Shared,
     create::Run,
-    deployment::{Compose, Deployment},
+    deployment::Deployment,
     errors::EngineError,
     mounts::Source,
-    resolve::Project,
+    resolve::{Project, Shared},
     service::Service,
     state::World,
     values::{many, pairs, text},
@@ -51,7 +50,7 @@ impl Run<'_> {
         let dependencies = self.service.depends_on.iter();
         let follow = dependencies.filter_map(|(name, dependency)| {
             let is_recreated = *replaced.get(name)? == Replaced::Recreated;
-            let all_follow = self.deployment.compose == Compose::V2_26;
+            let all_follow = !self.deployment.by_library;
             if dependency.shares || (is_recreated && all_follow) {
                 Some(Follow::Recreate)
             } else {
@@ -73,12 +72,15 @@ impl World {
     /// to start.
     pub(super) fn create_all(&mut self, deployment: &Deployment) -> Result<Vec<String>, String> {
         let project = self.resolve(deployment)?;
+        if !deployment.is_here {
+            return Ok(Vec::new());
+        }
         self.pull(deployment, &project)?;
         self.create_shared(deployment, &project)?;
         let mut replaced = BTreeMap::new();
         let mut wanted = Vec::new();
         for service in &project.services {
-            for number in 1..=service.replicas {
+            for number in 1..=service.replicas() {
                 let run = Run {
                     deployment,
                     project: &project,
@@ -101,22 +103,22 @@ impl World {
     fn pull(&mut self, deployment: &Deployment, project: &Project) -> Result<(), String> {
         for service in &project.services {
             let image = &service.image;
-            if service.builds {
-                // The programs build only a missing image, the library at each deployment (N13). The context must
-                // exist where Compose runs (M11).
-                let builds = deployment.compose == Compose::Library || self.image(image).is_none();
-                if builds && !deployment.by_hand {
+            let is_missing = self.image(image).is_none();
+            // The program builds only a missing image, the library at each deployment (N13). The context must exist where
+            // Compose runs (M11).
+            if service.builds() {
+                if !deployment.by_hand && (deployment.by_library || is_missing) {
+                    let folder = &deployment.folder;
                     return Err(format!(
-                        "unable to prepare context: path {:?} not found",
-                        deployment.folder
+                        "unable to prepare context: path {folder:?} not found"
                     ));
                 }
-            } else if self.unpullable.contains(image) && self.image(image).is_none() {
+            } else if is_missing && self.unpullable.contains(image) {
+                let name = &service.name;
                 return Err(format!(
-                    " {} Pulling \n {} Error \nError response from daemon: pull access denied for {image}, \
+                    " {name} Pulling \n {name} Error \nError response from daemon: pull access denied for {image}, \
                      repository does not exist or may require 'docker login': denied: requested access to \
-                     the resource is denied",
-                    service.name, service.name
+                     the resource is denied"
                 ));
             }
             self.add_image(image);
@@ -125,63 +127,56 @@ impl World {
     }
 
     fn create_shared(&mut self, deployment: &Deployment, project: &Project) -> Result<(), String> {
-        let engine = &deployment.engine;
         let used = |key: &String| {
-            project
-                .services
-                .iter()
-                .any(|one| one.networks.contains_key(key))
+            let mut all = project.services.iter();
+            all.any(|one| one.networks.contains_key(key))
         };
         for (key, network) in project.networks.iter().filter(|(key, _)| used(key)) {
-            let there = self
-                .networks
-                .iter()
-                .any(|one| one.engine == *engine && one.name == network.name);
-            if network.external && !there {
+            let name = &network.name;
+            if self.network(name).is_ok() {
+                continue;
+            }
+            if network.external {
                 return Err(format!(
-                    "network {} declared as external, but could not be found",
-                    network.name
+                    "network {name} declared as external, but could not be found"
                 ));
             }
-            if !there {
-                let mut labels = self.shared_labels(deployment, network);
-                labels.insert(self.label("network"), key.clone());
-                let wanted = wanted_network(network, &labels);
-                self.create_network(engine, &wanted).map_err(|error| {
-                    format!(
-                        "failed to create network {}: Error response from daemon: {}",
-                        network.name, error.message
-                    )
-                })?;
-            }
+            let labels = self.shared_labels(deployment, network, "network", key);
+            let wanted = wanted_network(network, &labels);
+            self.create_network(&wanted).map_err(|error| {
+                let reason = error.message;
+                format!("failed to create network {name}: Error response from daemon: {reason}")
+            })?;
         }
-        for volume in project.volumes.values() {
-            let there = self
-                .volumes
-                .iter()
-                .any(|one| one.engine == *engine && one.name == volume.name);
-            if volume.external && !there {
-                return Err(format!("external volume {:?} not found", volume.name));
+        for (key, volume) in &project.volumes {
+            let name = &volume.name;
+            if self.volume(name).is_some() {
+                continue;
             }
-            if !there {
-                let mut labels = self.shared_labels(deployment, volume);
-                labels.insert(self.label("volume"), volume.key.clone());
-                let options = pairs(volume.written.get("driver_opts"));
-                let wanted = json!({
-                    "Name": volume.name,
-                    "Driver": volume.written.get("driver").and_then(text),
-                    "DriverOpts": options.into_iter().collect::<BTreeMap<_, _>>(),
-                    "Labels": labels,
-                });
-                self.create_volume(engine, &wanted)
-                    .map_err(|error| format!("Error response from daemon: {}", error.message))?;
+            if volume.external {
+                return Err(format!("external volume {name:?} not found"));
             }
+            let options = pairs(volume.written.get("driver_opts"));
+            let wanted = json!({
+                "Name": name,
+                "Driver": volume.written.get("driver").and_then(text),
+                "DriverOpts": options.into_iter().collect::<BTreeMap<_, _>>(),
+                "Labels": self.shared_labels(deployment, volume, "volume", key),
+            });
+            self.create_volume(&wanted);
         }
         Ok(())
     }
 
-    fn shared_labels(&self, deployment: &Deployment, of: &Shared) -> BTreeMap<String, String> {
-        let mut labels = of.labels.clone();
+    fn shared_labels(
+        &self,
+        deployment: &Deployment,
+        of: &Shared,
+        kind: &str,
+        key: &str,
+    ) -> BTreeMap<String, String> {
+        let mut labels = of.labels();
+        labels.insert(self.label(kind), key.to_owned());
         labels.insert(self.label("project"), deployment.project.clone());
         labels.insert(self.label("version"), self.version_label(deployment));
         labels
@@ -193,7 +188,7 @@ impl World {
         run: &Run<'_>,
         replaced: &mut BTreeMap<String, Replaced>,
     ) -> Result<String, String> {
-        let hash = run.deployment.compose.hash(run.service);
+        let hash = run.service.hash(run.deployment.by_library);
         let old = self.existing(run.deployment, &run.service.name, run.number);
         if let Some(old) = &old
             && self.is_kept(run, &hash, old, replaced)
@@ -215,8 +210,8 @@ impl World {
         let mut replaced = BTreeMap::new();
         let mut changed = Vec::new();
         for service in &project.services {
-            let hash = deployment.compose.hash(service);
-            for number in 1..=service.replicas {
+            let hash = service.hash(deployment.by_library);
+            for number in 1..=service.replicas() {
                 let run = Run {
                     deployment,
                     project: &project,
@@ -259,7 +254,6 @@ impl World {
         } = *run;
         let label = |name: &str| old.labels.get(&self.label(name)).map(String::as_str);
         let image = self.image_of(service);
-        let newer = deployment.compose != Compose::V2_26;
         if label("config-hash") != Some(hash) {
             return false;
         }
@@ -268,36 +262,29 @@ impl World {
         }
         let on_all = service.networks.keys().all(|key| {
             let name = project.networks.get(key).map_or(key, |one| &one.name);
-            let network = self.network_on(&deployment.engine, name);
+            let network = self.network(name);
             let attachment = old.networks.get(name);
             attachment.is_some_and(|one| network.is_ok_and(|network| one.network_id == network.id))
         });
         let has_all = service.mounts.iter().all(|spec| match &spec.source {
-            Source::Volume { name } => old
+            Source::Volume(name) => old
                 .mounts
                 .iter()
                 .any(|mount| mount.target == spec.target && mount.is_volume(name)),
             _ => true,
         });
-        !newer || !old.is_running() || (on_all && has_all)
+        !deployment.by_library || !old.is_running() || (on_all && has_all)
     }
 
     fn scale_down(&mut self, deployment: &Deployment, service: &Service) {
         let (of, at) = (self.label("service"), self.label("container-number"));
         let is_over = |one: &&&Container| {
-            let number = one
-                .labels
-                .get(&at)
-                .and_then(|number| number.parse::<usize>().ok());
-            one.labels.get(&of) == Some(&service.name) && number > Some(service.replicas)
+            let number = one.labels.get(&at).and_then(|number| number.parse().ok());
+            one.labels.get(&of) == Some(&service.name) && number > Some(service.replicas())
         };
-        let project = self.project_on(&deployment.engine, &deployment.project);
-        let over = project
-            .iter()
-            .filter(is_over)
-            .map(|one| one.id.clone())
-            .collect::<Vec<_>>();
-        for id in over {
+        let project = self.project(&deployment.project);
+        let over = project.iter().filter(is_over).map(|one| one.id.clone());
+        for id in over.collect::<Vec<_>>() {
             self.remove_container(&id, AnonymousVolumes::Keep);
         }
     }
@@ -315,14 +302,14 @@ impl World {
             return Ok(());
         }
         let failed = |error: EngineError| format!("Error response from daemon: {}", error.message);
-        self.start_container(id).map(|_| ()).map_err(failed)
+        self.start_container(id).map_err(failed)
     }
 
     /// The error of Compose about a container that never meets the condition for which this container waits.
     fn failed_dependency(&self, id: &str) -> Option<String> {
         let container = self.containers.get(id)?;
         let label = |name: &str| container.labels.get(&self.label(name)).map(String::as_str);
-        let project = self.project_on(&container.engine, label("project")?);
+        let project = self.project(label("project")?);
         let of = self.label("service");
         label("depends_on")?.split(',').find_map(|one| {
             let (service, condition) = one.split_once(':')?;

@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use super::{
     container::{Container, MountType},
     containers::AnonymousVolumes,
-    deployment::{Compose, Deployment},
+    deployment::Deployment,
     errors::EngineError,
     mounts::Source,
     resolve::Project,
     service::Service,
     state::World,
-    values::{many, text},
+    values::texts,
 };
 
 /// One container of a deployment.
@@ -45,15 +45,10 @@ impl World {
             let plain = name.chars().filter(char::is_ascii).collect::<String>();
             plain.trim_start_matches('-').to_owned()
         };
-        let name = service.container_name.clone().unwrap_or_else(plain);
-        let doing = if old.is_some() {
-            "Recreate"
-        } else {
-            "Creating"
-        };
+        let name = service.text("container_name").unwrap_or_else(plain);
         let failed = |error: EngineError| {
             let reason = error.message;
-            format!(" Container {name}  {doing}\nError response from daemon: {reason}")
+            format!(" Container {name}  Creating\nError response from daemon: {reason}")
         };
         if deployment.by_hand {
             self.create_bind_sources(service);
@@ -61,13 +56,11 @@ impl World {
         let body = self.body(run, hash, &name, old);
         // A temporary name: if the create fails, the old container is still there.
         let temporary = old.map(|old| format!("{}_{name}", old.short_id()));
-        let engine = &deployment.engine;
         let id = self
-            .create_container(engine, Some(temporary.as_ref().unwrap_or(&name)), &body)
+            .create_container(temporary.as_ref().unwrap_or(&name), &body)
             .map_err(failed)?;
         for (network, endpoint) in endpoints(run, &name).into_iter().skip(1) {
-            self.connect(engine, &network, &id, &endpoint)
-                .map_err(failed)?;
+            self.connect(&network, &id, &endpoint).map_err(failed)?;
         }
         if let Some(old) = old {
             self.remove_container(&old.id, AnonymousVolumes::Keep);
@@ -88,7 +81,7 @@ impl World {
             one.labels.get(&of).is_some_and(|name| name == service)
                 && one.labels.get(&at) == Some(&number)
         };
-        let project = self.project_on(&deployment.engine, &deployment.project);
+        let project = self.project(&deployment.project);
         project.iter().find(is_it).map(|one| (*one).clone())
     }
 
@@ -113,28 +106,20 @@ impl World {
         body["Labels"] = json!(labels);
         let mut host = service.engine_host_config();
         let (binds, mounts, tmpfs) = self.mounts_for(run, old);
-        host["Binds"] = if binds.is_empty() {
-            Value::Null
-        } else {
-            json!(binds)
-        };
+        host["Binds"] = json!(binds);
         host["Mounts"] = json!(mounts);
         host["Tmpfs"] = Value::Object(tmpfs);
         for (key, field) in [("pid", "PidMode"), ("ipc", "IpcMode")] {
-            if let Some(mode) = service.config.get(key).and_then(text) {
+            if let Some(mode) = service.text(key) {
                 host[field] = json!(self.mode(deployment, &mode));
             }
         }
-        let from = many(service.config.get("volumes_from"));
-        let from = from.into_iter().filter_map(text);
-        let from = from.map(|from| self.volumes_from(deployment, &from));
-        host["VolumesFrom"] = match from.collect::<Vec<_>>() {
-            none if none.is_empty() => Value::Null,
-            some => json!(some),
-        };
+        let from = texts(service.written.get("volumes_from"));
+        let from = from.iter().map(|from| self.volumes_from(deployment, from));
+        host["VolumesFrom"] = json!(from.collect::<Vec<_>>());
         let endpoints = endpoints(run, name);
-        host["NetworkMode"] = match (&service.network_mode, endpoints.first()) {
-            (Some(mode), _) => json!(self.mode(deployment, mode)),
+        host["NetworkMode"] = match (service.text("network_mode"), endpoints.first()) {
+            (Some(mode), _) => json!(self.mode(deployment, &mode)),
             (None, Some((network, _))) => json!(network),
             (None, None) => json!("none"),
         };
@@ -187,7 +172,7 @@ impl World {
             ("service", service.name.clone()),
             ("version", self.version_label(deployment)),
         ];
-        let mut labels = service.labels.clone();
+        let mut labels = service.labels();
         labels.extend(
             own.into_iter()
                 .map(|(name, value)| (self.label(name), value)),
@@ -216,7 +201,7 @@ impl World {
         let service = run.service;
         // The Compose programs keep anonymous volumes, the library does not (N04).
         let kept = |target: &str| {
-            let old = old.filter(|_| run.deployment.compose != Compose::Library)?;
+            let old = old.filter(|_| !run.deployment.by_library)?;
             let mut mounts = old.mounts.iter();
             let there = mounts.find(|one| one.target == target && one.kind == MountType::Volume)?;
             there.name.clone()
@@ -226,22 +211,20 @@ impl World {
         for spec in &service.mounts {
             let target = spec.target.as_str();
             let mut mount = match &spec.source {
-                Source::Bind { path, create, .. } if *create => {
+                Source::Bind { path, create: true } => {
                     let mode = if spec.read_only { "ro" } else { "rw" };
                     binds.push(format!("{path}:{target}:{mode}"));
                     continue;
                 }
-                Source::Tmpfs {
-                    options: Some(options),
-                } => {
+                Source::Tmpfs(Some(options)) => {
                     tmpfs.insert(target.to_owned(), json!(options));
                     continue;
                 }
                 Source::Bind { path, .. } => {
                     json!({ "Type": "bind", "Source": path, "Target": target })
                 }
-                Source::Tmpfs { options: None } => json!({ "Type": "tmpfs", "Target": target }),
-                Source::Volume { name } => volume(name, target),
+                Source::Tmpfs(None) => json!({ "Type": "tmpfs", "Target": target }),
+                Source::Volume(name) => volume(name, target),
                 Source::Anonymous => match kept(target) {
                     Some(name) => volume(&name, target),
                     None => json!({ "Type": "volume", "Target": target, "VolumeOptions": {} }),
@@ -274,10 +257,10 @@ fn endpoints(run: &Run<'_>, name: &str) -> Vec<(String, Value)> {
         let network = named.map_or(key, |network| &network.name);
         let mut aliases = vec![name.to_owned(), service.name.clone()];
         aliases.extend(options.aliases.iter().cloned());
-        let ipam = match (options.has_options, options.address.as_str()) {
-            (false, _) => Value::Null,
-            (true, "") => json!({}),
-            (true, address) => json!({ "IPv4Address": address }),
+        let ipam = match &options.address {
+            Some(address) => json!({ "IPv4Address": address }),
+            None if options.has_options => json!({}),
+            None => Value::Null,
         };
         let endpoint = json!({ "Aliases": aliases, "IPAMConfig": ipam });
         (network.clone(), endpoint)

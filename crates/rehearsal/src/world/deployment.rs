@@ -1,31 +1,21 @@
-//! A deployment: its inputs, and the version of Compose that runs it.
+//! A deployment: its inputs, stacks that a person starts with `compose up`, and what the Compose program of this host
+//! answers.
 
 use std::collections::BTreeMap;
 
+use composefile::{dotenv, path::Base};
 use serde_json::json;
 
-use super::{
-    context::{Context, variables},
-    entities::fingerprint,
-    mounts::{MountSpec, Source},
-    record::Variable,
-    resolve::Project,
-    service::Service,
-    state::{Era, LocalCompose, World},
-};
+use super::{mounts::Source, resolve::Project, state::World};
 
-/// The version of Compose. Versions differ in how they hash a service and when they recreate a container (N04, N05).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compose {
-    V2_26,
-    V5_6,
-    /// The library in the newer Portainer.
-    Library,
-}
+/// The version of the Compose program, and of the library in the newer Portainer. They differ in how they hash a service
+/// and when they recreate a container (N04, N05).
+const PROGRAM: &str = "2.26.1";
+const LIBRARY: &str = "2.40.3";
 
 /// The inputs of `compose up`.
+#[derive(Clone)]
 pub(super) struct Deployment {
-    pub engine: String,
     pub project: String,
     pub text: String,
     /// The content of `.env`, or of the file that `--env-file` names.
@@ -34,84 +24,62 @@ pub(super) struct Deployment {
     pub folder: String,
     pub file: String,
     pub home: String,
-    pub compose: Compose,
+    /// Whether the library of the newer Portainer runs it.
+    pub by_library: bool,
     pub by_hand: bool,
+    /// Whether it is for the engine of this host. The containers of others are not simulated.
+    pub is_here: bool,
 }
 
 impl Deployment {
-    /// A deployment by Portainer: its directory contains only the Compose file and `stack.env` (M07, M11).
-    pub fn by_portainer(
-        engine: &str,
-        project: &str,
-        text: &str,
-        env: &[Variable],
-        folder: &str,
-        era: Era,
-    ) -> Self {
-        let lines = env
-            .iter()
-            .map(|one| format!("{}={}\n", one.name, one.value));
+    /// A deployment by the program, in a directory of Portainer without variables.
+    pub fn new(project: &str, text: &str, folder: &str) -> Self {
         Self {
-            engine: engine.to_owned(),
             project: project.to_owned(),
             text: text.to_owned(),
-            env_text: (!env.is_empty()).then(|| lines.collect()),
+            env_text: None,
             env_path: format!("{folder}/stack.env"),
             folder: folder.to_owned(),
             file: format!("{folder}/docker-compose.yml"),
             home: "/root".to_owned(),
-            compose: if era == Era::Sync {
-                Compose::V2_26
-            } else {
-                Compose::Library
-            },
+            by_library: false,
             by_hand: false,
+            is_here: true,
         }
+    }
+
+    /// Makes a path absolute by the rules of Compose: `~` is the home directory.
+    pub fn absolute(&self, path: &str) -> String {
+        let base = Base {
+            dir: &self.folder,
+            home: Some(&self.home),
+        };
+        composefile::path::clean(&base.host(path))
     }
 }
 
-impl From<LocalCompose> for Compose {
-    fn from(local: LocalCompose) -> Self {
-        match local {
-            LocalCompose::V2_26 => Self::V2_26,
-            LocalCompose::V5_6 => Self::V5_6,
-        }
-    }
-}
-
-impl Compose {
-    pub fn version(self) -> &'static str {
-        match self {
-            Self::V2_26 => "2.26.1",
-            Self::V5_6 => "5.6.1",
-            Self::Library => "2.40.3",
-        }
-    }
-
-    /// The hash of a service. It differs between versions where the real ones were measured to differ (N05).
-    pub fn hash(self, service: &Service) -> String {
-        let mut config = service.config.clone();
-        if self == Self::V2_26 {
-            let depends_on = service.depends_on.keys().collect::<Vec<_>>();
-            if !depends_on.is_empty() {
-                config["depends_on"] = json!(depends_on);
-            }
-            if !service.profiles.is_empty() {
-                config["profiles"] = json!(service.profiles);
-            }
-        }
-        let short = |spec: &&MountSpec| matches!(spec.source, Source::Bind { short: true, .. });
-        if self == Self::V5_6 && service.mounts.iter().any(|spec| short(&spec)) {
-            config["binds"] = json!("the default of create_host_path left out");
-        }
-        fingerprint(&config.to_string())
-    }
+/// Reads the variables of an env file by the rules of Compose (M08).
+pub(super) fn variables(
+    text: &str,
+    path: &str,
+    known: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, String> {
+    let read = dotenv::parse(text, &|name: &str| known.get(name).cloned());
+    let read = read.map_err(|error| {
+        let (line, problem) = (error.line, error.problem);
+        format!("failed to read {path}: line {line}: {problem}")
+    })?;
+    Ok(read.into_iter().collect())
 }
 
 impl World {
     /// The value of the label `version`.
     pub(super) fn version_label(&self, deployment: &Deployment) -> String {
-        let version = deployment.compose.version();
+        let version = if deployment.by_library {
+            LIBRARY
+        } else {
+            PROGRAM
+        };
         if self.labels_say_rehearsal {
             format!("rehearsal-{version}")
         } else {
@@ -128,22 +96,153 @@ impl World {
             if deployment.by_hand {
                 return self.read_host(path).map(str::to_owned);
             }
-            let own = [
-                (deployment.env_path.as_str(), deployment.env_text.as_ref()),
-                (deployment.file.as_str(), Some(&deployment.text)),
-            ];
-            own.into_iter()
-                .find(|(known, _)| *known == path)
-                .and_then(|(_, text)| text.cloned())
+            if path == deployment.file {
+                return Some(deployment.text.clone());
+            }
+            let env = deployment.env_text.clone();
+            env.filter(|_| path == deployment.env_path)
         };
-        let context = Context {
-            project: &deployment.project,
-            variables: &given,
-            folder: &deployment.folder,
-            home: &deployment.home,
-            file: &deployment.file,
-            read: &read,
-        };
-        Project::resolve(&deployment.text, &context)
+        Project::resolve(deployment, &given, &read)
+    }
+
+    /// Starts the stack in `folder` as `compose up -d` in that directory does.
+    ///
+    /// Reads the Compose file, `.env` and other env files from [`World::host`], and creates missing bind sources.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn start_by_hand(&mut self, project: &str, folder: &str) -> Result<(), String> {
+        let deployment = self.by_hand(project, folder, None)?;
+        self.up(&deployment)
+    }
+
+    /// Starts a stack from the given Compose file.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn start_file_by_hand(
+        &mut self,
+        project: &str,
+        folder: &str,
+        file: &str,
+    ) -> Result<(), String> {
+        let deployment = self.by_hand(project, folder, Some(file))?;
+        self.up(&deployment)
+    }
+
+    /// Adds the external networks and volumes that a Compose file needs, and returns the paths that must exist before
+    /// [`World::start_file_by_hand`]: the sources of long-syntax binds, secrets and configs.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn add_external(
+        &mut self,
+        project: &str,
+        folder: &str,
+        file: &str,
+    ) -> Result<Vec<String>, String> {
+        let deployment = self.by_hand(project, folder, Some(file))?;
+        let resolved = self.resolve(&deployment)?;
+        for network in resolved.networks.values().filter(|one| one.external) {
+            if self.network(&network.name).is_err() {
+                self.create_network(&json!({ "Name": network.name }))
+                    .map_err(|error| error.message)?;
+            }
+        }
+        for volume in resolved.volumes.values().filter(|one| one.external) {
+            // An existing volume stays as it is.
+            self.create_volume(&json!({ "Name": volume.name }));
+        }
+        let mounts = resolved.services.iter().flat_map(|service| &service.mounts);
+        let needed = mounts.filter_map(|mount| match &mount.source {
+            Source::Bind {
+                path,
+                create: false,
+            } => Some(path.clone()),
+            _ => None,
+        });
+        Ok(needed.collect())
+    }
+
+    /// The services that `compose up -d` would create or recreate. Changes nothing.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn up_would_change(&self, project: &str, folder: &str) -> Result<Vec<String>, String> {
+        self.changed_by(&self.by_hand(project, folder, None)?)
+    }
+
+    /// The version of the Compose program that starts stacks by hand.
+    pub fn compose_version(&self) -> &'static str {
+        PROGRAM
+    }
+
+    /// The hash of each service that a text starts, as [`World::compose_version`] computes it, by its name. `env` is
+    /// `stack.env`; it is not written if it is empty (M07).
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn hashes_of_text(
+        &self,
+        project: &str,
+        text: &str,
+        env: &str,
+    ) -> Result<BTreeMap<String, String>, String> {
+        self.hashes(&Deployment {
+            env_text: (!env.is_empty()).then(|| env.to_owned()),
+            ..Deployment::new(project, text, "/stack")
+        })
+    }
+
+    /// The hash of each service of the stack in `folder`. Without a file, of the one that Compose finds.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn hashes_on_disk(
+        &self,
+        project: &str,
+        folder: &str,
+        file: Option<&str>,
+    ) -> Result<BTreeMap<String, String>, String> {
+        let file = file.map(|file| format!("{folder}/{file}"));
+        self.hashes(&self.by_hand(project, folder, file.as_deref())?)
+    }
+
+    fn hashes(&self, deployment: &Deployment) -> Result<BTreeMap<String, String>, String> {
+        let services = self.resolve(deployment)?.services.into_iter();
+        let hashes = services.map(|service| {
+            let hash = service.hash(deployment.by_library);
+            (service.name, hash)
+        });
+        Ok(hashes.collect())
+    }
+
+    /// A deployment by a person. Without a file, of the one that Compose finds.
+    fn by_hand(
+        &self,
+        project: &str,
+        folder: &str,
+        file: Option<&str>,
+    ) -> Result<Deployment, String> {
+        let of_tool = |extension| format!("{}-compose.{extension}", self.tool);
+        let names = [
+            "compose.yaml".to_owned(),
+            "compose.yml".to_owned(),
+            of_tool("yml"),
+            of_tool("yaml"),
+        ];
+        let files = names.iter().map(|name| format!("{folder}/{name}"));
+        let mut files = file.map(str::to_owned).into_iter().chain(files);
+        let found = files.find_map(|path| Some((self.read_host(&path)?, path)));
+        let (text, file) = found.ok_or_else(|| format!("no configuration file in {folder}"))?;
+        let env_path = format!("{folder}/.env");
+        Ok(Deployment {
+            env_text: self.read_host(&env_path).map(str::to_owned),
+            env_path,
+            file,
+            home: "/home/operator".to_owned(),
+            by_hand: true,
+            ..Deployment::new(project, text, folder)
+        })
     }
 }

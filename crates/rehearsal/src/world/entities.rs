@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// A Portainer environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -19,6 +19,17 @@ pub struct Endpoint {
     pub restricted: bool,
     /// Whether only administrators may manage stacks: `allowStackManagementForRegularUsers` is false (M22).
     pub forbids_stacks: bool,
+}
+
+impl Endpoint {
+    pub(super) fn new(name: &str, engine: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            engine: engine.to_owned(),
+            restricted: false,
+            forbids_stacks: false,
+        }
+    }
 }
 
 /// A container engine.
@@ -87,26 +98,25 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// An image on the host.
+/// An image on the host, as the engine inspects it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct Image {
     /// `sha256:` and 64 hexadecimal digits.
     pub id: String,
     /// The names with their tags.
+    #[serde(rename = "RepoTags")]
     pub tags: BTreeSet<String>,
-    /// `Config`: the defaults for containers.
+    /// The defaults for containers.
     pub config: Value,
-    /// Seconds since 1970.
-    pub created: i64,
 }
 
-/// A volume of an engine.
+/// A volume, as the engine inspects it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct Volume {
     /// The name; 64 hexadecimal digits if the volume is anonymous.
     pub name: String,
-    /// The ID of its engine.
-    pub engine: String,
     /// The path of its data on the host.
     pub mountpoint: String,
     /// `local`, …
@@ -117,37 +127,35 @@ pub struct Volume {
     pub labels: BTreeMap<String, String>,
     /// Represents the data: the container that wrote first, so that a test sees whether data survived.
     pub content: String,
-    /// Seconds since 1970.
-    pub created: i64,
 }
 
-/// A network of an engine.
+/// A network, as the engine inspects it, without its containers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct Network {
     /// 64 hexadecimal digits.
     pub id: String,
     /// The name.
     pub name: String,
-    /// The ID of its engine.
-    pub engine: String,
     /// `bridge`, …
     pub driver: String,
     /// The driver's options.
     pub options: BTreeMap<String, String>,
-    /// `IPAM` in the response of the engine.
+    /// The address pools.
+    #[serde(rename = "IPAM")]
     pub ipam: Value,
     /// The origin of the subnet.
+    #[serde(skip)]
     pub subnet_origin: SubnetOrigin,
     /// Whether the network has no external access.
     pub internal: bool,
-    /// `Attachable`
+    /// Whether containers outside of a service can join it.
     pub attachable: bool,
-    /// `EnableIPv6`
+    /// Whether it has IPv6 addresses.
+    #[serde(rename = "EnableIPv6")]
     pub ipv6: bool,
     /// All labels.
     pub labels: BTreeMap<String, String>,
-    /// Seconds since 1970.
-    pub created: i64,
 }
 
 /// The origin of a network's subnet. Fixed addresses require a configured subnet.
@@ -174,15 +182,6 @@ impl Network {
 
 /// The networks that every engine has.
 pub(super) const PREDEFINED: [&str; 3] = ["bridge", "host", "none"];
-
-/// `IPAM` with one pool.
-pub(super) fn one_pool(subnet: &str, gateway: &str) -> Value {
-    json!({
-        "Driver": "default",
-        "Options": null,
-        "Config": [{ "Subnet": subnet, "Gateway": gateway }],
-    })
-}
 
 /// A path on the host.
 #[derive(Clone, PartialEq, Eq, Serialize)]

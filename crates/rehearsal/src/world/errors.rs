@@ -50,11 +50,6 @@ impl PortainerError {
             &format!("failed to remove a stack: {reason}\n"),
         )
     }
-
-    pub fn busy() -> Self {
-        let text = "The stack deployment is in progress";
-        Self::new(409, text, text)
-    }
 }
 
 /// An error response of the engine.
@@ -72,13 +67,5 @@ impl EngineError {
             status,
             message: message.into(),
         }
-    }
-
-    pub fn no_container(name: &str) -> Self {
-        Self::new(404, format!("No such container: {name}"))
-    }
-
-    pub fn no_page() -> Self {
-        Self::new(404, "page not found")
     }
 }

@@ -27,14 +27,10 @@ pub struct Event {
     pub action: Action,
     /// The ID of the container.
     pub id: String,
-    /// The ID of its engine.
-    pub engine: String,
     /// When, in milliseconds since 1970.
     pub at: i64,
     /// Its name.
     pub name: String,
-    /// Its image.
-    pub image: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
 }
@@ -44,10 +40,8 @@ impl Event {
         Self {
             action,
             id: container.id.clone(),
-            engine: container.engine.clone(),
             at: now,
             name: container.name.clone(),
-            image: container.image.clone(),
             labels: container.labels.clone(),
         }
     }

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::{
     entities::{Image, fingerprint},
-    errors::EngineError,
     state::World,
 };
 
@@ -20,11 +19,16 @@ impl World {
             return image.id.clone();
         }
         let id = format!("sha256:{}", fingerprint(&format!("image {name}")));
+        let short = name.rsplit('/').next().unwrap_or_default();
+        let short = short.split([':', '@']).next().unwrap_or_default();
+        let volumes = self.image_volumes.get(short).map(|targets| {
+            let targets = targets.iter().map(|target| (target.clone(), json!({})));
+            Value::Object(targets.collect::<Map<_, _>>())
+        });
         let image = Image {
             id: id.clone(),
             tags: BTreeSet::from([tagged(name)]),
-            config: self.image_config(name),
-            created: self.seconds(),
+            config: json!({ "Env": [PATH], "Cmd": ["sh"], "Entrypoint": null, "Volumes": volumes, "Labels": null }),
         };
         self.images.insert(id.clone(), image);
         id
@@ -36,44 +40,11 @@ impl World {
         self.images.remove(&id)
     }
 
-    /// An image by name, ID or unique ID prefix.
+    /// An image by name or ID.
     pub(crate) fn image(&self, name: &str) -> Option<&Image> {
         let tag = tagged(name);
-        let by_name = || self.images.values().find(|image| image.tags.contains(&tag));
-        let digits = name.strip_prefix("sha256:").unwrap_or(name);
-        if let Some(image) = self.images.get(&format!("sha256:{digits}")) {
-            return Some(image);
-        }
-        by_name().or_else(|| {
-            let is_id = digits.len() >= 4 && digits.chars().all(|c| c.is_ascii_hexdigit());
-            let mut starting = self
-                .images
-                .values()
-                .filter(|image| is_id && image.id["sha256:".len()..].starts_with(digits));
-            starting.next().filter(|_| starting.next().is_none())
-        })
-    }
-
-    /// The image for a new container.
-    pub(super) fn wanted_image(&self, name: &str) -> Result<&Image, EngineError> {
-        self.image(name)
-            .ok_or_else(|| EngineError::new(404, format!("No such image: {}", tagged(name))))
-    }
-
-    fn image_config(&self, name: &str) -> Value {
-        let short = name.rsplit('/').next().unwrap_or_default();
-        let short = short.split([':', '@']).next().unwrap_or_default();
-        let volumes = self.image_volumes.get(short).map(|targets| {
-            let targets = targets.iter().map(|target| (target.clone(), json!({})));
-            Value::Object(targets.collect::<Map<_, _>>())
-        });
-        json!({
-            "Hostname": "", "Domainname": "", "User": "",
-            "AttachStdin": false, "AttachStdout": false, "AttachStderr": false,
-            "Tty": false, "OpenStdin": false, "StdinOnce": false,
-            "Env": [PATH], "Cmd": ["sh"], "Image": "", "Volumes": volumes,
-            "WorkingDir": "", "Entrypoint": null, "OnBuild": null, "Labels": null,
-        })
+        let mut all = self.images.values();
+        all.find(|image| image.id == name || image.tags.contains(&tag))
     }
 }
 

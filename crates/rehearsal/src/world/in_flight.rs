@@ -1,13 +1,23 @@
-//! The requests that Portainer is working on.
+//! The requests that Portainer is working on: they go through their phases as the clock advances (M21).
 
-use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
 use super::{
+    clock::millis,
     errors::PortainerError,
-    record::{Record, Update, Variable},
+    record::{Record, Status},
+    state::{Era, World},
 };
+
+/// Between a failed `up` and its `down`, in milliseconds.
+const GAP: i64 = 100;
+/// The `down` after a failed `up`, in milliseconds.
+const DOWN: i64 = 300;
+
+/// The error of an `up` that was told to fail.
+pub(super) const SIMULATED: &str = "dependency failed to start: simulated failure";
 
 /// When and how a create, update or delete ends. The default is an immediate success.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -27,6 +37,30 @@ pub(crate) enum Accepted {
     Ended(u64),
 }
 
+/// The change that a request makes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Work {
+    pub kind: Kind,
+    /// The stack as it will be, or the stack that is deleted. Its environment is the one of the request.
+    pub record: Record,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) enum Kind {
+    Create,
+    Update,
+    Delete {
+        /// Whether the named volumes are removed as well (N02).
+        with_volumes: bool,
+    },
+}
+
+impl Work {
+    pub fn is_delete(&self) -> bool {
+        matches!(self.kind, Kind::Delete { .. })
+    }
+}
+
 /// A request that Portainer is working on. It ends even if its client disconnects (M21).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct InFlight {
@@ -36,32 +70,6 @@ pub(super) struct InFlight {
     pub phase: Phase,
     /// When the phase ends, in milliseconds since 1970.
     pub until: i64,
-}
-
-/// The change that a request makes.
-#[derive(Clone, PartialEq, Serialize)]
-pub(crate) enum Work {
-    Create(Box<Record>),
-    Update {
-        id: u64,
-        name: String,
-        endpoint: u64,
-        update: Update,
-        user: String,
-    },
-    Delete {
-        id: u64,
-        name: String,
-        endpoint: u64,
-        volumes: NamedVolumes,
-    },
-}
-
-/// What a delete does to the named volumes of the stack (N02).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) enum NamedVolumes {
-    Keep,
-    Remove,
 }
 
 /// How far a request has come.
@@ -79,76 +87,20 @@ pub(super) enum Phase {
     Ended(Result<u64, PortainerError>),
 }
 
-impl Work {
-    pub fn id(&self) -> u64 {
-        match self {
-            Self::Create(record) => record.id,
-            Self::Update { id, .. } | Self::Delete { id, .. } => *id,
-        }
-    }
-
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Create(record) => &record.name,
-            Self::Update { name, .. } | Self::Delete { name, .. } => name,
-        }
-    }
-
-    /// The text and the variables of its deployment; `None` for a delete.
-    pub fn contents(&self) -> Option<(&str, &[Variable])> {
-        let (text, env) = match self {
-            Self::Create(record) => (&record.text, &record.env),
-            Self::Update { update, .. } => (&update.text, &update.env),
-            Self::Delete { .. } => return None,
-        };
-        Some((text, env.as_deref().unwrap_or_default()))
-    }
-
-    /// Whether its deployment has a `stack.env` (M07).
-    fn has_env(&self) -> bool {
-        self.contents().is_some_and(|(_, env)| !env.is_empty())
-    }
-
-    pub fn endpoint(&self) -> u64 {
-        match self {
-            Self::Create(record) => record.endpoint,
-            Self::Update { endpoint, .. } | Self::Delete { endpoint, .. } => *endpoint,
-        }
-    }
-}
-
-impl fmt::Debug for Work {
-    // Leaves out text and env, which hold secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = match self {
-            Self::Create(_) => "create",
-            Self::Update { .. } => "update",
-            Self::Delete { .. } => "delete",
-        };
-        write!(f, "{verb} {} {}", self.id(), self.name())
-    }
-}
-
 impl InFlight {
-    pub fn has_ended(&self) -> bool {
-        matches!(self.phase, Phase::Ended(_))
-    }
-
-    /// Whether it holds Portainer's lock, which only deployments take.
-    pub fn is_deploying(&self) -> bool {
-        !matches!(self.work, Work::Delete { .. })
-            && !matches!(self.phase, Phase::Waiting | Phase::Ended(_))
+    /// Whether its phase ends by itself.
+    fn is_open(&self) -> bool {
+        !matches!(self.phase, Phase::Waiting | Phase::Ended(_))
     }
 
     /// The command line of its process in Portainer's container, while there is one (M21).
-    pub fn process(&self) -> Option<String> {
-        let (id, name) = (self.work.id(), self.work.name());
+    fn process(&self) -> Option<String> {
+        let Record { id, name, env, .. } = &self.work.record;
         match self.phase {
             Phase::Up(_) => {
-                let env = if self.work.has_env() {
-                    " --env-file stack.env"
-                } else {
-                    ""
+                let env = match env.as_deref() {
+                    None | Some([]) => "",
+                    Some(_) => " --env-file stack.env",
                 };
                 Some(format!(
                     "docker-compose -f /data/compose/{id}/docker-compose.yml --project-name {name}{env} up -d"
@@ -159,5 +111,200 @@ impl InFlight {
             )),
             Phase::Waiting | Phase::Gap(_) | Phase::Ended(_) => None,
         }
+    }
+}
+
+impl World {
+    /// Whether Portainer is working on a request or a deployment.
+    pub fn is_busy(&self) -> bool {
+        self.records.values().any(|one| one.pending.is_some())
+            || self.in_flight.iter().any(InFlight::is_open)
+    }
+
+    /// Ends the current phase of each request and deployment that Portainer is working on after `time`.
+    pub fn end_work_in(&mut self, time: Duration) {
+        let end = self.now.saturating_add(millis(time));
+        for one in self.in_flight.iter_mut().filter(|one| one.is_open()) {
+            one.until = end;
+        }
+        for pending in self.records.values_mut().flat_map(|one| &mut one.pending) {
+            pending.due = Some(end);
+        }
+    }
+
+    /// The command lines of the Compose processes in Portainer's container (M21). Newer versions use a library.
+    pub(crate) fn compose_processes(&self) -> Vec<String> {
+        if self.era == Era::Async {
+            return Vec::new();
+        }
+        let all = self.in_flight.iter();
+        all.filter_map(InFlight::process).collect()
+    }
+
+    /// The outcome of a request that has ended: the ID of its stack, or the error response. Forgets the request.
+    pub(crate) fn take_outcome(
+        &mut self,
+        accepted: Accepted,
+    ) -> Option<Result<u64, PortainerError>> {
+        let ticket = match accepted {
+            Accepted::InFlight(ticket) => ticket,
+            Accepted::Ended(id) => return Some(Ok(id)),
+        };
+        let at = self.in_flight.iter().position(|one| one.ticket == ticket)?;
+        let Phase::Ended(outcome) = self.in_flight[at].phase.clone() else {
+            return None;
+        };
+        self.in_flight.remove(at);
+        Some(outcome)
+    }
+
+    /// Advances the clock until a request has ended, and returns its outcome.
+    pub(super) fn finish(&mut self, accepted: Accepted) -> Result<u64, PortainerError> {
+        loop {
+            if let Some(outcome) = self.take_outcome(accepted) {
+                return outcome;
+            }
+            let next = self.next_end();
+            let next = next.ok_or_else(|| PortainerError::failed("the request does not end"))?;
+            self.advance(self.in_flight[next].until);
+        }
+    }
+
+    /// Starts to work on a request.
+    pub(super) fn submit(&mut self, work: Work, ending: Ending) -> Accepted {
+        let ticket = self.next.ticket;
+        self.next.ticket += 1;
+        let (phase, until) = if work.is_delete() {
+            (Phase::Down(None), self.now + ending.after)
+        } else {
+            (Phase::Waiting, i64::MAX)
+        };
+        self.in_flight.push(InFlight {
+            ticket,
+            work,
+            ending,
+            phase,
+            until,
+        });
+        self.deploy_next();
+        self.advance_requests(self.now);
+        Accepted::InFlight(ticket)
+    }
+
+    /// Ends every phase that is over at `now`, in the order of their ends.
+    pub(super) fn advance_requests(&mut self, now: i64) {
+        let is_over = |world: &Self, at: &usize| world.in_flight[*at].until <= now;
+        while let Some(at) = self.next_end().filter(|at| is_over(self, at)) {
+            let mut one = self.in_flight.remove(at);
+            self.now = self.now.max(one.until);
+            self.end_phase(&mut one);
+            self.in_flight.insert(at, one);
+            self.deploy_next();
+        }
+    }
+
+    /// The position of the request whose phase ends first.
+    fn next_end(&self) -> Option<usize> {
+        let open = self.in_flight.iter().enumerate();
+        let open = open.filter(|(_, one)| one.is_open());
+        open.min_by_key(|(_, one)| one.until).map(|(at, _)| at)
+    }
+
+    /// Starts the deployment that waited longest, if none is running.
+    fn deploy_next(&mut self) {
+        let deploys = |one: &InFlight| one.is_open() && !one.work.is_delete();
+        if self.in_flight.iter().any(deploys) {
+            return;
+        }
+        let waits = |one: &InFlight| one.phase == Phase::Waiting;
+        if let Some(at) = self.in_flight.iter().position(waits) {
+            let deployment = self.deployment_of(&self.in_flight[at].work.record);
+            let created = self.create_all(&deployment);
+            let one = &mut self.in_flight[at];
+            one.phase = Phase::Up(created);
+            one.until = self.now + one.ending.after;
+        }
+    }
+
+    fn end_phase(&mut self, one: &mut InFlight) {
+        let immediate = one.ending == Ending::default();
+        let lasts = |millis: i64| if immediate { 0 } else { millis };
+        let phase = std::mem::replace(&mut one.phase, Phase::Waiting);
+        one.phase = match phase {
+            Phase::Up(created) => match self.started(created, one.ending.fails) {
+                Ok(()) => Phase::Ended(self.complete(&one.work)),
+                Err(reason) => {
+                    one.until += lasts(GAP);
+                    Phase::Gap(reason)
+                }
+            },
+            Phase::Gap(reason) => {
+                one.until += lasts(DOWN);
+                Phase::Down(Some(reason))
+            }
+            Phase::Down(Some(reason)) => {
+                self.down_in(one.work.record.endpoint, &one.work.record.name);
+                Phase::Ended(Err(PortainerError::failed(&reason)))
+            }
+            Phase::Down(None) => Phase::Ended(self.deleted(&one.work, one.ending)),
+            phase @ (Phase::Waiting | Phase::Ended(_)) => phase,
+        };
+    }
+
+    /// The second half of an `up`, unless it fails, whatever it deploys.
+    pub(super) fn started(
+        &mut self,
+        created: Result<Vec<String>, String>,
+        fails: bool,
+    ) -> Result<(), String> {
+        let created = created?;
+        if fails {
+            return Err(SIMULATED.to_owned());
+        }
+        self.start_all(&created)
+    }
+
+    /// Writes a change that succeeded to Portainer's database. Returns the ID of the stack.
+    pub(crate) fn complete(&mut self, work: &Work) -> Result<u64, PortainerError> {
+        let mut record = work.record.clone();
+        let (id, now) = (record.id, self.seconds());
+        match work.kind {
+            Kind::Create => record.created = now,
+            Kind::Update => {
+                if !self.records.contains_key(&id) {
+                    return Err(PortainerError::no_record(&id.to_string()));
+                }
+                record.updated = now;
+                record.status = Status::Active;
+            }
+            Kind::Delete { .. } => {
+                self.records.remove(&id);
+                return Ok(id);
+            }
+        }
+        self.records.insert(id, record);
+        Ok(id)
+    }
+
+    /// Ends a delete: `compose down` is over. A `down` that fails leaves the networks and the stack.
+    fn deleted(&mut self, work: &Work, ending: Ending) -> Result<u64, PortainerError> {
+        let Record { name, endpoint, .. } = &work.record;
+        if ending.fails {
+            if self.is_here(*endpoint) {
+                self.remove_containers(name);
+            }
+            let network = format!("{name}_default");
+            return Err(PortainerError::failed_down(&format!(
+                "failed to remove network {network}: Error response from daemon: error while removing network: \
+                 network {network} has active endpoints"
+            )));
+        }
+        self.down_in(*endpoint, name);
+        if work.kind == (Kind::Delete { with_volumes: true }) && self.is_here(*endpoint) {
+            let label = self.label("project");
+            self.volumes
+                .retain(|volume| volume.labels.get(&label).is_none_or(|of| of != name));
+        }
+        self.complete(work)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Portainer's entry of a stack.
@@ -34,8 +34,6 @@ pub struct Record {
     pub auto_update: Option<Value>,
     /// `GitConfig` in the response.
     pub git: Option<Value>,
-    /// `Webhook` in the response.
-    pub webhook: Option<String>,
     /// The states of the last deployment, oldest first (N01).
     pub deployments: Vec<DeploymentNote>,
     pub(super) pending: Option<Pending>,
@@ -67,7 +65,8 @@ pub(super) struct Pending {
 }
 
 /// A variable of a stack.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Variable {
     /// The name.
     pub name: String,
@@ -81,29 +80,17 @@ impl fmt::Debug for Variable {
     }
 }
 
-/// The state of a stack.
+/// The state of a stack, with its number in Portainer's JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Status {
-    /// 1
-    Active,
-    /// 2
-    Inactive,
-    /// 3
-    Deploying,
-    /// 4
-    Error,
-}
-
-impl Status {
-    /// The number in the response.
-    pub(crate) fn number(self) -> u8 {
-        match self {
-            Self::Active => 1,
-            Self::Inactive => 2,
-            Self::Deploying => 3,
-            Self::Error => 4,
-        }
-    }
+    /// It is deployed.
+    Active = 1,
+    /// It is stopped.
+    Inactive = 2,
+    /// A deployment is in progress.
+    Deploying = 3,
+    /// The last deployment failed.
+    Error = 4,
 }
 
 /// A state of a deployment.
@@ -128,35 +115,4 @@ pub struct ResourceControl {
     pub teams: Vec<u64>,
     /// Whether everyone may see it.
     pub public: bool,
-}
-
-impl Record {
-    /// Applies a PUT.
-    pub(super) fn change(&mut self, endpoint: u64, update: Update, user: String, now: i64) {
-        self.endpoint = endpoint;
-        self.text = update.text;
-        self.env = update.env;
-        self.updated = now;
-        self.updated_by = user;
-    }
-
-    /// Moves the end of the deployment in time.
-    pub(super) fn shift_due(&mut self, millis: i64) {
-        if let Some(due) = self
-            .pending
-            .as_mut()
-            .and_then(|pending| pending.due.as_mut())
-        {
-            *due += millis;
-        }
-    }
-}
-
-/// The changes of a PUT.
-#[derive(Clone, PartialEq, Eq, Serialize)]
-pub struct Update {
-    /// The new text.
-    pub text: String,
-    /// The new variables.
-    pub env: Option<Vec<Variable>>,
 }

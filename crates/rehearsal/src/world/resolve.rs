@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use composefile::schema::SERVICE;
 use serde_json::{Map, Value};
 
 use super::{
-    context::{Context, Sections, Shared},
-    service::{self, Service},
-    values::{self, many, pairs, text, unknown},
+    deployment::Deployment,
+    service::Service,
+    values::{self, labels, many, text, texts},
 };
 
 /// A resolved project.
@@ -16,6 +17,28 @@ pub(super) struct Project {
     pub services: Vec<Service>,
     pub networks: BTreeMap<String, Shared>,
     pub volumes: BTreeMap<String, Shared>,
+}
+
+/// A top-level network or volume.
+pub(super) struct Shared {
+    /// The name on the engine.
+    pub name: String,
+    pub external: bool,
+    /// The mapping below the key.
+    pub written: Value,
+}
+
+/// What a service refers to: the surroundings of the file, and its top-level sections.
+pub(super) struct Context<'c> {
+    pub deployment: &'c Deployment,
+    /// The variables for interpolation.
+    pub variables: &'c BTreeMap<String, String>,
+    /// Reads a file where Compose runs; `None` if it does not exist.
+    pub read: &'c dyn Fn(&str) -> Option<String>,
+    pub networks: BTreeMap<String, Shared>,
+    pub volumes: BTreeMap<String, Shared>,
+    /// The text as plain values.
+    pub root: Map<String, Value>,
 }
 
 const TOP: [&str; 8] = [
@@ -27,212 +50,165 @@ impl Project {
     ///
     /// # Errors
     /// The message that Compose prints.
-    pub fn resolve(source: &str, context: &Context<'_>) -> Result<Self, String> {
-        let root = values::read(source, context.variables)?;
-        let invalid = |what: &str| format!("validating {}: {what}", context.file);
-        let root = match root {
-            Value::Object(map) => map,
-            Value::Null => return Err("empty compose file".to_owned()),
-            _ => return Err("top-level object must be a mapping".to_owned()),
+    pub fn resolve(
+        deployment: &Deployment,
+        variables: &BTreeMap<String, String>,
+        read: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
+        let Value::Object(root) = values::read(&deployment.text, variables)? else {
+            return Err("top-level object must be a mapping".to_owned());
         };
-        if let Some(key) = unknown(&root, &TOP) {
-            return Err(invalid(&format!(
-                "(root) Additional property {key} is not allowed"
-            )));
-        }
-        for section in &TOP[3..] {
-            if root
-                .get(*section)
-                .is_some_and(|value| !value.is_object() && !value.is_null())
-            {
-                return Err(invalid(&format!("{section} must be a mapping")));
+        check(&root).map_err(|what| format!("validating {}: {what}", deployment.file))?;
+        let context = Context {
+            deployment,
+            variables,
+            read,
+            networks: shared(&root, "networks", &deployment.project),
+            volumes: shared(&root, "volumes", &deployment.project),
+            root,
+        };
+        for include in many(context.root.get("include")) {
+            let path = include.get("path").unwrap_or(include);
+            for path in texts(Some(path)).into_iter().take(1) {
+                context.require_file(&path)?;
             }
         }
-        for include in many(root.get("include")) {
-            let path = many(include.get("path").or(Some(include)))
-                .into_iter()
-                .find_map(text);
-            require_file(context, &path.unwrap_or_default())?;
+        let mut services = BTreeMap::new();
+        for name in written(&context.root).map(|(name, _)| name) {
+            let service = Service::resolve(name, context.extended(name, 0)?, &context)?;
+            services.insert(name.clone(), service);
         }
-        let networks = shared(root.get("networks"), context.project, true);
-        let volumes = shared(root.get("volumes"), context.project, false);
-        let mut all = BTreeMap::new();
-        let empty = Map::new();
-        let written = root
-            .get("services")
-            .and_then(Value::as_object)
-            .unwrap_or(&empty);
-        for (name, value) in written {
-            service::validate(name, value).map_err(|what| invalid(&what))?;
-        }
-        for name in written.keys() {
-            let value = extended(written, name, context, 0)?;
-            let sections = Sections {
-                networks: &networks,
-                volumes: &volumes,
-                secrets: root.get("secrets").unwrap_or(&Value::Null),
-                configs: root.get("configs").unwrap_or(&Value::Null),
-            };
-            all.insert(
-                name.clone(),
-                Service::resolve(name, &value, context, &sections)?,
-            );
-        }
-        if all.is_empty() {
-            return Err("no service selected".to_owned());
-        }
-        let services = ordered(all, &active_profiles(context.variables))?;
+        let Context {
+            networks, volumes, ..
+        } = context;
         Ok(Self {
-            services,
+            services: ordered(services, variables)?,
             networks,
             volumes,
         })
     }
 }
 
-/// Fails if a file that Compose must read does not exist.
-fn require_file(context: &Context<'_>, path: &str) -> Result<(), String> {
-    let path = context.absolute(path);
-    match (context.read)(&path) {
-        Some(_) => Ok(()),
-        None => Err(format!("open {path}: no such file or directory")),
-    }
+/// The services of the file.
+fn written(root: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    let services = root.get("services").and_then(Value::as_object);
+    services.into_iter().flatten()
 }
 
-/// A service merged over the services of the same file that it extends.
-fn extended(
-    services: &Map<String, Value>,
-    name: &str,
-    context: &Context<'_>,
-    depth: usize,
-) -> Result<Value, String> {
-    let own = services
-        .get(name)
-        .ok_or_else(|| format!("service \"{name}\" not found"))?;
-    let Some(extends) = own.get("extends") else {
-        return Ok(own.clone());
-    };
-    if let Some(file) = extends.get("file").and_then(text) {
-        require_file(context, &file)?;
-        return Ok(own.clone());
+/// Rejects unknown keys.
+fn check(root: &Map<String, Value>) -> Result<(), String> {
+    let is_known = |key: &str| key.starts_with("x-") || TOP.contains(&key);
+    if let Some(key) = root.keys().find(|key| !is_known(key)) {
+        return Err(format!("(root) Additional property {key} is not allowed"));
     }
-    let base = text(extends)
-        .or_else(|| extends.get("service").and_then(text))
-        .unwrap_or_default();
-    if depth > services.len() {
-        return Err("circular reference in extends".to_owned());
-    }
-    let mut merged = extended(services, &base, context, depth + 1)?;
-    if let (Some(merged), Some(own)) = (merged.as_object_mut(), own.as_object()) {
-        for (key, value) in own.iter().filter(|(key, _)| *key != "extends") {
-            merged.insert(key.clone(), value.clone());
-        }
-    }
-    Ok(merged)
-}
-
-fn shared(section: Option<&Value>, project: &str, with_default: bool) -> BTreeMap<String, Shared> {
-    let mut found = BTreeMap::new();
-    if let Some(Value::Object(map)) = section {
-        for (key, value) in map {
-            let external = value
-                .get("external")
-                .is_some_and(|value| value.as_bool().unwrap_or(false) || value.is_object());
-            let plain = if external {
-                key.clone()
-            } else {
-                format!("{project}_{key}")
-            };
-            let nested = value.get("external").and_then(|value| value.get("name"));
-            let name = value.get("name").or(nested).and_then(text).unwrap_or(plain);
-            let labels = pairs(value.get("labels"))
-                .into_iter()
-                .map(|(name, value)| (name, value.unwrap_or_default()))
-                .collect();
-            found.insert(
-                key.clone(),
-                Shared {
-                    key: key.clone(),
-                    name,
-                    external,
-                    labels,
-                    written: value.clone(),
-                },
-            );
-        }
-    }
-    if with_default {
-        let name = format!("{project}_default");
-        let labels = BTreeMap::new();
-        let default = Shared {
-            key: "default".to_owned(),
-            name,
-            external: false,
-            labels,
-            written: Value::Null,
+    for (name, value) in written(root) {
+        let Value::Object(service) = value else {
+            return Err(format!("services.{name} must be a mapping"));
         };
-        found.entry("default".to_owned()).or_insert(default);
+        if let Some(key) = service.keys().find(|key| SERVICE.key(key).is_none()) {
+            return Err(format!(
+                "services.{name} Additional property {key} is not allowed"
+            ));
+        }
     }
-    found
+    Ok(())
 }
 
-fn active_profiles(variables: &BTreeMap<String, String>) -> BTreeSet<String> {
-    let named = variables.get("COMPOSE_PROFILES").map_or("", String::as_str);
-    named
-        .split(',')
-        .map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
-        .collect()
+impl Context<'_> {
+    /// Fails if a file that Compose must read does not exist.
+    fn require_file(&self, path: &str) -> Result<(), String> {
+        let path = self.deployment.absolute(path);
+        match (self.read)(&path) {
+            Some(_) => Ok(()),
+            None => Err(format!("open {path}: no such file or directory")),
+        }
+    }
+
+    /// A service merged over the services of the same file that it extends.
+    fn extended(&self, name: &str, depth: usize) -> Result<Map<String, Value>, String> {
+        let mut all = written(&self.root);
+        let own = all.find(|(one, _)| *one == name);
+        let own = own.and_then(|(_, service)| service.as_object());
+        let own = own.ok_or_else(|| format!("service \"{name}\" not found"))?;
+        let Some(extends) = own.get("extends") else {
+            return Ok(own.clone());
+        };
+        if let Some(file) = extends.get("file").and_then(text) {
+            self.require_file(&file)?;
+            return Ok(own.clone());
+        }
+        if depth > written(&self.root).count() {
+            return Err("circular reference in extends".to_owned());
+        }
+        let base = text(extends.get("service").unwrap_or(extends)).unwrap_or_default();
+        let mut merged = self.extended(&base, depth + 1)?;
+        merged.extend(own.clone());
+        Ok(merged)
+    }
+}
+
+/// The networks or volumes of the file. There is always a default network.
+fn shared(root: &Map<String, Value>, section: &str, project: &str) -> BTreeMap<String, Shared> {
+    let mut all = root.get(section).and_then(Value::as_object).cloned();
+    if section == "networks" {
+        let all = all.get_or_insert_default();
+        all.entry("default").or_insert(Value::Null);
+    }
+    let shared = all.into_iter().flatten().map(|(key, written)| {
+        let external = written.get("external");
+        let external = external.filter(|value| !matches!(value, Value::Null | Value::Bool(false)));
+        let name = written.get("name").or_else(|| external?.get("name"));
+        let name = name.and_then(text).unwrap_or_else(|| match external {
+            Some(_) => key.clone(),
+            None => format!("{project}_{key}"),
+        });
+        let shared = Shared {
+            name,
+            external: external.is_some(),
+            written,
+        };
+        (key, shared)
+    });
+    shared.collect()
+}
+
+impl Shared {
+    /// The labels that the file gives it.
+    pub fn labels(&self) -> BTreeMap<String, String> {
+        labels(self.written.get("labels"))
+    }
 }
 
 /// The enabled services in start order: dependencies first (M14).
 fn ordered(
     mut all: BTreeMap<String, Service>,
-    profiles: &BTreeSet<String>,
+    variables: &BTreeMap<String, String>,
 ) -> Result<Vec<Service>, String> {
-    let runs = |service: &Service| {
-        service.profiles.is_empty()
-            || profiles.contains("*")
-            || service
-                .profiles
-                .iter()
-                .any(|profile| profiles.contains(profile))
-    };
-    let known = all.keys().cloned().collect::<BTreeSet<_>>();
-    all.retain(|_, service| runs(service));
-    let mut order = Vec::new();
-    let mut done = BTreeSet::new();
-    while !all.is_empty() {
-        let free = |service: &Service| {
-            let mut waits = service
-                .depends_on
-                .keys()
-                .filter(|name| !done.contains(*name));
-            waits.all(|name| !all.contains_key(name))
-        };
-        let Some(next) = all
-            .values()
-            .find(|service| free(service))
-            .map(|one| one.name.clone())
-        else {
-            let names = all.into_keys().collect::<Vec<_>>().join(" -> ");
-            return Err(format!("dependency cycle detected: {names}"));
-        };
-        if let Some(service) = all.remove(&next) {
-            for (name, dependency) in &service.depends_on {
-                if dependency.required && !known.contains(name) {
-                    return Err(format!(
-                        "service \"{next}\" depends on undefined service \"{name}\": invalid compose project"
-                    ));
-                }
-            }
-            done.insert(next);
-            order.push(service);
+    let profiles = variables.get("COMPOSE_PROFILES").map_or("", String::as_str);
+    let profiles = profiles.split(',').map(str::trim).collect::<BTreeSet<_>>();
+    for (name, service) in &all {
+        let needed = service.depends_on.iter().filter(|(_, one)| one.required);
+        if let Some((missing, _)) = needed.into_iter().find(|(of, _)| !all.contains_key(*of)) {
+            return Err(format!(
+                "service \"{name}\" depends on undefined service \"{missing}\": invalid compose project"
+            ));
         }
     }
-    if order.is_empty() {
-        Err("no service selected".to_owned())
-    } else {
-        Ok(order)
+    all.retain(|_, service| {
+        let of = service.profiles();
+        of.is_empty()
+            || profiles.contains("*")
+            || of.iter().any(|one| profiles.contains(one.as_str()))
+    });
+    let mut order = Vec::new();
+    while !all.is_empty() {
+        let is_free = |one: &&Service| one.depends_on.keys().all(|name| !all.contains_key(name));
+        let next = all.values().find(is_free).map(|one| one.name.clone());
+        let next = next.and_then(|next| all.remove(&next));
+        order.push(next.ok_or("dependency cycle detected")?);
     }
+    if order.is_empty() {
+        return Err("no service selected".to_owned());
+    }
+    Ok(order)
 }

@@ -2,46 +2,39 @@
 
 use std::collections::BTreeMap;
 
-use composefile::schema::{Place, SERVICE, Type};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
     container::Port,
-    context::{Context, Sections, variables},
+    deployment::variables,
+    entities::fingerprint,
     mounts::{self, MountSpec},
     ports,
-    values::{many, pairs, text},
+    resolve::Context,
+    values::{labels, many, pairs, text, texts},
 };
 
 /// A resolved service.
 pub(super) struct Service {
     pub name: String,
     pub image: String,
-    pub builds: bool,
-    pub container_name: Option<String>,
-    pub replicas: usize,
     pub env: BTreeMap<String, String>,
-    pub command: Vec<String>,
     pub mounts: Vec<MountSpec>,
     pub ports: Vec<Port>,
-    pub network_mode: Option<String>,
     /// By the key of the network in the file.
     pub networks: BTreeMap<String, NetworkOptions>,
     pub depends_on: BTreeMap<String, Dependency>,
-    pub profiles: Vec<String>,
-    pub labels: BTreeMap<String, String>,
-    pub restart: String,
-    /// The configuration that is hashed.
-    pub config: Value,
+    /// As it is written, after interpolation.
+    pub written: Map<String, Value>,
 }
 
 /// The options of a service for a network.
 #[derive(Default, Serialize)]
 pub(super) struct NetworkOptions {
     pub aliases: Vec<String>,
-    /// The fixed address; empty if the engine chooses.
-    pub address: String,
+    /// The fixed address, if the engine does not choose.
+    pub address: Option<String>,
     /// Whether the network's key has a mapping.
     pub has_options: bool,
 }
@@ -56,54 +49,37 @@ pub(super) struct Dependency {
     pub required: bool,
 }
 
-/// Checks the keys of a service and the types of their values; the error is the message of Compose.
-pub(super) fn validate(name: &str, value: &Value) -> Result<(), String> {
-    let Value::Object(map) = value else {
-        return Err(format!("services.{name} must be a mapping"));
-    };
-    for (key, value) in map {
-        let Some(place) = SERVICE.key(key) else {
-            return Err(format!(
-                "services.{name} Additional property {key} is not allowed"
-            ));
-        };
-        if !has_right_form(place, value) {
-            let expected = match place.types() {
-                [.., Type::Mapping] => "mapping",
-                [Type::List, ..] => "array",
-                _ => "string",
-            };
-            return Err(format!("services.{name}.{key} must be a {expected}"));
-        }
-    }
-    Ok(())
-}
-
-/// Whether the schema accepts the form of a value: scalar, list or mapping. It accepts null everywhere.
-fn has_right_form(place: &Place, value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(_) => place.accepts(Type::List),
-        Value::Object(_) => place.accepts(Type::Mapping),
-        _ => place
-            .types()
-            .iter()
-            .any(|found| !matches!(found, Type::List | Type::Mapping)),
-    }
-}
+/// The keys whose values are resolved, or that are no part of a container.
+const RESOLVED: [&str; 16] = [
+    "build",
+    "depends_on",
+    "deploy",
+    "env_file",
+    "environment",
+    "extends",
+    "networks",
+    "ports",
+    "expose",
+    "profiles",
+    "scale",
+    "secrets",
+    "configs",
+    "tmpfs",
+    "volumes",
+    "labels",
+];
 
 impl Service {
     pub fn resolve(
         name: &str,
-        value: &Value,
+        written: Map<String, Value>,
         context: &Context<'_>,
-        sections: &Sections<'_>,
     ) -> Result<Self, String> {
-        let field = |key: &str| value.get(key).and_then(text);
-        let builds = value.get("build").is_some_and(|build| !build.is_null());
-        let image = match field("image") {
+        let image = match written.get("image").and_then(text) {
             Some(image) => image,
-            None if builds => format!("{}-{name}", context.project),
+            None if builds(&written) => {
+                format!("{}-{name}", context.deployment.project)
+            }
             None => {
                 return Err(format!(
                     "service \"{name}\" has neither an image nor a build context specified: invalid compose project"
@@ -115,127 +91,104 @@ impl Service {
                 "invalid reference format: {image:?} of service {name}"
             ));
         }
-        let env = environment(value, context)?;
-        let mounts = mounts::of(name, value, context, sections)?;
-        let ports = ports::of(value, name)?;
-        let network_mode = field("network_mode");
-        let networks = match network_mode {
-            Some(_) => BTreeMap::new(),
-            None => networks(name, value, sections)?,
-        };
-        let command = words(value.get("command"));
-        let replicas = field("scale")
-            .or_else(|| value.get("deploy")?.get("replicas").and_then(text))
-            .and_then(|count| count.parse().ok())
-            .unwrap_or(1);
-        let mut service = Self {
+        let networks = networks(&written);
+        let undefined = |key: &&String| !context.networks.contains_key(*key);
+        if let Some(key) = networks.keys().find(undefined) {
+            return Err(format!(
+                "service \"{name}\" refers to undefined network {key}: invalid compose project"
+            ));
+        }
+        Ok(Self {
             name: name.to_owned(),
             image,
-            builds,
-            container_name: field("container_name"),
-            replicas,
-            env,
-            command,
-            mounts,
-            ports,
-            network_mode,
+            env: environment(&written, context)?,
+            mounts: mounts::of(name, &written, context)?,
+            ports: ports::of(&written, name)?,
             networks,
-            depends_on: dependencies(value),
-            profiles: many(value.get("profiles"))
-                .into_iter()
-                .filter_map(text)
-                .collect(),
-            labels: pairs(value.get("labels"))
-                .into_iter()
-                .map(|(name, value)| (name, value.unwrap_or_default()))
-                .collect(),
-            restart: field("restart").unwrap_or_default(),
-            config: Value::Null,
-        };
-        service.config = service.configuration(value);
-        Ok(service)
+            depends_on: dependencies(&written),
+            written,
+        })
     }
 
-    /// The configuration in canonical form, without the keys that [`super::deployment`] hashes depending on the version
-    /// of Compose.
-    fn configuration(&self, value: &Value) -> Value {
-        let resolved = [
-            "build",
-            "depends_on",
-            "deploy",
-            "env_file",
-            "environment",
-            "extends",
-            "image",
-            "networks",
-            "ports",
-            "expose",
-            "profiles",
-            "scale",
-            "secrets",
-            "configs",
-            "tmpfs",
-            "volumes",
-            "labels",
-        ];
-        let mut config = Map::new();
-        for (key, value) in value.as_object().into_iter().flatten() {
-            if !resolved.contains(&key.as_str()) && !key.starts_with("x-") {
-                config.insert(key.clone(), value.clone());
+    /// The text of a key.
+    pub fn text(&self, key: &str) -> Option<String> {
+        self.written.get(key).and_then(text)
+    }
+
+    pub fn profiles(&self) -> Vec<String> {
+        texts(self.written.get("profiles"))
+    }
+
+    pub fn labels(&self) -> BTreeMap<String, String> {
+        labels(self.written.get("labels"))
+    }
+
+    pub fn builds(&self) -> bool {
+        builds(&self.written)
+    }
+
+    pub fn replicas(&self) -> usize {
+        let scale = self.text("scale");
+        let count = scale.or_else(|| self.written.get("deploy")?.get("replicas").and_then(text));
+        count.and_then(|count| count.parse().ok()).unwrap_or(1)
+    }
+
+    /// The hash of the configuration. That of the library does not cover everything (N05).
+    pub fn hash(&self, by_library: bool) -> String {
+        let is_taken = |key: &str| !RESOLVED.contains(&key) && !key.starts_with("x-");
+        let rest = self.written.iter().filter(|(key, _)| is_taken(key));
+        let mut config = json!({
+            // The name of an image that is only built is no part of it (N13).
+            "rest": rest.collect::<BTreeMap<_, _>>(),
+            "environment": self.env,
+            "mounts": self.mounts,
+            "ports": self.ports,
+            "networks": self.networks,
+            "labels": self.labels(),
+        });
+        if !by_library {
+            let depends_on = self.depends_on.keys().collect::<Vec<_>>();
+            let started_with = (depends_on, self.profiles());
+            if started_with != (vec![], vec![]) {
+                config["started with"] = json!(started_with);
             }
         }
-        let mounts = self
-            .mounts
-            .iter()
-            .map(MountSpec::configuration)
-            .collect::<Vec<_>>();
-        let ports = self
-            .ports
-            .iter()
-            .map(|port| json!(port))
-            .collect::<Vec<_>>();
-        // The name of an image that is only built is not part of the hash (N13).
-        config.insert("image".to_owned(), json!(value.get("image")));
-        config.insert("environment".to_owned(), json!(self.env));
-        config.insert("mounts".to_owned(), json!(mounts));
-        config.insert("ports".to_owned(), json!(ports));
-        config.insert("networks".to_owned(), json!(self.networks));
-        config.insert("labels".to_owned(), json!(self.labels));
-        Value::Object(config)
+        fingerprint(&config.to_string())
     }
+}
+
+fn builds(written: &Map<String, Value>) -> bool {
+    written.get("build").is_some_and(|build| !build.is_null())
 }
 
 /// The words of a command.
 pub(super) fn words(value: Option<&Value>) -> Vec<String> {
     match value {
         Some(Value::String(line)) => line.split_whitespace().map(str::to_owned).collect(),
-        other => many(other).into_iter().filter_map(text).collect(),
+        other => texts(other),
     }
 }
 
 /// The variables of the container: those of each `env_file`, then those of `environment`.
-fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, String>, String> {
+fn environment(
+    written: &Map<String, Value>,
+    context: &Context<'_>,
+) -> Result<BTreeMap<String, String>, String> {
     let mut env = BTreeMap::new();
-    for item in many(value.get("env_file")) {
-        let path = text(item)
-            .or_else(|| item.get("path").and_then(text))
-            .unwrap_or_default();
-        let required = item
-            .get("required")
-            .and_then(Value::as_bool)
-            .unwrap_or(true);
-        let path = context.absolute(&path);
-        let Some(file) = (context.read)(&path) else {
-            if required {
+    for item in many(written.get("env_file")) {
+        let path = text(item.get("path").unwrap_or(item)).unwrap_or_default();
+        let path = context.deployment.absolute(&path);
+        match (context.read)(&path) {
+            Some(file) => env.extend(variables(&file, &path, context.variables)?),
+            None if item.get("required") == Some(&Value::Bool(false)) => {}
+            None => {
                 return Err(format!(
                     "env file {path} not found: stat {path}: no such file or directory"
                 ));
             }
-            continue;
-        };
-        env.extend(variables(&file, &path, context.variables)?);
+        }
     }
-    for (name, value) in pairs(value.get("environment")) {
+    for (name, value) in pairs(written.get("environment")) {
         match value.or_else(|| context.variables.get(&name).cloned()) {
             Some(value) => env.insert(name, value),
             None => env.remove(&name),
@@ -244,113 +197,74 @@ fn environment(value: &Value, context: &Context<'_>) -> Result<BTreeMap<String, 
     Ok(env)
 }
 
-fn networks(
-    name: &str,
-    value: &Value,
-    sections: &Sections<'_>,
-) -> Result<BTreeMap<String, NetworkOptions>, String> {
-    let mut found = BTreeMap::new();
-    match value.get("networks") {
-        Some(Value::Object(map)) => {
-            for (key, options) in map {
-                let aliases = many(options.get("aliases"))
-                    .into_iter()
-                    .filter_map(text)
-                    .collect();
-                let address = options
-                    .get("ipv4_address")
-                    .and_then(text)
-                    .unwrap_or_default();
-                let options = NetworkOptions {
-                    aliases,
-                    address,
-                    has_options: options.is_object(),
-                };
-                found.insert(key.clone(), options);
-            }
-        }
+fn networks(written: &Map<String, Value>) -> BTreeMap<String, NetworkOptions> {
+    let options = |value: &Value| NetworkOptions {
+        aliases: texts(value.get("aliases")),
+        address: value.get("ipv4_address").and_then(text),
+        has_options: value.is_object(),
+    };
+    match written.get("networks") {
+        _ if written.get("network_mode").and_then(text).is_some() => BTreeMap::new(),
+        Some(Value::Object(map)) if !map.is_empty() => map
+            .iter()
+            .map(|(key, value)| (key.clone(), options(value)))
+            .collect(),
         other => {
-            for key in many(other).into_iter().filter_map(text) {
-                found.insert(key, NetworkOptions::default());
+            let mut keys = texts(other);
+            if keys.is_empty() {
+                keys.push("default".to_owned());
             }
+            keys.into_iter()
+                .map(|key| (key, NetworkOptions::default()))
+                .collect()
         }
-    }
-    if found.is_empty() {
-        found.insert("default".to_owned(), NetworkOptions::default());
-    }
-    match found
-        .keys()
-        .find(|key| !sections.networks.contains_key(*key))
-    {
-        Some(key) => Err(format!(
-            "service \"{name}\" refers to undefined network {key}: invalid compose project"
-        )),
-        None => Ok(found),
     }
 }
 
-fn dependencies(value: &Value) -> BTreeMap<String, Dependency> {
-    let mut found = BTreeMap::new();
+fn dependencies(written: &Map<String, Value>) -> BTreeMap<String, Dependency> {
     let plain = || Dependency {
         condition: "service_started".to_owned(),
         restart: false,
         shares: false,
         required: true,
     };
+    let named = |item: &str| item.split(':').next().unwrap_or_default().to_owned();
+    let mut found = BTreeMap::new();
     for key in ["network_mode", "pid", "ipc"] {
-        let mode = value.get(key).and_then(text).unwrap_or_default();
+        let mode = written.get(key).and_then(text).unwrap_or_default();
         if let Some(of) = mode.strip_prefix("service:") {
+            let (restart, shares) = (true, true);
             found.insert(
                 of.to_owned(),
                 Dependency {
-                    restart: true,
-                    shares: true,
+                    restart,
+                    shares,
                     ..plain()
                 },
             );
         }
     }
-    for item in many(value.get("links")).into_iter().filter_map(text) {
-        found.insert(
-            item.split(':').next().unwrap_or_default().to_owned(),
-            Dependency {
-                restart: true,
-                ..plain()
-            },
-        );
+    for item in texts(written.get("links")) {
+        found.entry(named(&item)).or_insert_with(plain).restart = true;
     }
-    for item in many(value.get("volumes_from")).into_iter().filter_map(text) {
+    for item in texts(written.get("volumes_from")) {
         if !item.starts_with("container:") {
-            found.insert(
-                item.split(':').next().unwrap_or_default().to_owned(),
-                Dependency {
-                    shares: true,
-                    ..plain()
-                },
-            );
+            found.entry(named(&item)).or_insert_with(plain).shares = true;
         }
     }
-    match value.get("depends_on") {
-        Some(Value::Object(map)) => {
-            for (name, options) in map {
-                let flag = |key: &str| options.get(key).and_then(Value::as_bool);
-                let condition = options.get("condition").and_then(text);
-                let implied = found.get(name);
-                found.insert(
-                    name.clone(),
-                    Dependency {
-                        condition: condition.unwrap_or_else(|| "service_started".to_owned()),
-                        restart: flag("restart").unwrap_or(false),
-                        shares: implied.is_some_and(|implied| implied.shares),
-                        required: flag("required").unwrap_or(true),
-                    },
-                );
-            }
+    let Some(Value::Object(map)) = written.get("depends_on") else {
+        for name in texts(written.get("depends_on")) {
+            found.entry(name).or_insert_with(plain);
         }
-        other => {
-            for name in many(other).into_iter().filter_map(text) {
-                found.entry(name).or_insert_with(plain);
-            }
+        return found;
+    };
+    for (name, options) in map {
+        let flag = |key: &str| options.get(key).and_then(Value::as_bool);
+        let one = found.entry(name.clone()).or_insert_with(plain);
+        one.restart = flag("restart").unwrap_or(false);
+        one.required = flag("required").unwrap_or(true);
+        if let Some(condition) = options.get("condition").and_then(text) {
+            one.condition = condition;
         }
     }
     found

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
+    clock::clock,
     container::Change,
     entities::{ApiKey, Endpoint, Engine, Role},
-    state::{Counters, Era, LocalCompose, World},
+    state::{Counters, Era, World},
 };
 
 /// The `VOLUME`s of well-known images.
@@ -30,12 +31,7 @@ impl World {
     /// `secret` is the API key of Portainer's administrator.
     pub fn new(secret: &str) -> Self {
         let engine = Engine::default();
-        let local = Endpoint {
-            name: "local".to_owned(),
-            engine: engine.id.clone(),
-            restricted: false,
-            forbids_stacks: false,
-        };
+        let local = Endpoint::new("local", &engine.id);
         let mut image_volumes = BTreeMap::<String, Vec<String>>::new();
         for (image, target) in IMAGE_VOLUMES {
             let targets = image_volumes.entry(image.to_owned()).or_default();
@@ -58,40 +54,27 @@ impl World {
             exits: BTreeMap::new(),
             health: BTreeMap::new(),
             volume_folder: "/var/lib/docker/volumes".to_owned(),
-            local_compose: LocalCompose::V2_26,
             labels_say_rehearsal: false,
             deploy_polls: 2,
             deploy_millis: Some(3_000),
-            now: 1_795_255_427_000,
-            deploying: BTreeSet::new(),
+            now: clock(),
             in_flight: Vec::new(),
             events: Vec::new(),
             next: Counters {
                 record: 1,
-                control: 1,
                 ticket: 1,
                 object: 1,
                 host_port: 32_768,
             },
         };
-        let engine = world.engine.id.clone();
-        world.add_predefined_networks(&engine);
+        world.add_predefined_networks();
         world
     }
 
     /// Adds an environment with its own engine and returns the engine's ID.
     pub fn add_endpoint(&mut self, id: u64, name: &str) -> String {
         let engine = format!("REMOTE-ENGINE-{id}");
-        self.endpoints.insert(
-            id,
-            Endpoint {
-                name: name.to_owned(),
-                engine: engine.clone(),
-                restricted: false,
-                forbids_stacks: false,
-            },
-        );
-        self.add_predefined_networks(&engine);
+        self.endpoints.insert(id, Endpoint::new(name, &engine));
         engine
     }
 
@@ -141,17 +124,12 @@ impl World {
 
     /// Stops a container of this host's engine. Does nothing if there is none of that name.
     pub fn stop_by_hand(&mut self, name: &str) {
-        let id = self.container(name).map(|one| one.id.clone());
-        if let Some(id) = id {
-            // Fails only if the container does not exist.
-            let _ = self.stop_container(&id, 137);
-        }
+        let _ = self.stop_container(name, 137);
     }
 
     /// Adds a file to the layer of a container of this host's engine. Does nothing if there is none of that name.
     pub fn write_in(&mut self, name: &str, path: &str) {
-        let id = self.container(name).map(|one| one.id.clone());
-        if let Some(container) = id.and_then(|id| self.containers.get_mut(&id)) {
+        if let Ok(container) = self.find_mut(name) {
             container.changes.push(Change {
                 path: path.to_owned(),
                 kind: 1,
@@ -166,9 +144,8 @@ impl World {
     /// If the name is taken.
     pub fn add_container(&mut self, name: &str, image: &str) -> String {
         self.add_image(image);
-        let engine = self.engine.id.clone();
         let id = self
-            .create_container(&engine, Some(name), &serde_json::json!({ "Image": image }))
+            .create_container(name, &serde_json::json!({ "Image": image }))
             .expect("the name is free and the image exists");
         self.start_container(&id)
             .expect("the container has no ports or networks that could conflict");

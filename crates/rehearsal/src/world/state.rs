@@ -24,16 +24,6 @@ pub enum Era {
     Async,
 }
 
-/// The version of the Compose program that starts stacks by hand.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub enum LocalCompose {
-    /// 2.26.1
-    #[default]
-    V2_26,
-    /// 5.6.1
-    V5_6,
-}
-
 /// When a container with a health check becomes healthy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Health {
@@ -59,11 +49,11 @@ pub struct World {
     pub records: BTreeMap<u64, Record>,
     /// The engine of this host.
     pub engine: Engine,
-    /// The containers of all engines, by ID.
+    /// The containers of this host's engine, by ID.
     pub containers: BTreeMap<String, Container>,
-    /// The volumes of all engines.
+    /// The volumes of this host's engine.
     pub volumes: Vec<Volume>,
-    /// The networks of all engines.
+    /// The networks of this host's engine.
     pub networks: Vec<Network>,
     /// The paths that exist on the host. A bind mount needs one of them.
     pub host: BTreeMap<String, HostPath>,
@@ -79,8 +69,6 @@ pub struct World {
     pub health: BTreeMap<String, Health>,
     /// The directory of the engine's volumes. Nothing is written to it.
     pub volume_folder: String,
-    /// The version of the Compose program that starts stacks by hand.
-    pub local_compose: LocalCompose,
     /// Whether the label `version` of new containers is one that no Compose program has, such as `rehearsal-2.26.1`: a
     /// program then does not take the hashes of the world for its own.
     pub(super) labels_say_rehearsal: bool,
@@ -90,8 +78,6 @@ pub struct World {
     pub deploy_millis: Option<i64>,
     /// Milliseconds since 1970.
     pub now: i64,
-    /// The stacks with a deployment in progress.
-    pub(super) deploying: BTreeSet<u64>,
     /// The requests that Portainer is working on, in the order of their arrival.
     pub(super) in_flight: Vec<InFlight>,
     /// What happened to containers, the oldest first.
@@ -103,7 +89,6 @@ pub struct World {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Counters {
     pub record: u64,
-    pub control: u64,
     pub ticket: u64,
     pub object: u64,
     pub host_port: u16,
@@ -128,77 +113,53 @@ impl World {
 
     /// The containers of a project on this host's engine, sorted by name.
     pub fn project(&self, project: &str) -> Vec<&Container> {
-        self.project_on(&self.engine.id, project)
-    }
-
-    pub(super) fn project_on(&self, engine: &str, project: &str) -> Vec<&Container> {
         let label = self.label("project");
-        let mut found = self
-            .containers
-            .values()
-            .filter(|container| container.engine == engine)
-            .filter(|container| {
-                container
-                    .labels
-                    .get(&label)
-                    .is_some_and(|name| name == project)
-            })
-            .collect::<Vec<_>>();
+        let is_of = |one: &&Container| one.labels.get(&label).is_some_and(|of| of == project);
+        let mut found = self.containers.values().filter(is_of).collect::<Vec<_>>();
         found.sort_by(|one, other| one.name.cmp(&other.name));
         found
     }
 
-    /// A container of this host's engine, by name.
+    /// A container by name.
     pub fn container(&self, name: &str) -> Option<&Container> {
-        let mut here = self.containers.values();
-        here.find(|container| container.engine == self.engine.id && container.name == name)
+        self.containers.values().find(|one| one.name == name)
     }
 
-    /// A container of an engine, by ID, unique ID prefix or name.
-    pub(crate) fn find_on(&self, engine: &str, name: &str) -> Result<&Container, EngineError> {
-        let here = || self.containers.values().filter(|one| one.engine == engine);
+    /// A container by ID, name or the beginning of its ID.
+    pub(crate) fn find(&self, name: &str) -> Result<&Container, EngineError> {
         let plain = name.trim_start_matches('/');
-        let exact = here().find(|one| one.id == plain || one.name == plain);
-        if let Some(container) = exact {
-            return Ok(container);
-        }
-        let mut starting = here().filter(|one| !plain.is_empty() && one.id.starts_with(plain));
-        match (starting.next(), starting.next()) {
-            (Some(container), None) => Ok(container),
-            (Some(_), Some(_)) => Err(EngineError::new(
-                400,
-                format!("Multiple IDs found with provided prefix: {name}"),
-            )),
-            (None, _) => Err(EngineError::no_container(name)),
-        }
+        let exact = |one: &&Container| one.id == plain || one.name == plain;
+        let mut all = self.containers.values();
+        let found = all.find(exact).or_else(|| {
+            let mut all = self.containers.values();
+            all.find(|one| !plain.is_empty() && one.id.starts_with(plain))
+        });
+        found.ok_or_else(|| EngineError::new(404, format!("No such container: {name}")))
     }
 
-    /// A volume of this host's engine, by name.
+    /// The same, to change it.
+    pub(crate) fn find_mut(&mut self, name: &str) -> Result<&mut Container, EngineError> {
+        let id = self.find(name)?.id.clone();
+        let found = self.containers.get_mut(&id);
+        found.ok_or_else(|| EngineError::new(404, format!("No such container: {name}")))
+    }
+
+    /// A volume by name.
     pub fn volume(&self, name: &str) -> Option<&Volume> {
-        let mut here = self.volumes.iter();
-        here.find(|volume| volume.engine == self.engine.id && volume.name == name)
+        self.volumes.iter().find(|volume| volume.name == name)
     }
 
-    /// The volumes of this host's engine that no container mounts.
+    /// The volumes that no container mounts.
     pub fn dangling(&self) -> Vec<&Volume> {
-        let here = self
-            .volumes
-            .iter()
-            .filter(|volume| volume.engine == self.engine.id);
-        here.filter(|volume| !self.is_mounted(volume)).collect()
+        let is_mounted = |volume: &Volume| self.users(&volume.name).next().is_some();
+        let all = self.volumes.iter();
+        all.filter(|volume| !is_mounted(volume)).collect()
     }
 
-    pub(crate) fn is_mounted(&self, volume: &Volume) -> bool {
-        let mut there = self
-            .containers
-            .values()
-            .filter(|one| one.engine == volume.engine);
-        there.any(|container| {
-            container
-                .mounts
-                .iter()
-                .any(|mount| mount.is_volume(&volume.name))
-        })
+    /// The containers that mount a volume.
+    pub(super) fn users(&self, volume: &str) -> impl Iterator<Item = &Container> {
+        let mounts_it = |one: &&Container| one.mounts.iter().any(|mount| mount.is_volume(volume));
+        self.containers.values().filter(mounts_it)
     }
 
     /// The next object's ID: 64 hexadecimal digits, the same in every run.

@@ -24,8 +24,7 @@ impl fmt::Display for Summary<'_> {
             stacks.entry(&record.name).or_default().0.push(record);
         }
         let label = self.0.label("project");
-        let here = |one: &&Container| one.engine == self.0.engine.id;
-        for container in self.0.containers.values().filter(here) {
+        for container in self.0.containers.values() {
             let project = container
                 .labels
                 .get(&label)

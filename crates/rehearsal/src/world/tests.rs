@@ -1,10 +1,5 @@
 //! The rules of the world, by the fact that each of them models.
 
-mod adopting;
-mod late;
-mod newer;
-mod up;
-
 use super::{entities::HostPath, *};
 
 const TEXT: &str = "services:
@@ -39,16 +34,6 @@ fn start(world: &mut World, text: &str, env: &str) {
     world.start_by_hand("app", "/opt/stacks/app").unwrap();
 }
 
-/// Moves a name to a newer image, as a pull does, and returns its ID. The older image loses the name.
-fn renew_image(world: &mut World, name: &str) -> String {
-    let mut newer = world.image(name).unwrap().clone();
-    world.images.get_mut(&newer.id).unwrap().tags.clear();
-    newer.id = format!("sha256:{}", "f".repeat(64));
-    let id = newer.id.clone();
-    world.images.insert(id.clone(), newer);
-    id
-}
-
 fn create(world: &mut World, text: &str) -> Result<u64, PortainerError> {
     create_with(world, text, &[])
 }
@@ -63,15 +48,7 @@ fn create_with(world: &mut World, text: &str, env: &[(&str, &str)]) -> Result<u6
 }
 
 fn update(world: &mut World, id: u64, text: &str) -> Result<(), PortainerError> {
-    world.update(
-        id,
-        Some(1),
-        Update {
-            text: text.to_owned(),
-            env: None,
-        },
-        "admin",
-    )
+    world.update(id, text.to_owned(), None)
 }
 
 fn ids(world: &World) -> Vec<String> {
@@ -93,214 +70,57 @@ fn anonymous(world: &World, name: &str) -> String {
         .unwrap()
 }
 
-/// The variables from Compose, without the `PATH` of the image.
-fn env(world: &World) -> Vec<String> {
-    let mut env = world.container("app-a-1").unwrap().env.clone();
-    assert!(env.pop().unwrap().starts_with("PATH="));
-    env
-}
-
 fn service(lines: &str) -> String {
     format!("services:\n  a:\n    image: busybox\n{lines}")
 }
 
-#[test]
-fn the_examples_are_running() {
-    let world = World::with_examples("key", "/opt/stacks").unwrap();
-    let summary = world.summary().to_string();
-    for example in super::super::seed::examples() {
-        assert!(
-            !world.project(example.name).is_empty(),
-            "{}\n{summary}",
-            example.name
-        );
-    }
-    assert!(
-        world.containers.values().all(Container::is_running),
-        "{summary}"
-    );
-    assert!(
-        summary.contains("Portainer stack 1 in environment 2, active"),
-        "{summary}"
-    );
-    assert!(
-        summary.contains("watchtower  containrrr/watchtower:1.7.1  Up 44 hours"),
-        "{summary}"
-    );
-}
+const WEB: &str =
+    "services:\n  a:\n    image: busybox\n  b:\n    image: busybox\n    depends_on: [a]\n";
+const SUCCESS: Ending = Ending {
+    after: 2_000,
+    fails: false,
+};
+const FAILURE: Ending = Ending {
+    after: 2_000,
+    fails: true,
+};
 
-#[test]
-fn the_summary_groups_by_stack() {
-    let mut world = running(TEXT);
-    create(&mut world, TEXT).unwrap();
-    world.add_container("lone", "busybox:1");
-    world.advance(world.now + 7_200_000);
-    let short = |name: &str| world.container(name).unwrap().id[..12].to_owned();
-    let (a, b, lone) = (short("app-a-1"), short("app-b-1"), short("lone"));
-    let expected = format!(
-        "(no stack)\n  {lone}  lone  busybox:1  Up 2 hours\napp\n  Portainer stack 1 in environment 1, active\n  {a}  \
-         app-a-1  busybox  Up 2 hours\n  {b}  app-b-1  busybox  Up 2 hours"
-    );
-    assert_eq!(world.summary().to_string(), expected);
-    assert_eq!(World::new("secret").summary().to_string(), "no stacks");
-}
-
-#[test]
-fn every_example_can_be_created_after_the_literal_rewrite() {
-    for example in super::super::seed::examples() {
-        let mut world = World::with_examples("key", "/opt/stacks").unwrap();
-        let folder = format!("/opt/stacks/{}", example.name);
-        let find = |name: &str| example.files.iter().find(|(file, _)| *file == name);
-        let (_, text) = find("docker-compose.yml").unwrap();
-        let rewritten = text
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("env_file:") && line.trim() != "- .env")
-            .map(|line| line.replace("./", &format!("{folder}/")) + "\n")
-            .collect::<String>();
-        let lines = find(".env").map_or("", |(_, text)| text).lines();
-        let env = lines
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| line.split_once('='));
-        let env = env.map(|(name, value)| Variable {
-            name: name.to_owned(),
-            value: value.to_owned(),
-        });
-        let created = world.create(1, example.name, rewritten, Some(env.collect()), "admin");
-        assert!(created.is_ok(), "{}: {created:?}", example.name);
-    }
-}
-
-#[test]
-fn m02_the_name_is_normalised() {
-    let mut world = world();
-    let id = world
-        .create(1, "Rec.Two_x-1", TEXT.to_owned(), None, "admin")
+fn begin(world: &mut World, name: &str, ending: Ending) -> Accepted {
+    let work = world
+        .prepare_create(1, name, WEB.to_owned(), None, "admin")
         .unwrap();
-    assert_eq!(world.records[&id].name, "rectwo_x-1");
-    assert_eq!(world.project("rectwo_x-1").len(), 2);
+    world.begin(work, ending)
 }
 
-#[test]
-fn m04_down_keeps_named_volumes_and_forgets_anonymous_ones() {
-    let mut world = running(TEXT);
-    let scratch = anonymous(&world, "app-a-1");
-    world.down("app");
-    assert!(world.project("app").is_empty());
-    assert!(world.networks.iter().all(Network::is_predefined));
-    let dangling = world
-        .dangling()
-        .into_iter()
-        .map(|volume| &volume.name)
-        .collect::<Vec<_>>();
-    assert_eq!(dangling, ["app_data", &scratch]);
+fn pass(world: &mut World, millis: i64) {
+    world.advance(world.now + millis);
 }
 
-#[test]
-fn m05_create_leaves_containers_that_are_as_they_should_be() {
-    let mut world = running(TEXT);
-    let before = world.clone();
-    create(&mut world, TEXT).unwrap();
-    assert_eq!(world.containers, before.containers);
-    assert_eq!(world.volumes, before.volumes);
-    assert_eq!(world.networks, before.networks);
-}
+const DEPENDENTS: &str = "services:
+  a:
+    image: busybox
+  b:
+    image: busybox
+    depends_on: [a]
+  c:
+    image: busybox
+    links: [a]
+  d:
+    image: busybox
+    network_mode: service:a
+";
 
-#[test]
-fn m05_create_recreates_what_differs_and_only_that() {
-    let mut world = running(TEXT);
-    let before = ids(&world);
-    create(&mut world, &TEXT.replacen("busybox", "busybox:2", 1)).unwrap();
-    let after = ids(&world);
-    assert_ne!(after[0], before[0]);
-    assert_eq!(after[1], before[1]);
-}
-
-#[test]
-fn m06_a_failing_create_takes_every_container_of_the_project_and_leaves_no_record() {
-    let mut world = running(TEXT);
-    world.unpullable.insert("private/image".to_owned());
-    let other = world.add_container("other", "busybox");
-    let error = create(&mut world, &TEXT.replacen("busybox", "private/image", 1)).unwrap_err();
-    assert_eq!(error.status, 500);
-    assert!(
-        error.message.starts_with("failed to deploy a stack: "),
-        "{error:?}"
-    );
-    assert_eq!(world.containers.keys().collect::<Vec<_>>(), [&other]);
-    assert!(world.records.is_empty());
-    assert!(world.volume("app_data").is_some());
-}
-
-#[test]
-fn m06_a_failing_put_leaves_the_old_record_as_it_was() {
-    let mut world = world();
-    let id = create(&mut world, TEXT).unwrap();
-    let before = world.records[&id].clone();
-    update(&mut world, id, "services: [").unwrap_err();
-    assert_eq!(world.records[&id], before);
-    assert_eq!(before.status, Status::Active);
-    assert!(world.project("app").is_empty());
-}
-
-#[test]
-fn m07_stack_env_can_be_named_and_m08_is_read_by_compose() {
-    let mut world = world();
-    let text = service("    env_file: stack.env\n");
-    let given = [
-        ("CUT", "x # y"),
-        ("KEPT", "'x # y $HOME'"),
-        ("TWO", "\"line1\\nline2\""),
-        ("RAW", "first\nsecond=1"),
-    ];
-    create_with(&mut world, &text, &given).unwrap();
-    assert_eq!(
-        env(&world),
-        [
-            "CUT=x",
-            "KEPT=x # y $HOME",
-            "RAW=first",
-            "TWO=line1\nline2",
-            "second=1"
-        ]
-    );
-}
-
-#[test]
-fn m08_a_name_with_a_blank_fails() {
-    let error = create_with(&mut world(), TEXT, &[("A B", "1")]).unwrap_err();
-    assert_eq!(
-        error.message,
-        "failed to deploy a stack: failed to read /data/compose/1/stack.env: line 1: key cannot \
-         contain a space\n"
-    );
-}
-
-#[test]
-fn m09_env_alone_reaches_no_container() {
-    let mut world = world();
-    let text = service("    command: sleep ${A}\n");
-    create_with(&mut world, &text, &[("A", "7")]).unwrap();
-    let container = world.container("app-a-1").unwrap();
-    assert_eq!(env(&world), [""; 0]);
-    assert_eq!(container.command, ["sleep", "7"]);
-}
-
-#[test]
-fn m10_and_m11_what_the_manager_cannot_read_fails() {
-    for lines in [
-        "    env_file: stack.env\n",
-        "    env_file: /opt/stacks/app/.env\n",
-        "    build: /opt/stacks/app\n",
-        "    extends:\n      file: /opt/stacks/app/base.yml\n      service: x\n",
-    ] {
-        let mut world = world();
-        world.add_file("/opt/stacks/app/.env", "A=1\n");
-        assert_eq!(
-            create(&mut world, &service(lines)).unwrap_err().status,
-            500,
-            "{lines}"
-        );
-    }
+/// The stack `app`, put under Portainer with another text. Returns the IDs and start times before and after.
+fn adopted(world: &mut World, text: &str) -> [Vec<(String, i64)>; 2] {
+    let states = |world: &World| {
+        let all = world.project("app").into_iter();
+        all.map(|one| (one.id.clone(), one.started)).collect()
+    };
+    let before = states(world);
+    world.advance(world.now + 60_000);
+    let id = create(world, text).unwrap();
+    world.finish_deployment(id);
+    [before, states(world)]
 }
 
 #[test]
@@ -352,13 +172,6 @@ fn m14_profiles_start_only_when_they_are_named() {
 }
 
 #[test]
-fn m15_a_name_in_the_text_is_overridden() {
-    let mut world = world();
-    create(&mut world, &format!("name: other\n{TEXT}")).unwrap();
-    assert_eq!(world.project("app").len(), 2);
-}
-
-#[test]
 fn m16_a_put_carries_anonymous_volumes_over_and_n04_the_library_does_not() {
     for (era, kept) in [(Era::Sync, true), (Era::Async, false)] {
         let mut world = running(TEXT);
@@ -386,110 +199,175 @@ fn m16_a_put_carries_anonymous_volumes_over_and_n04_the_library_does_not() {
 }
 
 #[test]
-fn m19_delete_runs_down_where_it_is_told() {
-    let mut world = running(TEXT);
-    world.add_endpoint(2, "edge");
-    let id = create(&mut world, TEXT).unwrap();
-    assert_eq!(world.delete(id, 7).unwrap_err().status, 404);
-    assert_eq!(world.records.len(), 1);
-    world.delete(id, 2).unwrap();
-    assert!(world.records.is_empty());
-    assert_eq!(world.project("app").len(), 2);
+fn m21_a_late_failure_removes_everything_after_a_gap() {
+    let mut world = running(WEB);
+    let accepted = begin(&mut world, "app", FAILURE);
+    let down = "docker-compose --project-name app down --remove-orphans";
+    for (millis, processes) in [(2_000, 0), (99, 0), (1, 1), (299, 1)] {
+        pass(&mut world, millis);
+        assert_eq!(world.compose_processes(), vec![down; processes]);
+        assert_eq!(ids(&world).len(), 2);
+    }
+    // Whatever was started in the meantime is removed as well.
+    pass(&mut world, 1);
+    assert_eq!((ids(&world).len(), world.records.len()), (0, 0));
+    let outcome = world.take_outcome(accepted).unwrap();
+    assert_eq!(outcome.unwrap_err().status, 500);
 }
 
 #[test]
-fn m20_a_name_is_taken_on_every_endpoint() {
+fn m21_portainer_deploys_one_stack_at_a_time() {
     let mut world = world();
-    world.add_endpoint(2, "edge");
-    world.add_record("app", 2, TEXT);
-    assert_eq!(create(&mut world, TEXT).unwrap_err().status, 409);
+    begin(&mut world, "app", SUCCESS);
+    let containers = world.containers.len();
+    let second = begin(&mut world, "app", Ending::default());
+    begin(&mut world, "other", SUCCESS);
+    assert_eq!(world.compose_processes().len(), 1);
+    assert_eq!(world.containers.len(), containers);
+    pass(&mut world, 2_000);
+    // The name was free when both were accepted.
+    assert_eq!(world.take_outcome(second), Some(Ok(2)));
+    assert_eq!(
+        world
+            .records
+            .values()
+            .filter(|one| one.name == "app")
+            .count(),
+        2
+    );
+    assert!(world.compose_processes()[0].contains("--project-name other up"));
+    pass(&mut world, 2_000);
+    assert_eq!((world.records.len(), world.is_busy()), (3, false));
 }
 
 #[test]
-fn an_invalid_compose_file_fails_with_the_message_of_compose() {
-    for (text, reason) in [
-        ("services:\n  a: [\n", "yaml: line "),
-        (
-            "foo: bar\n",
-            "(root) Additional property foo is not allowed",
-        ),
-        ("services:\n  a: text\n", "services.a must be a mapping"),
-        (
-            "services:\n  a:\n    image: x\n    foo: 1\n",
-            "services.a Additional property foo",
-        ),
-        (
-            "services:\n  a:\n    command: x\n",
-            "has neither an image nor a build context",
-        ),
-        (
-            "services:\n  a:\n    image: x - other.env\n",
-            "invalid reference format",
-        ),
-        (
-            "services:\n  a:\n    image: ${X:?is needed}\n",
-            "required variable X is missing a value",
-        ),
-        (
-            "services:\n  a:\n    image: x\n    volumes: [v:/v]\n",
-            "refers to undefined volume v",
-        ),
-        (
-            "services:\n  a:\n    image: x\n    networks: [n]\n",
-            "refers to undefined network n",
-        ),
-        (
-            "services:\n  a:\n    image: x\n    depends_on: [b]\n",
-            "depends on undefined service",
-        ),
-        (
-            "services:\n  a:\n    image: x\nnetworks:\n  default:\n    external: true\n",
-            "external",
-        ),
+fn n07_what_a_record_in_error_takes_with_it() {
+    let mut world = running(TEXT);
+    world.era = Era::Async;
+    let id = create(&mut world, &format!("{TEXT}x: 1\n")).unwrap();
+    world.finish_deployment(id);
+    assert_eq!(world.records[&id].status, Status::Error);
+    assert_eq!(world.project("app").len(), 2);
+    let mut deleted = world.clone();
+    deleted.delete(id, 1).unwrap();
+    assert!(deleted.project("app").is_empty());
+    let before = ids(&world);
+    update(&mut world, id, TEXT).unwrap();
+    world.finish_deployment(id);
+    assert_eq!(world.records[&id].status, Status::Active);
+    assert!(
+        ids(&world).iter().all(|id| !before.contains(id)),
+        "down ran first"
+    );
+}
+
+#[test]
+fn n05_what_happens_to_the_dependents_of_a_recreated_service() {
+    // (recreated, restarted) of b, c and d
+    for (era, expected) in [
+        (Era::Sync, [(true, true), (true, true), (true, true)]),
+        (Era::Async, [(false, false), (false, true), (true, true)]),
     ] {
-        let error = create(&mut world(), text).unwrap_err();
-        assert!(error.message.contains(reason), "{text}: {error:?}");
+        let mut world = world();
+        world.era = era;
+        // Its hashes are those of the same Compose.
+        let id = create(&mut world, DEPENDENTS).unwrap();
+        world.finish_deployment(id);
+        world.records.clear();
+        let edited = DEPENDENTS.replacen("busybox", "busybox:2", 1);
+        let [before, after] = adopted(&mut world, &edited);
+        assert_ne!(before[0].0, after[0].0);
+        let found = [1, 2, 3].map(|at| {
+            let (old, new): (&(String, i64), _) = (&before[at], &after[at]);
+            (old.0 != new.0, old.1 != new.1)
+        });
+        assert_eq!(found, expected, "{era:?}");
+        assert!(world.project("app").iter().all(|one| one.is_running()));
     }
 }
 
 #[test]
-fn the_container_name_of_another_project_is_taken() {
-    let mut world = running(&service("    container_name: web\n"));
-    let text = service("    container_name: web\n");
-    let error = world.create(1, "other", text, None, "admin").unwrap_err();
-    assert!(
-        error
-            .message
-            .contains("The container name \"/web\" is already in use"),
-        "{error:?}"
-    );
-    assert!(world.container("web").is_some());
+fn n13_a_build_in_the_text() {
+    let own = "services:\n  a:\n    build: .\n";
+    let both = "services:\n  a:\n    build: .\n    image: own/a\n";
+    for (text, sent, era, stays) in [
+        (own, own, Era::Sync, Ok(true)),
+        (own, own, Era::Async, Err(())),
+        (
+            own,
+            &service("").replace("busybox", "app-a"),
+            Era::Sync,
+            Ok(false),
+        ),
+        (
+            own,
+            &service("").replace("busybox", "app-a"),
+            Era::Async,
+            Ok(false),
+        ),
+        (both, both, Era::Sync, Ok(true)),
+        (both, both, Era::Async, Err(())),
+        (
+            both,
+            &service("").replace("busybox", "own/a"),
+            Era::Sync,
+            Ok(true),
+        ),
+        (
+            both,
+            &service("").replace("busybox", "own/a"),
+            Era::Async,
+            Ok(true),
+        ),
+    ] {
+        let mut world = running(text);
+        world.era = era;
+        let [before, after] = adopted(&mut world, sent);
+        let status = world.records.values().next().unwrap().status;
+        assert_eq!(status == Status::Active, stays.is_ok(), "{era:?}: {sent}");
+        assert_eq!(before == after, stays.unwrap_or(true), "{era:?}: {sent}");
+    }
 }
 
 #[test]
-fn a_container_is_recreated_with_the_container_whose_network_it_uses() {
-    let text = "services:\n  a:\n    image: x\n  b:\n    image: x\n    network_mode: service:a\n";
-    let mut world = running(text);
-    let before = ids(&world);
-    create(&mut world, &text.replacen("image: x", "image: y", 1)).unwrap();
-    let (a, b) = (
-        world.container("app-a-1").unwrap(),
-        world.container("app-b-1").unwrap(),
-    );
-    assert_ne!(b.id, before[1]);
-    assert_eq!(b.network_mode, format!("container:{}", a.id));
+fn n15_an_anonymous_volume_that_the_text_names_keeps_its_data() {
+    for era in [Era::Sync, Era::Async] {
+        let mut world = running(TEXT);
+        world.era = era;
+        let volume = anonymous(&world, "app-a-1");
+        let text = TEXT.replace("- /scratch", "- kept:/scratch").replace(
+            "data:\n",
+            &format!("data:\n  kept:\n    name: {volume}\n    external: true\n"),
+        );
+        let [before, after] = adopted(&mut world, &text);
+        assert_ne!(before[0], after[0], "{era:?}: recreated once");
+        assert_eq!(before[1], after[1], "{era:?}");
+        assert_eq!(anonymous(&world, "app-a-1"), volume);
+        let id = world.records.values().next().unwrap().id;
+        for changed in [text.clone(), text.replacen("busybox", "busybox:2", 1)] {
+            update(&mut world, id, &changed).unwrap();
+            world.finish_deployment(id);
+            assert_eq!(anonymous(&world, "app-a-1"), volume, "{era:?}");
+            let is_same = world.container("app-a-1").unwrap().id == after[0].0;
+            assert_eq!(is_same, changed == text, "{era:?}");
+        }
+    }
 }
 
 #[test]
-fn debug_output_hides_secrets() {
-    let mut world = World::new("ptr_secret");
-    start(&mut world, TEXT, "TOKEN=hidden\n");
-    create_with(&mut world, TEXT, &[("TOKEN", "hidden")]).unwrap();
-    let shown = format!("{:?} {:?}", world.keys, world.records);
-    assert!(
-        !shown.contains("ptr_secret") && !shown.contains("hidden"),
-        "{shown}"
-    );
-    let world = serde_json::to_string(&world).unwrap();
-    assert!(!world.contains("ptr_secret"));
+fn n06_a_container_that_cannot_be_connected_keeps_its_temporary_name() {
+    let plain = service("    networks:\n      first: {}\n      second: {}\n")
+        + "networks:\n  first: {}\n  second: {}\n";
+    let mut world = running(&plain);
+    world.era = Era::Async;
+    let old = world.container("app-a-1").unwrap().clone();
+    // The network has no configured subnet.
+    let text = plain.replacen("second: {}", "second: {ipv4_address: 172.30.0.9}", 1);
+    let [before, after] = adopted(&mut world, &text);
+    assert_eq!(after.len(), 2);
+    assert!(after.contains(&before[0]), "the old container runs");
+    let stray = format!("{}_app-a-1", old.short_id());
+    assert_eq!(world.container(&stray).unwrap().state, "created");
+    let status = world.records.values().next().unwrap().status;
+    assert_eq!(status, Status::Error);
 }

@@ -9,10 +9,6 @@ use composefile::{
     interpolate::interpolate,
 };
 
-/// Limits the expansion of aliases.
-const MOST_VALUES: usize = 1_000_000;
-const DEEPEST: usize = 200;
-
 /// Parses `text`. A variable that is missing in `variables` is unset.
 pub(super) fn read(text: &str, variables: &BTreeMap<String, String>) -> Result<Value, String> {
     let document = Document::parse(text)
@@ -24,39 +20,31 @@ pub(super) fn read(text: &str, variables: &BTreeMap<String, String>) -> Result<V
             "yaml: unmarshal errors:\n  line {again}: mapping key \"{key}\" already defined at line {first}"
         ));
     }
-    let mut reader = Reader {
-        variables,
-        count: 0,
-    };
-    document
-        .root()
-        .map_or(Ok(Value::Null), |root| reader.value(root, "", 0))
+    let reader = Reader { variables };
+    let root = document.root();
+    root.map_or(Ok(Value::Null), |root| reader.value(root, ""))
 }
 
 struct Reader<'v> {
     variables: &'v BTreeMap<String, String>,
-    count: usize,
 }
 
 impl Reader<'_> {
-    fn value(&mut self, node: Node<'_>, path: &str, depth: usize) -> Result<Value, String> {
-        self.count += 1;
-        if self.count > MOST_VALUES || depth > DEEPEST {
-            return Err("yaml: document contains excessive aliasing".to_owned());
-        }
+    fn value(&self, node: Node<'_>, path: &str) -> Result<Value, String> {
         if node.is_mapping() {
             let mut map = Map::new();
             for entry in node.entries() {
                 let name = entry
                     .name()
                     .ok_or_else(|| format!("non-string key in {path}"))?;
-                let below = join(path, name);
-                map.insert(name.to_owned(), self.value(entry.value, &below, depth + 1)?);
+                let below = format!("{path}.{name}");
+                let value = self.value(entry.value, below.trim_start_matches('.'))?;
+                map.insert(name.to_owned(), value);
             }
             return Ok(Value::Object(map));
         }
         if node.is_sequence() {
-            let items = node.items().map(|item| self.value(item, path, depth + 1));
+            let items = node.items().map(|item| self.value(item, path));
             return items.collect::<Result<_, _>>().map(Value::Array);
         }
         self.scalar(node, path)
@@ -72,14 +60,9 @@ impl Reader<'_> {
             Some(ScalarType::Number) => number(text),
             Some(ScalarType::Timestamp | ScalarType::Merge | ScalarType::Text) => {
                 let lookup = |name: &str| self.variables.get(name).cloned();
-                let value = interpolate(text, &lookup).map_err(|error| {
-                    let error = error.to_string();
-                    if error.starts_with("required") {
-                        format!("error while interpolating {path}: {error}")
-                    } else {
-                        format!("invalid interpolation format for {path}: {error}")
-                    }
-                })?;
+                let value = interpolate(text, &lookup);
+                let value =
+                    value.map_err(|error| format!("error while interpolating {path}: {error}"))?;
                 Value::String(value.into_owned())
             }
         })
@@ -90,14 +73,6 @@ impl Reader<'_> {
 fn number(text: &str) -> Value {
     text.parse::<i64>()
         .map_or_else(|_| Value::String(text.to_owned()), Value::from)
-}
-
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
-    }
 }
 
 /// A scalar as text; `None` for null and collections.
@@ -137,8 +112,14 @@ pub(super) fn pairs(value: Option<&Value>) -> Vec<(String, Option<String>)> {
     }
 }
 
-/// The first key that is neither allowed nor an extension (`x-…`).
-pub(super) fn unknown<'m>(map: &'m Map<String, Value>, allowed: &[&str]) -> Option<&'m String> {
-    map.keys()
-        .find(|key| !key.starts_with("x-") && !allowed.contains(&key.as_str()))
+/// The texts of a list, or of a single value.
+pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
+    many(value).into_iter().filter_map(text).collect()
+}
+
+/// The labels of a mapping or a list.
+pub(super) fn labels(value: Option<&Value>) -> BTreeMap<String, String> {
+    let all = pairs(value).into_iter();
+    all.map(|(name, value)| (name, value.unwrap_or_default()))
+        .collect()
 }

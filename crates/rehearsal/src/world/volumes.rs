@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use composefile::services::{self, MountSpec};
 use serde_json::{Value, json};
 
 use super::{
@@ -16,93 +17,55 @@ impl World {
     /// Returns the volume with that name, and creates it if it does not exist.
     ///
     /// An empty name creates an anonymous volume.
-    pub(crate) fn create_volume(
-        &mut self,
-        engine: &str,
-        given: &Value,
-    ) -> Result<&Volume, EngineError> {
+    pub(crate) fn create_volume(&mut self, given: &Value) -> &Volume {
         let name = match text(given, "Name") {
             "" => self.new_id(),
-            name => checked(name)?.to_owned(),
+            name => name.to_owned(),
         };
-        let is_it = |one: &Volume| one.engine == engine && one.name == name;
-        if let Some(at) = self.volumes.iter().position(is_it) {
-            return Ok(&self.volumes[at]);
-        }
-        let driver = match text(given, "Driver") {
-            "" => "local",
-            driver => driver,
-        };
-        self.volumes.push(Volume {
-            mountpoint: format!("{}/{name}/_data", self.volume_folder),
-            name: name.clone(),
-            engine: engine.to_owned(),
-            driver: driver.to_owned(),
-            options: pairs(given.get("DriverOpts")).collect(),
-            labels: pairs(given.get("Labels")).collect(),
-            content: String::new(),
-            created: self.seconds(),
+        let at = self.volumes.iter().position(|one| one.name == name);
+        let at = at.unwrap_or_else(|| {
+            let driver = match text(given, "Driver") {
+                "" => "local",
+                driver => driver,
+            };
+            self.volumes.push(Volume {
+                mountpoint: format!("{}/{name}/_data", self.volume_folder),
+                name,
+                driver: driver.to_owned(),
+                options: pairs(given.get("DriverOpts")).collect(),
+                labels: pairs(given.get("Labels")).collect(),
+                content: String::new(),
+            });
+            self.volumes.len() - 1
         });
-        Ok(&self.volumes[self.volumes.len() - 1])
-    }
-
-    /// Removes a volume. Fails if a container mounts it.
-    pub(crate) fn remove_volume(&mut self, engine: &str, name: &str) -> Result<(), EngineError> {
-        self.volume_on(engine, name)?;
-        let here = self.containers.values().filter(|one| one.engine == engine);
-        let users = here
-            .filter(|one| one.mounts.iter().any(|mount| mount.is_volume(name)))
-            .map(|one| one.id.clone())
-            .collect::<Vec<_>>();
-        if !users.is_empty() {
-            let users = users.join(", ");
-            let message = format!("remove {name}: volume is in use - [{users}]");
-            return Err(EngineError::new(409, message));
-        }
-        self.volumes
-            .retain(|volume| volume.engine != engine || volume.name != name);
-        Ok(())
-    }
-
-    /// A volume of an engine, by name.
-    pub(crate) fn volume_on(&self, engine: &str, name: &str) -> Result<&Volume, EngineError> {
-        let mut here = self.volumes.iter().filter(|one| one.engine == engine);
-        here.find(|one| one.name == name)
-            .ok_or_else(|| EngineError::new(404, format!("get {name}: no such volume")))
+        &self.volumes[at]
     }
 
     /// The mounts of a container. Creates missing volumes.
     pub(super) fn mounts_of(
         &mut self,
-        engine: &str,
         config: &Value,
         host: &Value,
     ) -> Result<Vec<Mount>, EngineError> {
         let own = self.own_mounts(host)?;
         let targets = own.iter().map(|one| one.target.clone());
         let mut taken = targets.collect::<BTreeSet<_>>();
-        let mut mounts = self.mounts_from(engine, host)?;
+        let mut mounts = self.mounts_from(host)?;
         mounts.retain(|mount| !taken.contains(&mount.target));
         taken.extend(mounts.iter().map(|mount| mount.target.clone()));
         let tmpfs = host.get("Tmpfs").and_then(Value::as_object);
         taken.extend(tmpfs.into_iter().flatten().map(|(path, _)| path.clone()));
-        for mut mount in own {
+        let declared = config.get("Volumes").and_then(Value::as_object);
+        let declared = declared.into_iter().flatten().map(|(target, _)| target);
+        let declared = declared.filter(|target| !taken.contains(*target));
+        let declared = declared.map(|target| Mount::new(MountType::Volume, target));
+        for mut mount in own.into_iter().chain(declared) {
             if mount.kind == MountType::Volume {
-                let (name, driver, labels) = volume_request(host, &mount);
-                let request = json!({ "Name": name, "DriverOpts": driver, "Labels": labels });
-                mount.own = name.is_empty();
-                mount.uses(self.create_volume(engine, &request)?);
+                mount.own = mount.name.is_none();
+                let request = volume_request(host, &mount);
+                mount.uses(self.create_volume(&request));
             }
             mounts.push(mount);
-        }
-        let declared = config.get("Volumes").and_then(Value::as_object);
-        for (target, _) in declared.into_iter().flatten() {
-            if !taken.contains(target) {
-                let mut mount = Mount::new(MountType::Volume, target);
-                mount.own = true;
-                mount.uses(self.create_volume(engine, &json!({}))?);
-                mounts.push(mount);
-            }
         }
         Ok(mounts)
     }
@@ -132,24 +95,14 @@ impl World {
     }
 
     fn long_mount(&self, given: &Value) -> Result<Mount, EngineError> {
-        let (source, target) = (text(given, "Source"), text(given, "Target"));
+        let source = text(given, "Source");
         let kind = match text(given, "Type") {
             "bind" => MountType::Bind,
-            "volume" => MountType::Volume,
             "tmpfs" => MountType::Tmpfs,
-            other => {
-                return Err(EngineError::new(
-                    400,
-                    format!("mount type unknown: {other:?}"),
-                ));
-            }
+            _ => MountType::Volume,
         };
-        if target.is_empty() {
-            let message = "invalid mount config for type \"bind\": field Target must not be empty";
-            return Err(EngineError::new(400, message));
-        }
-        let mut mount = Mount::new(kind, target);
-        mount.read_only = given["ReadOnly"] == true;
+        let mut mount = Mount::new(kind, text(given, "Target"));
+        mount.writable = given["ReadOnly"] != true;
         match kind {
             MountType::Bind if !self.has_path(source) => {
                 return Err(EngineError::new(
@@ -160,30 +113,23 @@ impl World {
                 ));
             }
             MountType::Bind => source.clone_into(&mut mount.source),
-            MountType::Volume if !source.is_empty() => mount.named(checked(source)?),
+            MountType::Volume if !source.is_empty() => mount.name = Some(source.to_owned()),
             MountType::Volume | MountType::Tmpfs => {}
-        }
-        if kind == MountType::Volume {
-            "z".clone_into(&mut mount.mode);
         }
         Ok(mount)
     }
 
     /// The mounts of the containers in `VolumesFrom`.
-    fn mounts_from(&self, engine: &str, host: &Value) -> Result<Vec<Mount>, EngineError> {
+    fn mounts_from(&self, host: &Value) -> Result<Vec<Mount>, EngineError> {
         let mut found = BTreeMap::new();
         for from in texts(host.get("VolumesFrom")) {
             let (name, mode) = from.split_once(':').unwrap_or((&from, ""));
-            let other = self
-                .find_on(engine, name)
-                .map_err(|error| EngineError::new(400, error.message))?;
-            for mount in &other.mounts {
-                let mut mount = mount.clone();
-                mount.read_only |= mode.split(',').any(|option| option == "ro");
-                mount.own = false;
-                if mount.mode == "z" {
-                    mount.mode.clear();
-                }
+            for mount in &self.find(name)?.mounts {
+                let mount = Mount {
+                    writable: mount.writable && !is_read_only(mode),
+                    own: false,
+                    ..mount.clone()
+                };
                 found.insert(mount.target.clone(), mount);
             }
         }
@@ -200,87 +146,49 @@ impl Mount {
             own: false,
             source: String::new(),
             target: target.to_owned(),
-            read_only: false,
-            mode: String::new(),
+            writable: true,
         }
     }
 
     fn uses(&mut self, volume: &Volume) {
-        self.named(&volume.name);
+        let name = &volume.name;
+        self.anonymous = name.len() == 64 && name.chars().all(|c| c.is_ascii_hexdigit());
+        self.name = Some(name.clone());
         self.source.clone_from(&volume.mountpoint);
-    }
-
-    fn named(&mut self, volume: &str) {
-        self.name = Some(volume.to_owned());
-        self.anonymous = volume.len() == 64 && volume.chars().all(|c| c.is_ascii_hexdigit());
     }
 }
 
 /// `source:target[:options]`
 fn short_mount(bind: &str) -> Result<Mount, EngineError> {
-    let parts = bind.split(':').collect::<Vec<_>>();
-    let (source, target, mode) = match parts.as_slice() {
-        [source, target] => (*source, *target, ""),
-        [source, target, mode] => (*source, *target, *mode),
-        _ => {
-            let message = format!("invalid volume specification: '{bind}'");
-            return Err(EngineError::new(400, message));
-        }
+    let given = MountSpec::parse(bind).and_then(|spec| Some((spec, spec.source?)));
+    let Some((spec, source)) = given else {
+        let message = format!("invalid volume specification: '{bind}'");
+        return Err(EngineError::new(400, message));
     };
-    let is_path = source.starts_with('/');
-    let kind = if is_path {
-        MountType::Bind
-    } else {
-        MountType::Volume
-    };
-    let mut mount = Mount::new(kind, target);
-    mount.read_only = mode.split(',').any(|option| option == "ro");
-    if is_path {
+    let mut mount = Mount::new(MountType::Volume, spec.target);
+    mount.writable = !is_read_only(spec.options.unwrap_or_default());
+    if spec.kind == services::MountType::Bind {
+        mount.kind = MountType::Bind;
         source.clone_into(&mut mount.source);
-        mode.clone_into(&mut mount.mode);
     } else {
-        mount.named(checked(source)?);
-        let shown = if mode.is_empty() { "z" } else { mode };
-        shown.clone_into(&mut mount.mode);
+        mount.name = Some(source.to_owned());
     }
     Ok(mount)
 }
 
-/// Checks a volume name.
-fn checked(name: &str) -> Result<&str, EngineError> {
-    if is_name(name) {
-        return Ok(name);
-    }
-    Err(EngineError::new(
-        400,
-        format!(
-            "create {name}: \"{name}\" includes invalid characters for a local volume name, only \
-             \"[a-zA-Z0-9][a-zA-Z0-9_.-]\" are allowed. If you intended to pass a host directory, use \
-             absolute path"
-        ),
-    ))
+/// Whether the options of a mount make it read-only.
+pub(super) fn is_read_only(options: &str) -> bool {
+    options.split(',').any(|option| option == "ro")
 }
 
-/// `[a-zA-Z0-9][a-zA-Z0-9_.-]+`
-pub(super) fn is_name(name: &str) -> bool {
-    name.len() > 1
-        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
-}
-
-/// Name, driver options and labels of the volume for a mount.
-fn volume_request<'h>(host: &'h Value, mount: &Mount) -> (String, &'h Value, &'h Value) {
-    const NONE: &Value = &Value::Null;
+/// The body that creates the volume for a mount.
+fn volume_request(host: &Value, mount: &Mount) -> Value {
     let mut long = host["Mounts"].as_array().into_iter().flatten();
-    let options = long
-        .find(|one| text(one, "Target") == mount.target)
-        .map_or(NONE, |one| &one["VolumeOptions"]);
-    let name = mount.name.clone().unwrap_or_default();
-    (
-        name,
-        &options["DriverConfig"]["Options"],
-        &options["Labels"],
-    )
+    let options = long.find(|one| text(one, "Target") == mount.target);
+    let options = options.map_or(&Value::Null, |one| &one["VolumeOptions"]);
+    json!({
+        "Name": mount.name,
+        "DriverOpts": options["DriverConfig"]["Options"],
+        "Labels": options["Labels"],
+    })
 }

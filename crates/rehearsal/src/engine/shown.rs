@@ -1,0 +1,151 @@
+//! The engine's JSON in API version 1.41: the fields that `stacklift` and the `docker` command read.
+
+use chrono::{DateTime, SecondsFormat};
+use serde_json::{Map, Value, json};
+
+use crate::world::{Container, Network, Port, World};
+
+/// A time in the engine's format. The year 1 means never.
+fn time(seconds: i64) -> String {
+    let time = DateTime::from_timestamp(seconds, 0).filter(|_| seconds > 0);
+    time.map_or_else(
+        || "0001-01-01T00:00:00Z".to_owned(),
+        |time| time.to_rfc3339_opts(SecondsFormat::Nanos, true),
+    )
+}
+
+pub(super) fn version(world: &World) -> Value {
+    let engine = &world.engine;
+    json!({
+        "Version": engine.version,
+        "ApiVersion": engine.api,
+        "MinAPIVersion": engine.min_api,
+        "Os": "linux",
+        "Arch": "amd64",
+    })
+}
+
+/// `/info` of the engine with that ID.
+pub(crate) fn info(world: &World, engine: &str) -> Value {
+    let mut info: Value = serde_json::from_str(include_str!("info.json")).unwrap_or_default();
+    info["ID"] = json!(engine);
+    info["SystemTime"] = json!(time(world.now / 1000));
+    info["ServerVersion"] = json!(world.engine.version);
+    info
+}
+
+/// An entry of `/containers/json`.
+pub(super) fn listed(world: &World, container: &Container) -> Value {
+    let named = world.image(&container.image);
+    let is_current = named.is_some_and(|image| image.id == container.image_id);
+    let ports = container.ports.iter().filter(|_| container.is_running());
+    let ports = ports.flat_map(|port| {
+        let shown = |address: Option<&str>| {
+            json!({
+                "IP": address,
+                "PrivatePort": port.target,
+                "PublicPort": port.bound,
+                "Type": port.protocol,
+            })
+        };
+        match port.bound {
+            None => vec![shown(None)],
+            Some(_) => addresses(port)
+                .into_iter()
+                .map(|one| shown(Some(one)))
+                .collect(),
+        }
+    });
+    json!({
+        "Id": container.id,
+        "Names": [format!("/{}", container.name)],
+        // The engine shows the ID if the name belongs to another image now.
+        "Image": if is_current { &container.image } else { &container.image_id },
+        "ImageID": container.image_id,
+        "Command": container.command.join(" "),
+        "Created": container.created,
+        "Ports": ports.collect::<Vec<_>>(),
+        "Labels": container.labels,
+        "State": container.state,
+        "Status": container.status(world.now),
+        "Mounts": container.mounts,
+    })
+}
+
+/// The addresses of a published port. An empty address means IPv4 and IPv6.
+fn addresses(port: &Port) -> Vec<&str> {
+    match port.address.as_str() {
+        "" => vec!["0.0.0.0", "::"],
+        address => vec![address],
+    }
+}
+
+/// `/containers/<id>/json`
+pub(super) fn inspected(world: &World, container: &Container) -> Value {
+    let mut config = container.config.clone();
+    config["Env"] = json!(container.env);
+    config["Labels"] = json!(container.labels);
+    let command = container.command.split_first();
+    let health = container
+        .health(world.now)
+        .filter(|_| container.started != 0);
+    let running = container.is_running();
+    json!({
+        "Id": container.id,
+        "Created": time(container.created),
+        "Path": command.map(|(path, _)| path),
+        "Args": command.map(|(_, arguments)| arguments),
+        "State": {
+            "Status": container.state,
+            "Running": running,
+            "Paused": container.state == "paused",
+            "Restarting": false,
+            "ExitCode": container.exit_code,
+            "Error": container.error,
+            "StartedAt": time(container.started),
+            "FinishedAt": time(container.finished),
+            "Health": health.map(|health| json!({ "Status": health })),
+        },
+        "Image": container.image_id,
+        "Name": format!("/{}", container.name),
+        "RestartCount": 0,
+        "Platform": "linux",
+        "HostConfig": container.host_config,
+        "Mounts": container.mounts,
+        "Config": config,
+        "NetworkSettings": { "Ports": published(container), "Networks": container.networks },
+    })
+}
+
+fn published(container: &Container) -> Value {
+    let mut found = Map::new();
+    for port in container.ports.iter().filter(|_| container.is_running()) {
+        let entry = found.entry(format!("{}/{}", port.target, port.protocol));
+        let entry = entry.or_insert(Value::Null);
+        if let Some(number) = port.bound {
+            let number = number.to_string();
+            let shown = addresses(port).into_iter();
+            let shown = shown.map(|one| json!({ "HostIp": one, "HostPort": number }));
+            let mut all = entry.as_array().cloned().unwrap_or_default();
+            all.extend(shown);
+            *entry = Value::Array(all);
+        }
+    }
+    Value::Object(found)
+}
+
+/// `/networks/<id>`
+pub(super) fn network(world: &World, network: &Network) -> Value {
+    let on_it = world.on_network(&network.id).map(|(container, endpoint)| {
+        let shown = json!({
+            "Name": container.name,
+            "EndpointID": endpoint.endpoint_id,
+            "IPv4Address": endpoint.ip_address,
+        });
+        (container.id.clone(), shown)
+    });
+    let mut shown = json!(network);
+    shown["Scope"] = json!("local");
+    shown["Containers"] = Value::Object(on_it.collect());
+    shown
+}

@@ -1,0 +1,70 @@
+//! Portainer's JSON, with keys in the recorded order.
+
+use serde_json::{Value, json};
+
+use crate::world::{Endpoint, Era, Record};
+
+/// A stack. The response to a PUT has no resource control.
+pub(super) fn record(record: &Record, era: Era, with_control: bool) -> Value {
+    let mut shown = json!({
+        "Id": record.id,
+        "Name": record.name,
+        "Type": 2,
+        "EndpointId": record.endpoint,
+        "SwarmId": "",
+        "EntryPoint": "docker-compose.yml",
+        "Env": record.env,
+        "ResourceControl": with_control.then(|| control(record)),
+        "Status": record.status as u8,
+        "ProjectPath": format!("/data/compose/{}", record.id),
+        "CreationDate": record.created,
+        "CreatedBy": record.created_by,
+        "UpdateDate": record.updated,
+        "UpdatedBy": record.updated_by,
+        "AdditionalFiles": null,
+        "AutoUpdate": record.auto_update,
+        "Option": null,
+        "GitConfig": record.git,
+        "FromAppTemplate": false,
+        "Namespace": "",
+    });
+    if era == Era::Async {
+        let notes = record.deployments.iter().map(|note| {
+            json!({ "Status": note.status as u8, "Time": note.time, "Message": note.message })
+        });
+        shown["DeploymentStatus"] = notes.collect();
+    }
+    shown
+}
+
+/// The access rights of a stack.
+pub(super) fn control(record: &Record) -> Value {
+    let control = &record.control;
+    let users = control.users.iter();
+    let users = users.map(|id| json!({ "UserId": id, "AccessLevel": 1 }));
+    let teams = control.teams.iter();
+    let teams = teams.map(|id| json!({ "TeamId": id, "AccessLevel": 1 }));
+    let shared = control.public || !control.users.is_empty() || !control.teams.is_empty();
+    json!({
+        "Id": control.id,
+        "ResourceId": format!("{}_{}", record.endpoint, record.name),
+        "SubResourceIds": [],
+        "Type": 6,
+        "UserAccesses": users.collect::<Value>(),
+        "TeamAccesses": teams.collect::<Value>(),
+        "Public": control.public,
+        "AdministratorsOnly": !shared,
+        "System": false,
+    })
+}
+
+/// An environment.
+pub(super) fn environment(id: u64, environment: &Endpoint) -> Value {
+    let text = include_str!("endpoint.json");
+    let mut shown: Value = serde_json::from_str(text).unwrap_or_default();
+    shown["Id"] = json!(id);
+    shown["Name"] = json!(environment.name);
+    let may = !environment.forbids_stacks;
+    shown["SecuritySettings"]["allowStackManagementForRegularUsers"] = json!(may);
+    shown
+}
