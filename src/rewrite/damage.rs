@@ -11,16 +11,13 @@
 //!   something else might use it.
 #![deny(clippy::disallowed_methods)]
 
-mod origin;
-mod walk;
-
 use std::fmt;
 
-use serde::Serialize;
-
-use super::env_files::{DeletedLines, env_file_keys};
-use composefile::document::{Document, ParseError};
-use origin::Origin;
+use super::env_files::{DeletedLines, Where, below, env_file_keys, is_env_file, item};
+use composefile::{
+    document::{Document, Entry, Node, NodeId, NodeKind, NodeMap},
+    schema::ROOT,
+};
 
 /// The result of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,132 +32,228 @@ pub enum Verdict {
 pub const MOST: usize = 50;
 
 /// One place where the rewrite damages the text.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Damage {
     /// The line of the original, counted from 1.
     pub line: usize,
-    /// The damage.
-    #[serde(flatten)]
-    pub kind: DamageKind,
-}
-
-/// The kinds of damage. Paths are like `services.web.ports[0]`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum DamageKind {
-    /// The result is not valid YAML.
-    NoLongerYaml {
-        /// The error of the parser.
-        message: String,
-    },
-    /// Part of a removed `env_file` remains.
-    LeftOver {
-        /// The `env_file`.
-        of: String,
-        /// The value that it becomes part of; `None` if the result is not valid YAML.
-        became_part_of: Option<String>,
-    },
-    /// A deleted line is not part of an `env_file`.
-    Deleted {
-        /// The deleted value, or the value that loses the line.
-        path: String,
-    },
-    /// A mapping loses all its entries and becomes null.
-    Emptied {
-        /// The mapping.
-        path: String,
-    },
-    /// An `env_file` is not removed.
-    EnvFileStays {
-        /// The `env_file`.
-        path: String,
-    },
-    /// A value changes beyond the replacement of `./`.
-    Changed {
-        /// The value.
-        path: String,
-    },
+    /// What happens there. Paths are like `services.web.ports[0]`.
+    pub what: String,
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: ", self.line)?;
-        match &self.kind {
-            DamageKind::NoLongerYaml { message } => {
-                write!(f, "the result is not valid YAML: {message}")
-            }
-            DamageKind::LeftOver {
-                of,
-                became_part_of: None,
-            } => {
-                write!(f, "part of the removed {of} remains")
-            }
-            DamageKind::LeftOver {
-                of,
-                became_part_of: Some(other),
-            } => {
-                write!(
-                    f,
-                    "part of the removed {of} remains and becomes part of {other}"
-                )
-            }
-            DamageKind::Deleted { path } => {
-                write!(f, "deletes a line of {path}, which is not an env_file")
-            }
-            DamageKind::Emptied { path } => write!(f, "{path} loses all its entries"),
-            DamageKind::EnvFileStays { path } => {
-                write!(
-                    f,
-                    "{path} is not removed, and Portainer cannot read the file"
-                )
-            }
-            DamageKind::Changed { path } => write!(f, "{path} gets a different value"),
-        }
+        write!(f, "line {}: {}", self.line, self.what)
     }
 }
 
 /// Compares `rewritten`, the result of [`super::literal::rewrite`] for `stack_dir`, with the original.
 pub fn judge_document(original: &Document<'_>, rewritten: &str, stack_dir: &str) -> Verdict {
-    let result = match Document::parse(rewritten) {
-        Ok(result) => result,
-        Err(error) => return Verdict::Damaged(no_longer_yaml(original, &error, stack_dir)),
+    let keys = env_file_keys(original);
+    let deleted = DeletedLines::of(original.text());
+    let mut damages = match Document::parse(rewritten) {
+        Ok(result) => Walk::new(original, &keys, &deleted, stack_dir).differences(&result),
+        Err(error) => {
+            let mut kept = deleted.kept(original.text());
+            vec![Damage {
+                line: kept.nth(error.position.line - 1).unwrap_or(1),
+                what: format!("the result is not valid YAML: {}", error.message),
+            }]
+        }
     };
-    let mut damages = walk::differences(original, &result, stack_dir);
-    damages.sort();
-    damages.dedup();
     if damages.is_empty() {
-        Verdict::Undamaged
-    } else {
-        Verdict::Damaged(damages)
+        return Verdict::Undamaged;
+    }
+    let left_over = keys.iter().filter_map(|entry| {
+        let is_removed = deleted.hold(entry.key.span().start);
+        let left = deleted.first_left(original.text(), &entry.value.span());
+        Some(Damage {
+            line: original.line(left.filter(|_| is_removed)?),
+            what: format!("part of the removed {} remains", entry.key.path()),
+        })
+    });
+    damages.extend(left_over.take(MOST));
+    damages.sort_by_key(|damage| damage.line);
+    damages.dedup();
+    damages.truncate(MOST);
+    Verdict::Damaged(damages)
+}
+
+/// Compares the original and the result node by node.
+struct Walk<'d> {
+    original: &'d Document<'d>,
+    stack_dir: &'d str,
+    deleted: &'d DeletedLines,
+    /// The deleted lines that are not part of an `env_file`.
+    strays: DeletedLines,
+    /// Pairs still to be compared.
+    ahead: Vec<(Node<'d>, Node<'d>, Where)>,
+    /// The node of the result for each anchored node of the original.
+    twins: NodeMap<NodeId>,
+    /// Pairs of aliases. Their targets may be compared later.
+    aliases: Vec<(Node<'d>, Node<'d>)>,
+    damages: Vec<Damage>,
+}
+
+impl<'d> Walk<'d> {
+    fn new(
+        original: &'d Document<'d>,
+        keys: &[Entry<'d>],
+        deleted: &'d DeletedLines,
+        stack_dir: &'d str,
+    ) -> Self {
+        Self {
+            original,
+            stack_dir,
+            deleted,
+            strays: deleted.without(keys),
+            ahead: Vec::new(),
+            twins: NodeMap::default(),
+            aliases: Vec::new(),
+            damages: Vec::new(),
+        }
+    }
+
+    fn differences(mut self, result: &'d Document<'d>) -> Vec<Damage> {
+        match (self.original.root(), result.root()) {
+            (Some(before), Some(after)) => self.ahead.push((before, after, Some(&ROOT))),
+            (Some(before), None) => self.differs(before),
+            // Deletions and replacements add no node to an empty text.
+            (None, _) => {}
+        }
+        while let Some((before, after, at)) = self.ahead.pop() {
+            self.compare(before, after, at);
+        }
+        for (before, after) in std::mem::take(&mut self.aliases) {
+            if self.twins.get(&before.resolved().id()) != Some(&after.resolved().id()) {
+                self.differs(before);
+            }
+        }
+        self.damages
+    }
+
+    fn compare(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
+        if before.anchor().is_some() {
+            self.twins.insert(before.id(), after.id());
+        }
+        match (before.kind(), after.kind()) {
+            _ if !self.same_tag(before, after) => self.differs(before),
+            (NodeKind::Scalar(_), NodeKind::Scalar(_)) if self.same_scalar(before, after) => {}
+            (NodeKind::Alias, NodeKind::Alias) => self.aliases.push((before, after)),
+            (NodeKind::Mapping(_), NodeKind::Mapping(_)) => self.entries(before, after, at),
+            (NodeKind::Sequence(_), NodeKind::Sequence(_)) => self.items(before, after, at),
+            (NodeKind::Mapping(_), NodeKind::Scalar(_)) if after.is_null() => {
+                let mut entries = before.own_entries();
+                match entries.find(|entry| !is_env_file(at, entry)) {
+                    Some(entry) => self.differs(entry.key),
+                    None => self.add(before.line(), before, |path| {
+                        format!("{path} loses all its entries")
+                    }),
+                }
+            }
+            _ => self.differs(before),
+        }
+    }
+
+    fn same_tag(&self, before: Node<'_>, after: Node<'_>) -> bool {
+        match (before.tag(), after.tag()) {
+            (Some(before), Some(after)) => is_replaced(before, after, self.stack_dir),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    fn same_scalar(&self, before: Node<'_>, after: Node<'_>) -> bool {
+        let (Some((old, _)), Some((new, _))) = (before.scalar(), after.scalar()) else {
+            return false;
+        };
+        is_replaced(old, new, self.stack_dir) && before.scalar_type() == after.scalar_type()
+    }
+
+    fn entries(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
+        let mut found = after.own_entries();
+        for old in before.own_entries() {
+            let is_env_file = is_env_file(at, &old);
+            if is_env_file && self.deleted.hold(old.key.span().start) {
+                continue;
+            }
+            if !is_env_file && self.strays.hold(old.key.span().start) {
+                self.differs(old.key);
+                continue;
+            }
+            let Some(new) = found.next() else {
+                return self.differs(before);
+            };
+            let are_scalars = old.key.is_scalar() && new.key.is_scalar();
+            if are_scalars && !self.same_scalar(old.key, new.key) {
+                return self.differs(before);
+            }
+            self.ahead.push((old.key, new.key, None));
+            if is_env_file {
+                self.add(old.key.line(), old.key, |path| {
+                    format!("{path} is not removed, and Portainer cannot read the file")
+                });
+            } else {
+                self.ahead.push((old.value, new.value, below(at, &old)));
+            }
+        }
+        if found.next().is_some() {
+            self.differs(before);
+        }
+    }
+
+    fn items(&mut self, before: Node<'d>, after: Node<'d>, at: Where) {
+        let mut found = after.own_items();
+        for old in before.own_items() {
+            if self.strays.hold(old.span().start) {
+                self.differs(old);
+                continue;
+            }
+            let Some(new) = found.next() else {
+                return self.differs(before);
+            };
+            self.ahead.push((old, new, item(at)));
+        }
+        if found.next().is_some() {
+            self.differs(before);
+        }
+    }
+
+    /// Reports a node that is gone or has another value.
+    fn differs(&mut self, before: Node<'_>) {
+        match self.strays.first_in(&before.span()) {
+            Some(line) => self.add(self.original.line(line.start), before, |path| {
+                format!("deletes a line of {path}, which is not an env_file")
+            }),
+            None => self.add(before.line(), before, |path| {
+                format!("{path} gets a different value")
+            }),
+        }
+    }
+
+    fn add(&mut self, line: usize, node: Node<'_>, what: impl FnOnce(&str) -> String) {
+        // Describing each costs time.
+        if self.damages.len() < MOST {
+            let path = node.path();
+            let what = what(if path.is_empty() {
+                "the top level"
+            } else {
+                &path
+            });
+            self.damages.push(Damage { line, what });
+        }
     }
 }
 
-/// Where the result stops being valid YAML, and the parts of each removed `env_file` that remain.
-fn no_longer_yaml(original: &Document<'_>, error: &ParseError, stack_dir: &str) -> Vec<Damage> {
-    let origin = Origin::new(original.text(), stack_dir);
-    let deleted = DeletedLines::of(original.text());
-    let left_over = env_file_keys(original).into_iter().filter_map(|entry| {
-        let removed = deleted.hold(entry.key.span().start);
-        let left = deleted.first_left(original.text(), &entry.value.span());
-        Some(Damage {
-            line: original.line(left.filter(|_| removed)?),
-            kind: DamageKind::LeftOver {
-                of: entry.key.path(),
-                became_part_of: None,
-            },
-        })
-    });
-    let failure = Damage {
-        line: original.line(origin.of(error.offset)),
-        kind: DamageKind::NoLongerYaml {
-            message: error.message.clone(),
-        },
-    };
-    let mut damages: Vec<_> = std::iter::once(failure)
-        .chain(left_over.take(MOST - 1))
-        .collect();
-    damages.sort();
-    damages
+/// Whether `after` is `before` with every `./` replaced. Does not build the replaced text.
+fn is_replaced(before: &str, after: &str, stack_dir: &str) -> bool {
+    let mut after = Some(after);
+    let mut done = 0;
+    for (dot, _) in before.match_indices("./") {
+        let kept = after.and_then(|rest| rest.strip_prefix(&before[done..dot]));
+        after = kept.and_then(|rest| rest.strip_prefix(stack_dir));
+        done = dot + 1;
+    }
+    after == Some(&before[done..])
 }
 
 #[cfg(test)]

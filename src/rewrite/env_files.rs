@@ -9,13 +9,6 @@ use composefile::{
     schema::{Holds, INCLUDE, Place, ROOT, SERVICE, Type},
 };
 
-/// An `env_file` key of a service or of an included file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct EnvFileKey<'d> {
-    pub(super) key: Node<'d>,
-    pub(super) value: Node<'d>,
-}
-
 /// The position of a walk through a text; `None` if no `env_file` can be below it.
 pub(super) type Where = Option<&'static Place>;
 
@@ -46,7 +39,7 @@ fn can_hold_env_file(place: &Place) -> bool {
 }
 
 /// Every `env_file` of a service or of an included file, in the order of the text.
-pub(super) fn env_file_keys<'d>(document: &'d Document<'d>) -> Vec<EnvFileKey<'d>> {
+pub(super) fn env_file_keys<'d>(document: &'d Document<'d>) -> Vec<Entry<'d>> {
     let mut found = Vec::new();
     let mut ahead: Vec<(Node<'d>, Where)> = document
         .root()
@@ -59,8 +52,7 @@ pub(super) fn env_file_keys<'d>(document: &'d Document<'d>) -> Vec<EnvFileKey<'d
         }
         for entry in node.own_entries() {
             if is_env_file(at, &entry) {
-                let (key, value) = (entry.key, entry.value);
-                found.push(EnvFileKey { key, value });
+                found.push(entry);
             } else {
                 ahead.push((entry.value, below(at, &entry)));
             }
@@ -81,6 +73,27 @@ impl DeletedLines {
             TextEdit::Replace { .. } => None,
         });
         Self(lines.collect())
+    }
+
+    /// The lines that are not part of these entries.
+    pub(super) fn without(&self, entries: &[Entry<'_>]) -> Self {
+        let is_stray = |line: &&Range<usize>| {
+            let at = entries.partition_point(|entry| entry.key.span().start < line.end);
+            let above = entries[..at].last();
+            above.is_none_or(|above| above.value.span().end.max(above.key.span().end) <= line.start)
+        };
+        Self(self.0.iter().filter(is_stray).cloned().collect())
+    }
+
+    /// The numbers of the lines of the text that are not deleted, counted from 1.
+    pub(super) fn kept(&self, text: &str) -> impl Iterator<Item = usize> {
+        let mut start = 0;
+        let lines = text.split_inclusive('\n').zip(1..);
+        lines.filter_map(move |(line, number)| {
+            let is_kept = !self.hold(start);
+            start += line.len();
+            is_kept.then_some(number)
+        })
     }
 
     /// Whether a byte of the text is deleted.
