@@ -11,7 +11,6 @@
 //! use composefile::schema::{Holds, ROOT, SERVICE, Type};
 //!
 //! let image = SERVICE.key("image").expect("services have an image");
-//! assert_eq!(image.holds(), Holds::Image);
 //! assert!(image.accepts(Type::Text) && !image.accepts(Type::List));
 //!
 //! // A misspelled key is not in the table. Extensions are accepted.
@@ -110,8 +109,6 @@ pub enum Holds {
     Plain,
     /// An `x-` key, or a value below one. Compose ignores it; an alias elsewhere may refer to it.
     Extension,
-    /// An image reference.
-    Image,
     /// A mount: `source:target:options`, or a mapping.
     Mount,
     /// The source of a mount that is a mapping. If the `type` is `bind`, a path that the engine reads.
@@ -127,36 +124,12 @@ pub enum Holds {
     EnvFile,
     /// The path of a label file.
     LabelFile,
-    /// The path of another Compose file, or its project directory.
-    ComposeFile,
     /// How to build an image.
     Build,
-    /// A directory or URL that a build reads.
-    BuildContext,
-    /// An SSH agent socket or key for a build, `ID=path`.
-    SshKey,
     /// The variables of a container.
     Environment,
     /// The labels of a container.
     Labels,
-    /// A port or a range of ports.
-    Port,
-    /// A security option; `seccomp=…` names a file that Compose reads.
-    SecurityOption,
-    /// A namespace to join; `service:NAME` names a service.
-    Namespace,
-    /// The name of a service.
-    Service,
-    /// The name of a network.
-    Network,
-    /// The name of a secret.
-    Secret,
-    /// The name of a config.
-    Config,
-    /// The name of a model.
-    Model,
-    /// The name of a profile.
-    Profile,
 }
 
 impl Place {
@@ -216,11 +189,6 @@ impl Place {
     /// Whether Compose accepts any value here and below, as it does in an extension.
     pub fn is_unchecked(&self) -> bool {
         self.any_key == Some(self) && self.item == Some(self)
-    }
-
-    /// Whether neither this place nor one below it holds anything but plain values.
-    pub fn is_plain(&self) -> bool {
-        (self.leads_to | self.holds.bit()) & !Holds::Plain.bit() == 0
     }
 
     /// Whether a place below this one holds this.

@@ -95,7 +95,7 @@ impl<'d> Shape<'d> {
             let Some((name, _)) = key.scalar() else {
                 continue;
             };
-            if let Some(below) = place.key(name).filter(|below| is_kept(place, below)) {
+            if let Some(below) = place.key(name) {
                 self.check(value, key, below, &Step::Key(path, name), checked);
             }
         }
@@ -127,11 +127,6 @@ impl std::fmt::Display for Step<'_> {
 /// Whether Compose reads a value as something other than its text: it turns a date into a time.
 fn is_misread(place: &Place, found: Type) -> bool {
     found == Type::Date && !matches!(place.holds(), Holds::Plain | Holds::Extension)
-}
-
-/// Whether a mistake at a key's place reaches the result: a build on this host is replaced by its image.
-fn is_kept(mapping: &Place, place: &Place) -> bool {
-    mapping.holds() != Holds::Build || !place.is_plain()
 }
 
 /// Refuses an alias inside its own anchor, and aliases that expand to too many nodes.

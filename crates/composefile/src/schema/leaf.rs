@@ -16,8 +16,6 @@ pub(super) static TEXT_OR_TEXTS: Place = Place::new(&[Text, List]).listed(&TEXT)
 pub(super) static COMMAND: Place = Place::new(&[Null, Text, Date, List]).listed(&TEXT);
 /// A size, or a rate.
 pub(super) static SIZE: Place = Place::new(&[Number, Text, Date]);
-pub(super) static PORTS: Place = Place::list_of(&EXPOSED).holding(Holds::Port);
-static EXPOSED: Place = Place::new(&[Number, Text]).holding(Holds::Port);
 
 /// `NAME=value` items, or a mapping.
 pub(super) static PAIRS: Place = Place::new(&[List, Mapping]).listed(&TEXT).valued(&VALUE);

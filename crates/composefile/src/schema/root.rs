@@ -22,27 +22,16 @@ pub static ROOT: Place = Place::mapping(&[
     Key::new("volumes", &Place::mapping_of(&VOLUME)),
 ]);
 
-static INCLUDES: Place = Place::new(&[Null, List])
-    .holding(Holds::ComposeFile)
-    .listed(&INCLUDE);
+static INCLUDES: Place = Place::new(&[Null, List]).listed(&INCLUDE);
 
 /// An item of `include`.
-pub static INCLUDE: Place = Place::new(&[Text, Mapping])
-    .holding(Holds::ComposeFile)
-    .keyed(&[
-        Key::new(
-            "env_file",
-            &Place::new(&[Text, List])
-                .holding(Holds::EnvFile)
-                .listed(&ENV_FILE_PATH),
-        ),
-        Key::new(
-            "path",
-            &Place::new(&[Text, List])
-                .holding(Holds::ComposeFile)
-                .listed(&COMPOSE_FILE),
-        ),
-        Key::new("project_directory", &COMPOSE_FILE),
-    ]);
-
-static COMPOSE_FILE: Place = Place::new(&[Text]).holding(Holds::ComposeFile);
+pub static INCLUDE: Place = Place::new(&[Text, Mapping]).keyed(&[
+    Key::new(
+        "env_file",
+        &Place::new(&[Text, List])
+            .holding(Holds::EnvFile)
+            .listed(&ENV_FILE_PATH),
+    ),
+    Key::new("path", &Place::new(&[Text, List]).listed(&TEXT)),
+    Key::new("project_directory", &TEXT),
+]);

@@ -3,11 +3,11 @@
 use super::{
     Holds, Key, Place,
     Type::{Bool, Date, List, Mapping, Null, Number, Text},
-    build::{BUILD, CONFIGS, SECRETS, ULIMITS},
+    build::{BUILD, MOUNTED_FILES, ULIMITS},
     deploy::{DEPLOY, GPUS},
     leaf::{
-        ANY, COMMAND, ENV_FILE_PATH, EXTRA_HOSTS, FLAG, NUMBER, OPTIONS, PAIRS, PORTS, SIZE,
-        STRICT_FLAG, STRICT_NUMBER, TEXT, TEXT_OR_TEXTS, TEXTS, VALUE,
+        ANY, COMMAND, ENV_FILE_PATH, EXTRA_HOSTS, FLAG, NUMBER, OPTIONS, PAIRS, SIZE, STRICT_FLAG,
+        STRICT_NUMBER, TEXT, TEXT_OR_TEXTS, TEXTS, VALUE,
     },
     mount::MOUNTS,
 };
@@ -20,11 +20,11 @@ pub static SERVICE: Place = Place::mapping(&[
     Key::newer((2, 22, 0), "develop", &DEVELOP),
     Key::new("extends", &EXTENDS),
     Key::new("external_links", &TEXTS),
-    Key::new("links", &SERVICES),
+    Key::new("links", &TEXTS),
     Key::newer((2, 30, 0), "post_start", &Place::list_of(&HOOK)),
     Key::newer((5, 3, 0), "pre_start", &Place::list_of(&PRE_START)),
     Key::newer((2, 30, 0), "pre_stop", &Place::list_of(&HOOK)),
-    Key::new("profiles", &PROFILES),
+    Key::new("profiles", &TEXTS),
     Key::newer((2, 35, 0), "provider", &PROVIDER),
     Key::new("restart", &TEXT),
     Key::new("scale", &NUMBER),
@@ -33,7 +33,7 @@ pub static SERVICE: Place = Place::mapping(&[
 
 /// An entry of the top-level `jobs`.
 pub(super) static JOB: Place = Place::mapping(&[
-    Key::newer((5, 6, 1), "profiles", &PROFILES),
+    Key::newer((5, 6, 1), "profiles", &TEXTS),
     Key::newer((5, 6, 1), "triggers", &TRIGGERS),
 ])
 .sharing(&[CONTAINER, WORKLOAD]);
@@ -46,7 +46,7 @@ static PRE_START: Place =
 static WORKLOAD: &[Key] = &[
     Key::new("build", &BUILD),
     Key::new("depends_on", &DEPENDS_ON),
-    Key::new("expose", &PORTS),
+    Key::new("expose", &NUMBERS),
     Key::new("healthcheck", &HEALTHCHECK),
     Key::new("ports", &PUBLISHED_PORTS),
     Key::new("stdin_open", &FLAG),
@@ -62,7 +62,7 @@ static CONTAINER: &[Key] = &[
     Key::new("cgroup", &TEXT),
     Key::new("cgroup_parent", &TEXT),
     Key::new("command", &COMMAND),
-    Key::new("configs", &CONFIGS),
+    Key::new("configs", &MOUNTED_FILES),
     Key::new("cpu_count", &NUMBER),
     Key::new("cpu_percent", &NUMBER),
     Key::new("cpu_period", &NUMBER),
@@ -86,9 +86,9 @@ static CONTAINER: &[Key] = &[
     Key::newer((2, 30, 0), "gpus", &GPUS),
     Key::new("group_add", &NUMBERS),
     Key::new("hostname", &TEXT),
-    Key::new("image", &Place::new(&[Text]).holding(Holds::Image)),
+    Key::new("image", &TEXT),
     Key::new("init", &FLAG),
-    Key::new("ipc", &NAMESPACE),
+    Key::new("ipc", &TEXT),
     Key::new("isolation", &TEXT),
     Key::newer((2, 32, 0), "label_file", &LABEL_FILES),
     Key::new("labels", &LABELS),
@@ -99,11 +99,11 @@ static CONTAINER: &[Key] = &[
     Key::new("mem_swappiness", &SIZE),
     Key::new("memswap_limit", &SIZE),
     Key::newer((2, 38, 0), "models", &MODELS),
-    Key::new("network_mode", &NAMESPACE),
+    Key::new("network_mode", &TEXT),
     Key::new("networks", &NETWORKS),
     Key::new("oom_kill_disable", &FLAG),
     Key::new("oom_score_adj", &NUMBER),
-    Key::new("pid", &NAMESPACE),
+    Key::new("pid", &TEXT),
     Key::new("pids_limit", &NUMBER),
     Key::new("platform", &TEXT),
     Key::new("privileged", &FLAG),
@@ -111,8 +111,8 @@ static CONTAINER: &[Key] = &[
     Key::newer((2, 34, 0), "pull_refresh_after", &TEXT),
     Key::new("read_only", &FLAG),
     Key::new("runtime", &TEXT),
-    Key::new("secrets", &SECRETS),
-    Key::new("security_opt", &SECURITY_OPTIONS),
+    Key::new("secrets", &MOUNTED_FILES),
+    Key::new("security_opt", &TEXTS),
     Key::new("shm_size", &SIZE),
     Key::new("stop_grace_period", &TEXT),
     Key::new("stop_signal", &TEXT),
@@ -125,7 +125,7 @@ static CONTAINER: &[Key] = &[
     Key::new("userns_mode", &TEXT),
     Key::new("uts", &TEXT),
     Key::new("volumes", &MOUNTS),
-    Key::new("volumes_from", &SERVICES),
+    Key::new("volumes_from", &TEXTS),
     Key::new("working_dir", &TEXT),
 ];
 
@@ -160,72 +160,50 @@ static LABEL_FILES: Place = Place::new(&[Text, List])
     .listed(&Place::new(&[Text]).holding(Holds::LabelFile));
 
 static EXTENDS: Place = Place::new(&[Text, Mapping]).keyed(&[
-    Key::new(
-        "file",
-        &Place::new(&[Null, Text]).holding(Holds::ComposeFile),
-    ),
-    Key::new("service", &SERVICE_NAME),
+    Key::new("file", &Place::new(&[Null, Text])),
+    Key::new("service", &TEXT),
 ]);
 
 static DEPENDS_ON: Place = Place::new(&[List, Mapping])
-    .holding(Holds::Service)
-    .listed(&SERVICE_NAME)
+    .listed(&TEXT)
     .valued(&Place::mapping(&[
         Key::new("condition", &TEXT),
         Key::newer((2, 20, 0), "required", &FLAG),
         Key::new("restart", &FLAG),
     ]));
 
-static SERVICES: Place = Place::list_of(&SERVICE_NAME).holding(Holds::Service);
+static NETWORKS: Place =
+    Place::new(&[List, Mapping])
+        .listed(&TEXT)
+        .valued(&Place::new(&[Null, Mapping]).keyed(&[
+            Key::new("aliases", &TEXTS),
+            Key::newer((2, 27, 1), "driver_opts", &OPTIONS),
+            Key::newer((2, 33, 0), "gw_priority", &STRICT_NUMBER),
+            Key::newer((2, 36, 0), "interface_name", &TEXT),
+            Key::new("ipv4_address", &TEXT),
+            Key::new("ipv6_address", &TEXT),
+            Key::new("link_local_ips", &TEXTS),
+            Key::newer((2, 23, 2), "mac_address", &TEXT),
+            Key::new("priority", &STRICT_NUMBER),
+        ]));
 
-static SERVICE_NAME: Place = Place::new(&[Text]).holding(Holds::Service);
+static MODELS: Place =
+    Place::new(&[List, Mapping])
+        .listed(&TEXT)
+        .valued(&Place::new(&[Null, Mapping]).keyed(&[
+            Key::newer((2, 38, 0), "endpoint_var", &TEXT),
+            Key::newer((2, 38, 1), "model_var", &TEXT),
+        ]));
 
-static NAMESPACE: Place = Place::new(&[Text]).holding(Holds::Namespace);
-
-static PROFILES: Place =
-    Place::list_of(&Place::new(&[Text]).holding(Holds::Profile)).holding(Holds::Profile);
-
-static SECURITY_OPTIONS: Place =
-    Place::list_of(&Place::new(&[Text]).holding(Holds::SecurityOption))
-        .holding(Holds::SecurityOption);
-
-static NETWORKS: Place = Place::new(&[List, Mapping])
-    .holding(Holds::Network)
-    .listed(&Place::new(&[Text]).holding(Holds::Network))
-    .valued(&Place::new(&[Null, Mapping]).keyed(&[
-        Key::new("aliases", &TEXTS),
-        Key::newer((2, 27, 1), "driver_opts", &OPTIONS),
-        Key::newer((2, 33, 0), "gw_priority", &STRICT_NUMBER),
-        Key::newer((2, 36, 0), "interface_name", &TEXT),
-        Key::new("ipv4_address", &TEXT),
-        Key::new("ipv6_address", &TEXT),
-        Key::new("link_local_ips", &TEXTS),
-        Key::newer((2, 23, 2), "mac_address", &TEXT),
-        Key::new("priority", &STRICT_NUMBER),
-    ]));
-
-static MODELS: Place = Place::new(&[List, Mapping])
-    .holding(Holds::Model)
-    .listed(&Place::new(&[Text]).holding(Holds::Model))
-    .valued(&Place::new(&[Null, Mapping]).keyed(&[
-        Key::newer((2, 38, 0), "endpoint_var", &TEXT),
-        Key::newer((2, 38, 1), "model_var", &TEXT),
-    ]));
-
-static PUBLISHED_PORTS: Place = Place::list_of(
-    &Place::new(&[Number, Text, Mapping])
-        .holding(Holds::Port)
-        .keyed(&[
-            Key::newer((2, 25, 0), "app_protocol", &TEXT),
-            Key::new("host_ip", &TEXT),
-            Key::new("mode", &TEXT),
-            Key::newer((2, 25, 0), "name", &TEXT),
-            Key::new("protocol", &TEXT),
-            Key::new("published", &NUMBER),
-            Key::new("target", &NUMBER),
-        ]),
-)
-.holding(Holds::Port);
+static PUBLISHED_PORTS: Place = Place::list_of(&Place::new(&[Number, Text, Mapping]).keyed(&[
+    Key::newer((2, 25, 0), "app_protocol", &TEXT),
+    Key::new("host_ip", &TEXT),
+    Key::new("mode", &TEXT),
+    Key::newer((2, 25, 0), "name", &TEXT),
+    Key::new("protocol", &TEXT),
+    Key::new("published", &NUMBER),
+    Key::new("target", &NUMBER),
+]));
 
 static HEALTHCHECK: Place = Place::mapping(&[
     Key::new("disable", &FLAG),
@@ -246,7 +224,7 @@ static LOGGING: Place = Place::mapping(&[
 ]);
 
 static CREDENTIAL_SPEC: Place = Place::mapping(&[
-    Key::new("config", &Place::new(&[Text]).holding(Holds::Config)),
+    Key::new("config", &TEXT),
     Key::new("file", &TEXT),
     Key::new("registry", &TEXT),
 ]);
