@@ -16,6 +16,7 @@ mod diff;
 mod doctor;
 mod events;
 mod export;
+mod headers;
 mod interrupt;
 mod list;
 mod man;

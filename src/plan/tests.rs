@@ -15,7 +15,6 @@ use crate::{
         Changes, Container, Deployment, Mount, MountKind, PublishedPort, Record, Rights, StackKind,
         Variable,
     },
-    plan::{blockers::validation, facts::services::with_sent},
     rewrite::{env::contract_env, literal},
     snapshot::Known,
 };
@@ -26,24 +25,24 @@ mod rejection;
 const PORT_IN_USE: u16 = 18_700;
 
 /// What exists before the migration. One container runs, unless a test says otherwise.
-pub struct World {
-    pub name: &'static str,
-    pub compose: String,
-    pub env: Option<String>,
-    pub containers: Vec<Value>,
-    pub others: Vec<Container>,
-    pub images: BTreeMap<String, Option<Value>>,
-    pub changes: BTreeMap<String, Known<Changes>>,
-    pub environment: Environment,
-    pub rights: Rights,
-    pub missing: Vec<&'static str>,
-    pub removal: Removal,
-    pub rejection: Option<Rejection>,
+pub(super) struct World {
+    pub(super) name: &'static str,
+    pub(super) compose: String,
+    pub(super) env: Option<String>,
+    pub(super) containers: Vec<Value>,
+    pub(super) others: Vec<Container>,
+    pub(super) images: BTreeMap<String, Option<Value>>,
+    pub(super) changes: BTreeMap<String, Known<Changes>>,
+    pub(super) environment: Environment,
+    pub(super) rights: Rights,
+    pub(super) missing: Vec<&'static str>,
+    pub(super) removal: Removal,
+    pub(super) rejection: Option<Rejection>,
     /// The text and the variables of the Portainer stack.
-    pub deployed: Option<(&'static str, Vec<Variable>)>,
+    pub(super) deployed: Option<(&'static str, Vec<Variable>)>,
 }
 
-pub fn world(compose: &str) -> World {
+pub(super) fn world(compose: &str) -> World {
     World {
         name: "web",
         compose: compose.to_owned(),
@@ -69,7 +68,7 @@ fn image(id: &str) -> Value {
 }
 
 /// A running container as Compose creates it, without options.
-pub fn container(name: &str, service: &str) -> Value {
+pub(super) fn container(name: &str, service: &str) -> Value {
     json!({
         "Id": format!("{name:0<64}"),
         "Name": format!("/{name}"),
@@ -93,7 +92,7 @@ pub fn container(name: &str, service: &str) -> Value {
 }
 
 /// A running container outside the stack.
-pub fn other(name: &str, image: &str, ports: &[(&str, u16)]) -> Container {
+pub(super) fn other(name: &str, image: &str, ports: &[(&str, u16)]) -> Container {
     let port = |&(address, port): &(&str, u16)| PublishedPort {
         address: address.to_owned(),
         host_port: port,
@@ -111,11 +110,11 @@ pub fn other(name: &str, image: &str, ports: &[(&str, u16)]) -> Container {
 }
 
 impl World {
-    pub fn plan(&self) -> Plan {
+    pub(super) fn plan(&self) -> Plan {
         self.with_facts(migration)
     }
 
-    pub fn with_facts<T>(&self, then: impl FnOnce(&Facts) -> T) -> T {
+    pub(super) fn with_facts<T>(&self, then: impl FnOnce(&Facts) -> T) -> T {
         let document = Document::parse(&self.compose);
         let text = literal::rewrite(&self.compose, "/s/web");
         let env = contract_env(self.env.as_deref().unwrap_or_default());
@@ -194,7 +193,7 @@ impl World {
     }
 
     /// The losses, as shown.
-    pub fn losses(&self) -> Vec<String> {
+    pub(super) fn losses(&self) -> Vec<String> {
         let losses = self.plan().losses;
         losses.iter().map(ToString::to_string).collect()
     }
@@ -377,7 +376,7 @@ models:
         let version = ComposeVersion(major, minor, patch);
         let found = world(compose).with_facts(|facts| {
             with_sent(facts.sent, "web", |_, stack| {
-                validation::newer(facts, stack.unwrap(), version)
+                rejected::newer(facts, stack.unwrap(), version)
             })
         });
         let words = |line: String| line.split('`').nth(1).unwrap().to_owned();

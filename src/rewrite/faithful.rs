@@ -1,7 +1,7 @@
 //! The faithful rewrite: a text and an `env` that mean in Portainer what the stack's files mean on this host.
 //!
 //! Portainer stores the text in its own directory, with `stack.env` next to it, and reads no other file of the host
-//! (M07–M15). So paths become absolute, env files become `stack.env` or `environment`, label files become `labels`, a
+//! (M07–M15). So paths become absolute, env files become `stack.env` or `environment`, a
 //! `build` becomes the image that it built, and variables of the caller's shell are written into the text. What runs can
 //! add to this: anonymous volumes get names ([`Runs`]). All of these are edits on byte ranges: no other byte changes. Everything that cannot be carried over is reported at once.
 //!
@@ -16,11 +16,9 @@ mod encode;
 mod findings;
 mod inline;
 mod input;
-mod keys;
 mod listed;
 mod merge;
 mod mounts;
-mod moves;
 mod passes;
 mod reading;
 mod runs;
@@ -45,7 +43,6 @@ pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
 use composefile::{document::Document, reader::Reader};
 
 use crate::{model::Variable, rewrite::env::stack_env};
-use additions::{LABELS, VARIABLES};
 
 /// What to send to Portainer, and how it differs from the original.
 #[derive(Clone, PartialEq, Eq)]
@@ -200,7 +197,7 @@ pub fn rewrite(
     })
 }
 
-/// The env files other than `.env`, and the label files, whose texts [`rewrite`] needs, as absolute paths. Empty for a
+/// The env files other than `.env` whose texts [`rewrite`] needs, as absolute paths. Empty for a
 /// text that cannot be parsed: [`rewrite`] reports why.
 pub fn env_files_needed(text: &str, env: Option<&str>, context: &Context<'_>) -> Vec<String> {
     let (Ok(document), Ok(variables)) = (Document::parse(text), input::variables(env, context))
@@ -210,10 +207,8 @@ pub fn env_files_needed(text: &str, env: Option<&str>, context: &Context<'_>) ->
     let reader = Reader::new(&document, env, &variables, context);
     let mut found = BTreeSet::new();
     for &service in &reader.services {
-        for section in [VARIABLES, LABELS] {
-            let listed = listed::listed(&reader, service, section.files);
-            found.extend(listed.into_iter().map(|listed| listed.file));
-        }
+        let listed = listed::listed(&reader, service);
+        found.extend(listed.into_iter().map(|listed| listed.file));
     }
     found.remove(&reader.own_env);
     // A path can be empty because of an empty variable.

@@ -1,46 +1,20 @@
-//! The values from env files and label files that are written into services.
+//! The variables from env files and containers that are written into services.
 #![deny(clippy::disallowed_methods)]
 
 use std::{collections::BTreeMap, rc::Rc};
 
 use composefile::{
     document::{Entry, Node, NodeId},
-    interpolate::escaped,
     services::Service,
 };
 
 use super::{
-    findings::{NewEntry, NewValue, Note, Secrecy},
+    findings::{Note, Secrecy},
     sharing::is_own,
 };
 
-/// A key that names files, and the key that takes their values instead.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Section {
-    /// The key that names the files.
-    pub(super) files: &'static str,
-    /// The key that takes the values.
-    pub(super) values: &'static str,
-    pub(super) plural: &'static str,
-    pub(super) why: &'static str,
-    singular: &'static str,
-}
-
-pub(super) const VARIABLES: Section = Section {
-    files: "env_file",
-    values: "environment",
-    singular: "variable",
-    plural: "variables",
-    why: "stack.env is the only env file that Portainer can read",
-};
-
-pub(super) const LABELS: Section = Section {
-    files: "label_file",
-    values: "labels",
-    singular: "label",
-    plural: "labels",
-    why: "Portainer cannot read label files",
-};
+/// Why no other env file stays.
+pub(super) const WHY: &str = "stack.env is the only env file that Portainer can read";
 
 /// The values that are written into one service.
 pub(super) struct Addition<'d> {
@@ -56,9 +30,9 @@ pub(super) const KEPT: &str =
     "the running container has these values, but the file does not set them";
 
 impl<'d> Addition<'d> {
-    /// The service's current `environment` or `labels`.
-    pub(super) fn present(&self, section: &Section) -> Option<Node<'d>> {
-        self.service.node.get(section.values)
+    /// The service's current `environment`.
+    pub(super) fn present(&self) -> Option<Node<'d>> {
+        self.service.node.get("environment")
     }
 
     /// The mapping that gets the values: the one that names the files, otherwise the service's own.
@@ -71,30 +45,13 @@ impl<'d> Addition<'d> {
     }
 
     /// A note about `count` of its values.
-    pub(super) fn note(&self, section: &Section, count: usize) -> Note {
-        let Section {
-            values,
-            singular,
-            plural,
-            why,
-            ..
-        } = *section;
+    pub(super) fn note(&self, count: usize) -> Note {
         let name = self.service.name;
         let what = match count {
-            0 => format!("service {name} gets its own `{values}`"),
-            1 => format!("1 {singular} of service {name} is written into `{values}`"),
-            count => format!("{count} {plural} of service {name} are written into `{values}`"),
+            1 => format!("1 variable of service {name} is written into `environment`"),
+            count => format!("{count} variables of service {name} are written into `environment`"),
         };
-        let why = if self.is_kept { KEPT } else { why };
-        Note::new(what, why).with(Secrecy::Secret)
-    }
-
-    /// The values as entries of a mapping.
-    pub(super) fn entries(&self) -> Vec<NewEntry> {
-        let values = self.values.iter();
-        values
-            .map(|(name, value)| (name.clone(), NewValue::Text(escaped(value))))
-            .collect()
+        Note::new(what, if self.is_kept { KEPT } else { WHY }).with(Secrecy::Secret)
     }
 }
 

@@ -2,14 +2,13 @@
 #![deny(clippy::disallowed_methods)]
 
 use composefile::{
-    document::{Document, Entries, Node, NodeId, NodeKind, NodeMap, Position, ScalarType, Style},
+    document::{Document, Entries, Node, NodeId, NodeKind, NodeMap, Position, ScalarType},
     reader::Reader,
     services::services,
 };
 
 use super::{
     Blocker,
-    additions::{LABELS, VARIABLES},
     findings::{NewEntry, NewValue},
     listed::{Listed, listed},
     mounts,
@@ -44,7 +43,7 @@ pub(super) fn prove(
 /// The first part of the new text that Portainer cannot read.
 fn unreadable(reader: &Reader<'_, '_>, new: &Document<'_>) -> Option<String> {
     services(new).iter().find_map(|service| {
-        let files = listed(reader, *service, VARIABLES.files);
+        let files = listed(reader, *service);
         let readable = |one: &Listed<'_>| one.named == "stack.env" && one.format.is_none();
         let builds = service
             .build()
@@ -53,7 +52,7 @@ fn unreadable(reader: &Reader<'_, '_>, new: &Document<'_>) -> Option<String> {
             "an env file"
         } else if builds {
             "a build"
-        } else if service.node.get(LABELS.files).is_some() {
+        } else if service.node.get("label_file").is_some() {
             "a label file"
         } else {
             return None;
@@ -68,7 +67,6 @@ fn compare(document: &Document<'_>, new: &Document<'_>, expected: &Expected) -> 
         return Err(0);
     };
     let mut check = Check {
-        document,
         expected,
         ahead: vec![(old, new)],
         twins: NodeMap::default(),
@@ -88,8 +86,6 @@ fn compare(document: &Document<'_>, new: &Document<'_>, expected: &Expected) -> 
 }
 
 struct Check<'a> {
-    /// The original.
-    document: &'a Document<'a>,
     expected: &'a Expected,
     /// Pairs still to be compared.
     ahead: Vec<(Node<'a>, Node<'a>)>,
@@ -101,8 +97,6 @@ struct Check<'a> {
 
 impl<'a> Check<'a> {
     fn pair(&mut self, old: Node<'a>, new: Node<'a>) -> Option<()> {
-        let definition = self.expected.moved.get(&old.id());
-        let old = definition.map_or(Some(old), |&id| self.document.node(id))?;
         if old.anchor().is_some() {
             self.twins.insert(old.id(), new.id());
         }
@@ -150,12 +144,12 @@ impl<'a> Check<'a> {
 
     fn entries(&mut self, old: Node<'a>, new: Node<'a>) -> Option<()> {
         let mut written = new.own_entries();
-        self.take(&mut written, self.expected.front.get(&old.id()))?;
+        take(&mut written, self.expected.front.get(&old.id()))?;
         for entry in old.own_entries() {
             let key = entry.key.id();
-            self.take(&mut written, self.expected.before.get(&key))?;
+            take(&mut written, self.expected.before.get(&key))?;
             if let Some(entries) = self.expected.replaced.get(&key) {
-                self.take(&mut written, Some(entries))?;
+                take(&mut written, Some(entries))?;
             } else if !self.expected.removed.contains(&key) {
                 let twin = written.next()?;
                 self.ahead.push((entry.key, twin.key));
@@ -164,51 +158,39 @@ impl<'a> Check<'a> {
         }
         written.next().is_none().then_some(())
     }
+}
 
-    /// Skips the expected new entries; `None` if one is missing.
-    fn take(&mut self, written: &mut Entries<'a>, new: Option<&'a Vec<NewEntry>>) -> Option<()> {
-        for (name, value) in new.into_iter().flatten() {
-            let entry = written.next()?;
-            (entry.name() == Some(name) && self.has_value(entry.value, value)).then_some(())?;
-        }
-        Some(())
+/// Skips the expected new entries; `None` if one is missing.
+fn take(written: &mut Entries<'_>, new: Option<&Vec<NewEntry>>) -> Option<()> {
+    for (name, value) in new.into_iter().flatten() {
+        let entry = written.next()?;
+        (entry.name() == Some(name) && has_value(entry.value, value)).then_some(())?;
     }
+    Some(())
+}
 
-    fn has_value(&mut self, node: Node<'a>, value: &NewValue) -> bool {
-        match value {
-            NewValue::Text(text) => {
-                node.as_str() == Some(text) && node.scalar_type() == Some(ScalarType::Text)
-            }
-            NewValue::Plain(text) => {
-                node.as_str() == Some(text) && node.kind() == NodeKind::Scalar(Style::Plain)
-            }
-            NewValue::Null => node.is_null(),
-            NewValue::Mapping(entries) => {
-                let written: Vec<_> = node.own_entries().collect();
-                written.len() == entries.len()
-                    && written.iter().zip(entries).all(|(entry, (name, value))| {
-                        entry.name() == Some(name) && self.has_value(entry.value, value)
-                    })
-            }
-            NewValue::EmptyList => node.is_sequence() && node.own_items().next().is_none(),
-            NewValue::List(items) => {
-                node.is_sequence()
-                    && node
-                        .own_items()
-                        .map(Node::as_str)
-                        .eq(items.iter().map(|item| Some(item.as_str())))
-            }
-            NewValue::External(volume) => {
-                node.own_entries().count() == 2
-                    && node.get("external").and_then(Node::as_bool) == Some(true)
-                    && node.get("name").and_then(Node::as_str) == Some(volume)
-            }
-            NewValue::Alias { target, .. } => {
-                let target = self.document.node(*target);
-                self.aliases.extend(target.map(|target| (target, node)));
-                node.kind() == NodeKind::Alias && target.is_some()
-            }
-            NewValue::Item(_) => false,
+fn has_value(node: Node<'_>, value: &NewValue) -> bool {
+    match value {
+        NewValue::Text(text) => {
+            node.as_str() == Some(text) && node.scalar_type() == Some(ScalarType::Text)
         }
+        NewValue::Mapping(entries) => {
+            let mut written = node.own_entries();
+            take(&mut written, Some(entries)).is_some() && written.next().is_none()
+        }
+        NewValue::EmptyList => node.is_sequence() && node.own_items().next().is_none(),
+        NewValue::List(items) => {
+            node.is_sequence()
+                && node
+                    .own_items()
+                    .map(Node::as_str)
+                    .eq(items.iter().map(|item| Some(item.as_str())))
+        }
+        NewValue::External(volume) => {
+            node.own_entries().count() == 2
+                && node.get("external").and_then(Node::as_bool) == Some(true)
+                && node.get("name").and_then(Node::as_str) == Some(volume)
+        }
+        NewValue::Item(_) => false,
     }
 }

@@ -1,7 +1,7 @@
 //! What a pass returns: edits, blockers and notices.
 #![deny(clippy::disallowed_methods)]
 
-use composefile::document::{Entry, Node, NodeId};
+use composefile::document::{Entry, Node};
 
 use super::{Blocker, Notice, Weight};
 
@@ -45,8 +45,6 @@ pub(super) enum Edit<'d> {
     InlineVariables {
         node: Node<'d>,
         text: String,
-        /// The source text of a block scalar, if its line structure can stay.
-        raw: Option<String>,
         note: Note,
     },
     /// Gives a scalar another text.
@@ -105,9 +103,6 @@ pub(super) type NewEntry = (String, NewValue);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NewValue {
     Text(String),
-    /// A number, a boolean or a date, as it is written elsewhere.
-    Plain(String),
-    Null,
     Mapping(Vec<NewEntry>),
     EmptyList,
     List(Vec<String>),
@@ -115,11 +110,6 @@ pub(super) enum NewValue {
     External(String),
     /// An item of a list. The name of the entry is not written.
     Item(String),
-    /// `*anchor`
-    Alias {
-        anchor: String,
-        target: NodeId,
-    },
 }
 
 /// What an edit does and why, for people.

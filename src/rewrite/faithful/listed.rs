@@ -1,4 +1,4 @@
-//! The files that `env_file` and `label_file` name.
+//! The files that `env_file` names.
 #![deny(clippy::disallowed_methods)]
 
 use std::{borrow::Cow, collections::HashMap};
@@ -11,10 +11,10 @@ use composefile::{
 
 use super::{Blocker, Reason};
 
-/// One env file or label file that a service names.
+/// One env file that a service names.
 #[derive(Clone)]
 pub(super) struct Listed<'d> {
-    /// The service's `env_file` or `label_file`.
+    /// The service's `env_file`.
     pub(super) entry: Entry<'d>,
     /// The item of the list, or the one scalar.
     pub(super) item: Node<'d>,
@@ -42,13 +42,11 @@ impl Listed<'_> {
 
     /// The blocker for a file that must exist.
     pub(super) fn missing(&self, service: Service<'_>) -> Blocker {
-        let key = self.entry.name().unwrap_or_default();
         Blocker::at(
             self.path,
             Reason::MissingEnvFile,
             format!(
-                "the {} {} of service {} does not exist",
-                key.replace('_', " "),
+                "the env file {} of service {} does not exist",
                 self.shown(),
                 service.name
             ),
@@ -57,14 +55,10 @@ impl Listed<'_> {
     }
 }
 
-/// The files that the key `key` of a service names, in order. Leaves out paths that cannot be interpolated, which
+/// The env files that a service names, in order. Leaves out paths that cannot be interpolated, which
 /// block the rewrite like every such text.
-pub(super) fn listed<'d>(
-    reader: &Reader<'_, '_>,
-    service: Service<'d>,
-    key: &str,
-) -> Vec<Listed<'d>> {
-    let Some(entry) = service.node.entry(key) else {
+pub(super) fn listed<'d>(reader: &Reader<'_, '_>, service: Service<'d>) -> Vec<Listed<'d>> {
+    let Some(entry) = service.node.entry("env_file") else {
         return Vec::new();
     };
     let read = |item: Node<'d>| {

@@ -29,7 +29,6 @@ pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Mer
         fixed: uses::elsewhere(document),
         splices: Splices::default(),
         gone: BTreeMap::new(),
-        moved: Vec::new(),
         blockers: Vec::new(),
     };
     let mut requests = Requests::default();
@@ -38,7 +37,7 @@ pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Mer
     }
     let scalars = merge.scalars(requests.inlined, &requests.kept, requests.set);
     merge.entries(requests.removed, requests.replaced, requests.inserted);
-    merge.move_definitions();
+    merge.check_aliases();
     merge.fill(requests.filled);
     merge.write_scalars(scalars);
     merge.check_collections();
@@ -52,8 +51,6 @@ pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Mer
 struct Scalar<'d> {
     node: Node<'d>,
     text: String,
-    /// The source text to write, if not one made from `text`.
-    raw: Option<String>,
     note: Note,
 }
 
@@ -92,8 +89,6 @@ struct Merge<'d> {
     splices: Splices,
     /// The nodes that are removed or replaced with all that they hold. None holds another.
     gone: BTreeMap<NodeId, Node<'d>>,
-    /// The definitions of anchors that move to another place, and therefore are not gone.
-    moved: Vec<Node<'d>>,
     blockers: Vec<Blocker>,
 }
 
@@ -101,23 +96,10 @@ impl<'d> Merge<'d> {
     /// Writes an edit that no other can contradict, or keeps it for the comparison.
     fn sort(&mut self, edit: Edit<'d>, requests: &mut Requests<'d>) {
         match edit {
-            Edit::InlineVariables {
-                node,
-                text,
-                raw,
-                note,
-            } => requests.inlined.push(Scalar {
-                node,
-                text,
-                raw,
-                note,
-            }),
-            Edit::SetScalar { node, text, note } => requests.set.push(Scalar {
-                node,
-                text,
-                raw: None,
-                note,
-            }),
+            Edit::InlineVariables { node, text, note } => {
+                requests.inlined.push(Scalar { node, text, note });
+            }
+            Edit::SetScalar { node, text, note } => requests.set.push(Scalar { node, text, note }),
             Edit::KeepScalar { node } => {
                 requests.kept.insert(node.resolved().id());
             }
@@ -315,9 +297,7 @@ impl<'d> Merge<'d> {
     fn write_scalars(&mut self, scalars: BTreeMap<NodeId, Scalar<'d>>) {
         for scalar in scalars.into_values() {
             if !self.is_gone(scalar.node) {
-                let set = self
-                    .splices
-                    .set(scalar.node, &scalar.text, scalar.raw, scalar.note);
+                let set = self.splices.set(scalar.node, &scalar.text, scalar.note);
                 self.written(set, scalar.node);
             }
         }
@@ -331,58 +311,19 @@ impl<'d> Merge<'d> {
         }
     }
 
-    /// Writes the definition of each removed anchor in place of the first alias that stays. Blocks on aliases that
-    /// cannot be replaced.
-    fn move_definitions(&mut self) {
-        if self.gone.is_empty() {
-            return;
-        }
+    /// Blocks on aliases whose definition is removed.
+    fn check_aliases(&mut self) {
         let nodes = self.document.nodes();
-        let stays = |node: &Node<'d>| node.kind() == NodeKind::Alias && !self.is_gone(*node);
-        let aliases: Vec<_> = nodes.filter(stays).collect();
-        for alias in aliases {
-            let definition = alias.resolved();
-            if !self.is_gone(definition) {
-                continue;
-            }
-            let moved = self.movable(definition, alias);
-            match moved.and_then(|()| self.splices.move_definition(definition, alias)) {
-                Ok(()) => self.moved.push(definition),
-                Err(Unwritable) => self.block_lost(alias),
-            }
+        let aliases = nodes.filter(|node| node.kind() == NodeKind::Alias);
+        let lost = aliases.filter(|alias| self.is_gone(alias.resolved()) && !self.is_gone(*alias));
+        for alias in lost.collect::<Vec<_>>() {
+            self.blockers.push(Blocker::at(
+                alias,
+                Reason::Shared,
+                "the anchor of this alias is removed, because the part that contains it is rewritten",
+                "write out the value instead of the alias",
+            ));
         }
-        let merged: Vec<_> = self.splices.merged().collect();
-        for node in merged.into_iter().filter_map(|id| self.document.node(id)) {
-            if self.is_gone(node) || self.moved.iter().any(|moved| moved.id() == node.id()) {
-                self.block_lost(node);
-            }
-        }
-    }
-
-    /// Whether a removed definition can be written in place of an alias: the alias is not a key, and no alias in
-    /// the definition would lose or precede its own definition.
-    fn movable(&self, definition: Node<'d>, alias: Node<'d>) -> Result<(), Unwritable> {
-        let mut keys = self.document.nodes().flat_map(Node::own_entries);
-        let is_key = keys.any(|entry| entry.key.id() == alias.id());
-        let mut inside = self.document.nodes().filter(|node| definition.holds(*node));
-        let is_entangled = inside.any(|node| {
-            let moved = self.moved.iter().any(|moved| moved.id() == node.id());
-            moved || node.kind() == NodeKind::Alias && self.is_gone(node.resolved())
-        });
-        if is_key || is_entangled {
-            Err(Unwritable)
-        } else {
-            Ok(())
-        }
-    }
-
-    fn block_lost(&mut self, alias: Node<'d>) {
-        self.blockers.push(Blocker::at(
-            alias,
-            Reason::Shared,
-            "the anchor of this alias is removed, because the part that contains it is rewritten",
-            "write out the value instead of the alias",
-        ));
     }
 
     fn mark_gone(&mut self, entry: Entry<'d>) {
@@ -392,10 +333,6 @@ impl<'d> Merge<'d> {
     }
 
     fn is_gone(&self, node: Node<'d>) -> bool {
-        let is_moved = |moved: &Node<'d>| moved.id() == node.id() || moved.holds(node);
-        if self.moved.iter().any(is_moved) {
-            return false;
-        }
         let before = self.gone.range(..=node.id()).next_back();
         before.is_some_and(|(&id, gone)| id == node.id() || gone.holds(node))
     }

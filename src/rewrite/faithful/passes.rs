@@ -9,7 +9,6 @@ mod bare_variables;
 mod builds;
 mod env_files;
 mod host;
-mod label_files;
 mod paths;
 mod references;
 mod several_files;
@@ -18,13 +17,12 @@ mod shell_variables;
 
 use composefile::reader::Reader;
 
-use super::{Blocker, findings::Findings, keys, runs::Runs, shape};
+use super::{Blocker, findings::Findings, runs::Runs, shape};
 
 type Pass = for<'d> fn(&Reader<'d, '_>) -> Findings<'d>;
 
-const PASSES: [Pass; 9] = [
+const PASSES: [Pass; 7] = [
     // Blocks on, or reports, what no edit can carry over.
-    keys::unknown_keys,
     several_files::other_files,
     host::files_of_this_host,
     shell_options::shell_options,
@@ -32,7 +30,6 @@ const PASSES: [Pass; 9] = [
     shell_variables::shell_variables,
     bare_variables::bare_variables,
     paths::relative_paths,
-    label_files::label_files,
     builds::builds,
 ];
 

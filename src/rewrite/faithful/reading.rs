@@ -1,4 +1,4 @@
-//! What a service gets from its env files or its label files.
+//! What a service gets from its env files.
 #![deny(clippy::disallowed_methods)]
 
 use std::{
@@ -23,7 +23,7 @@ enum Era {
     New,
 }
 
-/// `environment` of a service, interpolated, or its `labels`; `None` is a name without a value.
+/// `environment` of a service, interpolated; `None` is a name without a value.
 pub(super) type Explicit = HashMap<String, Option<String>>;
 
 /// Everything that the values of a service's files depend on.
@@ -103,20 +103,6 @@ impl Reading {
             .cloned()
             .collect())
     }
-}
-
-/// Reads label files, which see only themselves and the label files before them.
-pub(super) fn labels(sources: &Sources<'_>) -> Reading {
-    let mut reading = Reading::default();
-    let sources = Sources {
-        explicit: &Explicit::new(),
-        ..*sources
-    };
-    match read_in(Era::Old, &sources, &RefCell::default()) {
-        Ok(found) => reading.values = found.into_iter().collect(),
-        Err(error) => reading.unreadable = Some(error),
-    }
-    reading
 }
 
 /// Reads env files as both eras of Compose do.

@@ -1,4 +1,4 @@
-//! The env files or label files of every service, and the values that a service sets itself.
+//! The env files of every service, and the variables that a service sets itself.
 #![deny(clippy::disallowed_methods)]
 
 use std::{borrow::Cow, collections::HashMap};
@@ -11,7 +11,6 @@ use composefile::{
 
 use super::{
     Blocker, Reason,
-    additions::Section,
     listed::{Listed, listed},
     reading::Explicit,
 };
@@ -19,24 +18,19 @@ use super::{
 /// The paths of files that are read one after the other, and whether each is raw.
 pub(super) type FileList<'l> = Vec<(&'l str, bool)>;
 
-/// The files that the services name by one key.
+/// The env files that the services name.
 pub(super) struct ServiceFiles<'r, 'd, 'a> {
     reader: &'r Reader<'d, 'a>,
-    section: &'static Section,
     by_service: HashMap<&'d str, Vec<Listed<'d>>>,
 }
 
 impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
-    pub(super) fn new(reader: &'r Reader<'d, 'a>, section: &'static Section) -> Self {
+    pub(super) fn new(reader: &'r Reader<'d, 'a>) -> Self {
         let services = reader.services.iter();
         let by_service = services
-            .map(|&service| (service.name, listed(reader, service, section.files)))
+            .map(|&service| (service.name, listed(reader, service)))
             .collect();
-        Self {
-            reader,
-            section,
-            by_service,
-        }
+        Self { reader, by_service }
     }
 
     /// The files that a service names itself, in order.
@@ -68,13 +62,13 @@ impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
             .collect()
     }
 
-    /// `environment` or `labels` of a service with all that it extends, interpolated.
+    /// `environment` of a service with all that it extends, interpolated.
     pub(super) fn explicit(&self, chain: &[Service<'d>]) -> Explicit {
         let reader = self.reader;
         let mut found = Explicit::new();
         let places = chain
             .iter()
-            .filter_map(|service| service.node.get(self.section.values));
+            .filter_map(|service| service.node.get("environment"));
         for place in places {
             for item in place.items().filter_map(Node::as_str) {
                 let item = reader.read(item).unwrap_or_default();
@@ -97,12 +91,11 @@ impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
 
     /// Blocks on a service that resets or overrides inherited keys: values written into those would be lost with
     /// them.
-    pub(super) fn check_inherited(&self, chain: &[Service<'_>]) -> Result<(), Blocker> {
-        let keys = [Some(self.section.files), Some(self.section.values)];
+    pub(super) fn check_inherited(chain: &[Service<'_>]) -> Result<(), Blocker> {
         let cuts = |service: &&Service<'_>| {
             let entries = service.node.mappings().flat_map(Node::own_entries);
             entries
-                .filter(|entry| keys.contains(&entry.name()))
+                .filter(|entry| matches!(entry.name(), Some("env_file" | "environment")))
                 .any(|entry| matches!(entry.value.tag(), Some("!reset" | "!override")))
         };
         let (Some(service), true) = (chain.last(), chain.iter().skip(1).any(|one| cuts(&one)))
@@ -113,8 +106,8 @@ impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
             service.node,
             Reason::Shared,
             format!(
-                "service {} resets or overrides the `{}` of an extended service that has `{}`",
-                service.name, self.section.values, self.section.files
+                "service {} resets or overrides the `environment` of an extended service that has `env_file`",
+                service.name
             ),
             "write the service without `extends`",
         ))

@@ -7,8 +7,7 @@ use composefile::document::{Document, Entry, Layout, Node, NodeId, NodeKind, Nod
 
 use super::{
     Change, block,
-    findings::{NewEntry, NewValue, Note, Secrecy},
-    moves::Move,
+    findings::{NewEntry, Note, Secrecy},
     write::{HIDDEN, Unwritable, entries_text, hidden, quoted, scalar_text, separator},
 };
 
@@ -16,7 +15,6 @@ use super::{
 #[derive(Default)]
 pub(super) struct Splices {
     all: Vec<Splice>,
-    moves: Vec<(Move, String)>,
     expected: Expected,
     /// The collections that get or lose entries or items.
     changed: NodeSet,
@@ -54,8 +52,6 @@ pub(super) struct Expected {
     pub(super) before: NodeMap<Vec<NewEntry>>,
     /// The new entries or items at the front of a collection.
     pub(super) front: NodeMap<Vec<NewEntry>>,
-    /// The definitions in place of aliases.
-    pub(super) moved: NodeMap<NodeId>,
 }
 
 /// The new text.
@@ -82,47 +78,16 @@ impl Splices {
         self.expected.removed.contains(&key.id())
     }
 
-    /// The targets of new aliases.
-    pub(super) fn merged(&self) -> impl Iterator<Item = NodeId> {
-        let new = self
-            .expected
-            .replaced
-            .values()
-            .chain(self.expected.before.values());
-        let values = new.flatten().filter_map(|(_, value)| match value {
-            NewValue::Mapping(entries) => Some(entries),
-            _ => None,
-        });
-        values.flatten().filter_map(|(_, value)| match value {
-            NewValue::Alias { target, .. } => Some(*target),
-            _ => None,
-        })
-    }
-
-    /// Writes the definition of an anchor in place of an alias.
-    pub(super) fn move_definition(
-        &mut self,
-        definition: Node<'_>,
-        alias: Node<'_>,
-    ) -> Result<(), Unwritable> {
-        let anchor = definition.anchor().unwrap_or_default();
-        let what = format!("`*{anchor}` becomes the definition of `&{anchor}`");
-        self.moves.push((Move::new(definition, alias)?, what));
-        self.expected.moved.insert(alias.id(), definition.id());
-        Ok(())
-    }
-
     /// Gives a scalar another value, in its present style if that can express the value.
     pub(super) fn set(
         &mut self,
         node: Node<'_>,
         value: &str,
-        raw: Option<String>,
         about: Note,
     ) -> Result<(), Unwritable> {
         let node = node.resolved();
         self.expected.scalars.insert(node.id(), value.to_owned());
-        if let (Some(header), None) = (block::header(node), &raw) {
+        if let Some(header) = block::header(node) {
             // On one line: a block cannot express every value, and would need the same indentation.
             let span = header.start..trimmed_end(node.document().text(), node.span().end);
             let comment = block::after_header(node, &header);
@@ -130,18 +95,8 @@ impl Splices {
             self.push(span, text, || quoted(HIDDEN) + &comment, about);
             return Ok(());
         }
-        let mut text = scalar_text(node, value, raw)?;
-        // A block scalar's span may end in the indentation of the next line.
-        let span = node.span();
-        let written = &node.document().text()[span.clone()];
-        let blanks = written.len() - written.trim_end().len();
-        text.truncate(text.len() - blanks);
-        self.push(
-            span.start..span.end - blanks,
-            text,
-            || quoted(HIDDEN),
-            about,
-        );
+        let text = scalar_text(node, value)?;
+        self.push(node.span(), text, || quoted(HIDDEN), about);
         Ok(())
     }
 
@@ -157,7 +112,7 @@ impl Splices {
             return Err(Unwritable);
         }
         if !entry.value.span().is_empty() {
-            return self.set(entry.value, value, Some(quoted(value)), note);
+            return self.set(entry.value, value, note);
         }
         let at = entry.value.span().start;
         if !entry.key.document().text()[..at].ends_with(':') {
@@ -316,14 +271,8 @@ impl Splices {
     /// Writes the changes into the text of the document.
     pub(super) fn apply(mut self, document: &Document<'_>) -> Result<Written, Overlap> {
         let text = document.text();
-        let order = |splice: &Splice| (splice.span.start, !splice.span.is_empty());
-        self.all.sort_by_key(order);
-        for (moved, what) in self.moves {
-            let inside = self.all.extract_if(.., |splice| moved.holds(&splice.span));
-            let splice = moved_text(text, &moved, inside, what)?;
-            self.all.push(splice);
-            self.all.sort_by_key(order);
-        }
+        self.all
+            .sort_by_key(|splice| (splice.span.start, !splice.span.is_empty()));
         let mut new = String::with_capacity(text.len() + text.len() / 8);
         let mut changes = Vec::with_capacity(self.all.len());
         let mut redactions = Vec::new();
@@ -357,37 +306,6 @@ impl Splices {
             expected: self.expected,
         })
     }
-}
-
-/// The definition of an anchor in its new place, with the changes inside it.
-fn moved_text(
-    text: &str,
-    moved: &Move,
-    inside: impl Iterator<Item = Splice>,
-    what: String,
-) -> Result<Splice, Overlap> {
-    let (mut new, mut shown) = (moved.writer(), moved.writer());
-    let mut done = moved.from.start;
-    let mut is_secret = false;
-    for splice in inside {
-        let kept = text.get(done..splice.span.start).ok_or(Overlap)?;
-        new.push(kept);
-        new.push(&splice.text);
-        shown.push(kept);
-        shown.push(splice.shown.as_ref().unwrap_or(&splice.text));
-        is_secret |= splice.shown.is_some();
-        done = splice.span.end;
-    }
-    let kept = text.get(done..moved.from.end).ok_or(Overlap)?;
-    new.push(kept);
-    shown.push(kept);
-    Ok(Splice {
-        span: moved.to.clone(),
-        text: new.text,
-        shown: is_secret.then_some(shown.text),
-        what,
-        why: "the part that contained the definition is rewritten",
-    })
 }
 
 /// The bytes of a key and its value, without a comment after them.

@@ -18,14 +18,10 @@ pub(super) const HIDDEN: &str = "***";
 pub(super) fn hidden(entries: &[NewEntry]) -> Vec<NewEntry> {
     let one = |(name, value): &NewEntry| {
         let value = match value {
-            NewValue::Text(_) | NewValue::Plain(_) => NewValue::Text(HIDDEN.into()),
+            NewValue::Text(_) => NewValue::Text(HIDDEN.into()),
             NewValue::Item(_) => NewValue::Item(format!("{name}={HIDDEN}")),
             NewValue::Mapping(entries) => NewValue::Mapping(hidden(entries)),
-            NewValue::Null
-            | NewValue::EmptyList
-            | NewValue::List(_)
-            | NewValue::External(_)
-            | NewValue::Alias { .. } => value.clone(),
+            NewValue::EmptyList | NewValue::List(_) | NewValue::External(_) => value.clone(),
         };
         (name.clone(), value)
     };
@@ -33,17 +29,10 @@ pub(super) fn hidden(entries: &[NewEntry]) -> Vec<NewEntry> {
 }
 
 /// The source text of a scalar with another value: in the present style, if that can express the value.
-pub(super) fn scalar_text(
-    node: Node<'_>,
-    value: &str,
-    raw: Option<String>,
-) -> Result<String, Unwritable> {
+pub(super) fn scalar_text(node: Node<'_>, value: &str) -> Result<String, Unwritable> {
     let NodeKind::Scalar(style) = node.kind() else {
         return Err(Unwritable);
     };
-    if let Some(raw) = raw {
-        return Ok(raw);
-    }
     let written = &node.document().text()[node.span()];
     let breaks =
         |c: char| c.is_control() || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
@@ -159,9 +148,7 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
     let one = |entry @ (name, value): &NewEntry| match value {
         NewValue::Item(item) if is_flow => quoted(item),
         NewValue::Item(item) => format!("- {}", quoted(item)),
-        NewValue::Text(_) | NewValue::Plain(_) | NewValue::External(_) | NewValue::Alias { .. } => {
-            flat(entry)
-        }
+        NewValue::Text(_) | NewValue::External(_) => flat(entry),
         NewValue::List(items) if is_flow => {
             let items: Vec<_> = items.iter().map(|item| quoted(item)).collect();
             format!("{}: [{}]", key(name), items.join(", "))
@@ -173,7 +160,6 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
             format!("{}:{}", key(name), items.collect::<String>())
         }
         NewValue::EmptyList => format!("{}: []", key(name)),
-        NewValue::Null => format!("{}:{}", key(name), if is_flow { " null" } else { "" }),
         NewValue::Mapping(entries) if is_flow => {
             let inside: Vec<_> = entries.iter().map(flat).collect();
             format!("{}: {{{}}}", key(name), inside.join(", "))
@@ -193,8 +179,6 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
 fn flat((name, value): &NewEntry) -> String {
     match value {
         NewValue::Text(value) => format!("{}: {}", key(name), quoted(value)),
-        NewValue::Plain(value) => format!("{}: {value}", key(name)),
-        NewValue::Alias { anchor, .. } => format!("{name}: *{anchor}"),
         NewValue::External(volume) => {
             format!(
                 "{}: {{external: true, name: {}}}",

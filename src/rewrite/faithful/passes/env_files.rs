@@ -16,7 +16,7 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Blocker, Reason,
-    additions::{Addition, AllDropped, Dropped, VARIABLES},
+    additions::{Addition, AllDropped, Dropped, WHY},
     findings::{Edit, Findings, Note},
     inline::inline,
     listed::{Listed, unique},
@@ -47,14 +47,14 @@ pub(super) fn env_files<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d
     let mut pass = EnvFiles {
         reader,
         runs,
-        files: ServiceFiles::new(reader, &VARIABLES),
+        files: ServiceFiles::new(reader),
         dispositions: NodeMap::default(),
     };
     let mut found = Findings::default();
     pass.decide(&mut found);
     let dropped = pass.drop(&mut found);
     let additions = pass.additions(&mut found);
-    found.append(inline(reader, &VARIABLES, &additions, &dropped));
+    found.append(inline(reader, &additions, &dropped));
     found
 }
 
@@ -109,10 +109,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
                     found.edits.push(Edit::RemoveItem {
                         list: first.entry.value.resolved(),
                         item: one.item,
-                        note: Note::new(
-                            "an env file is removed",
-                            "stack.env is the only env file that Portainer can read",
-                        ),
+                        note: Note::new("an env file is removed", WHY),
                     });
                 }
             }
@@ -237,7 +234,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
         if shared.is_empty() {
             return Ok(addition);
         }
-        self.files.check_inherited(&chain)?;
+        ServiceFiles::check_inherited(&chain)?;
         let explicit = self.files.explicit(&chain);
         sources.explicit = &explicit;
         addition.values = if shared.is_right_for(&explicit) {

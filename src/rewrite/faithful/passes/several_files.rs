@@ -21,31 +21,29 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         ));
     }
     for service in &reader.services {
-        if let Some(file) = service.extends_file() {
+        let extended = service.extends_file().map(|file| ("extends", file));
+        let labels = service.label_files().into_iter().next();
+        let labels = labels.map(|file| ("label_file", file));
+        for (key, file) in extended.into_iter().chain(labels) {
             let message = format!(
-                "Portainer cannot read the file that `extends` of service {} names",
+                "Portainer cannot read the file that `{key}` of service {} names",
                 service.name
             );
-            blockers.push(Blocker::at(
-                file.node,
-                Reason::SeveralFiles,
-                message,
-                NO_COMPOSE,
-            ));
+            let reason = Reason::SeveralFiles;
+            blockers.push(Blocker::at(file.node, reason, message, NO_COMPOSE));
         }
     }
-    let without_place = |message: String, hint: &str| Blocker::several_files(message, hint);
     match &files[..] {
         [one] if one == context.file => {}
-        [one] => blockers.push(without_place(
+        [one] => blockers.push(Blocker::several_files(
             format!("COMPOSE_FILE names {one}, not {}", context.file),
             &format!("to use that file, pass --file {one}"),
         )),
-        [file, other] if reader.listed_files().is_empty() => blockers.push(without_place(
+        [file, other] if reader.listed_files().is_empty() => blockers.push(Blocker::several_files(
             format!("Compose merges {other} into {file}, but Portainer takes a single file"),
             NO_COMPOSE,
         )),
-        several => blockers.push(without_place(
+        several => blockers.push(Blocker::several_files(
             format!(
                 "COMPOSE_FILE names {} files, but Portainer takes a single file",
                 several.len()

@@ -8,7 +8,7 @@ use std::{
 };
 
 use composefile::{
-    document::{Document, Node, NodeKind, Style},
+    document::{Document, Node, NodeKind},
     interpolate::{InterpolateError, interpolate},
     reader::Reader,
 };
@@ -84,32 +84,7 @@ fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Edi
     Some(Edit::InlineVariables {
         node,
         text: new,
-        raw: raw_block(reader, node),
         note: about.with(secrecy.unwrap_or(Secrecy::Public)),
-    })
-}
-
-/// The source text of a block scalar with the variables replaced, if the structure of its lines stays.
-fn raw_block(reader: &Reader<'_, '_>, node: Node<'_>) -> Option<String> {
-    if !matches!(
-        node.kind(),
-        NodeKind::Scalar(Style::Literal | Style::Folded)
-    ) {
-        return None;
-    }
-    let raw = &node.document().text()[node.span()];
-    let substitution = |name: &str| shell::substitution(reader, name);
-    let new = shell::inlined(raw, &substitution, &mut Vec::new());
-    line_structure(raw)
-        .eq(line_structure(&new))
-        .then(|| new.into_owned())
-}
-
-/// What YAML sees of each line of a block: its indentation, and whether it is blank.
-fn line_structure(block: &str) -> impl Iterator<Item = (usize, bool)> {
-    block.split('\n').map(|line| {
-        let content = line.trim_start();
-        (line.len() - content.len(), content.is_empty())
     })
 }
 
