@@ -6,12 +6,18 @@ use super::{
     Blocker, Context, EnvFiles, Faithful, Reason, Runs, ServiceRuns, env_files_needed, rewrite,
 };
 
+/// A value of an env file.
+const SECRET: &str = "zq7secret7qz";
+
 fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Blocker>> {
     run_with(text, env, &Runs::default())
 }
 
 fn run_with(text: &str, env: Option<&str>, runs: &Runs) -> Result<Faithful, Vec<Blocker>> {
-    let files = EnvFiles::from([("/s/web/app.env".to_owned(), Some("X=1\nY=$A\n".to_owned()))]);
+    let files = EnvFiles::from([(
+        "/s/web/app.env".to_owned(),
+        Some(format!("X={SECRET}\nY=$A\n")),
+    )]);
     let shell = |name: &str| (name == "HOME").then(|| "/home/u".to_owned());
     let context = Context {
         stack_dir: "/s/web",
@@ -81,73 +87,42 @@ fn running() -> impl Strategy<Value = Runs> {
     })
 }
 
-/// Lines of Compose files, in any order.
+/// Files that Compose mostly rejects: some lines of [`stacks`], in any order, with other lines between them.
 fn lines() -> impl Strategy<Value = String> {
-    let line = prop::sample::select(vec![
-        "services:",
-        "  a:",
+    const MORE: [&str; 22] = [
         "  a: &a",
         "  b: *a",
-        "  b:",
-        "    <<: *a",
         "    <<: [*a, *x]",
-        "x-x: &x",
-        "  build: .",
-        "  env_file: app.env",
         "    ? build",
         "    : .",
         "    !!str env_file: &f [app.env]",
-        "    labels: *e",
         "    labels: *f",
         "    image: ''",
         "    environment: !override {B: 2}",
-        "    image: x",
-        "    build: .",
-        "    build: &b {context: .}",
         "    build: *b",
-        "    env_file: .env",
-        "    env_file:",
-        "      - .env",
-        "      - app.env",
-        "      - path: app.env",
-        "        required: false",
-        "    environment:",
-        "      - HOME",
-        "      A: $HOME",
         "      HOME:",
         "    environment: &e [A=1]",
-        "    environment: *e",
-        "    label_file: app.env",
-        "    label_file: [app.env, .env]",
-        "    labels: &l [A=1]",
-        "    labels: *l",
-        "      - >-",
-        "        ./d:/d",
-        "    volumes:",
-        "      - ./d:/d",
         "      - &v ${A:-./d}:/d",
         "      - *v",
-        "      - {type: bind, source: d, target: /d}",
-        "    volumes: [., \"~:/x\", 'n:/n:/n']",
         "    volumes: &w [/d, ${A:-/x}]",
         "    volumes: *w",
-        "    volumes: !override [/d]",
         "      - type: volume",
-        "        target: /d",
-        "      - /e",
         "volumes:",
         "  a-d: {}",
-        "# c",
         "",
-        "    command: |",
-        "      $HOME ä",
-        "    extends: a",
-        "secrets:",
-        "  s: {file: ./s}",
         "\t",
         "  {}",
-    ]);
-    prop::collection::vec(line, 0..24).prop_map(|lines| lines.join("\n"))
+    ];
+    let more = prop::collection::vec(prop::sample::select(MORE.to_vec()), 0..8);
+    let both = (stacks(), more).prop_map(|(text, more)| {
+        let lines = text.lines().map(str::to_owned);
+        lines.chain(more.into_iter().map(str::to_owned)).collect()
+    });
+    let mixed = both.prop_flat_map(|lines: Vec<String>| {
+        let most = lines.len();
+        prop::sample::subsequence(lines, 0..=most).prop_shuffle()
+    });
+    mixed.prop_map(|lines| lines.join("\n"))
 }
 
 const KEYS: [&str; 22] = [
@@ -246,9 +221,11 @@ proptest! {
             Err(blockers) => {
                 let is_internal = blockers.iter().any(|blocker| blocker.reason == Reason::Internal);
                 prop_assert!(!is_internal, "{blockers:?}\n{text}");
+                prop_assert!(!format!("{blockers:?}").contains(SECRET), "{text}");
                 return Ok(());
             }
         };
+        prop_assert!(!first.shown().contains(SECRET), "{}", first.shown());
         let starts = std::iter::once(0).chain(first.edits.iter().map(|edit| edit.span.end));
         let ends = first.edits.iter().map(|edit| edit.span.start).chain([text.len()]);
         let kept: Vec<_> = starts.zip(ends).map(|(start, end)| &text[start..end]).collect();
