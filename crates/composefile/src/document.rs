@@ -16,13 +16,11 @@
 //! linear in the length of the text. An alias is a node that points at its target. Aliases are never expanded, so
 //! that nested aliases cost nothing. Nesting is limited to 255 block and 255 flow levels.
 //!
-//! A comment without a space before it, as in `"x"# comment`, is accepted where Compose accepts it. Each such comment needs
-//! another pass over the text, so a text may have at most 256 of them.
+//! A comment without a space before it, as in `"x"# comment`, is an error, as in YAML. Compose accepts some of them.
 //!
 //! Spans are byte ranges of the given text. They count a BOM and the CR of CRLF.
 
 mod build;
-mod glued;
 mod ids;
 mod node;
 mod scalar;

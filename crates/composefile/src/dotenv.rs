@@ -31,34 +31,8 @@ const MAX_EXPANDED: usize = 8 << 20;
 pub struct DotenvError {
     /// The line on which the statement starts, counted from 1.
     pub line: usize,
-    /// The problem.
-    pub problem: DotenvProblem,
-}
-
-/// A problem of an env file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum DotenvProblem {
-    /// A name with a space: `A B=1`.
-    #[error("key cannot contain a space")]
-    KeyWithSpace,
-    /// A character before the `=` that is not a letter, a digit or one of `_.-[]`.
-    #[error("unexpected character in variable name")]
-    UnexpectedCharacter,
-    /// `export` without a name.
-    #[error("zero length string")]
-    NoKey,
-    /// A quote that is not closed.
-    #[error("unterminated quoted value")]
-    Unterminated,
-    /// A `${` that does not start a valid expression.
-    #[error("invalid interpolation format")]
-    InvalidInterpolation,
-    /// `${VAR:?…}` of a variable without a value.
-    #[error("required variable is missing a value")]
-    MissingVariable,
-    /// Variables that expand to more than 8 MiB in all.
-    #[error("variables make the values longer than 8 MiB")]
-    TooLong,
+    /// The problem, in the words of Compose where it has some.
+    pub problem: &'static str,
 }
 
 /// Parses an env file. Returns each variable once, in the order of their first lines, with its last value.
@@ -147,10 +121,10 @@ impl<'t> Reader<'t, '_> {
         Ok(())
     }
 
-    fn key(&mut self) -> Result<Key<'t>, DotenvProblem> {
+    fn key(&mut self) -> Result<Key<'t>, &'static str> {
         self.skip_export();
         if self.rest.is_empty() {
-            return Err(DotenvProblem::NoKey);
+            return Err("zero length string");
         }
         let source = self.rest;
         let Some(end) = source.find(|c| !is_key_character(c)) else {
@@ -159,10 +133,10 @@ impl<'t> Reader<'t, '_> {
         let key = source[..end].trim_end();
         let ending = source.as_bytes()[end];
         if !matches!(ending, b'=' | b':' | b'\n') {
-            return Err(DotenvProblem::UnexpectedCharacter);
+            return Err("unexpected character in variable name");
         }
         if key.contains(' ') {
-            return Err(DotenvProblem::KeyWithSpace);
+            return Err("key cannot contain a space");
         }
         self.advance(end + 1);
         self.skip_blanks();
@@ -183,7 +157,7 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    fn value(&mut self) -> Result<String, DotenvProblem> {
+    fn value(&mut self) -> Result<String, &'static str> {
         match self.rest.as_bytes().first() {
             Some(b'\'') => self.quoted('\''),
             Some(b'"') => {
@@ -201,7 +175,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     /// The text between quotes. An escaped quote of the same kind is a quote; other escapes stay.
-    fn quoted(&mut self, quote: char) -> Result<String, DotenvProblem> {
+    fn quoted(&mut self, quote: char) -> Result<String, &'static str> {
         let mut value = String::new();
         let mut escaped = false;
         for (at, c) in self.rest.char_indices().skip(1) {
@@ -219,10 +193,10 @@ impl<'t> Reader<'t, '_> {
             escaped = false;
             value.push(c);
         }
-        Err(DotenvProblem::Unterminated)
+        Err("unterminated quoted value")
     }
 
-    fn expand(&self, value: &str) -> Result<String, DotenvProblem> {
+    fn expand(&self, value: &str) -> Result<String, &'static str> {
         let too_long = Cell::new(false);
         let lookup = |name: &str| {
             if too_long.get() {
@@ -237,11 +211,11 @@ impl<'t> Reader<'t, '_> {
             Some(String::new())
         };
         let expanded = interpolate(value, &lookup).map_err(|error| match error {
-            InterpolateError::Invalid { .. } => DotenvProblem::InvalidInterpolation,
-            InterpolateError::Required { .. } => DotenvProblem::MissingVariable,
+            InterpolateError::Invalid { .. } => "invalid interpolation format",
+            InterpolateError::Required { .. } => "required variable is missing a value",
         });
         if too_long.get() {
-            return Err(DotenvProblem::TooLong);
+            return Err("variables make the values longer than 8 MiB");
         }
         expanded.map(Cow::into_owned)
     }

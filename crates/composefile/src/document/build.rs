@@ -1,12 +1,12 @@
 //! Builds the list of nodes from the events of the parser.
 
-use std::{borrow::Cow, ops::Range, sync::OnceLock};
+use std::{ops::Range, sync::OnceLock};
 
-use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, Span, StructureStyle};
+use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
 
 use super::{
     Document, Layout, Node, ParseError, Position, Properties, RawNode, ScalarType, Shape, Stored,
-    Style, glued,
+    Style,
 };
 
 /// Parses `text`. Nothing else calls the YAML parser.
@@ -14,56 +14,12 @@ pub(super) fn build(text: &str) -> Result<Document<'_>, ParseError> {
     if u32::try_from(text.len()).is_err() {
         return Err(error(text, 0, "the text is larger than 4 GiB".into()));
     }
-    // The text without the comments that Compose accepts but the parser does not. Offsets stay the same.
-    let mut parsed = Cow::Borrowed(text);
-    let mut glued = Vec::new();
-    loop {
-        match parse(text, &parsed) {
-            Ok(document) => {
-                return match glued::misplaced(&document, &glued) {
-                    Some(offset) => Err(error(text, offset, NOT_SEPARATED.to_string())),
-                    None => Ok(document),
-                };
-            }
-            Err(Failure::NotSeparated(offset)) => {
-                let comment = glued::comment(&parsed, offset);
-                let Some(comment) = comment.filter(|_| glued.len() < glued::MOST) else {
-                    return Err(error(text, offset, NOT_SEPARATED.to_string()));
-                };
-                let blanks = " ".repeat(comment.len());
-                parsed.to_mut().replace_range(comment.clone(), &blanks);
-                glued.push(comment);
-            }
-            Err(Failure::Other(error)) => return Err(error),
-        }
-    }
-}
-
-const NOT_SEPARATED: ErrorKind = ErrorKind::CommentNotSeparated;
-
-enum Failure {
-    /// A comment at this offset has no space before it.
-    NotSeparated(usize),
-    Other(ParseError),
-}
-
-impl From<ParseError> for Failure {
-    fn from(error: ParseError) -> Self {
-        Self::Other(error)
-    }
-}
-
-/// Parses `parsed`, which differs from `text` only in its comments.
-fn parse<'t>(text: &'t str, parsed: &str) -> Result<Document<'t>, Failure> {
     let options = granit_parser::options! { emit_comments: false, emit_anchor_events: true };
     let mut builder = Builder::new(text);
-    for event in Parser::new_from_str_with_options(parsed, options) {
+    for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|failure| {
             let offset = failure.marker().byte_offset().unwrap_or_default();
-            match failure.kind() {
-                &NOT_SEPARATED => Failure::NotSeparated(offset),
-                _ => error(text, offset, failure.info()).into(),
-            }
+            error(text, offset, failure.info())
         })?;
         builder.take(event, span)?;
     }
