@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use composefile::reader::OVERRIDE_FILES;
 use serde_json::Value;
 
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
         combine::{differences, expected},
         env::{secrets, stack_env},
         export::{self, Files},
+        portainer::STACK_ENV,
     },
     text::{Mask, printable},
 };
@@ -30,16 +32,6 @@ use crate::{
 const COMPOSE_FILE: &str = "compose.yaml";
 /// The file with the variables.
 const ENV_FILE: &str = ".env";
-/// What Portainer calls it.
-const STACK_ENV: &str = "stack.env";
-
-/// Files that Compose would merge into the exported one.
-const OVERRIDES: [&str; 4] = [
-    "compose.override.yml",
-    "compose.override.yaml",
-    "docker-compose.override.yml",
-    "docker-compose.override.yaml",
-];
 
 /// How stacks are exported.
 pub struct Export<'a> {
@@ -114,7 +106,7 @@ impl Export<'_> {
                 );
             }
         };
-        if let Some(file) = OVERRIDES.iter().find(|file| dir.join(file).exists()) {
+        if let Some(file) = OVERRIDE_FILES.iter().find(|file| dir.join(file).exists()) {
             return Err(Failure::new(format!(
                 "cannot export into {}: Compose would merge its {file} into the exported file",
                 dir.display()

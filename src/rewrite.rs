@@ -12,5 +12,6 @@ pub mod faithful;
 pub mod literal;
 pub mod loss;
 mod masked;
+pub mod portainer;
 
 pub use masked::masked;

@@ -31,14 +31,6 @@ pub use origins::{FilesRead, Origins};
 pub use shell::Shell;
 pub use started::{Files, is_same};
 
-/// Common names of Compose files besides `<tool>-compose.yml`, for the hint of C07.
-const OTHER_NAMES: [&str; 4] = [
-    "compose.yaml",
-    "compose.yml",
-    "docker-compose.yaml",
-    "docker-compose.yml",
-];
-
 /// The least similarity (Jaro) of a stack that is suggested for a missing one.
 const SIMILAR: f64 = 0.8;
 
@@ -488,7 +480,7 @@ fn missing_file(name: &StackName, dir: &Path, file: &str) -> Failure {
         "the Compose file of the stack {name} is missing: {} is not a file",
         dir.join(file).display()
     ));
-    let found: Vec<&str> = OTHER_NAMES
+    let found: Vec<&str> = DEFAULT_FILES
         .into_iter()
         .filter(|other| *other != file && disk::is_file(&dir.join(other)))
         .collect();

@@ -10,9 +10,10 @@ use crate::{
     compose::{Input, Profiles, Program, Values},
     parallel::side_by_side,
     rewrite::{
-        combine::{self, Avoid, Resolved, STACK_ENV, differences, expected, without_fragments},
+        combine::{self, Avoid, Resolved, differences, expected, without_fragments},
         env::secrets,
         faithful::{self, Blocker, Faithful, Notice, Runs, Weight},
+        portainer::STACK_ENV,
     },
     stack::{Files, FilesRead, Origins, Shell, Stack},
     text::Mask,

@@ -5,14 +5,14 @@ use std::{borrow::Cow, collections::BTreeMap, slice::from_ref};
 use composefile::{
     document::{Document, Node, ScalarType},
     dotenv::{self, DotenvError},
-    reader::{Context, EnvFiles, Reader},
+    reader::{Context, Reader},
     services::Service,
 };
 
 use super::Sent;
 use crate::{
     model::{Pull, Variable},
-    rewrite::env::stack_env,
+    rewrite::{env::stack_env, portainer},
 };
 
 /// Marks values and paths that are unknown outside Portainer. No real one contains it.
@@ -72,17 +72,7 @@ pub(super) fn with_sent<T>(
         let found = SET_BY_PORTAINER.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
     };
-    let no_files = EnvFiles::new();
-    let context = Context {
-        stack_dir: FOLDER,
-        file: "docker-compose.yml",
-        env_file: "stack.env",
-        home: Some(HOME),
-        shell: &shell,
-        project: Some(project),
-        overrides: &[],
-        env_files: &no_files,
-    };
+    let context = portainer::context(FOLDER, HOME, &shell, project);
     let env = stack_env(sent.env);
     let read = dotenv::parse(&env, &shell);
     let env_error = read.as_ref().err().copied();

@@ -20,7 +20,7 @@ pub use self::compare::{
     Difference, difference, differences, expected, is_local, without_fragments,
 };
 use self::variables::Variables;
-use super::faithful;
+use super::{faithful, portainer::STACK_ENV};
 use composefile::interpolate::{Lookup, escaped};
 
 /// What a Compose program prints for the files of a stack, and the variables with which it reads them.
@@ -91,9 +91,6 @@ pub fn combine(resolved: &Resolved, avoid: &Avoid) -> Combined {
         secret: combining.secret,
     }
 }
-
-/// The name of the env file of a Portainer stack.
-pub const STACK_ENV: &str = "stack.env";
 
 struct Combining<'a, 'r> {
     resolved: &'a Resolved<'r>,

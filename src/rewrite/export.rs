@@ -6,15 +6,12 @@
 //! Invariant: pure. The result is parsed again and compared with the text it was made from.
 #![deny(clippy::disallowed_methods)]
 
-use std::ops::Range;
-
 use composefile::document::{Document, Node};
 
 use super::{
-    combine::STACK_ENV,
     env::stack_env,
-    env_files::env_file_keys,
-    faithful::{self, Blocker, Change, Context, EnvFiles, Runs, quoted},
+    faithful::{self, Blocker, Change, Runs, renamed},
+    portainer::{self, STACK_ENV},
 };
 use crate::model::Variable;
 
@@ -64,24 +61,9 @@ pub fn files(stored: &Stored) -> Result<Files, Vec<Blocker>> {
     let (variables, left_out) = variables(stored)?;
     let env = stack_env(&variables);
     let (rewritten, outside) = rewritten(stored, &env)?;
-    let internal = || {
-        vec![Blocker::internal(
-            "the exported file failed verification",
-            None,
-        )]
-    };
-    let text = {
-        let document = Document::parse(&rewritten.text).map_err(|_| internal())?;
-        let renamed = apply(&rewritten.text, env_file_edits(&document));
-        let document = Document::parse(&renamed).map_err(|_| internal())?;
-        let edit = name_edit(&document, stored.project).ok_or_else(internal)?;
-        apply(&renamed, vec![edit])
-    };
-    let before = Document::parse(&rewritten.text).map_err(|_| internal())?;
-    let after = Document::parse(&text).map_err(|_| internal())?;
-    if !is_as_expected(&before, &after, stored.project) {
-        return Err(internal());
-    }
+    let internal = || Blocker::internal("the exported file failed verification", None);
+    let text = renamed(&rewritten.text, stored.project).ok_or_else(|| vec![internal()])?;
+    let after = Document::parse(&text).map_err(|_| vec![internal()])?;
     let names = |node: Node<'_>| node.as_str().is_some_and(|text| text.contains(STACK_ENV));
     Ok(Files {
         names_stack_env: env.contains(STACK_ENV) || after.nodes().any(names),
@@ -120,128 +102,10 @@ fn rewritten(
     env: &str,
 ) -> Result<(faithful::Faithful, Vec<String>), Vec<Blocker>> {
     let shell = |name: &str| (name == "HOME").then(|| HOME.to_owned());
-    let context = Context {
-        stack_dir: stored.folder,
-        file: "docker-compose.yml",
-        env_file: STACK_ENV,
-        home: Some(HOME),
-        shell: &shell,
-        project: Some(stored.project),
-        overrides: &[],
-        env_files: &EnvFiles::new(),
-    };
+    let context = portainer::context(stored.folder, HOME, &shell, stored.project);
     let rewritten = faithful::rewrite(stored.text, Some(env), &context, &Runs::default())?;
     let outside = faithful::env_files_needed(stored.text, Some(env), &context);
     Ok((rewritten, outside))
-}
-
-type Edit = (Range<usize>, String);
-
-/// Replaces `stack.env` by `.env` where a service reads it as an env file.
-fn env_file_edits(document: &Document<'_>) -> Vec<Edit> {
-    let mut edits = Vec::new();
-    for key in env_file_keys(document) {
-        let mut ahead = vec![key.value];
-        while let Some(node) = ahead.pop() {
-            ahead.extend(node.own_items());
-            ahead.extend(
-                node.own_entries()
-                    .filter(|entry| entry.name() == Some("path"))
-                    .map(|entry| entry.value),
-            );
-            // A value with an anchor may have another meaning where an alias repeats it.
-            if node.as_str() == Some(STACK_ENV) && node.is_scalar() && node.anchor().is_none() {
-                let text = &document.text()[node.span()];
-                edits.push((node.span(), text.replacen(STACK_ENV, ".env", 1)));
-            }
-        }
-    }
-    edits
-}
-
-/// Sets the top-level `name`; `None` if the text has no mapping.
-fn name_edit(document: &Document<'_>, project: &str) -> Option<Edit> {
-    let (root, name) = (document.root()?, quoted(project));
-    if let Some(entry) = root.entry("name") {
-        // The span of a block scalar is that of its content, and may end after its line. `>` or `|` is before it.
-        let (key, value) = (entry.key.span(), entry.value.span());
-        let header = document
-            .text()
-            .get(key.end..value.start)
-            .unwrap_or_default();
-        let block = header.find(['>', '|']).map(|at| key.end + at);
-        let end = value.start + document.text()[value.clone()].trim_end().len();
-        return Some((block.unwrap_or(value.start)..end, name));
-    }
-    let start = root.span().start;
-    if document.text()[start..].starts_with('{') {
-        return Some((start + 1..start + 1, format!("name: {name}, ")));
-    }
-    let first = root.own_entries().next()?.key.span().start;
-    let line = document.line_start(first);
-    let before = &document.text()[line..first];
-    // An anchor, a tag or `?` belongs to the key.
-    let own = before.trim_start_matches([' ', '\u{feff}']);
-    let at = if own.starts_with(['&', '!', '?']) {
-        line + before.len() - own.len()
-    } else {
-        first
-    };
-    // A byte order mark takes no column.
-    let indent = document.text()[line..at]
-        .chars()
-        .filter(|c| *c != '\u{feff}');
-    let indent: String = indent.map(|_| ' ').collect();
-    let end = document.line_end();
-    Some((at..at, format!("name: {name}{end}{indent}")))
-}
-
-fn apply(text: &str, mut edits: Vec<Edit>) -> String {
-    edits.sort_by_key(|(span, _)| span.start);
-    edits.dedup();
-    let (mut new, mut done) = (String::with_capacity(text.len()), 0);
-    for (span, instead) in edits {
-        new.push_str(&text[done..span.start]);
-        new.push_str(&instead);
-        done = span.end;
-    }
-    new + &text[done..]
-}
-
-/// Whether the texts differ only by the name of the project and by the name of the env file.
-fn is_as_expected(before: &Document<'_>, after: &Document<'_>, project: &str) -> bool {
-    let entries = |document: &Document<'_>| -> Option<Vec<(usize, Option<String>)>> {
-        let root = document.root()?;
-        let name = root
-            .own_entries()
-            .find(|entry| entry.name() == Some("name"));
-        let is_name = |node: &Node<'_>| {
-            name.as_ref()
-                .is_some_and(|entry| entry.key.id() == node.id() || entry.value.id() == node.id())
-        };
-        let nodes = document.nodes().filter(|node| !is_name(node));
-        Some(
-            nodes
-                .map(|node| {
-                    let text = node.as_str().filter(|_| node.is_scalar());
-                    let text = text.map(|text| match text {
-                        STACK_ENV => ".env".to_owned(),
-                        text => text.to_owned(),
-                    });
-                    (
-                        node.own_items().count()
-                            + node
-                                .own_entries()
-                                .filter(|one| one.name() != Some("name"))
-                                .count(),
-                        text,
-                    )
-                })
-                .collect(),
-        )
-    };
-    let name = after.get("name").and_then(Node::as_str);
-    name == Some(project) && entries(before).is_some() && entries(before) == entries(after)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod merge;
 mod mounts;
 mod passes;
 mod reading;
+mod renamed;
 mod runs;
 mod service_files;
 mod shape;
@@ -35,8 +36,9 @@ use std::{collections::BTreeSet, fmt, ops::Range};
 pub use blocker::{Blocker, NO_COMPOSE, Reason};
 pub use encode::encoded;
 pub(in crate::rewrite) use reading::read_over;
+pub(in crate::rewrite) use renamed::renamed;
 pub use runs::{Runs, ServiceRuns};
-pub(in crate::rewrite) use shell::{SET_BY_PORTAINER, names};
+pub(in crate::rewrite) use shell::names;
 pub(in crate::rewrite) use write::quoted;
 
 pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};

@@ -11,13 +11,13 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::faithful::SET_BY_PORTAINER;
+use super::portainer::{self, SET_BY_PORTAINER};
 use crate::rewrite::env::{contract_env, stack_env};
 use both::Both;
 use composefile::{
     document::Document,
     dotenv,
-    reader::{Context, EnvFiles, Reader},
+    reader::{Context, Reader},
 };
 use finder::Finder;
 
@@ -149,17 +149,7 @@ pub fn losses(
     let env_text = env.unwrap_or_default();
     let variables = dotenv::parse(env_text, context.shell).unwrap_or_default();
     let shell = |name: &str| SET_BY_PORTAINER.contains(&name).then(|| UNKNOWN.to_owned());
-    let nothing = EnvFiles::new();
-    let portainer = Context {
-        stack_dir: "/\0/stack",
-        file: "docker-compose.yml",
-        env_file: "stack.env",
-        home: Some("/\0/home"),
-        shell: &shell,
-        project: Some(project),
-        overrides: &[],
-        env_files: &nothing,
-    };
+    let portainer = portainer::context("/\0/stack", "/\0/home", &shell, project);
     let stack_env = stack_env(&contract_env(env_text).variables);
     let read = dotenv::parse(&stack_env, &shell);
     let unreadable = read.as_ref().err().map(|error| TextLoss {

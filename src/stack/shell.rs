@@ -2,17 +2,10 @@
 
 use std::env;
 
-use composefile::reader::{Context, EnvFiles, NAME_FILES};
+use composefile::reader::{Context, EnvFiles, NAME_FILES, OVERRIDE_FILES};
 
 use super::Stack;
 use crate::disk;
-
-const OVERRIDES: [&str; 4] = [
-    "compose.override.yml",
-    "compose.override.yaml",
-    "docker-compose.override.yml",
-    "docker-compose.override.yaml",
-];
 
 /// Looks up a variable of the shell.
 type Lookup = dyn Fn(&str) -> Option<String>;
@@ -42,7 +35,7 @@ impl Shell {
         needed: impl FnOnce(&Context) -> Vec<String>,
     ) -> Self {
         let is_found = stack.is_found();
-        let overrides = OVERRIDES
+        let overrides = OVERRIDE_FILES
             .into_iter()
             .filter(|name| is_found && disk::exists(&stack.dir().join(name)))
             .map(str::to_owned);

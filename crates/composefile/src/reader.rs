@@ -49,6 +49,14 @@ pub const DEFAULT_FILES: [&str; 4] = [
     "docker-compose.yaml",
 ];
 
+/// The names of the override files. Compose reads the first that exists.
+pub const OVERRIDE_FILES: [&str; 4] = [
+    "compose.override.yml",
+    "compose.override.yaml",
+    "docker-compose.override.yml",
+    "docker-compose.override.yaml",
+];
+
 /// The variables that tell Compose which files to read.
 pub const NAME_FILES: [&str; 3] = [
     "COMPOSE_FILE",

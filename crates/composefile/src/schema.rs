@@ -122,14 +122,10 @@ pub enum Holds {
     LocalPath,
     /// The path of an env file.
     EnvFile,
-    /// The path of a label file.
-    LabelFile,
     /// How to build an image.
     Build,
     /// The variables of a container.
     Environment,
-    /// The labels of a container.
-    Labels,
 }
 
 impl Place {

@@ -13,7 +13,7 @@ use composefile::{
 };
 
 use super::{Resolved, names_in};
-use crate::rewrite::faithful::{SET_BY_PORTAINER, encoded};
+use crate::rewrite::{faithful::encoded, portainer::SET_BY_PORTAINER};
 
 pub(super) struct Variables<'a> {
     resolved: &'a Resolved<'a>,

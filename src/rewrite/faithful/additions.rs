@@ -1,7 +1,7 @@
 //! The variables from env files and containers that are written into services.
 #![deny(clippy::disallowed_methods)]
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::collections::BTreeMap;
 
 use composefile::{
     document::{Entry, Node, NodeId},
@@ -19,7 +19,7 @@ pub(super) const WHY: &str = "stack.env is the only env file that Portainer can 
 /// The values that are written into one service.
 pub(super) struct Addition<'d> {
     pub(super) service: Service<'d>,
-    pub(super) values: Rc<[(String, String)]>,
+    pub(super) values: BTreeMap<String, String>,
     /// The key that names the service's files.
     pub(super) files: Option<Entry<'d>>,
     /// Whether values come from the running container.

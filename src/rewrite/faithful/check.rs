@@ -62,7 +62,11 @@ fn unreadable(reader: &Reader<'_, '_>, new: &Document<'_>) -> Option<String> {
 }
 
 /// The error is the byte of the original where the texts differ unexpectedly.
-fn compare(document: &Document<'_>, new: &Document<'_>, expected: &Expected) -> Result<(), usize> {
+pub(super) fn compare(
+    document: &Document<'_>,
+    new: &Document<'_>,
+    expected: &Expected,
+) -> Result<(), usize> {
     let (Some(old), Some(new)) = (document.root(), new.root()) else {
         return Err(0);
     };

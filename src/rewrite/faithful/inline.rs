@@ -117,11 +117,11 @@ impl<'d> Inline<'_, 'd, '_> {
             let Some(other_present) = other.present() else {
                 return true;
             };
-            let mut before: HashSet<_> = other.values.iter().map(|(name, _)| &**name).collect();
+            let mut before: HashSet<_> = other.values.keys().map(String::as_str).collect();
             for mapping in other_present.mappings() {
                 if mapping.id() == present.id() {
-                    let mut names = addition.values.iter().map(|(name, _)| &**name);
-                    return names.all(|name| before.contains(name));
+                    let mut names = addition.values.keys();
+                    return names.all(|name| before.contains(name.as_str()));
                 }
                 before.extend(mapping.own_entries().filter_map(|entry| entry.name()));
             }
@@ -138,7 +138,7 @@ impl<'d> Inline<'_, 'd, '_> {
     /// Adds values to an `environment`.
     fn extend(&mut self, addition: &Addition<'d>, present: Node<'d>) {
         let mut new = Vec::new();
-        for (name, value) in addition.values.iter() {
+        for (name, value) in &addition.values {
             if !self.replace_present(addition, name, value) {
                 new.push((name.clone(), written(present, name, value)));
             }

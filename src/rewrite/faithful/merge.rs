@@ -10,7 +10,7 @@ use composefile::document::{Document, Entry, Node, NodeId, NodeKind, NodeMap, No
 
 use super::{
     Blocker, Reason,
-    findings::{Edit, NewEntry, Note, Secrecy},
+    findings::{Edit, NewEntry, NewValue, Note, Secrecy},
     splice::Splices,
     uses,
     write::Unwritable,
@@ -35,10 +35,15 @@ pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Mer
     for edit in edits {
         merge.sort(edit, &mut requests);
     }
+    for filled in requests.filled {
+        let key = filled.entry.key.id();
+        if !requests.removed.contains_key(&key) {
+            requests.replaced.entry(key).or_insert(filled);
+        }
+    }
     let scalars = merge.scalars(requests.inlined, &requests.kept, requests.set);
     merge.entries(requests.removed, requests.replaced, requests.inserted);
     merge.check_aliases();
-    merge.fill(requests.filled);
     merge.write_scalars(scalars);
     merge.check_collections();
     Merged {
@@ -79,7 +84,8 @@ struct Requests<'d> {
     /// By key.
     replaced: BTreeMap<NodeId, Replacement<'d>>,
     inserted: Vec<Insertion<'d>>,
-    filled: Vec<(Entry<'d>, String, Note)>,
+    /// By key. Other edits of that key take precedence.
+    filled: Vec<Replacement<'d>>,
 }
 
 struct Merge<'d> {
@@ -103,7 +109,11 @@ impl<'d> Merge<'d> {
             Edit::KeepScalar { node } => {
                 requests.kept.insert(node.resolved().id());
             }
-            Edit::FillEntry { entry, text, note } => requests.filled.push((entry, text, note)),
+            Edit::FillEntry { entry, text, note } => {
+                let name = entry.name().unwrap_or_default().to_owned();
+                let new = vec![(name, NewValue::Text(text))];
+                requests.filled.push(Replacement { entry, new, note });
+            }
             Edit::RemoveEntry { entry, why } => {
                 requests.removed.insert(entry.key.id(), (entry, why));
             }
@@ -279,16 +289,6 @@ impl<'d> Merge<'d> {
             for entry in new {
                 self.splices
                     .insert_before(mapping, place.key, entry, note.clone());
-            }
-        }
-    }
-
-    /// Gives the keys without a value that stay a value.
-    fn fill(&mut self, filled: Vec<(Entry<'d>, String, Note)>) {
-        for (entry, text, note) in filled {
-            if !self.is_gone(entry.key) && self.may_change(entry.value) {
-                let filled = self.splices.fill(entry, &text, note);
-                self.written(filled, entry.key);
             }
         }
     }

@@ -1,11 +1,7 @@
 //! What a service gets from its env files.
 #![deny(clippy::disallowed_methods)]
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    rc::Rc,
-};
+use std::collections::{BTreeMap, HashMap};
 
 use composefile::{dotenv, interpolate::Lookup};
 
@@ -35,104 +31,29 @@ pub(super) struct Sources<'a> {
     pub(super) here: Lookup<'a>,
 }
 
-/// A file that Compose cannot parse.
-struct Unreadable {
-    /// Its index in [`Sources::files`].
-    file: usize,
-    message: String,
-    hint: &'static str,
-}
-
-/// The values that a service gets from its files.
-#[derive(Default)]
-pub(super) struct Reading {
-    /// Sorted by name.
-    pub(super) values: Rc<[(String, String)]>,
-    /// Names whose value depends on the Compose version.
-    version_dependent: BTreeSet<String>,
-    unreadable: Option<Unreadable>,
-    /// The variables that the files refer to. The reading is right for every service that sets none of them.
-    asked: RefCell<HashSet<String>>,
-}
-
-impl Reading {
-    /// Whether the files give nothing and block nothing, whatever the service sets itself.
-    pub(super) fn is_empty(&self) -> bool {
-        self.values.is_empty()
-            && self.version_dependent.is_empty()
-            && self.unreadable.is_none()
-            && self.asked.borrow().is_empty()
+/// The values that a service gets from its files, without the names that it sets itself. Reads the files as both eras of
+/// Compose do. Fails if Compose cannot parse a file, or if a value depends on the Compose version.
+pub(super) fn variables(sources: &Sources<'_>) -> Result<BTreeMap<String, String>, Blocker> {
+    let old = read_in(Era::Old, sources)?;
+    let new = read_in(Era::New, sources)?;
+    let mut names = old.keys().chain(new.keys());
+    if let Some(name) = names.find(|&name| old.get(name) != new.get(name)) {
+        let message = format!(
+            "the value of {name} depends on the Compose version: its env file refers to a variable that is set in two places"
+        );
+        let hint = format!("set {name} in `environment`");
+        let (listed, _) = sources.files[0];
+        let reason = Reason::VersionDependent;
+        return Err(Blocker::at(listed.path, reason, message, hint));
     }
-
-    pub(super) fn is_right_for(&self, explicit: &Explicit) -> bool {
-        let asked = self.asked.borrow();
-        !explicit.keys().any(|name| asked.contains(name))
-    }
-
-    /// The values of the files, without the names that the service sets itself. Fails if Compose cannot parse a
-    /// file, or if a value depends on the Compose version.
-    pub(super) fn for_service(
-        &self,
-        sources: &Sources<'_>,
-    ) -> Result<Rc<[(String, String)]>, Blocker> {
-        if let Some(unreadable) = &self.unreadable {
-            let (listed, _) = sources.files[unreadable.file];
-            return Err(Blocker::at(
-                listed.path,
-                Reason::BadEnvFile,
-                unreadable.message.clone(),
-                unreadable.hint,
-            ));
-        }
-        let is_named = |name: &String| sources.explicit.contains_key(name);
-        if let Some(name) = self.version_dependent.iter().find(|&name| !is_named(name)) {
-            let message = format!(
-                "the value of {name} depends on the Compose version: its env file refers to a variable that is set in two places"
-            );
-            let hint = format!("set {name} in `environment`");
-            let (listed, _) = sources.files[0];
-            let reason = Reason::VersionDependent;
-            return Err(Blocker::at(listed.path, reason, message, hint));
-        }
-        if !self.values.iter().any(|(name, _)| is_named(name)) {
-            return Ok(Rc::clone(&self.values));
-        }
-        let values = self.values.iter();
-        Ok(values
-            .filter(|(name, _)| !is_named(name))
-            .cloned()
-            .collect())
-    }
+    Ok(old)
 }
 
-/// Reads env files as both eras of Compose do.
-pub(super) fn variables(sources: &Sources<'_>) -> Reading {
-    let mut reading = Reading::default();
-    let eras = [Era::Old, Era::New].map(|era| read_in(era, sources, &reading.asked));
-    let (old, new) = match eras {
-        [Ok(old), Ok(new)] => (old, new),
-        [Err(error), _] | [_, Err(error)] => {
-            reading.unreadable = Some(error);
-            return reading;
-        }
-    };
-    let differs = |name: &&String| old.get(*name) != new.get(*name);
-    let names = old.keys().chain(new.keys());
-    reading.version_dependent = names.filter(differs).cloned().collect();
-    reading.values = old.into_iter().collect();
-    reading
-}
-
-fn read_in(
-    era: Era,
-    sources: &Sources<'_>,
-    asked: &RefCell<HashSet<String>>,
-) -> Result<BTreeMap<String, String>, Unreadable> {
+fn read_in(era: Era, sources: &Sources<'_>) -> Result<BTreeMap<String, String>, Blocker> {
     let explicit = sources.explicit;
     let mut found = BTreeMap::<String, String>::new();
-    for (at, (listed, text)) in sources.files.iter().enumerate() {
+    for (listed, text) in sources.files {
         let lookup = |name: &str| {
-            asked.borrow_mut().insert(name.to_owned());
             let here = || (sources.here)(name);
             match era {
                 Era::Old => found.get(name).cloned().or_else(here),
@@ -146,38 +67,33 @@ fn read_in(
                 found.get(name).cloned().or_else(empty)
             }
         };
-        let unreadable = |message, hint| Unreadable {
-            file: at,
-            message,
-            hint,
+        let unreadable = |message: String, hint: &str| {
+            Err(Blocker::at(listed.path, Reason::BadEnvFile, message, hint))
         };
-        let is_raw = listed.format.is_some();
-        let given = read_over(text, is_raw, &lookup, &set_already).map_err(|error| {
-            unreadable(
-                format!("cannot parse {}: {error}", listed.shown()),
-                "fix this line: `docker compose config` must accept the file",
-            )
-        })?;
+        let (file, is_raw) = (listed.shown(), listed.format.is_some());
+        let given = match read_over(text, is_raw, &lookup, &set_already) {
+            Ok(given) => given,
+            Err(error) => {
+                return unreadable(
+                    format!("cannot parse {file}: {error}"),
+                    "fix this line: `docker compose config` must accept the file",
+                );
+            }
+        };
         if given.iter().any(|(name, _)| name.is_empty()) {
-            return Err(unreadable(
+            return unreadable(
                 format!(
-                    "{} contains a variable without a name (Compose also reads a bare name at the very end of the file, without a line break, this way)",
-                    listed.shown()
+                    "{file} contains a variable without a name (Compose also reads a bare name at the very end of the file, without a line break, this way)"
                 ),
                 "add the name, or a line break at the end of the file",
-            ));
+            );
         }
-        if given
-            .iter()
-            .any(|(name, _)| quoted(name).len() > LONGEST_KEY)
-        {
-            return Err(unreadable(
-                format!(
-                    "{} contains a variable whose name is too long for a YAML key",
-                    listed.shown()
-                ),
+        let is_long = |(name, _): &(String, String)| quoted(name).len() > LONGEST_KEY;
+        if given.iter().any(is_long) {
+            return unreadable(
+                format!("{file} contains a variable whose name is too long for a YAML key"),
                 "use a shorter name",
-            ));
+            );
         }
         found.extend(given);
     }

@@ -15,9 +15,6 @@ use super::{
     reading::Explicit,
 };
 
-/// The paths of files that are read one after the other, and whether each is raw.
-pub(super) type FileList<'l> = Vec<(&'l str, bool)>;
-
 /// The env files that the services name.
 pub(super) struct ServiceFiles<'r, 'd, 'a> {
     reader: &'r Reader<'d, 'a>,
@@ -112,12 +109,4 @@ impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
             "write the service without `extends`",
         ))
     }
-}
-
-/// A key by which services with the same files share a reading.
-pub(super) fn file_list<'l>(files: &[(&'l Listed<'_>, &str)]) -> FileList<'l> {
-    files
-        .iter()
-        .map(|(listed, _)| (listed.file.as_str(), listed.format.is_some()))
-        .collect()
 }

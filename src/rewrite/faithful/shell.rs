@@ -10,9 +10,7 @@ use composefile::{
 };
 
 use super::findings::Secrecy;
-
-/// The container of Portainer sets these variables, and they override `stack.env`.
-pub(in crate::rewrite) const SET_BY_PORTAINER: [&str; 3] = ["HOME", "HOSTNAME", "PATH"];
+use crate::rewrite::portainer::SET_BY_PORTAINER;
 
 /// Who replaces a variable by its value.
 pub(super) enum Substitution {

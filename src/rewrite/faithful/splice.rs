@@ -100,32 +100,6 @@ impl Splices {
         Ok(())
     }
 
-    /// Gives a key without a value a value.
-    pub(super) fn fill(
-        &mut self,
-        entry: Entry<'_>,
-        value: &str,
-        note: Note,
-    ) -> Result<(), Unwritable> {
-        // An anchor would give the value to other places too.
-        if entry.value.kind() == NodeKind::Alias || entry.value.anchor().is_some() {
-            return Err(Unwritable);
-        }
-        if !entry.value.span().is_empty() {
-            return self.set(entry.value, value, note);
-        }
-        let at = entry.value.span().start;
-        if !entry.key.document().text()[..at].ends_with(':') {
-            return Err(Unwritable);
-        }
-        self.expected
-            .scalars
-            .insert(entry.value.id(), value.to_owned());
-        let text = format!(" {}", quoted(value));
-        self.push(at..at, text, || format!(" {}", quoted(HIDDEN)), note);
-        Ok(())
-    }
-
     /// Removes a key and its value from a mapping.
     pub(super) fn remove_entry(
         &mut self,
@@ -286,10 +260,6 @@ impl Splices {
             let start = new.len();
             new.push_str(&splice.text);
             redactions.extend(splice.shown.map(|shown| (start..new.len(), shown)));
-            if !splice.text.is_empty() && text[splice.span.end..].starts_with('#') {
-                // A comment may follow a quote without a space. It may not follow any other text that way.
-                new.push(' ');
-            }
             done = splice.span.end;
             changes.push(Change {
                 line: document.line(splice.span.start),

@@ -12,8 +12,6 @@ use composefile::{
 enum Use {
     /// A place where the rewrite may edit the node or a node below it.
     At(&'static Place),
-    /// The labels of a container, through an alias: entries can be added, but the existing ones must not change.
-    SharedLabels,
     /// A path that the rewrite resolves, a key that it removes, or an extension, which Compose ignores.
     Editable,
     /// Any other place.
@@ -22,8 +20,7 @@ enum Use {
     Pinned,
 }
 
-/// The nodes that an alias brings to a place where they must not change, and those that it makes both `environment` and
-/// `labels`.
+/// The nodes that an alias brings to a place where they must not change.
 pub(super) fn elsewhere(document: &Document) -> NodeSet {
     let mut found = NodeSet::default();
     if !document.nodes().any(|node| node.kind() == NodeKind::Alias) {
@@ -45,9 +42,6 @@ pub(super) fn elsewhere(document: &Document) -> NodeSet {
             ahead.push((node.resolved(), used.through_alias()));
             continue;
         }
-        let is_both = seen.iter().any(|used| used.is(Holds::Environment))
-            && seen.iter().any(|used| used.is(Holds::Labels));
-        let used = if is_both { Use::Pinned } else { used };
         if used == Use::Pinned {
             found.insert(node.id());
         }
@@ -70,31 +64,21 @@ impl Use {
             Holds::Build if is_remote(value) => Self::Fixed,
             Holds::Build
             | Holds::EnvFile
-            | Holds::LabelFile
             | Holds::MountSource
             | Holds::Device
             | Holds::HostPath
             | Holds::LocalPath
             | Holds::Extension => Self::Editable,
             Holds::Mount => Self::At(place),
-            Holds::Environment | Holds::Labels if !value.is_scalar() => Self::At(place),
+            Holds::Environment if !value.is_scalar() => Self::At(place),
             _ if EDITED.iter().any(|&holds| place.leads_to(holds)) => Self::At(place),
             _ => Self::Fixed,
-        }
-    }
-
-    fn is(self, holds: Holds) -> bool {
-        match self {
-            Self::At(place) => place.holds() == holds,
-            Self::SharedLabels => holds == Holds::Labels,
-            _ => false,
         }
     }
 
     fn through_alias(self) -> Self {
         match self {
             Self::Fixed => Self::Pinned,
-            Self::At(place) if place.holds() == Holds::Labels => Self::SharedLabels,
             used => used,
         }
     }
@@ -104,7 +88,7 @@ impl Use {
         match self {
             _ if entry.is_merge() => self,
             Self::At(place) => Self::of(place.below(entry), entry.value),
-            Self::SharedLabels | Self::Pinned => Self::Pinned,
+            Self::Pinned => Self::Pinned,
             Self::Editable | Self::Fixed => Self::Fixed,
         }
     }
@@ -112,33 +96,28 @@ impl Use {
     /// How an item of a list is used, also of a `<<` list.
     fn item(self, item: Node<'_>) -> Self {
         match self {
-            Self::At(place) if matches!(place.holds(), Holds::Environment | Holds::Labels) => {
-                Self::Fixed
-            }
+            Self::At(place) if place.holds() == Holds::Environment => Self::Fixed,
             Self::At(place) => place
                 .item()
                 .map_or(self, |place| Self::of(Some(place), item)),
-            Self::SharedLabels => Self::Pinned,
             used => used,
         }
     }
 }
 
 /// What the rewrite edits.
-const EDITED: [Holds; 10] = [
+const EDITED: [Holds; 8] = [
     Holds::Mount,
     Holds::MountSource,
     Holds::Device,
     Holds::HostPath,
     Holds::LocalPath,
     Holds::EnvFile,
-    Holds::LabelFile,
     Holds::Environment,
-    Holds::Labels,
     Holds::Build,
 ];
 
-/// Whether a place holds containers whose environment, labels, env files and builds the rewrite leaves alone.
+/// Whether a place holds containers whose environment, env files and builds the rewrite leaves alone.
 fn is_left_alone(place: &'static Place) -> bool {
     [ROOT.key("jobs"), SERVICE.key("pre_start")].contains(&Some(place))
 }

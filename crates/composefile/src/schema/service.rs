@@ -90,8 +90,8 @@ static CONTAINER: &[Key] = &[
     Key::new("init", &FLAG),
     Key::new("ipc", &TEXT),
     Key::new("isolation", &TEXT),
-    Key::newer((2, 32, 0), "label_file", &LABEL_FILES),
-    Key::new("labels", &LABELS),
+    Key::newer((2, 32, 0), "label_file", &TEXT_OR_TEXTS),
+    Key::new("labels", &PAIRS),
     Key::new("logging", &LOGGING),
     Key::new("mac_address", &TEXT),
     Key::new("mem_limit", &SIZE),
@@ -138,11 +138,6 @@ static ENVIRONMENT: Place = Place::new(&[List, Mapping])
     .listed(&TEXT)
     .valued(&VALUE);
 
-static LABELS: Place = Place::new(&[List, Mapping])
-    .holding(Holds::Labels)
-    .listed(&TEXT)
-    .valued(&VALUE);
-
 static ENV_FILES: Place = Place::new(&[Text, List])
     .holding(Holds::EnvFile)
     .listed(&ENV_FILE);
@@ -154,10 +149,6 @@ static ENV_FILE: Place = Place::new(&[Text, Date, Mapping])
         Key::newer((2, 24, 0), "path", &ENV_FILE_PATH),
         Key::newer((2, 24, 0), "required", &Place::new(&[Text, Bool])),
     ]);
-
-static LABEL_FILES: Place = Place::new(&[Text, List])
-    .holding(Holds::LabelFile)
-    .listed(&Place::new(&[Text]).holding(Holds::LabelFile));
 
 static EXTENDS: Place = Place::new(&[Text, Mapping]).keyed(&[
     Key::new("file", &Place::new(&[Null, Text])),

@@ -3,10 +3,7 @@
 //! They do not go to `stack.env`, because every service that names that file would get them.
 #![deny(clippy::disallowed_methods)]
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    rc::Rc,
-};
+use std::collections::BTreeMap;
 
 use composefile::{
     document::{NodeMap, NodeSet},
@@ -20,14 +17,11 @@ use crate::rewrite::faithful::{
     findings::{Edit, Findings, Note},
     inline::inline,
     listed::{Listed, unique},
-    reading::{self, Explicit, Reading, Sources},
+    reading::{self, Explicit, Sources},
     runs::Runs,
-    service_files::{FileList, ServiceFiles, file_list},
+    service_files::ServiceFiles,
     sharing::overridden,
 };
-
-/// The values of lists of files, those of the extended services told apart: most services share theirs with others.
-type Readings<'l> = HashMap<(FileList<'l>, FileList<'l>), Reading>;
 
 /// What becomes of an env file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,10 +113,15 @@ impl<'d> EnvFiles<'_, 'd, '_> {
 
     fn additions(&self, found: &mut Findings<'d>) -> Vec<Addition<'d>> {
         let mut additions = Vec::new();
-        let mut readings = Readings::new();
         for &service in &self.reader.services {
-            match self.addition(service, &mut readings) {
-                Ok(mut addition) => {
+            match self.values(service) {
+                Ok(values) => {
+                    let mut addition = Addition {
+                        service,
+                        values,
+                        files: self.files.key(service),
+                        is_kept: false,
+                    };
                     self.keep(&mut addition, found);
                     additions.push(addition);
                 }
@@ -141,9 +140,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
         if runs.variables.is_empty() {
             return;
         }
-        let mut values: BTreeMap<_, _> = addition.values.iter().cloned().collect();
-        values.extend(runs.variables.clone());
-        addition.values = values.into_iter().collect();
+        addition.values.extend(runs.variables.clone());
         addition.is_kept = true;
         for &other in &self.reader.services {
             if let Some(name) = self.inherited(service, &runs.variables, other) {
@@ -185,64 +182,41 @@ impl<'d> EnvFiles<'_, 'd, '_> {
             .find(|name| !is_set(name))
     }
 
-    fn addition<'l>(
-        &'l self,
-        service: Service<'d>,
-        readings: &mut Readings<'l>,
-    ) -> Result<Addition<'d>, Blocker> {
+    /// The variables of the files of a service that are written into its `environment`.
+    fn values(&self, service: Service<'d>) -> Result<BTreeMap<String, String>, Blocker> {
         let reader = self.reader;
         let chain = reader.chain(service);
-        let mut addition = Addition {
-            service,
-            values: Rc::default(),
-            files: self.files.key(service),
-            is_kept: false,
-        };
         let all = unique(self.files.of_chain(&chain));
         let files = self.files.with_texts(&all);
-        let mut bases = unique(self.files.of_chain(&chain[..chain.len() - 1]));
-        bases.retain(|listed| self.is(Disposition::Inlined, listed));
-        let base_files = self.files.with_texts(&bases);
-        let mut sources = Sources {
+        if files.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let explicit = self.files.explicit(&chain);
+        let sources = Sources {
             files: &files,
-            explicit: &Explicit::new(),
+            explicit: &explicit,
             here: &|name| reader.here(name),
         };
-        let of_bases = Sources {
-            files: &base_files,
-            ..sources
-        };
-        let has_stack_env = all.iter().any(|one| self.is(Disposition::Renamed, one));
-        let read = |sources: &Sources<'_>| {
-            let mut reading = reading::variables(sources);
-            if has_stack_env {
-                // What is written into the `environment` of a base would override stack.env.
-                let written = reading::variables(&of_bases).values;
-                let written: HashSet<_> = written.iter().map(|(name, _)| name).collect();
-                let from_stack_env =
-                    |name: &str, value: &str| reader.variables.get(name).copied() == Some(value);
-                let values = reading.values.iter();
-                let inlined = values
-                    .filter(|(name, value)| written.contains(name) || !from_stack_env(name, value));
-                reading.values = inlined.cloned().collect();
-            }
-            reading
-        };
-        let shared = readings
-            .entry((file_list(&files), file_list(&base_files)))
-            .or_insert_with(|| read(&sources));
-        if shared.is_empty() {
-            return Ok(addition);
+        let mut values = reading::variables(&sources)?;
+        if all.iter().any(|one| self.is(Disposition::Renamed, one)) {
+            let mut bases = unique(self.files.of_chain(&chain[..chain.len() - 1]));
+            bases.retain(|listed| self.is(Disposition::Inlined, listed));
+            // What is written into the `environment` of a base would override stack.env.
+            let written = reading::variables(&Sources {
+                files: &self.files.with_texts(&bases),
+                explicit: &Explicit::new(),
+                ..sources
+            });
+            let written = written.unwrap_or_default();
+            values.retain(|name, value| {
+                let sent = reader.variables.get(name.as_str());
+                written.contains_key(name) || sent.copied() != Some(value)
+            });
         }
-        ServiceFiles::check_inherited(&chain)?;
-        let explicit = self.files.explicit(&chain);
-        sources.explicit = &explicit;
-        addition.values = if shared.is_right_for(&explicit) {
-            shared.for_service(&sources)?
-        } else {
-            read(&sources).for_service(&sources)?
-        };
-        Ok(addition)
+        if !values.is_empty() {
+            ServiceFiles::check_inherited(&chain)?;
+        }
+        Ok(values)
     }
 }
 

@@ -1,0 +1,42 @@
+//! A text of Portainer as a file of a directory: with the name of its project, and `.env` in place of `stack.env`.
+#![deny(clippy::disallowed_methods)]
+
+use composefile::document::{Document, Node, NodeKind};
+
+use super::{
+    check::compare,
+    findings::{NewValue, Note},
+    splice::Splices,
+};
+use crate::rewrite::{env_files::env_file_keys, portainer::STACK_ENV};
+
+/// The new text. `None` if it cannot be written, or if it differs by more than the name and the env files.
+pub(in crate::rewrite) fn renamed(text: &str, project: &str) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let note = || Note::new("", "");
+    let mut splices = Splices::default();
+    let mut ahead: Vec<Node<'_>> = Vec::new();
+    ahead.extend(env_file_keys(&document).iter().map(|entry| entry.value));
+    while let Some(node) = ahead.pop() {
+        ahead.extend(node.own_items());
+        let paths = node.own_entries();
+        let paths = paths.filter(|entry| entry.name() == Some("path"));
+        ahead.extend(paths.map(|entry| entry.value));
+        // A value with an anchor may have another meaning where an alias repeats it.
+        let is_own = matches!(node.kind(), NodeKind::Scalar(_)) && node.anchor().is_none();
+        if is_own && node.as_str() == Some(STACK_ENV) {
+            splices.set(node, ".env", note()).ok()?;
+        }
+    }
+    let root = document.root()?;
+    let name = vec![("name".to_owned(), NewValue::Text(project.to_owned()))];
+    let mut entries = root.own_entries();
+    match entries.find(|entry| entry.name() == Some("name")) {
+        Some(entry) => splices.replace_entry(root, entry, name, note()),
+        None => splices.insert_front(root, name, note()),
+    }
+    let written = splices.apply(&document).ok()?;
+    let new = Document::parse(&written.text).ok()?;
+    compare(&document, &new, &written.expected).ok()?;
+    Some(written.text)
+}

@@ -1,0 +1,34 @@
+//! How Portainer reads what it stores (M07, M12).
+#![deny(clippy::disallowed_methods)]
+
+use composefile::{
+    interpolate::Lookup,
+    reader::{Context, EnvFiles},
+};
+
+/// The name of the env file that Portainer writes.
+pub const STACK_ENV: &str = "stack.env";
+
+/// The container of Portainer sets these variables, and they override `stack.env`.
+pub(super) const SET_BY_PORTAINER: [&str; 3] = ["HOME", "HOSTNAME", "PATH"];
+
+static NO_FILES: EnvFiles = EnvFiles::new();
+
+/// The context in which Portainer reads a stack in `folder`. `home` and `shell` are those of its container.
+pub fn context<'a>(
+    folder: &'a str,
+    home: &'a str,
+    shell: Lookup<'a>,
+    project: &'a str,
+) -> Context<'a> {
+    Context {
+        stack_dir: folder,
+        file: "docker-compose.yml",
+        env_file: STACK_ENV,
+        home: Some(home),
+        shell,
+        project: Some(project),
+        overrides: &[],
+        env_files: &NO_FILES,
+    }
+}
