@@ -10,6 +10,8 @@ use std::{
 
 use anyhow::Result;
 use secrecy::SecretString;
+use serde_json::{Value, json};
+use ureq::http::Method;
 
 use crate::{
     backoff::Backoff,
@@ -145,8 +147,14 @@ impl Portainer {
     /// Sets the text and the variables of a record (M16).
     pub fn update(&self, record: &Record, contents: &Contents) -> Result<(), Error> {
         let action = format!("update Portainer stack {}", record.id);
-        let update = wire::Update(contents);
-        let response = self.0.client.put(&path_of(record), &update, &action)?;
+        let update = json!({
+            "stackFileContent": contents.text,
+            "env": contents.env,
+            "prune": false,
+            "pullImage": false,
+        });
+        let client = &self.0.client;
+        let response = client.change(Method::PUT, &path_of(record), &update, &action)?;
         match wire::deployed(&response.body) {
             Some(updated) if updated.id == record.id => Ok(()),
             _ => Err(self.0.client.refused(&action, response)),
@@ -157,7 +165,8 @@ impl Portainer {
     pub fn create(&self, endpoint: i64, payload: &Payload) -> Result<Created, Error> {
         let action = "create the stack";
         let path = format!("/api/stacks/create/standalone/string?endpointId={endpoint}");
-        let response = self.0.client.post(&path, payload, action)?;
+        let client = &self.0.client;
+        let response = client.change(Method::POST, &path, &payload.body(), action)?;
         match wire::deployed(&response.body) {
             Some(created) => Ok(Created {
                 deployment: self.0.hidden(created.deployment),
@@ -216,7 +225,7 @@ impl Reader {
     pub fn other_socket(&self, endpoint: i64) -> Option<String> {
         let path = format!("/api/endpoints/{endpoint}");
         let response = self.client.get(&path, "read the environment").ok()?;
-        let json: serde_json::Value = wire::read(response).ok()?;
+        let json = wire::read(response).ok()?;
         let address = json["URL"].as_str()?;
         let socket = address.strip_prefix("unix://")?;
         let is_default = ["/var/run/docker.sock", "/run/docker.sock"].contains(&socket);
@@ -243,8 +252,8 @@ impl Reader {
     pub fn records(&self, endpoint: i64, name: &str, normalized: &str) -> Result<Vec<Record>> {
         let action = "list Portainer's stacks";
         let list = self.client.get("/api/stacks", action)?;
-        let records = wire::records(list, endpoint, &[name, normalized]);
-        let mut records = records.map_err(failed_to(action))?;
+        let mut records =
+            wire::records(list, endpoint, &[name, normalized]).map_err(failed_to(action))?;
         for record in &mut records {
             record.deployment = self.hidden(record.deployment.clone());
         }
@@ -265,36 +274,35 @@ impl Reader {
 
     /// The text and the variables of a record, and its status and access rights (M17).
     pub fn read(&self, id: &str) -> Result<(Contents, Standing)> {
-        let action = format!("read Portainer stack {id}");
-        let record = self.client.get(&format!("/api/stacks/{id}"), &action)?;
-        let (env, standing) = wire::env_and_standing(record).map_err(failed_to(&action))?;
-        let text = self.text(id)?;
-        Ok((Contents { text, env }, standing))
+        let (contents, record) = self.contents(id)?;
+        Ok((contents, Standing::of(&record)))
     }
 
     /// The text and the variables of a record as Portainer stores them (M07, M17).
     pub fn stored(&self, id: &str) -> Result<Stored> {
-        let action = format!("read Portainer stack {id}");
-        let record = self.client.get(&format!("/api/stacks/{id}"), &action)?;
-        let (env, place) = wire::env_and_place(record).map_err(failed_to(&action))?;
+        let (contents, record) = self.contents(id)?;
+        let folder = record["ProjectPath"].as_str();
+        let folder = folder.filter(|folder| folder.starts_with('/'));
         Ok(Stored {
-            contents: Contents {
-                text: self.text(id)?,
-                env,
-            },
-            folder: place
-                .folder
-                .unwrap_or_else(|| format!("/data/compose/{id}")),
-            further_files: place.further_files,
+            contents,
+            folder: folder.map_or_else(|| format!("/data/compose/{id}"), str::to_owned),
+            further_files: wire::further_files(&record)
+                .map_err(failed_to(&format!("read Portainer stack {id}")))?,
         })
     }
 
-    fn text(&self, id: &str) -> Result<String> {
+    /// The text and the variables of a record, and its JSON.
+    fn contents(&self, id: &str) -> Result<(Contents, Value)> {
+        let action = format!("read Portainer stack {id}");
+        let record = self.client.get(&format!("/api/stacks/{id}"), &action)?;
+        let record = wire::read(record).map_err(failed_to(&action))?;
+        let env = wire::env(&record).map_err(failed_to(&action))?;
         let action = format!("read the Compose file of Portainer stack {id}");
         let file = self
             .client
             .get(&format!("/api/stacks/{id}/file"), &action)?;
-        wire::text(file).map_err(failed_to(&action))
+        let text = wire::text(file).map_err(failed_to(&action))?;
+        Ok((Contents { text, env }, record))
     }
 
     /// Waits while the record `id` is deploying (N01) and returns its state then, or `None` where Portainer

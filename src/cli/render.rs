@@ -6,7 +6,7 @@ use std::{
 };
 
 use anstream::{AutoStream, ColorChoice};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::Value;
 
 use super::{
@@ -115,13 +115,11 @@ fn faithful(
 /// (B34).
 fn print(payload: Payload, text: &str, reveal: bool, console: &Console) -> Result<()> {
     if reveal {
-        let bytes = serde_json::to_vec(&payload).context("failed to write JSON")?;
-        write(&bytes);
+        write(payload.body().to_string().as_bytes());
         return Ok(());
     }
     let text = &masked(text);
-    let mut json =
-        serde_json::to_value(Payload { text, ..payload }).context("failed to write JSON")?;
+    let mut json = Payload { text, ..payload }.body();
     mask_values(&mut json);
     console.json(&json)
 }

@@ -1,6 +1,7 @@
 //! The status and the access rights of a record (B18).
 
 use serde_json::{Value, json};
+use ureq::http::Method;
 
 use super::{Error, Portainer, path_of};
 use crate::model::{Access, Record};
@@ -44,11 +45,8 @@ impl Portainer {
     pub fn stop(&self, record: &Record) -> Result<(), Error> {
         let action = format!("stop Portainer stack {}", record.id);
         let path = path_of(record).replacen('?', "/stop?", 1);
-        let response = self.0.client.post(&path, &json!({}), &action)?;
-        match response.status {
-            200..=299 => Ok(()),
-            _ => Err(self.0.client.refused(&action, response)),
-        }
+        let client = &self.0.client;
+        client.change_or_refuse(Method::POST, &path, &json!({}), &action)
     }
 
     /// Sets the access rights of the resource control `control`.
@@ -62,10 +60,7 @@ impl Portainer {
             "AdministratorsOnly": !is_shared,
         });
         let path = format!("/api/resource_controls/{control}");
-        let response = self.0.client.put(&path, &body, action)?;
-        match response.status {
-            200..=299 => Ok(()),
-            _ => Err(self.0.client.refused(action, response)),
-        }
+        let client = &self.0.client;
+        client.change_or_refuse(Method::PUT, &path, &body, action)
     }
 }

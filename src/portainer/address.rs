@@ -12,15 +12,9 @@ use ureq::http::Uri;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl {
     text: String,
-    scheme: Scheme,
+    is_https: bool,
     host: String,
     port: u16,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scheme {
-    Http,
-    Https,
 }
 
 impl BaseUrl {
@@ -46,7 +40,7 @@ impl BaseUrl {
 
     /// Whether the scheme is `https`.
     pub fn is_https(&self) -> bool {
-        self.scheme == Scheme::Https
+        self.is_https
     }
 
     /// Whether the host is `localhost`, in `127.0.0.0/8`, or `::1`.
@@ -83,13 +77,10 @@ impl FromStr for BaseUrl {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let expected = "expected a URL such as https://localhost:9443";
         let lower = text.to_ascii_lowercase();
-        let scheme = if lower.starts_with("https://") {
-            Scheme::Https
-        } else if lower.starts_with("http://") {
-            Scheme::Http
-        } else {
+        let is_https = lower.starts_with("https://");
+        if !is_https && !lower.starts_with("http://") {
             return Err(expected.to_owned());
-        };
+        }
         let uri: Uri = text
             .parse()
             .map_err(|error| format!("{error}; {expected}"))?;
@@ -115,18 +106,15 @@ impl FromStr for BaseUrl {
         if authority.port_u16().is_none() && !port_text.is_empty() && !port_text.ends_with(']') {
             return Err(format!("{port_text:?} is not a port"));
         }
-        if scheme == Scheme::Http && !is_loopback(&host) {
+        if !is_https && !is_loopback(&host) {
             return Err(format!(
                 "http:// would send the API key unencrypted to {host}; use https://"
             ));
         }
-        let default_port = match scheme {
-            Scheme::Http => 80,
-            Scheme::Https => 443,
-        };
+        let default_port = if is_https { 443 } else { 80 };
         Ok(Self {
             text: text.trim_end_matches('/').to_owned(),
-            scheme,
+            is_https,
             host,
             port: authority.port_u16().unwrap_or(default_port),
         })

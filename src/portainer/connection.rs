@@ -310,24 +310,4 @@ mod tests {
             assert!(shown.contains(hint), "{shown}");
         }
     }
-
-    #[test]
-    fn words_name_the_address_and_the_reason() {
-        for (error, expected) in [
-            (
-                while_connecting(io(ErrorKind::ConnectionRefused)),
-                "failed to read it: cannot reach Portainer at https://h:9443: connection refused",
-            ),
-            (
-                of(io(ErrorKind::UnexpectedEof)),
-                "failed to read it: no response from Portainer at https://h:9443: the connection was closed",
-            ),
-            (
-                of(ureq::Error::LargeResponseHeader(2, 1)),
-                "failed to read it: invalid response from Portainer at https://h:9443: response header is too big: 2 > 1",
-            ),
-        ] {
-            assert_eq!(format!("{:#}", anyhow::Error::from(error)), expected);
-        }
-    }
 }

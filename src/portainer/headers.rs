@@ -126,8 +126,9 @@ mod tests {
             ("Host: hunter2", "`host` cannot be set"),
             ("Content-Length: hunter2", "`content-length` cannot be set"),
         ] {
-            let error = format!("# one\n\n{line}\n").parse::<Headers>();
-            let error = error.expect_err(line);
+            let error = format!("# one\n\n{line}\n")
+                .parse::<Headers>()
+                .expect_err(line);
             assert!(error.starts_with("line 3: "), "{error}");
             assert!(error.contains(problem), "{error}");
             assert!(!error.contains("hunter2"), "{error}");

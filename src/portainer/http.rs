@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Result;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Serialize;
+use serde_json::Value;
 use ureq::{
     Agent, Body, Proxy, RequestExt,
     http::{self, HeaderValue, Method, Request, header},
@@ -76,15 +76,9 @@ pub(super) struct Client {
     agent: Agent,
     options: Options,
     key: HeaderValue,
-    timeouts: Timeouts,
+    /// The time limit for a read.
+    read_timeout: Duration,
     mask: RwLock<Mask>,
-}
-
-#[derive(Clone, Copy)]
-struct Timeouts {
-    connect: Duration,
-    read: Duration,
-    change: Duration,
 }
 
 impl Client {
@@ -95,11 +89,7 @@ impl Client {
                 .hint("set STACKMGR_API_KEY to the key alone, without line breaks")
         })?;
         key.set_sensitive(true);
-        let timeouts = Timeouts {
-            connect: options.timeout.min(Duration::from_secs(10)),
-            read: options.timeout.min(Duration::from_secs(30)),
-            change: options.timeout,
-        };
+        let connect_timeout = options.timeout.min(Duration::from_secs(10));
         let proxy = if options.base_url.is_loopback() {
             None
         } else {
@@ -113,8 +103,8 @@ impl Client {
             .user_agent(concat!("stacklift/", env!("CARGO_PKG_VERSION")))
             .accept("application/json")
             .max_idle_age(Duration::from_mins(1))
-            .timeout_connect(Some(timeouts.connect))
-            .timeout_resolve(Some(timeouts.connect))
+            .timeout_connect(Some(connect_timeout))
+            .timeout_resolve(Some(connect_timeout))
             .build();
         let connector = ()
             .chain(SocksConnector::default())
@@ -127,9 +117,9 @@ impl Client {
         let resolver = MarkErrors(DefaultResolver::default());
         Ok(Self {
             agent: Agent::with_parts(config, MarkErrors(connector), resolver),
-            options,
             key,
-            timeouts,
+            read_timeout: options.timeout.min(Duration::from_secs(30)),
+            options,
             mask: RwLock::default(),
         })
     }
@@ -138,8 +128,11 @@ impl Client {
     /// sent. `action` completes "failed to …".
     pub(super) fn refused_certificate(&self, action: &str) -> Result<Option<Fingerprint>, Error> {
         let Options { base_url, tls, .. } = &self.options;
-        let connecting = self.agent.get(base_url.join("/"));
-        let connecting = connecting.config().timeout_global(Some(self.timeouts.read));
+        let connecting = self
+            .agent
+            .get(base_url.join("/"))
+            .config()
+            .timeout_global(Some(self.read_timeout));
         match connecting.build().call().map_err(NoResponse::from) {
             Ok(_) => Ok(None),
             Err(error) => match error.refused() {
@@ -152,14 +145,14 @@ impl Client {
     /// A GET whose response must be 2xx. `action` completes "failed to …".
     pub(super) fn get(&self, path: &str, action: &str) -> Result<Unread, Error> {
         let request = Request::get(self.options.base_url.join(path)).body(());
-        let response = self.send(request, path, action, self.timeouts.read)?;
+        let response = self.send(request, path, action, self.read_timeout)?;
         self.successful(response, action)
     }
 
     /// A DELETE whose response must be 2xx. The body is discarded (C51).
     pub(super) fn delete(&self, path: &str, action: &str) -> Result<(), Error> {
         let request = Request::delete(self.options.base_url.join(path)).body(());
-        let response = self.send(request, path, action, self.timeouts.change)?;
+        let response = self.send(request, path, action, self.options.timeout)?;
         // The body is not read: it may be slow, and Portainer sends none.
         self.successful(response, action).map(drop)
     }
@@ -196,42 +189,35 @@ impl Client {
         Err(self.refused(action, response))
     }
 
-    /// POSTs JSON and reads the response, whatever its status.
-    pub(super) fn post(
-        &self,
-        path: &str,
-        json: &impl Serialize,
-        action: &str,
-    ) -> Result<Response, Error> {
-        self.change(Method::POST, path, json, action)
-    }
-
-    /// PUTs JSON and reads the response, whatever its status.
-    pub(super) fn put(
-        &self,
-        path: &str,
-        json: &impl Serialize,
-        action: &str,
-    ) -> Result<Response, Error> {
-        self.change(Method::PUT, path, json, action)
-    }
-
-    fn change(
+    /// Sends JSON. The response must be 2xx.
+    pub(super) fn change_or_refuse(
         &self,
         method: Method,
         path: &str,
-        json: &impl Serialize,
+        json: &Value,
+        action: &str,
+    ) -> Result<(), Error> {
+        let response = self.change(method, path, json, action)?;
+        match response.status {
+            200..=299 => Ok(()),
+            _ => Err(self.refused(action, response)),
+        }
+    }
+
+    /// Sends JSON and reads the response, whatever its status.
+    pub(super) fn change(
+        &self,
+        method: Method,
+        path: &str,
+        json: &Value,
         action: &str,
     ) -> Result<Response, Error> {
-        let body = serde_json::to_vec(json).map_err(|error| {
-            Error::not_sent(action, Failure::new("cannot write JSON").source(error))
-        })?;
         let request = Request::builder()
             .method(method)
             .uri(self.options.base_url.join(path))
             .header(header::CONTENT_TYPE, "application/json")
-            .body(body);
-        let mut unread = self.send(request, path, action, self.timeouts.change)?;
+            .body(json.to_string());
+        let mut unread = self.send(request, path, action, self.options.timeout)?;
         if !unread.status().is_success() {
             let (response, read) = read(&mut unread, LARGEST_ERROR);
             read.map_err(|error| Error::unknown(action, truncated(error)))?;

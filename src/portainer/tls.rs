@@ -247,6 +247,7 @@ impl ServerCertVerifier for Verifier {
 }
 
 /// Wraps a connection in TLS where the URL says `https`.
+#[derive(Debug)]
 pub(super) struct TlsConnector(pub(super) Config);
 
 impl<In: Transport> Connector<In> for TlsConnector {
@@ -279,12 +280,6 @@ impl<In: Transport> Connector<In> for TlsConnector {
             buffers,
             stream: StreamOwned { conn, sock },
         })))
-    }
-}
-
-impl fmt::Debug for TlsConnector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TlsConnector")
     }
 }
 
