@@ -27,7 +27,7 @@ use anyhow::{Context as _, Result};
 
 pub use self::{
     about::About,
-    api::{ContainerEvent, Rejected, Restoring},
+    api::{ContainerEvent, Rejected},
     choice::Choice,
     objects::Archive,
     supported::NoSharedVersion,
@@ -40,6 +40,7 @@ use self::{
 use crate::{
     failure::Failure,
     model::{Container, MountKind, PublishedPort, Pull},
+    parallel::in_parallel,
     text::counted,
     trace::Trace,
 };
@@ -102,7 +103,7 @@ pub struct Options {
     pub read_timeout: Duration,
     /// The time limit for connecting to the socket.
     pub connect_timeout: Duration,
-    /// The time limit for one [`Engine::remove`], and for one change by [`Restoring`] in addition to the grace period of a
+    /// The time limit for one [`Engine::remove`], and for one change of another kind, in addition to the grace period of a
     /// stop.
     pub change_timeout: Duration,
     /// Receives each request and each run of the command.
@@ -226,15 +227,21 @@ impl Engine {
         }
         match &self.client {
             Client::Command(command) => command.stop(containers, grace),
-            _ => self.api().and_then(|api| api.stop(containers, grace)),
+            _ => self.stop_in_parallel(containers, grace),
         }
         .context("failed to stop the containers")
     }
 
-    /// The operations that create and change containers, networks and volumes. An error unless the engine is
-    /// reached by the Engine API.
-    pub fn restoring(&self) -> Result<Restoring<'_>> {
-        Ok(Restoring::new(self.api()?))
+    fn stop_in_parallel(&self, containers: &[Container], grace: Duration) -> Result<()> {
+        self.api()?.version()?;
+        let seconds = u32::try_from(grace.as_secs()).unwrap_or(u32::MAX);
+        let stopped = in_parallel(containers, |one| {
+            self.stop_container(&one.id, Some(seconds))
+        });
+        let failed = containers.iter().zip(stopped);
+        let failed =
+            failed.filter_map(|(one, stopped)| Some((one, format!("{:#}", stopped.err()?))));
+        stop_result(containers, failed)
     }
 }
 

@@ -242,6 +242,14 @@ pub fn portainer_name(name: &str) -> String {
         .collect()
 }
 
+/// The names that the project of a stack may have: that of the stack, and the one that Portainer gives it (B10, M02).
+pub fn projects_of(stack: &str) -> Vec<String> {
+    let mut projects = vec![stack.to_owned(), portainer_name(stack)];
+    projects.retain(|project| !project.is_empty());
+    projects.dedup();
+    projects
+}
+
 /// Portainer's entry of a stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Record {

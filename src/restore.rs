@@ -125,16 +125,11 @@ impl RecordStep {
     /// The record that the step changes.
     fn record(&self) -> Option<&Record> {
         match self {
-            Self::Nothing
-            | Self::Unknown
-            | Self::Skipped
-            | Self::OutOfReach(_)
-            | Self::Stays(_)
-            | Self::Create(_) => None,
             Self::Delete(record)
             | Self::Update(record, _)
             | Self::Stop(record)
             | Self::Access(record) => Some(record),
+            _ => None,
         }
     }
 
@@ -231,7 +226,7 @@ impl<'s> Procedure<'s, '_, '_> {
         self.hide_secrets();
         self.settle()?;
         self.require_containers()?;
-        let engine = self.run.engine.restoring()?;
+        self.run.engine.require_api()?;
         let record = self.look_at_record()?;
         self.engine_only = match &record {
             RecordStep::Skipped | RecordStep::OutOfReach(_) => true,
@@ -239,9 +234,9 @@ impl<'s> Procedure<'s, '_, '_> {
             _ => false,
         };
         let existing = self.existing()?;
-        let replaced = self.networks_to_replace(&engine, &existing)?;
+        let replaced = self.networks_to_replace(&existing)?;
         let plan = Plan::new(self.snapshot(), &existing, &replaced);
-        self.check(&engine, &record, &existing, &plan)?;
+        self.check(&record, &existing, &plan)?;
         self.before.clone_from(&existing);
         let snapshot = self.snapshot();
         self.before
@@ -250,7 +245,7 @@ impl<'s> Procedure<'s, '_, '_> {
         self.save_what_is_replaced(&record, &existing, &plan)?;
         self.hold_volumes(&record, &existing, &plan)?;
         self.restore_record(&record)?;
-        self.restore_containers(&engine)?;
+        self.restore_containers()?;
         if self.restore.scope != Scope::EngineOnly {
             self.settle()?;
         }

@@ -34,7 +34,7 @@ impl Procedure<'_, '_> {
                 self.run.wait(format!("running {name}"));
                 self.start = Progress::RunsJob(name.to_string());
                 self.mark(&self.start.clone());
-                self.run.engine.restoring()?.start(&job.id)?;
+                self.run.engine.start(&job.id)?;
                 let ended = self.wait_for_each(slice::from_ref(job), |_| true);
                 let found = self.run.engine.inspect_containers(slice::from_ref(&job.id));
                 if found.is_ok_and(|found| !found.iter().any(|one| Inspected(one).is_running())) {

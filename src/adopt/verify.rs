@@ -20,7 +20,7 @@ use crate::{
     backoff::Backoff,
     engine::ContainerEvent,
     failure::Failure,
-    model::Container,
+    model::{Container, projects_of},
     plan::{ContainerLoss, Fate, Loss},
     portainer::Payload,
     restore::Difference,
@@ -52,12 +52,9 @@ pub(super) struct Findings {
 }
 
 impl Procedure<'_, '_> {
-    /// The names of the project: the stack's name, and the name that Portainer gives it.
+    /// The names that the project may have.
     fn projects(&self) -> Vec<String> {
-        let name = self.a.stack.name();
-        let mut projects = vec![name.as_str().to_owned(), name.portainer_name()];
-        projects.dedup();
-        projects
+        projects_of(self.a.stack.name().as_str())
     }
 
     /// The containers of the stack, as the engine lists them.

@@ -27,12 +27,12 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use ureq::{Agent, http::Method};
 
+pub use self::events::ContainerEvent;
 use self::socket::{NoResolver, UnixConnector};
-pub use self::{events::ContainerEvent, restoring::Restoring};
 use super::{
     About, KILL_TIMEOUT, Options, Remaining,
     about::Info,
-    left_until, removal_result, stop_result,
+    left_until, removal_result,
     supported::{NoSharedVersion, refuses_version},
 };
 use crate::{
@@ -125,22 +125,6 @@ impl Api {
         let listed: Option<Vec<wire::Container>> = self.get(path)?;
         let listed = listed.unwrap_or_default().into_iter();
         Ok(listed.map(Container::from).collect())
-    }
-
-    /// Stops `containers` in parallel, each within `grace`.
-    pub(super) fn stop(&self, containers: &[Container], grace: Duration) -> Result<()> {
-        self.version()?;
-        let seconds = u32::try_from(grace.as_secs()).unwrap_or(u32::MAX);
-        let stopped = in_parallel(containers, |container| {
-            Restoring::new(self).stop(&container.id, Some(seconds))
-        });
-        let stopped = containers.iter().zip(stopped);
-        stop_result(
-            containers,
-            stopped.filter_map(|(container, stopped)| {
-                Some((container, format!("{:#}", stopped.err()?)))
-            }),
-        )
     }
 
     /// The processes of a running container, one line each.

@@ -158,8 +158,8 @@ pub(super) fn resolve_host(config: &ClientConfig) -> Result<Socket, String> {
     match context {
         Some((name, source)) if name != "default" => {
             let source = format!("context {name} of {source}");
-            let host = context_host(config.config_dir.as_deref(), &name);
-            let host = host.map_err(|why| format!("{source}: {why}"))?;
+            let host = context_host(config.config_dir.as_deref(), &name)
+                .map_err(|why| format!("{source}: {why}"))?;
             parse_host(&host, &source)
         }
         _ => Ok(Socket {

@@ -205,8 +205,8 @@ impl Command {
     /// Pulls an image.
     pub(super) fn pull(&self, pull: &Pull) -> Result<()> {
         let arguments = pull.arguments();
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        self.successful(&arguments, PULL_TIMEOUT).map(drop)
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        self.successful(&words, PULL_TIMEOUT).map(drop)
     }
 
     /// What the engine says about itself.

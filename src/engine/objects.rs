@@ -12,15 +12,11 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, SeqAccess, Visitor},
-};
 use serde_json::Value;
 
 use super::{Client, Reader, api::Api};
 use crate::{
-    model::{Change, ChangeKind, Changes, MOST_CHANGES, compose_label},
+    model::{Changes, compose_label},
     text::printable,
 };
 
@@ -181,7 +177,7 @@ impl Reader {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let found = names
+        let mut found = names
             .iter()
             .try_for_each(|name| check_name(name))
             .and_then(|()| match (&self.client, kind) {
@@ -190,8 +186,8 @@ impl Reader {
                 }
                 (Client::Command(command), ObjectKind::Image) => command.inspect_images(&names),
                 _ => self.api()?.inspect(kind, &names),
-            });
-        let mut found = found.with_context(|| format!("failed to inspect the {kind}s"))?;
+            })
+            .with_context(|| format!("failed to inspect the {kind}s"))?;
         if kind != ObjectKind::Image {
             found.retain(|object| {
                 let (id, own) = (id_of(object), name_of(object));
@@ -236,56 +232,4 @@ pub(super) fn name_of(object: &Value) -> &str {
 fn label_of<'a>(object: &'a Value, label: &str) -> Option<&'a str> {
     let labels = object.get("Labels").or_else(|| object.get("labels"))?;
     labels.get(label)?.as_str()
-}
-
-/// Reads the changes of a container as the Engine API writes them: a list, or `null` for no changes. Holds no more than
-/// [`MOST_CHANGES`] in memory.
-pub(super) fn wire_changes<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Changes, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Wire {
-        path: String,
-        kind: u8,
-    }
-
-    struct ChangesVisitor;
-
-    impl<'de> Visitor<'de> for ChangesVisitor {
-        type Value = Changes;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of changes")
-        }
-
-        fn visit_unit<E>(self) -> Result<Changes, E> {
-            Ok(Changes::default())
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Changes, A::Error> {
-            let mut changes = Changes::default();
-            while changes.total < MOST_CHANGES {
-                let Some(Wire { path, kind }) = list.next_element()? else {
-                    return Ok(changes);
-                };
-                let kind = match kind {
-                    0 => ChangeKind::Modified,
-                    1 => ChangeKind::Added,
-                    2 => ChangeKind::Deleted,
-                    other => {
-                        let message = format!("unknown kind of change: {other}");
-                        return Err(serde::de::Error::custom(message));
-                    }
-                };
-                changes.add(Change { path, kind });
-            }
-            while list.next_element::<IgnoredAny>()?.is_some() {
-                changes.total += 1;
-            }
-            Ok(changes)
-        }
-    }
-
-    deserializer.deserialize_any(ChangesVisitor)
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     engine::NoSharedVersion,
     failure::Failure,
-    model::{Container, Record},
+    model::{Container, Record, projects_of},
     observe::{Before, with_hint},
     portainer::{Deletion, Error},
     run::{Seen, Subject},
@@ -74,12 +74,9 @@ impl Procedure<'_, '_> {
         Ok(())
     }
 
-    /// The project names that the containers may have: the stack's name, and the name that Portainer gives it (B10).
+    /// The names that the project may have.
     pub(super) fn projects(&self) -> Vec<String> {
-        let name = self.m.stack.name();
-        let mut projects = vec![name.as_str().to_owned(), name.portainer_name()];
-        projects.dedup();
-        projects
+        projects_of(self.m.stack.name().as_str())
     }
 
     /// Lists the containers. A failure is tolerated, with a warning (C52), unless no API version is shared: that answer

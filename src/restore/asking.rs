@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Cause, Procedure, RecordStep,
-    containers::{Change, changes},
+    containers::{StateChange, changes},
     plan::{Plan, saved},
 };
 use crate::{snapshot::Inspected, text::listed};
@@ -38,19 +38,20 @@ impl Procedure<'_, '_, '_> {
         .collect();
         let containers = saved(self.snapshot());
         let removes_all = step.removes_containers(self.snapshot()).is_some();
-        let is_removed = |container: &Inspected| {
-            removes_all || plan.remove.iter().any(|(id, _)| id == container.id())
-        };
+        let is_removed = |container: &Inspected| removes_all || plan.removes(container.id());
         let is_saved = |name: &str| containers.iter().any(|container| container.name() == name);
         let (certain, possible): (Vec<Inspected>, Vec<_>) =
             removed.iter().partition(|one| is_removed(one));
         let (recreated, gone) = names(&certain).partition(|name| is_saved(name));
-        let stopped = plan.keep.iter().filter_map(|(&index, id)| {
-            let now = existing.iter().map(Inspected).find(|now| now.id() == id)?;
-            let changes = changes(containers[index], now);
-            (changes.contains(&Change::Stop) || changes.contains(&Change::Pause)).then_some(now)
-        });
-        let stopped: Vec<Inspected> = stopped
+        let stopped: Vec<Inspected> = plan
+            .keep
+            .iter()
+            .filter_map(|(&index, id)| {
+                let now = existing.iter().map(Inspected).find(|now| now.id() == id)?;
+                let changes = changes(containers[index], now);
+                (changes.contains(&StateChange::Stop) || changes.contains(&StateChange::Pause))
+                    .then_some(now)
+            })
             .filter(|now| removed.iter().all(|one| one.id() != now.id()))
             .collect();
         for (names, [one, many], verb) in [

@@ -9,12 +9,11 @@ use super::{
     Cause, OnMissing, Procedure, RecordStep,
     containers::image_of,
     networks::are_free,
-    plan::{Plan, is_stranger, saved},
+    plan::{Plan, own, saved},
     text,
 };
 use crate::{
-    engine::Restoring, failure::Failure, model::Container, parallel::in_parallel,
-    snapshot::Inspected, text::counted,
+    failure::Failure, model::Container, parallel::in_parallel, snapshot::Inspected, text::counted,
 };
 
 /// Something that prevents the restore: it is missing, or it is in use.
@@ -35,12 +34,11 @@ impl Procedure<'_, '_, '_> {
     /// Refuses a restore that cannot succeed and lists every reason. With [`OnMissing::Continue`], warns instead.
     pub(super) fn check(
         &mut self,
-        engine: &Restoring,
         record: &RecordStep,
         existing: &[Value],
         plan: &Plan,
     ) -> Result<()> {
-        let problems = self.problems(engine, record, existing, plan)?;
+        let problems = self.problems(record, existing, plan)?;
         if problems.is_empty() {
             return Ok(());
         }
@@ -64,7 +62,6 @@ impl Procedure<'_, '_, '_> {
 
     fn problems(
         &self,
-        engine: &Restoring,
         record: &RecordStep,
         existing: &[Value],
         plan: &Plan,
@@ -100,7 +97,7 @@ impl Procedure<'_, '_, '_> {
             .collect();
         problems.extend(self.missing_images(&recreated)?);
         problems.extend(self.missing_volumes()?);
-        problems.extend(self.missing_networks(engine, &recreated)?);
+        problems.extend(self.missing_networks(&recreated)?);
         problems.extend(self.missing_partners(&recreated)?);
         problems.extend(self.ports_in_use(&recreated, existing)?);
         Ok(problems)
@@ -141,12 +138,8 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// The networks that other projects own, and the fixed addresses that are taken.
-    fn missing_networks(
-        &self,
-        engine: &Restoring,
-        recreated: &[Inspected],
-    ) -> Result<Vec<Problem>> {
-        let all = engine.all_networks()?;
+    fn missing_networks(&self, recreated: &[Inspected]) -> Result<Vec<Problem>> {
+        let all = self.run.engine.all_networks()?;
         let exists = |name: &str| {
             let is_it =
                 |network: &Value| [text(network, "Name"), text(network, "Id")].contains(&name);
@@ -211,16 +204,11 @@ impl Procedure<'_, '_, '_> {
     }
 
     fn ports_in_use(&self, recreated: &[Inspected], existing: &[Value]) -> Result<Vec<Problem>> {
-        let snapshot = self.snapshot();
-        let own: BTreeSet<&str> = existing
-            .iter()
-            .map(Inspected)
-            .filter(|container| !is_stranger(snapshot, *container))
-            .map(Inspected::id)
-            .collect();
+        let own = own(self.snapshot(), existing);
         let mut others = self.run.engine.list_all()?;
         let is_running = |state: &str| matches!(state, "running" | "paused" | "restarting");
-        others.retain(|other| is_running(&other.state) && !own.contains(other.id.as_str()));
+        others
+            .retain(|other| is_running(&other.state) && own.iter().all(|one| one.id() != other.id));
         let mut problems = Vec::new();
         for container in recreated.iter().filter(|container| container.is_running()) {
             for (address, port, protocol) in container.fixed_ports() {

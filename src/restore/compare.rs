@@ -110,8 +110,11 @@ impl<'a> Inspected<'a> {
 
     /// The labels, without those of Compose and of Docker Desktop.
     fn labels(self) -> BTreeMap<&'a str, &'a Value> {
-        let labels = self.at("/Config/Labels").and_then(Value::as_object);
-        let labels = labels.into_iter().flatten();
+        let labels = self
+            .at("/Config/Labels")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
         let is_given = |name: &str| {
             let mut parts = name.split('.');
             let is_compose = parts.next() == Some("com") && parts.nth(1) == Some("compose");
@@ -169,8 +172,11 @@ impl<'a> Inspected<'a> {
 
     /// The image that is mounted at `target`, as it was named.
     fn mounted_image(self, target: &str) -> &'a str {
-        let mounts = self.at("/HostConfig/Mounts").and_then(Value::as_array);
-        let mut mounts = mounts.into_iter().flatten();
+        let mut mounts = self
+            .at("/HostConfig/Mounts")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let mount = mounts.find(|mount| mount["Target"] == target);
         mount
             .and_then(|mount| mount["Source"].as_str())
@@ -271,13 +277,19 @@ fn setting_name(key: &str) -> String {
 
 /// The settings of each subnet that are set.
 fn pools(network: &Value) -> BTreeMap<&str, BTreeMap<&str, &Value>> {
-    let pools = network.pointer("/IPAM/Config").and_then(Value::as_array);
-    let pools = pools.into_iter().flatten().filter_map(|pool| {
-        let fields = pool.as_object()?.iter();
-        let fields = fields.filter(|(_, value)| !is_empty(value));
-        let fields = fields.map(|(key, value)| (key.as_str(), value));
-        Some((pool.get("Subnet")?.as_str()?, fields.collect()))
-    });
+    let pools = network
+        .pointer("/IPAM/Config")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|pool| {
+            let fields = pool
+                .as_object()?
+                .iter()
+                .filter(|(_, value)| !is_empty(value))
+                .map(|(key, value)| (key.as_str(), value));
+            Some((pool.get("Subnet")?.as_str()?, fields.collect()))
+        });
     pools.collect()
 }
 

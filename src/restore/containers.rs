@@ -14,13 +14,13 @@ use super::{
     Procedure,
     files::{Files, fill},
     health::{Limits, wait_for},
-    plan::{Plan, saved},
+    plan::{Plan, own, saved},
     recipe::NewIds,
     text,
 };
 use crate::{
     backoff::Backoff,
-    engine::{Engine, Rejected, Restoring},
+    engine::{Engine, Rejected},
     model::Condition,
     parallel::in_parallel,
     snapshot::{Inspected, Layer},
@@ -32,7 +32,7 @@ const ROUNDS: usize = 3;
 
 /// A change to the state of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum StateChange {
     Unpause,
     Start,
     Stop,
@@ -45,7 +45,7 @@ struct Task<'s> {
     id: String,
     /// The files to copy into it first.
     layer: Option<&'s Layer>,
-    changes: Vec<Change>,
+    changes: Vec<StateChange>,
     waits: Vec<(&'s str, Option<String>, Condition)>,
 }
 
@@ -69,11 +69,11 @@ struct AllCreated {
 impl Procedure<'_, '_, '_> {
     /// Starts over if containers were created or removed in the meantime: the engine finishes the requests of a killed
     /// run.
-    pub(super) fn restore_containers(&mut self, engine: &Restoring) -> Result<()> {
+    pub(super) fn restore_containers(&mut self) -> Result<()> {
         let known = self.trouble.len();
         for _ in 0..ROUNDS {
             self.trouble.truncate(known);
-            let (created, keeps_running) = self.restore_once(engine)?;
+            let (created, keeps_running) = self.restore_once()?;
             let looks = match (created.meets_reserved_name, keeps_running) {
                 (true, _) => 50,
                 (false, true) => 3,
@@ -90,18 +90,15 @@ impl Procedure<'_, '_, '_> {
     /// engine does not show that a container is being removed until it has stopped. Looks for 10 seconds (50) if a name is
     /// in use.
     fn containers_change(&self, restored: &BTreeSet<String>, looks: usize) -> Result<bool> {
+        let restored: BTreeSet<&str> = restored.iter().map(String::as_str).collect();
         let mut pauses =
             Backoff::new(Duration::from_millis(100), Duration::from_millis(200)).take(looks);
         loop {
             let existing = self.existing()?;
-            let snapshot = self.snapshot();
-            let existing = existing.iter().map(Inspected);
-            let existing: BTreeSet<String> = existing
-                .filter(|container| !container.is_being_removed())
-                .filter(|container| !super::plan::is_stranger(snapshot, *container))
-                .map(|container| container.id().to_owned())
-                .collect();
-            if existing != *restored {
+            let now = own(self.snapshot(), &existing)
+                .into_iter()
+                .filter(|one| !one.is_being_removed());
+            if now.map(Inspected::id).collect::<BTreeSet<_>>() != restored {
                 return Ok(true);
             }
             let Some(pause) = pauses.next() else {
@@ -112,18 +109,18 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// Returns also whether a running container was kept.
-    fn restore_once(&mut self, engine: &Restoring) -> Result<(AllCreated, bool)> {
+    fn restore_once(&mut self) -> Result<(AllCreated, bool)> {
         let existing = self.existing()?;
-        let replaced = self.networks_to_replace(engine, &existing)?;
+        let replaced = self.networks_to_replace(&existing)?;
         let snapshot = self.snapshot();
         let plan = Plan::new(snapshot, &existing, &replaced);
-        self.stop(engine, &plan, &existing);
-        self.remove(engine, &plan)?;
-        self.remove_networks(engine, &replaced)?;
-        self.restore_networks(engine)?;
-        self.restore_volumes(engine)?;
-        let created = self.create(engine, &plan)?;
-        self.restore_states(engine, &plan, &created.ids)?;
+        self.stop(&plan, &existing);
+        self.remove(&plan)?;
+        self.remove_networks(&replaced)?;
+        self.restore_networks()?;
+        self.restore_volumes()?;
+        let created = self.create(&plan)?;
+        self.restore_states(&plan, &created.ids)?;
         let containers = saved(snapshot);
         let keeps_running = plan.keep.keys().any(|&kept| containers[kept].is_running());
         Ok((created, keeps_running))
@@ -131,11 +128,10 @@ impl Procedure<'_, '_, '_> {
 
     /// Gives the running containers that are removed next the time to shut down. One that fails to stop is removed
     /// all the same. With `--rm`, a stop makes the engine delete the anonymous volumes: such a container is only removed.
-    fn stop(&mut self, engine: &Restoring, plan: &Plan, existing: &[Value]) {
+    fn stop(&mut self, plan: &Plan, existing: &[Value]) {
         let mut stopped: Vec<Inspected> = existing.iter().map(Inspected).collect();
         stopped.retain(|now| {
-            let is_removed = plan.remove.iter().any(|(id, _)| id == now.id());
-            is_removed && now.state() == "running" && !now.removes_itself()
+            plan.removes(now.id()) && now.state() == "running" && !now.removes_itself()
         });
         if stopped.is_empty() {
             return;
@@ -146,7 +142,9 @@ impl Procedure<'_, '_, '_> {
             self.run.step("stop", *name);
         }
         self.run.wait(format!("stopping {}", names.join(", ")));
-        for failed in in_parallel(&stopped, |now| engine.stop(now.id(), now.stop_grace())) {
+        let engine = self.run.engine;
+        let stop = |now: &Inspected| engine.stop_container(now.id(), now.stop_grace());
+        for failed in in_parallel(&stopped, stop) {
             if let Err(error) = failed {
                 self.run
                     .warn(format!("{error:#}; it is removed with SIGKILL"));
@@ -154,7 +152,7 @@ impl Procedure<'_, '_, '_> {
         }
     }
 
-    fn remove(&mut self, engine: &Restoring, plan: &Plan) -> Result<()> {
+    fn remove(&mut self, plan: &Plan) -> Result<()> {
         if plan.remove.is_empty() {
             return Ok(());
         }
@@ -162,6 +160,7 @@ impl Procedure<'_, '_, '_> {
         for (_, name) in &plan.remove {
             self.run.step("remove", name.clone());
         }
+        let engine = self.run.engine;
         for removed in in_parallel(&plan.remove, |(id, _)| engine.remove_container(id)) {
             self.tolerate(removed)?;
         }
@@ -169,9 +168,9 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// Creates the missing containers.
-    fn create(&mut self, engine: &Restoring, plan: &Plan) -> Result<AllCreated> {
+    fn create(&mut self, plan: &Plan) -> Result<AllCreated> {
         let containers = saved(self.snapshot());
-        let all = self.run.engine;
+        let engine = self.run.engine;
         let kept = plan.keep.iter();
         let mut ids: NewIds = kept
             .map(|(&index, id)| (containers[index].id().to_owned(), id.clone()))
@@ -181,9 +180,10 @@ impl Procedure<'_, '_, '_> {
         for mut wave in plan.dependencies.to_create() {
             wave.retain(|index| plan.create.contains(index));
             let missing = |index: usize| {
-                let shared = containers[index].shares_with().into_iter();
-                let mut shared =
-                    shared.filter_map(|id| containers.iter().find(|other| other.id() == id));
+                let mut shared = containers[index]
+                    .shares_with()
+                    .into_iter()
+                    .filter_map(|id| containers.iter().find(|other| other.id() == id));
                 shared.find(|other| !ids.contains_key(other.id()))
             };
             let (ready, waiting): (Vec<_>, Vec<_>) = wave
@@ -203,9 +203,7 @@ impl Procedure<'_, '_, '_> {
             for &index in &ready {
                 self.run.step("create", containers[index].name());
             }
-            let created = in_parallel(&ready, |&index| {
-                create(all, engine, containers[index], &ids)
-            });
+            let created = in_parallel(&ready, |&index| create(engine, containers[index], &ids));
             for (index, created) in ready.into_iter().zip(created) {
                 restored.extend(created.id.clone());
                 let failure = created.outcome.as_ref().err();
@@ -224,13 +222,13 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// Starts, pauses or stops the containers, as they were, in the order of their dependencies.
-    fn restore_states(&mut self, engine: &Restoring, plan: &Plan, ids: &NewIds) -> Result<()> {
+    fn restore_states(&mut self, plan: &Plan, ids: &NewIds) -> Result<()> {
         let snapshot = self.snapshot();
         let containers = saved(snapshot);
-        let (all, limits) = (self.run.engine, self.restore.limits());
-        let current: Vec<String> = ids.values().cloned().collect();
-        let current = all.inspect_containers(&current)?;
-        let current: BTreeMap<&str, Inspected> = current
+        let limits = self.restore.limits();
+        let new_ids: Vec<String> = ids.values().cloned().collect();
+        let inspected = self.run.engine.inspect_containers(&new_ids)?;
+        let current: BTreeMap<&str, Inspected> = inspected
             .iter()
             .map(|now| (Inspected(now).id(), Inspected(now)))
             .collect();
@@ -254,7 +252,7 @@ impl Procedure<'_, '_, '_> {
                     let is_new = now.text("/State/Status") == "created";
                     is_new && now.id() != container.id() && !layer.archive.is_empty()
                 });
-                let starts = changes.contains(&Change::Start);
+                let starts = changes.contains(&StateChange::Start);
                 let waits = plan.dependencies.needs(index).iter().filter(|_| starts);
                 let waits = waits.filter_map(|&(need, condition)| {
                     let other = containers[need];
@@ -276,19 +274,13 @@ impl Procedure<'_, '_, '_> {
                     changes,
                 });
             }
-            self.perform(all, engine, tasks, limits)?;
+            self.perform(tasks, limits)?;
         }
         Ok(())
     }
 
     /// Performs the changes of one wave.
-    fn perform(
-        &mut self,
-        all: &Engine,
-        engine: &Restoring,
-        mut tasks: Vec<Task>,
-        limits: Limits,
-    ) -> Result<()> {
+    fn perform(&mut self, mut tasks: Vec<Task>, limits: Limits) -> Result<()> {
         tasks.retain(|task| !task.changes.is_empty() || task.layer.is_some());
         if tasks.is_empty() {
             return Ok(());
@@ -313,7 +305,8 @@ impl Procedure<'_, '_, '_> {
             let waits: Vec<&str> = waits.into_iter().collect();
             self.run.wait(format!("waiting for {}", waits.join(", ")));
         }
-        let done = in_parallel(&tasks, |task| perform(all, engine, task, limits));
+        let engine = self.run.engine;
+        let done = in_parallel(&tasks, |task| perform(engine, task, limits));
         for (task, done) in tasks.into_iter().zip(done) {
             let Some(differ) = self.tolerate(done)? else {
                 continue;
@@ -344,7 +337,7 @@ impl Procedure<'_, '_, '_> {
     }
 }
 
-impl Change {
+impl StateChange {
     pub(super) const ALL: [Self; 4] = [Self::Unpause, Self::Start, Self::Stop, Self::Pause];
 
     pub(super) fn verb(self) -> &'static str {
@@ -358,51 +351,51 @@ impl Change {
 }
 
 /// The changes from the state of `now` to that of `wanted`.
-pub(super) fn changes(wanted: Inspected, now: Inspected) -> Vec<Change> {
+pub(super) fn changes(wanted: Inspected, now: Inspected) -> Vec<StateChange> {
     let mut changes = Vec::new();
     if now.is_paused() && !wanted.is_paused() {
-        changes.push(Change::Unpause);
+        changes.push(StateChange::Unpause);
     }
     match (wanted.is_running(), now.is_running()) {
-        (true, false) => changes.push(Change::Start),
-        (false, true) => changes.push(Change::Stop),
+        (true, false) => changes.push(StateChange::Start),
+        (false, true) => changes.push(StateChange::Stop),
         _ => {}
     }
     if wanted.is_paused() && !now.is_paused() {
-        changes.push(Change::Pause);
+        changes.push(StateChange::Pause);
     }
     changes
 }
 
 /// Performs the changes of one container. Returns the copied files that differ from the saved ones.
-fn perform(all: &Engine, engine: &Restoring, task: &Task, limits: Limits) -> Result<Files> {
+fn perform(engine: &Engine, task: &Task, limits: Limits) -> Result<Files> {
     let (name, id) = (task.container.name(), task.id.as_str());
-    let copy = |layer| fill(all, engine, (task.container, id), layer);
+    let copy = |layer| fill(engine, (task.container, id), layer);
     let differ = task.layer.map(copy).transpose()?.unwrap_or_default();
     for (other, other_id, condition) in &task.waits {
         let Some(other_id) = other_id else {
             bail!("{name} was not started: it depends on {other}, which does not exist");
         };
-        if let Err(error) = wait_for(all, (other_id, other), *condition, limits) {
+        if let Err(error) = wait_for(engine, (other_id, other), *condition, limits) {
             bail!("{name} was not started: it depends on {other}: {error:#}");
         }
     }
     for change in &task.changes {
         match change {
-            Change::Unpause => engine.unpause(id)?,
-            Change::Start => engine.start(id)?,
-            Change::Stop => engine.stop(id, task.container.stop_grace())?,
-            Change::Pause => engine.pause(id)?,
+            StateChange::Unpause => engine.unpause(id)?,
+            StateChange::Start => engine.start(id)?,
+            StateChange::Stop => engine.stop_container(id, task.container.stop_grace())?,
+            StateChange::Pause => engine.pause(id)?,
         }
     }
     Ok(differ)
 }
 
 /// Recreates a container and connects it to its networks.
-fn create(all: &Engine, engine: &Restoring, container: Inspected, ids: &NewIds) -> Created {
+fn create(engine: &Engine, container: Inspected, ids: &NewIds) -> Created {
     let mut id = None;
     let outcome = (|| {
-        let Some(image) = image_of(all, container)? else {
+        let Some(image) = image_of(engine, container)? else {
             bail!(
                 "cannot recreate container {}: its image {} ({}) no longer exists",
                 container.name(),

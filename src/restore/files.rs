@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::{
     Procedure,
-    plan::{is_stranger, saved},
+    plan::{is_stranger, named, saved},
 };
 use crate::{
-    engine::{Engine, Restoring},
+    engine::Engine,
     model::Changes,
     run::read_layer,
     snapshot::{Inspected, Known, Layer, Snapshot},
@@ -83,8 +83,9 @@ pub(super) fn written_since(
     let before = saved(snapshot)
         .into_iter()
         .find(|before| before.name() == container.name());
-    let before = before.map(|before| files(snapshot, before));
-    let before = before.unwrap_or_default();
+    let before = before
+        .map(|before| files(snapshot, before))
+        .unwrap_or_default();
     let now = files(replaced, container).into_iter();
     let new = now.filter(|(path, file)| before.get(path) != Some(file));
     Files {
@@ -95,8 +96,7 @@ pub(super) fn written_since(
 
 /// Copies the saved files into a container that was never started, and reads them back. Returns the files that differ.
 pub(super) fn fill(
-    all: &Engine,
-    engine: &Restoring,
+    engine: &Engine,
     (container, id): (Inspected, &str),
     layer: &Layer,
 ) -> Result<Files> {
@@ -106,12 +106,13 @@ pub(super) fn fill(
             container.name()
         );
     }
-    let found = all.inspect_containers(&[id.to_owned()])?;
-    let changes = all.changes(id)?;
+    let found = engine.inspect_containers(&[id.to_owned()])?;
+    let changes = engine.changes(id)?;
     let now = found
         .first()
-        .map(|now| read_layer(all, Inspected(now), &changes));
-    let now = now.unwrap_or_default().files();
+        .map(|now| read_layer(engine, Inspected(now), &changes))
+        .unwrap_or_default()
+        .files();
     let mut wanted = layer.files();
     wanted.retain(|path, file| now.get(path) != Some(file));
     Ok(Files {
@@ -131,8 +132,7 @@ impl Procedure<'_, '_, '_> {
         let snapshot = self.snapshot();
         let mut wrong = Vec::new();
         for wanted in saved(snapshot) {
-            let mut now = existing.iter().map(Inspected);
-            let now = now.find(|now| now.name() == wanted.name());
+            let now = named(existing, wanted.name());
             let Some(now) = now.filter(|now| !is_stranger(snapshot, *now)) else {
                 continue;
             };

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use super::{
     Procedure,
     compare::{network_differences, network_settings},
-    plan::{is_stranger, projects, saved},
+    plan::{own, saved},
     text,
 };
-use crate::{backoff::Backoff, engine::Restoring, snapshot::Inspected};
+use crate::{backoff::Backoff, model::projects_of};
 
 impl Procedure<'_, '_, '_> {
     /// The saved networks; none if they are unknown.
@@ -27,11 +27,12 @@ impl Procedure<'_, '_, '_> {
 
     /// The existing networks with the names of the saved ones, by name.
     pub(super) fn existing_networks(&self) -> Result<BTreeMap<String, Value>> {
-        let names = self
+        let names: Vec<String> = self
             .saved_networks()
             .iter()
-            .map(|saved| text(saved, "Name"));
-        let names: Vec<String> = names.map(str::to_owned).collect();
+            .map(|saved| text(saved, "Name"))
+            .map(str::to_owned)
+            .collect();
         let found = self.run.engine.inspect_networks(&names)?.into_iter();
         Ok(found
             .map(|network| (text(&network, "Name").to_owned(), network))
@@ -40,36 +41,27 @@ impl Procedure<'_, '_, '_> {
 
     /// The networks that differ from the saved ones and can be replaced: no other container uses them, and the saved
     /// addresses are free.
-    pub(super) fn networks_to_replace(
-        &self,
-        engine: &Restoring,
-        existing: &[Value],
-    ) -> Result<BTreeSet<String>> {
+    pub(super) fn networks_to_replace(&self, existing: &[Value]) -> Result<BTreeSet<String>> {
         let snapshot = self.snapshot();
         let now = self.existing_networks()?;
-        let own: BTreeSet<&str> = existing
-            .iter()
-            .map(Inspected)
-            .filter(|container| !is_stranger(snapshot, *container))
-            .map(Inspected::id)
-            .collect();
+        let own = own(snapshot, existing);
         let label = snapshot.label("project");
-        let projects = projects(snapshot);
+        let projects = projects_of(&snapshot.stack);
         let mut replaced = BTreeSet::new();
         let mut all = None;
         for wanted in self.saved_networks() {
             let name = text(wanted, "Name");
             let Some(now) = now.get(name) else { continue };
-            let is_own = |project: &str| projects.iter().any(|own| own == project);
+            let is_own = |project: &str| projects.iter().any(|one| one == project);
             let of_stack = now["Labels"][&label].as_str().is_some_and(is_own);
             let mut users = now["Containers"].as_object().into_iter().flatten();
-            let is_shared = users.any(|(id, _)| !own.contains(id.as_str()));
+            let is_shared = users.any(|(id, _)| own.iter().all(|one| one.id() != id));
             if network_differences(wanted, now).is_empty() || !of_stack || is_shared {
                 continue;
             }
             let all = match &all {
                 Some(all) => all,
-                None => all.insert(engine.all_networks()?),
+                None => all.insert(self.run.engine.all_networks()?),
             };
             if are_free(wanted, all) {
                 replaced.insert(name.to_owned());
@@ -79,22 +71,18 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// Removes networks. Their containers were removed before.
-    pub(super) fn remove_networks(
-        &mut self,
-        engine: &Restoring,
-        networks: &BTreeSet<String>,
-    ) -> Result<()> {
+    pub(super) fn remove_networks(&mut self, networks: &BTreeSet<String>) -> Result<()> {
         for network in networks {
             self.touch();
             self.run.step("remove", format!("network {network}"));
-            let removed = engine.remove_network(network);
+            let removed = self.run.engine.remove_network(network);
             self.tolerate(removed)?;
         }
         Ok(())
     }
 
     /// Creates the networks that are missing.
-    pub(super) fn restore_networks(&mut self, engine: &Restoring) -> Result<()> {
+    pub(super) fn restore_networks(&mut self) -> Result<()> {
         let now = self.existing_networks()?;
         let snapshot = self.snapshot();
         for network in snapshot.networks.known().into_iter().flatten() {
@@ -108,7 +96,7 @@ impl Procedure<'_, '_, '_> {
             for (key, value) in network_settings(network) {
                 body[key] = value;
             }
-            let created = self.create_network(engine, network, body);
+            let created = self.create_network(network, body);
             self.tolerate(created)?;
         }
         Ok(())
@@ -116,13 +104,9 @@ impl Procedure<'_, '_, '_> {
 
     /// Creates a network. If the engine refuses its addresses because another network uses them, it gets different ones,
     /// unless a container has a fixed address in it.
-    fn create_network(
-        &mut self,
-        engine: &Restoring,
-        wanted: &Value,
-        mut body: Value,
-    ) -> Result<()> {
+    fn create_network(&mut self, wanted: &Value, mut body: Value) -> Result<()> {
         let name = text(wanted, "Name");
+        let engine = self.run.engine;
         let Err(refused) = engine.create_network(&body) else {
             return Ok(());
         };

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{recipe::NewIds, waves::Dependencies};
 use crate::{
-    model::portainer_name,
+    model::projects_of,
     snapshot::{Inspected, Snapshot},
 };
 
@@ -48,11 +48,7 @@ impl Plan {
                     && !now.networks().any(|(name, _)| replaced.contains(name))
                     && matches(wanted, *now, &ids, &saved)
             };
-            let now = existing
-                .iter()
-                .map(Inspected)
-                .find(|now| now.name() == wanted.name());
-            match now.filter(is_kept) {
+            match named(existing, wanted.name()).filter(is_kept) {
                 Some(now) => {
                     ids.insert(wanted.id().to_owned(), now.id().to_owned());
                     plan.keep.insert(index, now.id().to_owned());
@@ -76,6 +72,11 @@ impl Plan {
         plan
     }
 
+    /// Whether the container with this ID is removed.
+    pub(super) fn removes(&self, id: &str) -> bool {
+        self.remove.iter().any(|(removed, _)| removed == id)
+    }
+
     /// Whether every container matches the snapshot.
     pub(super) fn is_empty(&self) -> bool {
         self.remove.is_empty() && self.create.is_empty()
@@ -88,18 +89,29 @@ pub(super) fn saved(snapshot: &Snapshot) -> Vec<Inspected<'_>> {
     containers.into_iter().flatten().map(Inspected).collect()
 }
 
-/// The projects that the stack's containers may have: its name, and the name that Portainer gives it (M02).
-pub(super) fn projects(snapshot: &Snapshot) -> Vec<String> {
-    let mut projects = vec![snapshot.stack.clone(), portainer_name(&snapshot.stack)];
-    projects.retain(|project| !project.is_empty());
-    projects.dedup();
-    projects
+/// The container with this name, also if it belongs to another project.
+pub(super) fn named<'v>(existing: &'v [Value], name: &str) -> Option<Inspected<'v>> {
+    existing
+        .iter()
+        .map(Inspected)
+        .find(|now| now.name() == name)
+}
+
+/// The containers of the stack.
+pub(super) fn own<'v>(snapshot: &Snapshot, existing: &'v [Value]) -> Vec<Inspected<'v>> {
+    let mut own: Vec<Inspected> = existing.iter().map(Inspected).collect();
+    own.retain(|now| !is_stranger(snapshot, *now));
+    own
 }
 
 /// Whether a container belongs to another project, or to none.
 pub(super) fn is_stranger(snapshot: &Snapshot, container: Inspected) -> bool {
     let project = container.label(&snapshot.label("project"));
-    !project.is_some_and(|project| projects(snapshot).iter().any(|own| own == project))
+    !project.is_some_and(|project| {
+        projects_of(&snapshot.stack)
+            .iter()
+            .any(|own| own == project)
+    })
 }
 
 /// Whether `now` has the configuration of `wanted`, and shares with the containers that match the saved ones.

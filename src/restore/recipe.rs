@@ -137,8 +137,9 @@ impl<'a> Inspected<'a> {
             return (json!({}), Vec::new());
         }
         let own = endpoints.iter().position(|(name, _)| name == mode);
-        let first = own.map(|own| endpoints.remove(own));
-        let first = first.map_or_else(|| json!({}), |(name, endpoint)| json!({ name: endpoint }));
+        let first = own
+            .map(|own| endpoints.remove(own))
+            .map_or_else(|| json!({}), |(name, endpoint)| json!({ name: endpoint }));
         // The default bridge supports neither aliases nor fixed addresses.
         if mode == "default" || mode == "bridge" {
             endpoints.retain(|(name, _)| name != "bridge");

@@ -221,15 +221,11 @@ impl Procedure<'_, '_, '_> {
         ));
         match self.send(|run| run.update(record, contents)) {
             Ok(()) => self.wait_for_deployment(id),
-            Err(Error::Refused { response, .. }) => {
-                // The containers that it removed are recreated anyway.
-                let summary = response.summary();
-                self.trouble(format!(
-                    "failed to restore the text of Portainer stack {id}: {summary}"
-                ));
-                Ok(())
+            // The containers that it removed are recreated anyway.
+            refused => {
+                let action = format!("restore the text of Portainer stack {id}");
+                self.tolerate_refusal(refused, &action)
             }
-            Err(error) => Err(error.into()),
         }
     }
 
@@ -245,13 +241,8 @@ impl Procedure<'_, '_, '_> {
         };
         match self.send(|run| run.create(endpoint, &payload)) {
             Ok(created) => self.wait_for_deployment(&created.id),
-            Err(Error::Refused { response, .. }) => {
-                let summary = response.summary();
-                self.trouble(format!("failed to recreate the Portainer stack: {summary}"));
-                Ok(())
-            }
             // Not repeated: the next run sees the outcome.
-            Err(error) => Err(error.into()),
+            Err(error) => self.tolerate_refusal(Err(error), "recreate the Portainer stack"),
         }
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     Cause, Procedure, RecordStep, Scope,
     files::{unsaved, written_since},
-    plan::{Plan, is_stranger, saved},
+    plan::{Plan, own, saved},
 };
 use crate::{
     disk::Access,
@@ -29,16 +29,9 @@ impl Procedure<'_, '_, '_> {
         existing: &[Value],
         plan: &Plan,
     ) -> Result<()> {
-        let snapshot = self.snapshot();
         let harms = self.warn_of_harmed(step, existing, plan);
-        let removed: Vec<Inspected> = existing
-            .iter()
-            .map(Inspected)
-            .filter(|container| !is_stranger(snapshot, *container))
-            .filter(|container| {
-                step.replaces_containers() || plan.remove.iter().any(|(id, _)| id == container.id())
-            })
-            .collect();
+        let mut removed = own(self.snapshot(), existing);
+        removed.retain(|one| step.replaces_containers() || plan.removes(one.id()));
         if removed.is_empty() && step.record().is_none() {
             self.ask(step, &removed, existing, plan, harms)?;
             return Ok(());
@@ -63,7 +56,7 @@ impl Procedure<'_, '_, '_> {
     fn warn_of_harmed(&mut self, step: &RecordStep, existing: &[Value], plan: &Plan) -> bool {
         let saved = saved(self.snapshot());
         let touch = |now: Inspected| {
-            if step.replaces_containers() || plan.remove.iter().any(|(id, _)| id == now.id()) {
+            if step.replaces_containers() || plan.removes(now.id()) {
                 return Some(Touch::Replaced);
             }
             let wanted = plan.keep.iter().find(|(_, id)| *id == now.id());
@@ -73,8 +66,7 @@ impl Procedure<'_, '_, '_> {
                 .is_some_and(|(at, _)| moves(at))
                 .then_some(Touch::Restarted)
         };
-        let now = existing.iter().map(Inspected);
-        let now = now.filter(|one| !is_stranger(self.snapshot(), *one));
+        let now = own(self.snapshot(), existing).into_iter();
         let mut touched: Vec<_> = now.filter_map(|one| Some((one, touch(one)?))).collect();
         touched.extend(
             self.gone(existing)
@@ -199,38 +191,29 @@ impl Procedure<'_, '_, '_> {
                 })
             })
             .collect();
-        let lines = |what: Vec<String>| {
-            let lines: Vec<_> = what.iter().map(|what| format!("  - {what}")).collect();
-            lines.join("\n")
-        };
-        let carried = carried(step);
-        let lost = [&files, &kept, &carried]
-            .iter()
-            .any(|lines| !lines.is_empty())
-            || !self.kept.is_empty();
-        if !carried.is_empty() {
-            self.run
-                .warn(format!("these will be lost:\n{}", lines(carried)));
+        let volumes: Vec<String> = self.kept.values().cloned().collect();
+        let mut is_lost = false;
+        for (heading, what) in [
+            ("these will be lost:", carried(step)),
+            (
+                "these files will be removed with their containers; only the snapshot that the restore takes keeps them:",
+                kept,
+            ),
+            (
+                "these files will be lost with the containers that the restore removes:",
+                files,
+            ),
+            (
+                "these volumes will be kept, but no restored container uses them:",
+                volumes,
+            ),
+        ] {
+            if !what.is_empty() {
+                is_lost = true;
+                self.run.warn(list(heading, &what));
+            }
         }
-        if !kept.is_empty() {
-            self.run.warn(format!(
-                "these files will be removed with their containers; only the snapshot that the restore takes keeps them:\n{}",
-                lines(kept)
-            ));
-        }
-        if !files.is_empty() {
-            self.run.warn(format!(
-                "these files will be lost with the containers that the restore removes:\n{}",
-                lines(files)
-            ));
-        }
-        if !self.kept.is_empty() {
-            self.run.warn(format!(
-                "these volumes will be kept, but no restored container uses them:\n{}",
-                lines(self.kept.values().cloned().collect())
-            ));
-        }
-        lost
+        is_lost
     }
 }
 

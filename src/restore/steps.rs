@@ -7,13 +7,14 @@ use serde_json::Value;
 
 use super::{
     Procedure, RecordStep,
-    containers::{Change, changes},
+    containers::{StateChange, changes},
     files::unsaved,
-    plan::{Plan, projects, saved},
+    plan::{Plan, saved},
 };
 use crate::{
     failure::Failure,
-    model::Container,
+    model::{Container, projects_of},
+    observe::list,
     parallel::in_parallel,
     run::Effect,
     snapshot::{Inspected, Known},
@@ -52,7 +53,7 @@ impl Procedure<'_, '_, '_> {
     /// The stack's containers, as the engine lists them.
     pub(super) fn list(&self) -> Result<Vec<Container>> {
         let mut listed = Vec::new();
-        for project in projects(self.snapshot()) {
+        for project in projects_of(&self.snapshot().stack) {
             listed.extend(self.run.engine.list(&project)?);
         }
         Ok(listed)
@@ -69,11 +70,10 @@ impl Procedure<'_, '_, '_> {
             .iter()
             .map(|c| Inspected(c).name().to_owned())
             .collect();
-        let restoring = engine.restoring()?;
         let mut others = saved(snapshot);
         others.retain(|container| !known.contains(container.name()));
         for other in in_parallel(&others, |container| {
-            restoring.container_by_name(container.name())
+            engine.container_by_name(container.name())
         }) {
             existing.extend(other?);
         }
@@ -92,8 +92,11 @@ impl Procedure<'_, '_, '_> {
         let containers = saved(snapshot);
         self.run.step("plan", record.to_string());
         let removes_all = record.removes_containers(snapshot);
-        let kept = plan.keep.keys().map(|&index| containers[index].name());
-        let kept: Vec<&str> = kept.collect();
+        let kept: Vec<&str> = plan
+            .keep
+            .keys()
+            .map(|&index| containers[index].name())
+            .collect();
         let mut removed: Vec<String> = plan.remove.iter().map(|(_, name)| name.clone()).collect();
         if removes_all.is_some() {
             removed.extend(kept.iter().map(|&name| name.to_owned()));
@@ -130,9 +133,7 @@ impl Procedure<'_, '_, '_> {
             ));
         }
         if !lost.is_empty() {
-            let lines: Vec<_> = lost.iter().map(|what| format!("  - {what}")).collect();
-            self.run
-                .warn(format!("these cannot be restored:\n{}", lines.join("\n")));
+            self.run.warn(list("these cannot be restored:", &lost));
         }
     }
 
@@ -157,11 +158,12 @@ impl Procedure<'_, '_, '_> {
             return;
         }
         let changing = self.changing(existing, plan);
-        for verb in Change::ALL {
-            let names = changing
+        for verb in StateChange::ALL {
+            let names: Vec<String> = changing
                 .iter()
-                .filter(|(_, changes)| changes.contains(&verb));
-            let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
+                .filter(|(_, changes)| changes.contains(&verb))
+                .map(|(name, _)| name.clone())
+                .collect();
             self.planned(Effect::Changes, verb.verb(), &names);
         }
         let unchanged = kept.len() - changing.len();
@@ -175,7 +177,7 @@ impl Procedure<'_, '_, '_> {
         &self,
         existing: &[Value],
         plan: &Plan,
-    ) -> BTreeMap<String, Vec<Change>> {
+    ) -> BTreeMap<String, Vec<StateChange>> {
         let containers = saved(self.snapshot());
         let kept = plan.keep.iter().filter_map(|(&index, id)| {
             let now = existing.iter().map(Inspected).find(|now| now.id() == id)?;

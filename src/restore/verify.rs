@@ -9,13 +9,14 @@ use super::{
     check::owner,
     compare::network_differences,
     health::wait_for,
-    plan::{is_stranger, saved},
+    plan::{is_stranger, named, saved},
     steps::matching,
     text,
 };
 use crate::{
     failure::Failure,
     model::{Condition, Deployment},
+    observe::list,
     parallel::in_parallel,
     snapshot::{Inspected, Known},
 };
@@ -54,46 +55,45 @@ impl Procedure<'_, '_, '_> {
         self.check_record(record, &mut wrong, &mut unchecked)
             .context(failed)?;
         if !unchecked.is_empty() {
-            let lines: Vec<_> = unchecked.iter().map(|what| format!("  - {what}")).collect();
-            self.run.warn(format!("not checked:\n{}", lines.join("\n")));
+            self.run.warn(list("not checked:", &unchecked));
         }
         if let (true, RecordStep::OutOfReach(reason)) = (wrong.is_empty(), record) {
             return self.end_without_record(reason);
         }
-        let unanswered = self.run.unanswered();
-        if wrong.is_empty() && !unanswered.is_empty() {
-            self.say_what_is_left();
-            let count = saved(self.snapshot()).len();
-            return Err(Failure::new(format!(
-                "{}, but the outcome of {} is unknown: Portainer may still change the stack",
-                matching(count),
+        let (unanswered, matching) = (self.run.unanswered(), self.matching());
+        let failure = if !wrong.is_empty() {
+            Failure::new("the stack differs from the snapshot")
+                .details(wrong.join("\n"))
+                .hint("fix the problem above and run the command again: it continues from here")
+        } else if !unanswered.is_empty() {
+            Failure::new(format!(
+                "{matching}, but the outcome of {} is unknown: Portainer may still change the stack",
                 unanswered.join(" and ")
             ))
             .hint("when Portainer responds again, run the command above")
-            .into());
-        }
-        if wrong.is_empty() {
-            let running = existing.iter().map(Inspected);
-            let running = running.filter(|now| now.is_running()).count();
-            let count = saved(self.snapshot()).len();
-            self.run.step(
-                "verified",
-                format!("{} ({running} running)", matching(count)),
-            );
+        } else {
+            let running = existing
+                .iter()
+                .map(Inspected)
+                .filter(|now| now.is_running())
+                .count();
+            self.run
+                .step("verified", format!("{matching} ({running} running)"));
             self.say_what_is_left();
             return Ok(());
-        }
+        };
         self.say_what_is_left();
-        Err(Failure::new("the stack differs from the snapshot")
-            .details(wrong.join("\n"))
-            .hint("fix the problem above and run the command again: it continues from here")
-            .into())
+        Err(failure.into())
+    }
+
+    fn matching(&self) -> String {
+        matching(saved(self.snapshot()).len())
     }
 
     /// The containers match the snapshot, and the Portainer stack is unknown (B24): that is not *verified*. Inside a run
     /// that failed, the restore of its containers has succeeded.
     fn end_without_record(&mut self, reason: &str) -> Result<()> {
-        let matching = matching(saved(self.snapshot()).len());
+        let matching = self.matching();
         if self.restore.cause == Cause::Failure {
             self.run.step("restored", matching);
             return Ok(());
@@ -114,8 +114,7 @@ impl Procedure<'_, '_, '_> {
             .into_iter()
             .filter(|wanted| wanted.is_running() && !snapshot.is_in_loop(*wanted))
             .filter_map(|wanted| {
-                let mut now = existing.iter().map(Inspected);
-                let now = now.find(|now| now.name() == wanted.name())?;
+                let now = named(&existing, wanted.name())?;
                 let condition = match now.health().filter(|_| wanted.is_healthy()) {
                     Some("starting") => Condition::Healthy,
                     Some("unhealthy") if !self.restore.unhealthy.is_zero() => Condition::Healthy,
@@ -146,8 +145,7 @@ impl Procedure<'_, '_, '_> {
         let mut wrong = Vec::new();
         for wanted in &containers {
             let name = wanted.name();
-            let mut now = existing.iter().map(Inspected);
-            let Some(now) = now.find(|now| now.name() == name) else {
+            let Some(now) = named(existing, name) else {
                 wrong.push(format!("{name} does not exist"));
                 continue;
             };
@@ -156,9 +154,11 @@ impl Procedure<'_, '_, '_> {
                 wrong.push(format!("{name} is a container {owner}"));
                 continue;
             }
-            let differences = wanted.differences(now);
-            let mut differences: Vec<String> =
-                differences.iter().map(ToString::to_string).collect();
+            let mut differences: Vec<String> = wanted
+                .differences(now)
+                .iter()
+                .map(ToString::to_string)
+                .collect();
             let looped = snapshot.is_in_loop(*wanted);
             if wanted.state() != now.state() && !(looped && now.gave_up()) {
                 differences.push(format!("expected {}, got {}", wanted.state(), now.state()));

@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use super::{
     Procedure, RecordStep,
     compare::volume_differences,
-    plan::{Plan, is_stranger},
+    plan::{Plan, own},
     text,
 };
-use crate::{engine::Restoring, snapshot::Inspected};
 
 /// The label of a volume that a restore had to create empty. It makes every later restore name the lost data.
 const RECREATED: &str = "stacklift.recreated-empty";
@@ -33,8 +32,8 @@ impl Procedure<'_, '_, '_> {
         let snapshot = self.snapshot();
         let saved = snapshot.volumes.known().map_or(&[][..], Vec::as_slice);
         let names: Vec<String> = saved.iter().map(|v| text(v, "Name").to_owned()).collect();
-        let now = self.run.engine.inspect_volumes(&names)?;
-        let now: BTreeMap<&str, &Value> = now.iter().map(|v| (text(v, "Name"), v)).collect();
+        let found = self.run.engine.inspect_volumes(&names)?;
+        let now: BTreeMap<&str, &Value> = found.iter().map(|v| (text(v, "Name"), v)).collect();
         let mut volumes = Volumes::default();
         for (name, wanted) in names.into_iter().zip(saved) {
             let Some(now) = now.get(name.as_str()) else {
@@ -71,10 +70,7 @@ impl Procedure<'_, '_, '_> {
             return Ok(());
         }
         let existing = self.existing()?;
-        let snapshot = self.snapshot();
-        let mut own: Vec<Inspected> = existing.iter().map(Inspected).collect();
-        own.retain(|container| !is_stranger(snapshot, *container));
-        self.run.hold_volumes(&own)
+        self.run.hold_volumes(&own(self.snapshot(), &existing))
     }
 
     /// The volumes that were said to be kept and do not exist (B28).
@@ -89,7 +85,7 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// Creates the missing volumes, empty.
-    pub(super) fn restore_volumes(&mut self, engine: &Restoring) -> Result<()> {
+    pub(super) fn restore_volumes(&mut self) -> Result<()> {
         let missing = self.compare_volumes()?.missing;
         let snapshot = self.snapshot();
         let saved = snapshot.volumes.known().into_iter().flatten();
@@ -99,7 +95,7 @@ impl Procedure<'_, '_, '_> {
             self.touch();
             let mut labels = volume["Labels"].as_object().cloned().unwrap_or_default();
             labels.insert(RECREATED.to_owned(), "true".into());
-            let created = engine.create_volume(&json!({
+            let created = self.run.engine.create_volume(&json!({
                 "Name": name,
                 "Driver": volume["Driver"],
                 "DriverOpts": volume["Options"],

@@ -25,7 +25,7 @@ impl Run<'_> {
         for container in with_rm {
             self.holds_volumes = true;
             self.store().mark_unfinished()?;
-            let engine = self.engine.restoring()?;
+            let engine = self.engine;
             let name = format!("{HOLDER}{:.12}", container.id());
             // A killed run left it.
             if engine.container_by_name(&name)?.is_some() {

@@ -10,7 +10,7 @@ use super::{Mark, Run};
 use crate::{
     engine::Engine,
     failure::Failure,
-    model::{Changes, Container, Record},
+    model::{Changes, Container, Record, projects_of},
     parallel::in_parallel,
     portainer::{BaseUrl, Contents, Standing},
     snapshot::{Inspected, Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
@@ -269,13 +269,9 @@ pub fn read_layer(engine: &Engine, container: Inspected, changes: &Changes) -> L
     })
 }
 
-/// The objects of the project with the stack's name, and of the one with the name that Portainer gives it (B10).
+/// The objects of the project.
 fn of_projects(stack: &Stack, list: impl Fn(&str) -> Result<Vec<Value>>) -> Result<Vec<Value>> {
-    let name = stack.name();
-    let mut objects = list(name.as_str())?;
-    let project = name.portainer_name();
-    if project != name.as_str() {
-        objects.extend(list(&project)?);
-    }
-    Ok(objects)
+    let projects = projects_of(stack.name().as_str());
+    let lists = projects.iter().map(|project| list(project));
+    Ok(lists.collect::<Result<Vec<_>>>()?.concat())
 }

@@ -3,16 +3,12 @@
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, bail};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Api, in_parallel, label_filter, percent_encoded, wire};
 use crate::{
-    engine::{
-        Archive,
-        objects::{ObjectKind, wire_changes},
-    },
-    model::Changes,
+    engine::{Archive, objects::ObjectKind},
+    model::{Change, ChangeKind, Changes},
     text::{excerpt, printable},
 };
 
@@ -80,11 +76,18 @@ impl Api {
 
     /// The files that differ between the writable layer of `container` and its image.
     pub(in crate::engine) fn changes(&self, container: &str) -> Result<Changes> {
-        #[derive(Deserialize)]
-        struct Listed(#[serde(deserialize_with = "wire_changes")] Changes);
-
         let path = format!("/containers/{}/changes", percent_encoded(container));
-        let Listed(changes) = self.get(&path)?;
+        let listed: Option<Vec<wire::Change>> = self.get(&path)?;
+        let mut changes = Changes::default();
+        for wire::Change { path, kind } in listed.unwrap_or_default() {
+            let kind = match kind {
+                0 => ChangeKind::Modified,
+                1 => ChangeKind::Added,
+                2 => ChangeKind::Deleted,
+                other => bail!("unknown kind of change: {other}"),
+            };
+            changes.add(Change { path, kind });
+        }
         Ok(changes)
     }
 

@@ -6,9 +6,12 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use ureq::http::Method;
 
-use super::{Api, ApiResponse, Version, objects::path_of, percent_encoded, wire};
+use super::{ApiResponse, Version, objects::path_of, percent_encoded, wire};
 use crate::{
-    engine::objects::{ObjectKind, check_name, name_of},
+    engine::{
+        Engine,
+        objects::{ObjectKind, check_name, name_of},
+    },
     text::printable,
 };
 
@@ -16,15 +19,8 @@ use crate::{
 ///
 /// No request with an unknown outcome is repeated (B05): if a response is lost, the caller checks the outcome. No
 /// operation checks the state first. If an operation is documented as a no-op in some state, that state is not an
-/// error.
-#[derive(Debug)]
-pub struct Restoring<'a>(&'a Api);
-
-impl<'a> Restoring<'a> {
-    pub(in crate::engine) fn new(api: &'a Api) -> Self {
-        Self(api)
-    }
-
+/// error. Each is an error unless the engine is reached by the Engine API.
+impl Engine {
     /// Creates the container `name` and returns its ID.
     ///
     /// `body` is the body of `POST /containers/create`: the fields of `Config`, `HostConfig` and `NetworkingConfig`.
@@ -61,7 +57,7 @@ impl<'a> Restoring<'a> {
 
     /// Whether a create accepts more than one network.
     pub fn creates_with_networks(&self) -> Result<bool> {
-        Ok(self.0.version()? >= Version(1, 44))
+        Ok(self.api()?.version()? >= Version(1, 44))
     }
 
     /// Connects `container`, running or not, to `network`. `endpoint` holds its settings there: `Aliases`, `IPAMConfig`,
@@ -89,12 +85,12 @@ impl<'a> Restoring<'a> {
     pub fn unpack(&self, container: &str, archive: &[u8]) -> Result<()> {
         check_name(container)
             .and_then(|()| {
-                let (version, name) = (self.0.version()?, percent_encoded(container));
+                let api = self.api()?;
+                let (version, name) = (api.version()?, percent_encoded(container));
                 let path = format!("/v{version}/containers/{name}/archive?path=%2F");
                 let request = (&Method::PUT, path.as_str(), "application/x-tar", archive);
-                let limit = self.0.change_timeout;
-                let response = self.0.exchange(request, limit)?;
-                self.0.whole(&Method::PUT, &path, response, limit)
+                let response = api.exchange(request, api.change_timeout)?;
+                api.whole(&Method::PUT, &path, response, api.change_timeout)
             })
             .and_then(|response| self.done(&response))
             .with_context(|| {
@@ -112,7 +108,7 @@ impl<'a> Restoring<'a> {
     /// Stops `container` and waits until it has exited. A no-op if it is stopped or does not exist.
     ///
     /// `grace` is in seconds. Without it, the container's own grace period applies.
-    pub fn stop(&self, container: &str, grace: Option<u32>) -> Result<()> {
+    pub fn stop_container(&self, container: &str, grace: Option<u32>) -> Result<()> {
         let limit = Duration::from_secs(grace.unwrap_or_default().into());
         let action = grace.map_or_else(|| "stop".to_owned(), |grace| format!("stop?t={grace}"));
         self.act(container, &action, limit, &[304, 404])
@@ -167,10 +163,9 @@ impl<'a> Restoring<'a> {
     pub fn remove_network(&self, network: &str) -> Result<()> {
         check_name(network)
             .and_then(|()| {
-                let name = percent_encoded(network);
-                let path = format!("/v{}/networks/{name}", self.0.version()?);
-                let limit = self.0.change_timeout;
-                self.0.send(&Method::DELETE, &path, &[], limit)
+                let (api, name) = (self.api()?, percent_encoded(network));
+                let path = format!("/v{}/networks/{name}", api.version()?);
+                api.send(&Method::DELETE, &path, &[], api.change_timeout)
             })
             .and_then(|response| match response.status {
                 404 => Ok(()),
@@ -181,10 +176,9 @@ impl<'a> Restoring<'a> {
 
     /// All networks of the engine, as it lists them: without their containers.
     pub fn all_networks(&self) -> Result<Vec<Value>> {
-        let listed: Result<Option<Vec<Value>>> = self.0.get("/networks");
-        Ok(listed
-            .context("failed to list the networks")?
-            .unwrap_or_default())
+        let listed = self.api().and_then(|api| api.get("/networks"));
+        let listed: Option<Vec<Value>> = listed.context("failed to list the networks")?;
+        Ok(listed.unwrap_or_default())
     }
 
     /// Creates a volume from the body of `POST /volumes/create`.
@@ -200,9 +194,9 @@ impl<'a> Restoring<'a> {
     pub fn remove_container(&self, id: &str) -> Result<()> {
         check_name(id)
             .and_then(|()| {
-                let deadline = Instant::now() + self.0.change_timeout;
-                let version = self.0.version()?;
-                self.0.remove_one(version, &percent_encoded(id), deadline)
+                let api = self.api()?;
+                let deadline = Instant::now() + api.change_timeout;
+                api.remove_one(api.version()?, &percent_encoded(id), deadline)
             })
             .with_context(|| failed("remove", ObjectKind::Container, id))
     }
@@ -218,7 +212,7 @@ impl<'a> Restoring<'a> {
 
     fn find(&self, container: &str) -> Result<Option<Value>> {
         check_name(container)?;
-        self.0.find(&path_of(ObjectKind::Container, container))
+        self.api()?.find(&path_of(ObjectKind::Container, container))
     }
 
     /// Sends `POST /containers/{container}/{action}`. The statuses in `no_op` count as success.
@@ -233,23 +227,23 @@ impl<'a> Restoring<'a> {
     }
 
     fn post(&self, path: &str, body: Option<&Value>, grace: Duration) -> Result<ApiResponse> {
-        let path = format!("/v{}{path}", self.0.version()?);
-        let body = body.map(serde_json::to_vec).transpose()?;
-        let limit = self.0.change_timeout + grace;
-        self.0
-            .send(&Method::POST, &path, &body.unwrap_or_default(), limit)
+        let api = self.api()?;
+        let path = format!("/v{}{path}", api.version()?);
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let limit = api.change_timeout + grace;
+        api.send(&Method::POST, &path, body.as_bytes(), limit)
     }
 
     fn done(&self, response: &ApiResponse) -> Result<()> {
         match response.status {
             200..=299 => Ok(()),
-            _ => Err(self.0.refused(response)),
+            _ => Err(self.api()?.refused(response)),
         }
     }
 
     fn created(&self, response: &ApiResponse) -> Result<String> {
         self.done(response)?;
-        let wire::Created { id } = self.0.parse(response)?;
+        let wire::Created { id } = self.api()?.parse(response)?;
         Ok(id)
     }
 }

@@ -69,6 +69,14 @@ pub(super) struct Volume {
     pub(super) name: String,
 }
 
+/// An entry of `GET /containers/<id>/changes`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Change {
+    pub(super) path: String,
+    pub(super) kind: u8,
+}
+
 /// The response to a create request.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]

@@ -356,7 +356,7 @@ fn everything_else_needs_the_engine_api() {
     let fake = Fake::new("exit 1");
     let engine = &fake.engine;
     for error in [
-        engine.restoring().err(),
+        engine.require_api().err(),
         engine.networks("web").err(),
         engine.inspect_volumes(&["data".to_owned()]).err(),
         engine.volume_names().err(),

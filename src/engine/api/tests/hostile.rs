@@ -1,14 +1,7 @@
 use proptest::prelude::*;
-use serde::Deserialize;
 
 use super::*;
-use crate::{
-    engine::{
-        hostile::{body, check_containers, check_error},
-        objects::wire_changes,
-    },
-    model::{Changes, MOST_CHANGES},
-};
+use crate::engine::hostile::{body, check_containers, check_error};
 
 fn api() -> Api {
     let options = Options::new("docker", Choice::Api, ClientConfig::default(), Trace::off());
@@ -36,19 +29,6 @@ proptest! {
     }
 
     #[test]
-    fn kept_changes_are_bounded(body in body()) {
-        #[derive(Deserialize)]
-        struct Listed(#[serde(deserialize_with = "wire_changes")] Changes);
-
-        match api().read(&response(200, &body)) {
-            Ok(Listed(changes)) => {
-                prop_assert_eq!(changes.listed.len(), changes.total.min(MOST_CHANGES));
-            }
-            Err(error) => check_error(&error),
-        }
-    }
-
-    #[test]
     fn errors_cannot_control_the_terminal(body in body()) {
         let (api, ok) = (api(), response(200, &body));
         let errors = [
@@ -57,6 +37,7 @@ proptest! {
             api.read::<Option<Vec<wire::Network>>>(&ok).err(),
             api.read::<wire::Volumes>(&ok).err(),
             api.read::<wire::Created>(&ok).err(),
+            api.read::<Option<Vec<wire::Change>>>(&ok).err(),
             Some(api.refused(&response(500, &body))),
         ];
         errors.iter().flatten().for_each(check_error);
