@@ -251,8 +251,8 @@ impl Host {
     /// The same host, whose program is the one of the version that started these containers, if it has that.
     #[must_use]
     pub fn that_started(mut self, containers: &[Container]) -> Self {
-        let versions = containers.iter();
-        let versions: BTreeSet<&str> = versions
+        let versions: BTreeSet<&str> = containers
+            .iter()
             .filter_map(|one| one.compose_label(&self.tool, "version"))
             .collect();
         let mut versions = versions.into_iter();
@@ -362,8 +362,8 @@ impl Compose {
                 Err(RunError::Failed(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
                 Ok(ended) if ended.status.code().is_some() && ended.stderr.is_empty() => Ok(None),
                 Ok(ended) => {
-                    let said = String::from_utf8_lossy(&ended.stderr);
-                    let said = said.trim().lines().next().unwrap_or_default();
+                    let stderr = String::from_utf8_lossy(&ended.stderr);
+                    let said = stderr.trim().lines().next().unwrap_or_default();
                     let outcome = process::outcome(&output, LIMITS);
                     Err(excerpt(&format!("{outcome} {said}")))
                 }
@@ -570,8 +570,10 @@ impl Program for Compose {
         containers: &BTreeMap<String, String>,
         mask: &Mask,
     ) -> Result<BTreeMap<String, String>> {
-        let known = self.checked().clone();
-        let known = known.filter(|(sent, _)| input.sent().as_ref() == Some(sent));
+        let known = self
+            .checked()
+            .clone()
+            .filter(|(sent, _)| input.sent().as_ref() == Some(sent));
         let resolved = match known {
             Some((_, resolved)) => resolved,
             None => self.printed(self.run_config(input, &[], &JSON)?, mask)?,
@@ -616,6 +618,3 @@ fn docker_config() -> Option<OsString> {
     let config = env::var_os("DOCKER_CONFIG").filter(|config| !config.is_empty());
     config.or_else(|| Some(env::home_dir()?.join(".docker").into_os_string()))
 }
-
-#[cfg(test)]
-mod real;

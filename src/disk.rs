@@ -172,8 +172,8 @@ pub fn holder(file: &File) -> Option<(u32, String)> {
     let id = format!("{major:02x}:{minor:02x}:{}", file.ino());
     // 1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF
     let locks = fs::read_to_string("/proc/locks").ok()?;
-    let mut locks = locks.lines().map(|line| line.split_whitespace().skip(1));
-    let process = locks.find_map(|mut fields| {
+    let process = locks.lines().find_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
         let is_flock = fields.next() == Some("FLOCK");
         let process = fields.nth(2)?;
         (is_flock && fields.next() == Some(&id)).then_some(process)

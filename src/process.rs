@@ -216,8 +216,7 @@ fn drain(pipe: impl Read + Send + 'static, most: u64) -> Drained {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = pipe.take(most + 1).read_to_end(&mut bytes);
-        let read = read.map(|_| bytes);
+        let read = pipe.take(most + 1).read_to_end(&mut bytes).map(|_| bytes);
         // Nobody receives it after the time limit.
         sender.send(read).ok();
     });

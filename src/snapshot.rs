@@ -163,8 +163,10 @@ impl Snapshot {
             .filter_map(|(part, reason)| Some((part, reason?)))
             .collect();
         let changes = self.changes.values().filter_map(Known::unknown);
-        let layers = self.layers.values();
-        let layers = layers.filter_map(|layer| layer.failure.as_deref());
+        let layers = self
+            .layers
+            .values()
+            .filter_map(|layer| layer.failure.as_deref());
         if let Some(reason) = changes.chain(layers).next() {
             unknowns.push(("the files written inside the containers", reason));
         }

@@ -100,7 +100,9 @@ fn start(
 
 /// The steps of a path, the last one first.
 fn parts(path: &Path) -> Vec<OsString> {
-    let steps = path.components().rev();
-    let steps = steps.filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
+    let steps = path
+        .components()
+        .rev()
+        .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
     steps.map(|part| part.as_os_str().to_owned()).collect()
 }

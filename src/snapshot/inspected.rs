@@ -178,8 +178,9 @@ impl<'a> Inspected<'a> {
             self.text(&format!("/HostConfig/{mode}"))
                 .strip_prefix("container:")
         });
-        let volumes = self.at("/HostConfig/VolumesFrom").and_then(Value::as_array);
-        let volumes = volumes
+        let volumes = self
+            .at("/HostConfig/VolumesFrom")
+            .and_then(Value::as_array)
             .into_iter()
             .flatten()
             .filter_map(|from| from.as_str()?.split(':').next());
@@ -239,14 +240,16 @@ impl<'a> Inspected<'a> {
     pub fn fixed_ports(self) -> Vec<(&'a str, u16, &'a str)> {
         let bindings = self
             .at("/HostConfig/PortBindings")
-            .and_then(Value::as_object);
-        let bindings = bindings.into_iter().flatten().flat_map(|(inside, hosts)| {
-            let protocol = inside
-                .split_once('/')
-                .map_or("tcp", |(_, protocol)| protocol);
-            let hosts = hosts.as_array().into_iter().flatten();
-            hosts.map(move |host| (protocol, host))
-        });
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .flat_map(|(inside, hosts)| {
+                let protocol = inside
+                    .split_once('/')
+                    .map_or("tcp", |(_, protocol)| protocol);
+                let hosts = hosts.as_array().into_iter().flatten();
+                hosts.map(move |host| (protocol, host))
+            });
         bindings
             .filter_map(|(protocol, host)| {
                 let port = host["HostPort"].as_str()?.parse().ok()?;
@@ -267,8 +270,8 @@ impl<'a> Inspected<'a> {
     /// The changed `paths` of its layer that hold data: without the directories of other changed paths, the mount points, the
     /// working directory that the engine creates, and the `placed` files, which Compose puts into the self.
     pub fn own_files<'p>(self, paths: &[&'p str], placed: &[String]) -> Vec<&'p str> {
-        let targets = self.own_targets(placed);
-        let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+        let own = self.own_targets(placed);
+        let targets: Vec<&str> = own.iter().map(String::as_str).collect();
         let mut parents = BTreeSet::new();
         for path in paths.iter().chain(&targets) {
             let mut path = *path;
@@ -286,8 +289,9 @@ impl<'a> Inspected<'a> {
 
     /// The paths of its layer that the engine or Compose creates.
     pub(super) fn own_targets(self, placed: &[String]) -> Vec<String> {
-        let tmpfs = self.at("/HostConfig/Tmpfs").and_then(Value::as_object);
-        let tmpfs = tmpfs
+        let tmpfs = self
+            .at("/HostConfig/Tmpfs")
+            .and_then(Value::as_object)
             .into_iter()
             .flatten()
             .map(|(target, _)| target.as_str());
@@ -330,8 +334,10 @@ impl<'a> Inspected<'a> {
     pub fn network_mode(self) -> &'a str {
         let mode = self.text("/HostConfig/NetworkMode");
         let is_id = mode.len() == 64 && mode.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let by_id = self.networks().find(|(_, one)| one["NetworkID"] == mode);
-        let by_id = by_id.or_else(|| self.networks().next());
+        let by_id = self
+            .networks()
+            .find(|(_, one)| one["NetworkID"] == mode)
+            .or_else(|| self.networks().next());
         by_id.filter(|_| is_id).map_or(mode, |(name, _)| name)
     }
 

@@ -112,9 +112,12 @@ impl Layer {
             is_directory || !names_a_process(&absolute(&entry.path))
         });
         let is_done = |path: &str| ancestors(path).any(|one| done.contains(one));
-        let deleted = changes.listed.iter();
-        let deleted = deleted.filter(|change| change.kind == ChangeKind::Deleted);
-        let deleted: BTreeSet<&str> = deleted.map(|change| change.path.as_str()).collect();
+        let deleted: BTreeSet<&str> = changes
+            .listed
+            .iter()
+            .filter(|change| change.kind == ChangeKind::Deleted)
+            .map(|change| change.path.as_str())
+            .collect();
         let unsaved = leaves
             .into_iter()
             .filter(|leaf| !names_a_process(leaf) && (deleted.contains(leaf) || !is_done(leaf)));
@@ -203,8 +206,11 @@ fn parent(path: &str) -> &str {
 
 /// Whether a file belongs to a process that no longer runs: a PID file, or a lock in a directory for such files.
 fn names_a_process(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let name = name.to_ascii_lowercase();
+    let name = path
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     let ends_with = |word: &str| {
         let before = name.strip_suffix(word);
         before.is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_alphanumeric()))
@@ -278,8 +284,10 @@ fn packed(entries: Vec<Entry>) -> io::Result<Vec<u8>> {
         let names = names
             .into_iter()
             .filter_map(|(key, name)| Some((key, name?)));
-        let others = entry.extensions.iter();
-        let others = others.map(|(key, value)| (key.as_str(), value));
+        let others = entry
+            .extensions
+            .iter()
+            .map(|(key, value)| (key.as_str(), value));
         let all = names.chain(others);
         archive.append_pax_extensions(all.map(|(key, value)| (key, value.as_slice())))?;
         archive.append(&entry.header, entry.data.as_slice())?;

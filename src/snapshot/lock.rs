@@ -38,8 +38,12 @@ impl Place {
     pub fn lock(&self) -> Result<ProjectLock> {
         let path = self.state.join(format!("{}.lock", self.project()));
         let missing = |dir: &&std::path::Path| !dir.exists();
-        let created = self.state.ancestors().take_while(missing);
-        let created: Vec<PathBuf> = created.map(PathBuf::from).collect();
+        let created: Vec<PathBuf> = self
+            .state
+            .ancestors()
+            .take_while(missing)
+            .map(PathBuf::from)
+            .collect();
         for attempt in 1..=ATTEMPTS {
             match self.try_lock(&path) {
                 Ok(Some(file)) => {

@@ -356,8 +356,11 @@ fn file_of(id: &str) -> String {
 
 fn ids_in(dir: &Path) -> Result<Vec<String>> {
     let names = folder::names(dir)?;
-    let ids = names.iter().filter_map(|name| name.strip_suffix(".json"));
-    let mut ids: Vec<String> = ids.map(str::to_owned).collect();
+    let mut ids: Vec<String> = names
+        .iter()
+        .filter_map(|name| name.strip_suffix(".json"))
+        .map(str::to_owned)
+        .collect();
     ids.sort();
     Ok(ids)
 }
