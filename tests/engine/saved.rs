@@ -1,4 +1,4 @@
-//! Snapshots on disk: permissions, content, how many are kept, and both adapters.
+//! Snapshots on disk: permissions, content, and both adapters.
 
 use std::{
     fs,
@@ -77,56 +77,6 @@ fn only_the_owner_can_read_a_snapshot_and_only_snapshots_hold_values() {
     let compose = fs::read_to_string(stack.dir().join("docker-compose.yml")).unwrap();
     assert_eq!(saved["compose"]["text"], compose);
     assert!(saved["containers"].to_string().contains(SECRET));
-}
-
-#[test]
-#[ignore = "needs a container engine: run scripts/test"]
-fn the_oldest_and_the_nine_newest_are_kept() {
-    let stack = one();
-    let before = stack.containers();
-    stack.migrate();
-    let oldest = stack.snapshots();
-    let mut all = oldest.clone();
-    for _ in 0..11 {
-        stack.up();
-        stack.migrate();
-        all.extend(stack.snapshots().last().cloned());
-    }
-    let mut kept = all[..1].to_vec();
-    kept.extend_from_slice(&all[all.len() - 9..]);
-    assert_eq!(stack.snapshots(), kept);
-
-    // The oldest holds the volume of the first container.
-    let id = oldest[0].file_stem().unwrap().to_str().unwrap();
-    let name = stack.host.project.as_str();
-    let restored = stack.run(&["restore", name, "--to", id]).code(0);
-    restored.says(&[id]);
-    assert_same(&before, &stack.containers());
-    stack.run(&["restore", name, "--list"]).code(0).says(&[id]);
-    stack
-        .run(&["restore", name, "--to", "20200101T000000.000Z"])
-        .code(1)
-        .says(&["no snapshot 20200101T000000.000Z", "--list"]);
-}
-
-#[test]
-#[ignore = "needs a container engine: run scripts/test"]
-fn nothing_is_changed_if_the_state_directory_cannot_be_used() {
-    let stack = one();
-    let (before, networks) = (stack.containers(), stack.networks());
-    let name = stack.host.project.as_str();
-    // A file instead of the directory also stops root.
-    fs::write(stack.state(), "a file").unwrap();
-    stack
-        .rehearsal
-        .world(|world| world.add_record(name, 1, RECORD));
-    let run = stack.run(&[name]).code(1);
-    run.says(&["failed to lock", "not a directory", "STACKLIFT_STATE_DIR"])
-        .hides(SECRET);
-    assert_eq!(ids(&before), ids(&stack.containers()));
-    assert_eq!(networks, stack.networks());
-    assert_eq!(stack.rehearsal.world(|world| world.records.len()), 1);
-    assert_eq!(fs::read_to_string(stack.state()).unwrap(), "a file");
 }
 
 #[test]

@@ -22,7 +22,6 @@ by_each_portainer! {
     a_container_crashes
     a_dependency_becomes_unhealthy
     portainer_is_killed
-    a_response_is_lost
     a_response_of_a_failure_is_lost
     a_proxy_responds
     an_update_fails
@@ -324,17 +323,6 @@ fn portainer_is_killed(case: Case) {
     rehearsal.revive().unwrap();
     before.restore();
     before.assert_old();
-}
-
-fn a_response_is_lost(case: Case) {
-    let before = Before::new(case);
-    let faults = before.scenario.rehearsal.faults();
-    faults.set(Call::Create, FaultKind::CloseAfter);
-    before
-        .adopt(&[])
-        .code(0)
-        .says(&["the outcome of the create"]);
-    before.assert_new();
 }
 
 fn a_response_of_a_failure_is_lost(case: Case) {
