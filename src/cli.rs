@@ -16,7 +16,6 @@ mod diff;
 mod doctor;
 mod events;
 mod export;
-mod headers;
 mod interrupt;
 mod list;
 mod man;

@@ -19,12 +19,8 @@ use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
 pub(super) use rehearsing::{RehearseArguments, RehearsedWay};
 
-use super::options::{self, Endpoint, Setting};
-use crate::{
-    engine,
-    portainer::{BaseUrl, Tls},
-    text::without_credentials,
-};
+use super::options;
+use crate::text::without_credentials;
 
 mod adopting;
 mod color;
@@ -89,7 +85,7 @@ const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
 const IGNORED: [(&str, &[&str]); 13] = [
-    ("export", &["stacks_root", "dir", "file", "engine"]),
+    ("export", &["stacks-root", "dir", "file", "engine"]),
     ("list", &["dir"]),
     ("doctor", &["dir", "file"]),
     ("config", &["dir", "file", "verbose"]),
@@ -103,22 +99,22 @@ const IGNORED: [(&str, &[&str]); 13] = [
     ("restore", &["file"]),
     (
         "rehearse",
-        &["base_url", "api_key_file", "engine", "tls", "header_file"],
+        &["base-url", "api-key-file", "engine", "tls", "header-file"],
     ),
 ];
 
 /// The flags that every command accepts.
 const EVERY: [&str; 13] = [
-    "base_url",
-    "api_key_file",
-    "stacks_root",
+    "base-url",
+    "api-key-file",
+    "stacks-root",
     "dir",
     "file",
     "endpoint",
     "tool",
     "engine",
     "tls",
-    "header_file",
+    "header-file",
     "timeout",
     "verbose",
     "quiet",
@@ -333,59 +329,16 @@ pub(super) struct RestoreArguments {
     pub list: bool,
 }
 
-/// The flags that every command takes. [`command`] adds the defaults and the variables to their help.
+/// The flags that every command takes. [`command`] adds those of the settings.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub(super) struct Common {
-    /// URL of Portainer
-    #[arg(long, global = true, value_name = "URL")]
-    pub base_url: Option<BaseUrl>,
-    /// File whose first line is the API key; used if `STACKMGR_API_KEY` is not set
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub api_key_file: Option<PathBuf>,
-    /// Directory that contains the stack directories
-    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub stacks_root: Option<PathBuf>,
     /// Stack directory, if it is not in the stacks root
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
     /// Name of the Compose file in the stack directory [default: docker-compose.yml]
     #[arg(long, global = true, value_name = "NAME", value_parser = options::plain_name)]
     pub file: Option<String>,
-    /// ID of the Portainer environment for this host, or `auto`
-    ///
-    /// `auto` asks Portainer which environment has the engine of this host.
-    #[arg(long, global = true, value_name = "ID")]
-    pub endpoint: Option<Endpoint>,
-    /// Container command
-    ///
-    /// Also determines the names of the Compose file (TOOL-compose.yml) and of the container labels
-    /// (com.TOOL.compose.project).
-    #[arg(long, global = true, value_name = "TOOL", value_parser = options::tool_name)]
-    pub tool: Option<String>,
-    /// How to connect to the container engine
-    #[arg(long, global = true, value_name = "METHOD")]
-    pub engine: Option<engine::Choice>,
-    /// Verification of Portainer's certificate: off, pin, sha256:…, system or a PEM file
-    ///
-    /// `off` accepts any certificate. `pin` asks once whether to trust Portainer's certificate, and then
-    /// accepts no other. `pin:FINGERPRINT` pins that certificate without asking, even in place of another
-    /// one. `sha256:FINGERPRINT` accepts only that certificate, and stores nothing. `system` accepts
-    /// certificates that the system trusts. A path accepts the certificates in the PEM file, and those
-    /// that they signed.
-    #[arg(long, global = true, value_name = "MODE", value_hint = ValueHint::FilePath)]
-    pub tls: Option<Tls>,
-    /// File with headers for each request to Portainer, one `Name: value` per line
-    ///
-    /// For a proxy in front of Portainer that authenticates its clients. The file must be owned by you or
-    /// root, and must not be accessible to others.
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub header_file: Option<PathBuf>,
-    /// Time limit for each create, each delete, and each wait for a deployment
-    ///
-    /// In seconds, or with the unit s, m or h: 90, 90s, 20m, 2h. At most 168h.
-    #[arg(long, global = true, value_name = "DURATION", value_parser = options::duration)]
-    pub timeout: Option<Duration>,
     /// Print how the engine is reached, and each request: method, path, status and time
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
     #[arg(help_heading = None::<&'static str>)]
@@ -416,23 +369,41 @@ pub(super) fn parse() -> Result<Arguments, clap::Error> {
         .map_err(hide_credentials)
         // The help and an error end the parsing, perhaps before it reaches the flag.
         .inspect_err(|_| use_color(color_of(std::env::args_os())))?;
-    let typed = typed(&matches);
+    let common = Common::of(&matches);
     let mut arguments = Arguments::from_arg_matches_mut(&mut matches)
         .map_err(|error| error.format(&mut command))?;
-    arguments.common.typed = typed;
+    arguments.common = common?;
     use_color(arguments.common.color);
     Ok(arguments)
 }
 
-/// The flags of settings as they were typed. A value that may be a misplaced API key is left out (C56).
-fn typed(matches: &ArgMatches) -> Vec<(String, OsString)> {
-    let settings = options::ALL.iter().map(|setting| setting.key);
-    let typed = settings.chain(["dir", "file"]).filter_map(|flag| {
-        let value = matches.get_raw(&flag.replace('-', "_"))?.next()?;
-        let may_be_key = value.to_str().is_some_and(options::is_api_key);
-        (!may_be_key).then(|| (flag.to_owned(), value.to_owned()))
-    });
-    typed.collect()
+impl Common {
+    /// The flags in the matches of a command.
+    pub(super) fn of(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let settings = options::ALL.iter().map(|setting| setting.key);
+        let typed = settings.chain(["dir", "file"]).filter_map(|flag| {
+            let value = matches.try_get_raw(flag).ok().flatten()?.next()?;
+            Some((flag.to_owned(), value.to_owned()))
+        });
+        Ok(Self {
+            typed: typed.collect(),
+            ..Self::from_arg_matches(matches)?
+        })
+    }
+
+    /// The value of the flag of a setting, if it is given.
+    pub(super) fn value(&self, key: &str) -> Option<&str> {
+        let typed = self.typed.iter().find(|(flag, _)| flag == key);
+        typed.and_then(|(_, value)| value.to_str())
+    }
+
+    /// The flags for a command that is printed. A value that may be a misplaced API key is left out (C56).
+    pub(super) fn repeatable(&self) -> Vec<(String, OsString)> {
+        let is_key = |value: &OsString| value.to_str().is_some_and(options::is_api_key);
+        let mut typed = self.typed.clone();
+        typed.retain(|(_, value)| !is_key(value));
+        typed
+    }
 }
 
 /// `stacklift --version -v`: clap stops at `--version`, so another flag has to be looked for.
@@ -506,22 +477,24 @@ pub(super) fn near_command(name: &str) -> Option<String> {
 
 /// The command line.
 pub(super) fn command() -> clap::Command {
-    let mut command = Arguments::command();
+    let mut command =
+        Arguments::command().args(options::ALL.iter().map(|setting| setting.flag(true)));
     let flags: Vec<Arg> = command
         .get_arguments()
         .filter(|flag| flag.is_global_set())
         .cloned()
         .collect();
     for (name, ignored) in IGNORED {
-        let reads_variables = name != "rehearse";
-        let flags = flags.iter().cloned().map(|flag| {
+        let flags = flags.iter().map(|flag| {
+            let setting = options::ALL.iter().find(|one| flag.get_id() == one.key);
+            let flag = match setting.filter(|_| name == "rehearse") {
+                Some(setting) => setting.flag(false),
+                None => flag.clone(),
+            };
             let hidden = ignored.contains(&flag.get_id().as_str());
-            describe(flag, reads_variables).hide(hidden)
+            flag.hide(hidden)
         });
         command = command.mut_subcommand(name, |subcommand| subcommand.args(flags));
-    }
-    for flag in flags {
-        command = command.mut_arg(flag.get_id(), |flag| describe(flag, true));
     }
     let version = Arg::new("version").short('V').long("version");
     command
@@ -535,7 +508,7 @@ pub(super) fn command() -> clap::Command {
         .mut_subcommand("rehearse", |rehearse| {
             rehearse
                 .mut_arg("faults", |flag| flag.long_help(rehearsing::fault_help()))
-                .mut_arg("stacks_root", |flag| {
+                .mut_arg("stacks-root", |flag| {
                     flag.help(
                         "Directory that contains your stack directories [default: the examples]",
                     )
@@ -549,40 +522,6 @@ pub(super) fn command() -> clap::Command {
         .after_long_help(format!(
             "{EXAMPLES}\n\n{ENVIRONMENT}\n\n{SETTINGS_FILES}\n\n{EXIT_CODES}"
         ))
-}
-
-/// The first sentence of the help of a setting, and what its help shows in place of a value.
-pub(super) fn help_of(setting: &Setting) -> (String, String) {
-    let command = Arguments::command();
-    let mut flags = command.get_arguments();
-    let flag = flags.find(|flag| flag.get_long() == Some(setting.key));
-    let help = flag.and_then(Arg::get_help).map(ToString::to_string);
-    let names = flag.and_then(Arg::get_value_names).unwrap_or_default();
-    let name = names.first().map(ToString::to_string);
-    (help.unwrap_or_default(), name.unwrap_or_default())
-}
-
-/// Adds the variable and the default of a setting to its help, as clap does for its own `env` and
-/// `default_value`. Those would end the precedence of settings files over defaults, and the rule that an empty
-/// variable is unset.
-fn describe(flag: Arg, reads_variables: bool) -> Arg {
-    let is_flag = |setting: &&Setting| flag.get_long() == Some(setting.key);
-    let Some(setting) = options::ALL.iter().find(is_flag) else {
-        return flag;
-    };
-    let mut notes = Vec::new();
-    if reads_variables {
-        notes.push(format!("[env: {}]", setting.variable));
-    }
-    if !setting.default.is_empty() {
-        notes.push(format!("[default: {}]", setting.default));
-    }
-    let short = flag.get_help().unwrap_or_default().to_string();
-    let long = flag
-        .get_long_help()
-        .map_or(short.clone(), ToString::to_string);
-    flag.help(format!("{short} {}", notes.join(" ")))
-        .long_help(format!("{long}\n\n{}", notes.join("\n")))
 }
 
 #[cfg(test)]
@@ -602,29 +541,6 @@ mod tests {
             for id in ignored {
                 let flag = subcommand.get_arguments().find(|flag| flag.get_id() == id);
                 assert!(flag.is_some_and(Arg::is_hide_set), "{name} {id}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_setting_has_a_flag_with_its_default_and_its_variable() {
-        let help = command().render_help().to_string();
-        for setting in options::ALL {
-            let default = match setting.default {
-                "" => String::new(),
-                default => format!("[default: {default}]"),
-            };
-            for shown in [
-                format!("--{} <", setting.key),
-                format!("[env: {}]", setting.variable),
-                default,
-            ] {
-                if setting.default.is_empty() && shown == "[default: ]" {
-                    continue;
-                }
-                // The help may be wrapped within a note.
-                let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-                assert!(help.contains(&shown), "{shown}\n{help}");
             }
         }
     }

@@ -2,27 +2,59 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{
     Common, Console, Ended,
     arguments::{ConfigAction, ConfigArguments, Output},
     options,
     settings::{
-        API_KEY, KeySource, Origin, Picked, Problem, STATE_DIR, Sourced, api_key_is_given,
-        state_folder,
+        API_KEY, FileEntry, KeySource, Problem, STATE_DIR, SettingEntry, Source, Sourced,
+        api_key_is_given, state_folder,
     },
 };
-use crate::failure::Failure;
 
-mod format;
 mod init;
 mod template;
 
-pub(super) use format::Config;
-
-use format::{ApiKeyEntry, FileEntry, SettingEntry, Source, StateDirectoryEntry};
-
 /// The version of the format.
 const VERSION: u32 = 1;
+
+/// What `stacklift config --output json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "The output of `stacklift config --output json`")]
+pub(super) struct Config {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// Every setting that a flag, a variable and a settings file can give.
+    pub settings: Vec<SettingEntry>,
+    pub api_key: ApiKeyEntry,
+    pub state_directory: StateDirectoryEntry,
+    /// The settings files that were looked for. If several contain a setting, the first one takes precedence.
+    pub files: Vec<FileEntry>,
+}
+
+/// The API key, without its value.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(super) struct ApiKeyEntry {
+    /// Whether there is a key.
+    pub is_set: bool,
+    /// Where the key comes from; null if no source names one.
+    pub source: Option<Source>,
+    /// Why it cannot be read.
+    pub error: Option<Problem>,
+}
+
+/// The directory for snapshots.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct StateDirectoryEntry {
+    /// Its absolute path; null if it is unknown.
+    pub path: Option<String>,
+    pub source: Source,
+    /// Why it is unknown.
+    pub error: Option<Problem>,
+}
 
 pub(super) fn run(
     arguments: &ConfigArguments,
@@ -32,157 +64,104 @@ pub(super) fn run(
     if let Some(ConfigAction::Init(arguments)) = &arguments.action {
         return Ok(init::run(*arguments, common, console)?);
     }
-    let (config, problems) = config(common, console);
+    let sourced = Sourced::load(common);
+    let config = Config {
+        version: VERSION,
+        api_key: api_key(&sourced.entries, common, console),
+        state_directory: state_directory(),
+        settings: sourced.entries,
+        files: sourced.files,
+    };
     match arguments.output {
         Output::Text => show(&config, console),
         Output::Json => console.json(&config)?,
     }
-    for Problem { message, hint } in &problems {
-        let failure = Failure::new(message);
-        let failure = match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        };
-        console.error(&failure.into(), None);
+    let of_files = config.files.iter().map(|file| &file.error);
+    let of_settings = config.settings.iter().map(|setting| &setting.error);
+    let others = [&config.api_key.error, &config.state_directory.error];
+    let problems = of_files.chain(of_settings).chain(others).flatten();
+    let mut ended = Ok(());
+    for problem in problems {
+        console.error(&problem.to_error(), None);
+        ended = Err(Ended::Verdict(1));
     }
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(Ended::Verdict(1))
-    }
-}
-
-/// The settings, and everything that is invalid.
-fn config(common: &Common, console: &Console) -> (Config, Vec<Problem>) {
-    let sourced = Sourced::load(common);
-    let (api_key, key_problem) = api_key(&sourced.picked, common, console);
-    let (state_directory, state_problem) = state_directory();
-    let of_files = sourced.files.iter().map(|file| file.error.clone());
-    let of_settings = sourced.picked.iter().map(|picked| picked.error.clone());
-    let problems = of_files.chain(of_settings);
-    let problems = problems.chain([key_problem, state_problem]).flatten();
-    let problems = problems.collect();
-    let message = |error: Option<Problem>| error.map(|problem| problem.message);
-    let config = Config {
-        version: VERSION,
-        api_key,
-        state_directory,
-        settings: sourced
-            .picked
-            .into_iter()
-            .map(|picked| SettingEntry {
-                name: picked.key.to_owned(),
-                value: picked.value,
-                source: Source::of(&picked.origin),
-                error: message(picked.error),
-            })
-            .collect(),
-        files: sourced
-            .files
-            .into_iter()
-            .map(|file| FileEntry {
-                path: file.path.display().to_string(),
-                exists: file.exists,
-                error: message(file.error),
-            })
-            .collect(),
-    };
-    (config, problems)
+    ended
 }
 
 /// Where the API key comes from. Reads it, to mask it and to report a file that cannot be used.
-fn api_key(
-    picked: &[Picked],
-    common: &Common,
-    console: &Console,
-) -> (ApiKeyEntry, Option<Problem>) {
-    let file = picked
-        .iter()
-        .find(|one| one.key == options::API_KEY_FILE.key);
-    let named = file.and_then(|one| one.value.as_deref()).map(Path::new);
-    let path = common.api_key_file.as_deref().or(named);
-    let origin = match file {
+fn api_key(entries: &[SettingEntry], common: &Common, console: &Console) -> ApiKeyEntry {
+    let key = options::API_KEY_FILE.key;
+    let file = entries.iter().find(|one| one.name == key);
+    let flag = common.value(key);
+    let path = flag.or(file.and_then(|one| one.value.as_deref()));
+    let source = match file {
         // A missing key is not an invalid setting: some commands need none.
-        _ if path.is_none() && !api_key_is_given() => return (ApiKeyEntry::default(), None),
-        Some(file) if !api_key_is_given() => file.origin.clone(),
-        _ => Origin::Variable(API_KEY),
+        _ if path.is_none() && !api_key_is_given() => return ApiKeyEntry::default(),
+        Some(file) if !api_key_is_given() => file.source.clone(),
+        _ => Source::variable(API_KEY),
     };
-    let problem = match KeySource::of(path).and_then(KeySource::read) {
-        Ok(key) => {
-            console.hide(&key);
-            None
-        }
-        Err(error) => Some(Problem::of(&error)),
-    };
-    let entry = ApiKeyEntry {
-        is_set: problem.is_none(),
-        source: Some(Source::of(&origin)),
-        error: problem.as_ref().map(|problem| problem.message.clone()),
-    };
-    (entry, problem)
+    let key = KeySource::of(path.map(Path::new)).and_then(KeySource::read);
+    if let Ok(key) = &key {
+        console.hide(key);
+    }
+    ApiKeyEntry {
+        is_set: key.is_ok(),
+        source: Some(source),
+        error: key.err().as_ref().map(Problem::of),
+    }
 }
 
-fn state_directory() -> (StateDirectoryEntry, Option<Problem>) {
+fn state_directory() -> StateDirectoryEntry {
     let is_given = std::env::var_os(STATE_DIR).is_some_and(|folder| !folder.is_empty());
-    let origin = if is_given {
-        Origin::Variable(STATE_DIR)
-    } else {
-        Origin::Default
-    };
     let found = state_folder();
-    let problem = found.as_ref().err().map(Problem::of);
-    let entry = StateDirectoryEntry {
+    StateDirectoryEntry {
+        source: if is_given {
+            Source::variable(STATE_DIR)
+        } else {
+            Source::DEFAULT
+        },
+        error: found.as_ref().err().map(Problem::of),
         path: found.ok().map(|path| path.display().to_string()),
-        source: Source::of(&origin),
-        error: problem.as_ref().map(|problem| problem.message.clone()),
-    };
-    (entry, problem)
+    }
 }
 
 /// Prints a table.
 fn show(config: &Config, console: &Console) {
-    let mut rows = vec![["SETTING", "VALUE", "SOURCE"].map(str::to_owned).to_vec()];
-    let value = |value: &Option<String>| value.as_deref().unwrap_or("-").to_owned();
-    let source = |source: &Source, error: &Option<String>| match error {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
+    let source = |source: &Source, error: &Option<Problem>| match error {
         Some(_) => format!("{source} (invalid)"),
         None => source.to_string(),
     };
-    for setting in &config.settings {
-        rows.push(vec![
-            setting.name.clone(),
-            value(&setting.value),
-            source(&setting.source, &setting.error),
-        ]);
-    }
-    let key = &config.api_key;
-    rows.push(match &key.source {
-        Some(from) => {
-            let is_set = if key.is_set { "set" } else { "-" };
-            vec![
-                "API key".to_owned(),
-                is_set.to_owned(),
-                source(from, &key.error),
-            ]
-        }
-        None => ["API key", "-", "not set"].map(str::to_owned).to_vec(),
-    });
-    let state = &config.state_directory;
-    rows.push(vec![
+    let mut rows = vec![["SETTING", "VALUE", "SOURCE"].map(str::to_owned)];
+    rows.extend(config.settings.iter().map(|setting| {
+        let from = source(&setting.source, &setting.error);
+        [setting.name.to_owned(), value(&setting.value), from]
+    }));
+    let (key, state) = (&config.api_key, &config.state_directory);
+    rows.push([
+        "API key".to_owned(),
+        if key.is_set { "set" } else { "-" }.to_owned(),
+        match &key.source {
+            Some(from) => source(from, &key.error),
+            None => "not set".to_owned(),
+        },
+    ]);
+    rows.push([
         "state directory".to_owned(),
         value(&state.path),
         source(&state.source, &state.error),
     ]);
-    for file in &config.files {
-        let state = match &file.error {
+    rows.extend(config.files.iter().map(|file| {
+        let found = match &file.error {
             Some(_) => "invalid: its settings are not shown",
             None if file.exists => "read",
             None => "not found",
         };
-        rows.push(vec![
+        [
             "settings file".to_owned(),
             file.path.clone(),
-            state.to_owned(),
-        ]);
-    }
-    console.result_table(rows);
+            found.to_owned(),
+        ]
+    }));
+    console.result_table(rows.into_iter().map(Vec::from).collect());
 }

@@ -115,14 +115,9 @@ impl Surroundings {
     /// Prepares both clients. Sends no request, unless the environment has to be found. The settings do not name a stack's
     /// directory.
     pub(super) fn new(common: &Common, console: &Arc<Console>) -> Result<Self, Ended> {
-        let common = Common {
-            dir: None,
-            typed: {
-                let typed = common.typed.iter();
-                typed.filter(|(flag, _)| flag != "dir").cloned().collect()
-            },
-            ..common.clone()
-        };
+        let mut common = common.clone();
+        common.dir = None;
+        common.typed.retain(|(flag, _)| flag != "dir");
         let mut settings = Settings::load(&common)?;
         let engine = peers::engine(&settings, console);
         let (portainer, no_portainer) =

@@ -1,6 +1,14 @@
-//! The settings that a flag, an environment variable and a settings file can give: names, defaults and syntax.
+//! The settings that a flag, an environment variable and a settings file can give. The flags, the settings file of
+//! `config init`, and what `config` shows come from this table.
 
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{ffi::OsString, fmt, path::absolute, str::FromStr, time::Duration};
+
+use clap::{Arg, ValueHint};
+
+use crate::{
+    engine,
+    portainer::{BaseUrl, Tls},
+};
 
 /// A setting. Its flag is `--` and the key.
 pub(super) struct Setting {
@@ -9,53 +17,111 @@ pub(super) struct Setting {
     pub variable: &'static str,
     /// Empty if there is none.
     pub default: &'static str,
+    /// What the help shows in place of a value.
+    pub placeholder: &'static str,
+    /// The first sentence of the help.
+    pub help: &'static str,
+    /// The rest of the help; empty if there is none.
+    pub more: &'static str,
+    pub hint: ValueHint,
+    /// Why a text is not valid. The reason does not quote the text: in a settings file, it may be a misplaced API key (C56).
+    pub check: fn(&str) -> Result<(), String>,
 }
 
 pub(super) const BASE_URL: Setting = Setting {
     key: "base-url",
     variable: "STACKLIFT_BASE_URL",
     default: "https://localhost:9443",
+    placeholder: "URL",
+    help: "URL of Portainer",
+    more: "",
+    hint: ValueHint::Other,
+    check: parses::<BaseUrl>,
 };
 pub(super) const API_KEY_FILE: Setting = Setting {
     key: "api-key-file",
     variable: "STACKMGR_API_KEY_FILE",
     default: "",
+    placeholder: "FILE",
+    help: "File whose first line is the API key; used if `STACKMGR_API_KEY` is not set",
+    more: "",
+    hint: ValueHint::FilePath,
+    check: not_a_key,
 };
 pub(super) const STACKS_ROOT: Setting = Setting {
     key: "stacks-root",
     variable: "STACKLIFT_STACKS_ROOT",
     default: "/opt/stacks",
+    placeholder: "DIR",
+    help: "Directory that contains the stack directories",
+    more: "",
+    hint: ValueHint::DirPath,
+    check: any,
 };
 pub(super) const ENDPOINT: Setting = Setting {
     key: "endpoint",
     variable: "STACKLIFT_ENDPOINT",
     default: "1",
+    placeholder: "ID",
+    help: "ID of the Portainer environment for this host, or `auto`",
+    more: "`auto` asks Portainer which environment has the engine of this host.",
+    hint: ValueHint::Other,
+    check: parses::<Endpoint>,
 };
 pub(super) const TOOL: Setting = Setting {
     key: "tool",
     variable: "STACKLIFT_TOOL",
     default: "docker",
+    placeholder: "TOOL",
+    help: "Container command",
+    more: "Also determines the names of the Compose file (TOOL-compose.yml) and of the container labels \
+           (com.TOOL.compose.project).",
+    hint: ValueHint::Other,
+    check: tool_name,
 };
 pub(super) const ENGINE: Setting = Setting {
     key: "engine",
     variable: "STACKLIFT_ENGINE",
     default: "auto",
+    placeholder: "METHOD",
+    help: "How to connect to the container engine",
+    more: "",
+    hint: ValueHint::Other,
+    check: parses::<engine::Choice>,
 };
 pub(super) const TLS: Setting = Setting {
     key: "tls",
     variable: "STACKLIFT_TLS",
     default: "off",
+    placeholder: "MODE",
+    help: "Verification of Portainer's certificate: off, pin, sha256:…, system or a PEM file",
+    more: "`off` accepts any certificate. `pin` asks once whether to trust Portainer's certificate, and then accepts no \
+           other. `pin:FINGERPRINT` pins that certificate without asking, even in place of another one. \
+           `sha256:FINGERPRINT` accepts only that certificate, and stores nothing. `system` accepts certificates that the \
+           system trusts. A path accepts the certificates in the PEM file, and those that they signed.",
+    hint: ValueHint::FilePath,
+    check: parses::<Tls>,
+};
+pub(super) const HEADER_FILE: Setting = Setting {
+    key: "header-file",
+    variable: "STACKLIFT_HEADER_FILE",
+    default: "",
+    placeholder: "FILE",
+    help: "File with headers for each request to Portainer, one `Name: value` per line",
+    more: "For a proxy in front of Portainer that authenticates its clients. The file must be owned by you or root, and \
+           must not be accessible to others.",
+    hint: ValueHint::FilePath,
+    check: any,
 };
 pub(super) const TIMEOUT: Setting = Setting {
     key: "timeout",
     variable: "STACKLIFT_TIMEOUT",
     default: "20m",
-};
-
-pub(super) const HEADER_FILE: Setting = Setting {
-    key: "header-file",
-    variable: "STACKLIFT_HEADER_FILE",
-    default: "",
+    placeholder: "DURATION",
+    help: "Time limit for each create, each delete, and each wait for a deployment",
+    more: "In seconds, or with the unit s, m or h: 90, 90s, 20m, 2h. At most 168h.",
+    hint: ValueHint::Other,
+    check: |text| duration(text).map(drop),
 };
 
 pub(super) const ALL: [Setting; 9] = [
@@ -69,6 +135,56 @@ pub(super) const ALL: [Setting; 9] = [
     HEADER_FILE,
     TIMEOUT,
 ];
+
+impl Setting {
+    /// The flag. Its help shows the variable and the default as clap does for its own `env` and `default_value`. Those
+    /// would end the precedence of settings files over defaults, and the rule that an empty variable is unset.
+    pub(super) fn flag(&self, reads_variables: bool) -> Arg {
+        let mut notes = Vec::new();
+        if reads_variables {
+            notes.push(format!("[env: {}]", self.variable));
+        }
+        if !self.default.is_empty() {
+            notes.push(format!("[default: {}]", self.default));
+        }
+        let paragraphs = [self.help, self.more, &notes.join("\n")];
+        let paragraphs = paragraphs.into_iter().filter(|part| !part.is_empty());
+        // The error of a flag quotes its value, which may be a misplaced API key (C56).
+        let check = if self.key == API_KEY_FILE.key {
+            any
+        } else {
+            self.check
+        };
+        Arg::new(self.key)
+            .long(self.key)
+            .global(true)
+            .help_heading("Settings")
+            .value_name(self.placeholder)
+            .value_hint(self.hint)
+            .value_parser(move |text: &str| check(text).map(|()| text.to_owned()))
+            .help(format!("{} {}", self.help, notes.join(" ")))
+            .long_help(paragraphs.collect::<Vec<_>>().join("\n\n"))
+    }
+
+    /// A value that means the same in every directory: a path is absolute.
+    pub(super) fn anywhere(&self, text: &str) -> OsString {
+        let is_path = match self.key {
+            "tls" => matches!(text.parse(), Ok(Tls::File(_))),
+            _ => !text.is_empty() && self.hint != ValueHint::Other,
+        };
+        let path = absolute(text).ok().filter(|_| is_path);
+        path.map_or_else(|| text.into(), Into::into)
+    }
+}
+
+fn parses<T: FromStr<Err = String>>(text: &str) -> Result<(), String> {
+    text.parse::<T>().map(drop)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "a check of a setting")]
+fn any(_: &str) -> Result<(), String> {
+    Ok(())
+}
 
 /// `--endpoint`: the Portainer environment for this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +201,6 @@ impl FromStr for Endpoint {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "auto" => Ok(Self::Auto),
-            // The text is not quoted: in a settings file, it may be a misplaced API key (C56).
             id => id
                 .parse()
                 .map(Self::Id)
@@ -111,23 +226,22 @@ pub(super) fn is_api_key(text: &str) -> bool {
     text.starts_with(START_OF_KEY)
 }
 
-/// `--api-key-file`: a path. An empty text means no file.
-pub(super) fn key_file(text: &str) -> Result<Option<PathBuf>, String> {
+fn not_a_key(text: &str) -> Result<(), String> {
     if is_api_key(text) {
-        return Err("expected the path of a file, not the API key".to_owned());
+        return Err("it contains an API key instead of the path of a file".to_owned());
     }
-    Ok((!text.is_empty()).then(|| PathBuf::from(text)))
+    Ok(())
 }
 
 /// `--tool`: a command name without a path.
-pub(super) fn tool_name(text: &str) -> Result<String, String> {
+fn tool_name(text: &str) -> Result<(), String> {
     let bare = !text.is_empty()
         && !text.starts_with(['-', '.'])
         && text
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
     if bare {
-        Ok(text.to_owned())
+        Ok(())
     } else {
         Err("expected a command name without a path, such as docker".to_owned())
     }

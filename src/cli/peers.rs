@@ -1,7 +1,7 @@
 //! Portainer, the engine and the store, as the settings describe them.
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -13,14 +13,15 @@ use serde::Deserialize;
 use super::{
     certificate,
     console::Console,
-    headers,
     options::{self, Endpoint},
     settings::{
-        Settings, api_key_is_given, given_state_folder, state_folder, system_file, user_file,
+        Settings, api_key_is_given, given_state_folder, read_secret, state_folder, system_file,
+        user_file,
     },
 };
 use crate::{
     engine::{self, Engine},
+    failure::Failure,
     model::Container,
     observe::Search,
     portainer::{self, Fingerprint, Headers, Portainer},
@@ -80,8 +81,20 @@ pub(super) fn portainer_as_pinned(
 
 /// The headers of `--header-file`. Their values are masked from now on.
 fn headers(settings: &Settings, console: &Console) -> Result<Headers> {
-    let headers = settings.header_file.as_deref().map(headers::read);
-    let headers = headers.transpose()?.unwrap_or_default();
+    let Some(path) = settings.header_file.as_deref() else {
+        return Ok(Headers::default());
+    };
+    let hint = "write one header per line: Name: value; lines that start with # are comments";
+    let headers: Headers =
+        read_secret("header file", path, hint)?
+            .parse()
+            .map_err(|problem: String| {
+                Failure::new(format!(
+                    "cannot parse the header file {}: {problem}",
+                    path.display()
+                ))
+                .hint(hint)
+            })?;
     console.hide_all(&headers.secrets());
     Ok(headers)
 }
@@ -196,40 +209,20 @@ fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
             .into_os_string()
     };
     let at = &settings.location;
-    let tls = match &settings.tls {
-        portainer::Tls::File(path) => absolute(path),
-        // It is pinned by now.
-        portainer::Tls::Pin(_) => "pin".into(),
-        tls => tls.to_string().into(),
-    };
-    let key_file = settings.api_key_file.as_deref();
-    let key_file = key_file.filter(|_| !api_key_is_given());
-    let key_file = key_file.map(absolute).unwrap_or_default();
-    let header_file = settings.header_file.as_deref();
-    let values = [
-        (options::BASE_URL, settings.base_url.to_string().into()),
-        (options::API_KEY_FILE, key_file),
-        (options::STACKS_ROOT, absolute(&at.root)),
-        (options::ENDPOINT, settings.endpoint.to_string().into()),
-        (options::TOOL, at.tool.clone().into()),
-        (options::ENGINE, settings.engine.to_string().into()),
-        (options::TLS, tls),
-        (
-            options::HEADER_FILE,
-            header_file.map(absolute).unwrap_or_default(),
-        ),
-        (
-            options::TIMEOUT,
-            OsString::from(format!("{}s", settings.timeout.as_secs())),
-        ),
-    ];
-    let is_default = |setting: &options::Setting, value: &OsStr| match setting.key {
-        "timeout" => options::duration(setting.default) == Ok(settings.timeout),
-        _ => value == setting.default,
-    };
+    let endpoint = OsString::from(settings.endpoint.to_string());
     let mut flags = Vec::new();
-    for (setting, value) in values {
-        if !is_default(&setting, &value) {
+    for setting in &options::ALL {
+        let mut changed = settings.changed.iter();
+        let changed = changed.find(|(key, _)| *key == setting.key);
+        let value = match (setting.key, changed.map(|(_, value)| value)) {
+            ("endpoint", _) => Some(&endpoint).filter(|id| *id != setting.default),
+            ("api-key-file", _) if api_key_is_given() => None,
+            (_, value) => value,
+        };
+        if let Some(value) = value {
+            // It is pinned by now.
+            let is_pin = matches!(settings.tls, portainer::Tls::Pin(_)) && setting.key == "tls";
+            let value = if is_pin { "pin".into() } else { value.clone() };
             flags.extend([format!("--{}", setting.key).into(), value]);
         }
     }

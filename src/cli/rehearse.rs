@@ -229,10 +229,10 @@ fn verdict(what: &str, stack: &Stack, succeeded: bool, warnings: usize) -> Strin
 /// contains it.
 fn is_own(name: &StackName, arguments: &RehearseArguments, common: &Common, at: &Location) -> bool {
     let has_directory = || {
-        let is_set = Settings::stacks_root_variable().is_some();
+        let is_set = Settings::has_stacks_root_variable();
         is_set && stack_dir(name, at).is_ok_and(|dir| dir.is_dir())
     };
-    common.stacks_root.is_some()
+    common.value("stacks-root").is_some()
         || common.dir.is_some()
         || (arguments.stack.is_some() && has_directory())
 }

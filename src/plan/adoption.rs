@@ -1,5 +1,9 @@
 //! What an adoption would do, as data.
 
+mod comparison;
+pub mod interruption;
+pub mod kept;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use composefile::document::Node;
@@ -7,18 +11,22 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
-    NOT_PULLED, PortainerCompose, ReplacedBy, Touch, dependents,
-    fate::Deciding,
-    itself, missing, record,
-    refusal::{MOUNT_SOCKET, Refusal, pass_endpoint},
-    rejected, running,
-    sent::{SentStack, with_sent},
-    unseen,
-};
 use crate::{
     model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Pull, Record, Variable},
+    plan::{
+        Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
+        NOT_PULLED, PortainerCompose, ReplacedBy, Touch,
+        blockers::missing,
+        blockers::permissions,
+        blockers::refusal::{MOUNT_SOCKET, Refusal, pass_endpoint},
+        blockers::validation,
+        facts::portainer,
+        facts::services::{SentStack, with_sent},
+        fates::Deciding,
+        fates::dependents,
+        losses::containers,
+        losses::record,
+    },
     rewrite::faithful,
     snapshot::Inspected,
     text::{printable, shell_word},
@@ -104,7 +112,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         };
         plan.check_surroundings(facts);
         if let Some(stack) = stack {
-            let refusals = rejected::refusals(facts, text, Some(stack), false);
+            let refusals = validation::refusals(facts, text, Some(stack), false);
             plan.blockers.extend(
                 refusals
                     .iter()
@@ -233,14 +241,14 @@ impl Adoption {
             )),
         };
         self.blockers.extend(blocker);
-        let forbidden = unseen::management(facts);
+        let forbidden = permissions::management(facts);
         self.blockers.extend(
             forbidden
                 .iter()
                 .map(|one| Blocker::of_refusal(one, facts.name)),
         );
         let listed = facts.listed.unwrap_or_default();
-        let itself = itself::runs_portainer(listed, facts.portainer_port);
+        let itself = portainer::runs_portainer(listed, facts.portainer_port);
         self.blockers.extend(
             itself
                 .iter()
@@ -268,7 +276,7 @@ impl Adoption {
         self.warnings.extend(missing.doubts);
         let compose = portainer_compose(input);
         let last = compose.map(|compose| compose.last);
-        let newer = last.map_or(Vec::new(), |last| rejected::newer(facts, stack, last));
+        let newer = last.map_or(Vec::new(), |last| validation::newer(facts, stack, last));
         // B20
         if let (Some(version), false) = (last, newer.is_empty()) {
             let what = format!(
@@ -278,7 +286,8 @@ impl Adoption {
             self.blockers.push(Blocker::new(what, hint).details(newer));
         } else {
             let first = compose.map(|compose| compose.first);
-            self.warnings.extend(rejected::doubts(facts, stack, first));
+            self.warnings
+                .extend(validation::doubts(facts, stack, first));
         }
         self.check_dependencies(facts, stack);
         // M06
@@ -306,7 +315,7 @@ impl Adoption {
             .flat_map(|service| service.containers.iter().map(String::as_str))
             .collect();
         let external = external_volumes(stack);
-        let (losses, unknown) = running::losses(facts, Some(stack), &[]);
+        let (losses, unknown) = containers::losses(facts, Some(stack), &[]);
         let losses: Vec<Loss> = losses
             .into_iter()
             .filter(|loss| match loss {
@@ -518,7 +527,7 @@ fn worst(fates: impl Iterator<Item = Fate>) -> Fate {
 }
 
 /// The longest time that one of the running containers has to stop, in seconds.
-pub(super) fn stop_grace(containers: &[Inspected]) -> Option<u32> {
+pub fn stop_grace(containers: &[Inspected]) -> Option<u32> {
     let running = containers.iter().filter(|container| container.is_running());
     running
         .map(|container| container.stop_grace().unwrap_or(10))
@@ -526,7 +535,7 @@ pub(super) fn stop_grace(containers: &[Inspected]) -> Option<u32> {
 }
 
 /// The inspect objects of the containers with these names.
-pub(super) fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
+pub fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
     let all = facts.containers.unwrap_or_default().iter().map(Inspected);
     all.filter(|one| names.iter().any(|name| name == one.name()))
         .collect()

@@ -1,5 +1,8 @@
 //! Everything that is read before a migration, as the input of its plan. Nothing here reads.
 
+pub mod portainer;
+pub mod services;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use composefile::{
@@ -9,10 +12,10 @@ use composefile::{
 };
 use serde_json::Value;
 
-use super::Refusal;
 use crate::{
     compose::Rejection,
     model::{Changes, Container, Record, Rights, Variable, is_folder_of},
+    plan::Refusal,
     snapshot::{Inspected, Known},
 };
 
@@ -80,18 +83,18 @@ pub struct Facts<'a> {
 impl Facts<'_> {
     /// Whether Portainer adopts a container of the stack (M05), because its project has the name that Portainer gives the
     /// stack (B10). C52 removes the containers of the project that has the stack's own name, and no others.
-    pub(super) fn is_adopted(&self, container: Inspected) -> bool {
+    pub fn is_adopted(&self, container: Inspected) -> bool {
         let project = container.compose_label(self.tool, "project");
         self.name != self.project && project == Some(self.project)
     }
 
     /// Whether two paths are one file or directory: by their text, or because a symbolic link leads there (B28).
-    pub(super) fn is_same(&self, one: &str, other: &str) -> bool {
+    pub fn is_same(&self, one: &str, other: &str) -> bool {
         clean(one) == clean(other) || (self.is_same_file)(one, other) == Some(true)
     }
 
     /// Whether a directory is Portainer's folder of the Portainer stack.
-    pub(super) fn is_portainers(&self, dir: &str) -> bool {
+    pub fn is_portainers(&self, dir: &str) -> bool {
         self.record
             .is_some_and(|facts| is_folder_of(&facts.record.id, dir))
     }
@@ -144,7 +147,7 @@ pub enum Environment {
 
 impl Environment {
     /// Whether its engine is certainly not that of this host.
-    pub(super) fn is_other_engine(&self) -> bool {
+    pub fn is_other_engine(&self) -> bool {
         matches!(self, Self::OtherEngine { .. })
     }
 }

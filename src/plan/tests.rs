@@ -15,6 +15,7 @@ use crate::{
         Changes, Container, Deployment, Mount, MountKind, PublishedPort, Record, Rights, StackKind,
         Variable,
     },
+    plan::{blockers::validation, facts::services::with_sent},
     rewrite::{env::contract_env, literal},
     snapshot::Known,
 };
@@ -25,24 +26,24 @@ mod rejection;
 const PORT_IN_USE: u16 = 18_700;
 
 /// What exists before the migration. One container runs, unless a test says otherwise.
-pub(super) struct World {
-    pub(super) name: &'static str,
-    pub(super) compose: String,
-    pub(super) env: Option<String>,
-    pub(super) containers: Vec<Value>,
-    pub(super) others: Vec<Container>,
-    pub(super) images: BTreeMap<String, Option<Value>>,
-    pub(super) changes: BTreeMap<String, Known<Changes>>,
-    pub(super) environment: Environment,
-    pub(super) rights: Rights,
-    pub(super) missing: Vec<&'static str>,
-    pub(super) removal: Removal,
-    pub(super) rejection: Option<Rejection>,
+pub struct World {
+    pub name: &'static str,
+    pub compose: String,
+    pub env: Option<String>,
+    pub containers: Vec<Value>,
+    pub others: Vec<Container>,
+    pub images: BTreeMap<String, Option<Value>>,
+    pub changes: BTreeMap<String, Known<Changes>>,
+    pub environment: Environment,
+    pub rights: Rights,
+    pub missing: Vec<&'static str>,
+    pub removal: Removal,
+    pub rejection: Option<Rejection>,
     /// The text and the variables of the Portainer stack.
-    pub(super) deployed: Option<(&'static str, Vec<Variable>)>,
+    pub deployed: Option<(&'static str, Vec<Variable>)>,
 }
 
-pub(super) fn world(compose: &str) -> World {
+pub fn world(compose: &str) -> World {
     World {
         name: "web",
         compose: compose.to_owned(),
@@ -68,7 +69,7 @@ fn image(id: &str) -> Value {
 }
 
 /// A running container as Compose creates it, without options.
-pub(super) fn container(name: &str, service: &str) -> Value {
+pub fn container(name: &str, service: &str) -> Value {
     json!({
         "Id": format!("{name:0<64}"),
         "Name": format!("/{name}"),
@@ -92,7 +93,7 @@ pub(super) fn container(name: &str, service: &str) -> Value {
 }
 
 /// A running container outside the stack.
-pub(super) fn other(name: &str, image: &str, ports: &[(&str, u16)]) -> Container {
+pub fn other(name: &str, image: &str, ports: &[(&str, u16)]) -> Container {
     let port = |&(address, port): &(&str, u16)| PublishedPort {
         address: address.to_owned(),
         host_port: port,
@@ -110,11 +111,11 @@ pub(super) fn other(name: &str, image: &str, ports: &[(&str, u16)]) -> Container
 }
 
 impl World {
-    pub(super) fn plan(&self) -> Plan {
+    pub fn plan(&self) -> Plan {
         self.with_facts(migration)
     }
 
-    pub(super) fn with_facts<T>(&self, then: impl FnOnce(&Facts) -> T) -> T {
+    pub fn with_facts<T>(&self, then: impl FnOnce(&Facts) -> T) -> T {
         let document = Document::parse(&self.compose);
         let text = literal::rewrite(&self.compose, "/s/web");
         let env = contract_env(self.env.as_deref().unwrap_or_default());
@@ -193,7 +194,7 @@ impl World {
     }
 
     /// The losses, as shown.
-    pub(super) fn losses(&self) -> Vec<String> {
+    pub fn losses(&self) -> Vec<String> {
         let losses = self.plan().losses;
         losses.iter().map(ToString::to_string).collect()
     }
@@ -376,7 +377,7 @@ models:
         let version = ComposeVersion(major, minor, patch);
         let found = world(compose).with_facts(|facts| {
             with_sent(facts.sent, "web", |_, stack| {
-                rejected::newer(facts, stack.unwrap(), version)
+                validation::newer(facts, stack.unwrap(), version)
             })
         });
         let words = |line: String| line.split('`').nth(1).unwrap().to_owned();

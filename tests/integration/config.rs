@@ -126,7 +126,9 @@ fn invalid_settings_are_shown_with_the_others() {
     let run = bench.run(&["config", "--output", "json"]).code(1);
     let json: Value = serde_json::from_str(&run.out).expect("JSON");
     conforms(SCHEMA, &json);
-    let error = json["files"][0]["error"].as_str().expect("an error");
+    let error = json["files"][0]["error"]["message"]
+        .as_str()
+        .expect("an error");
     assert!(error.contains("line 1: unknown key `base-ulr`"), "{error}");
     drop(run.says(&["did you mean `base-url`?"]));
 }
@@ -181,7 +183,7 @@ fn c56_a_key_in_the_place_of_its_file_is_not_shown() {
         let mut command = bench.command(args);
         command.env_remove("STACKMGR_API_KEY");
         let run = Run::of(&mut command);
-        drop(run.says(&["--api-key-file contains an API key"]));
+        drop(run.says(&["--api-key-file: it contains an API key"]));
     }
     for setting in ["api-key-file", "endpoint", "engine"] {
         let mut command = bench.command(&["config"]);
@@ -292,7 +294,7 @@ fn init_writes_absolute_paths() {
         let line = format!("\n{key} = {:?}\n", home.join(value).display().to_string());
         assert!(run.out.contains(&line), "no {line} in {}", run.out);
     }
-    assert!(run.out.contains("\ntimeout = \"7200s\"\n"), "{}", run.out);
+    assert!(run.out.contains("\ntimeout = \"2h\"\n"), "{}", run.out);
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn a_file_that_others_can_read_is_refused_and_an_error_names_the_line_only() {
     for mode in [0o620, 0o604, 0o644, 0o660] {
         let headers = file(&bench, "X-Token: t\n", mode);
         run(&bench, &headers, &["web"]).code(1).says(&[
-            "refusing to read the header file",
+            "failed to read the header file",
             &format!("chmod 600 {}", headers.display()),
             "this run changed nothing",
         ]);
@@ -101,7 +101,7 @@ fn a_file_that_others_can_read_is_refused_and_an_error_names_the_line_only() {
     let directory = bench.root().to_owned();
     run(&bench, &directory, &["web"])
         .code(1)
-        .says(&["refusing to read the header file"]);
+        .says(&["failed to read the header file"]);
     assert!(bench.calls(Call::List).is_empty());
     // It is not read where Portainer is not used.
     run(&bench, &absent, &["render", "web"]).code(0);

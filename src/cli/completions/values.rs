@@ -7,8 +7,6 @@ use std::{
     path::Path,
 };
 
-use clap::FromArgMatches as _;
-
 use crate::{
     cli::{
         arguments::{self, Common},
@@ -37,16 +35,17 @@ impl Given {
         let stack = matches.try_get_one::<OsString>("stack").ok().flatten();
         // `help` has no flags.
         let has_flags = matches.try_contains_id("dir").is_ok();
-        let common = has_flags.then(|| Common::from_arg_matches(matches));
+        let common = has_flags.then(|| Common::of(matches));
         let mut common = common.and_then(Result::ok).unwrap_or_default();
-        for path in [&mut common.stacks_root, &mut common.dir]
-            .into_iter()
-            .flatten()
-        {
-            // The shell has not expanded the line yet.
-            if let (Ok(below), Some(home)) = (path.strip_prefix("~"), env::home_dir()) {
-                *path = home.join(below);
+        // The shell has not expanded the line yet.
+        let expand = |path: &Path| Some(env::home_dir()?.join(path.strip_prefix("~").ok()?));
+        for (_, value) in &mut common.typed {
+            if let Some(path) = expand(Path::new(value)) {
+                *value = path.into();
             }
+        }
+        if let Some(path) = common.dir.as_deref().and_then(expand) {
+            common.dir = Some(path);
         }
         Self {
             stack: stack.cloned(),
@@ -80,7 +79,7 @@ pub(super) fn of(command: &str, arg: &str, given: &Given) -> Option<Vec<String>>
 
 /// Whether `rehearse` would look for the user's own stacks.
 fn has_root(given: &Given) -> bool {
-    given.common.stacks_root.is_some() || Settings::stacks_root_variable().is_some()
+    given.common.value(options::STACKS_ROOT.key).is_some() || Settings::has_stacks_root_variable()
 }
 
 /// The directories in the stacks root that have a Compose file.

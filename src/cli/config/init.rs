@@ -18,11 +18,10 @@ use crate::{
         Common, Console,
         arguments::InitArguments,
         options,
-        settings::{Origin, Sourced, system_file, user_file},
+        settings::{system_file, user_file},
     },
     disk::{self, Dir, Existing, Rights},
     failure::Failure,
-    portainer::{BaseUrl, Tls},
 };
 
 /// Everybody may read the settings. They contain no secret.
@@ -30,7 +29,7 @@ const MODE_OF_SETTINGS: u32 = 0o644;
 const MODE_OF_KEY: u32 = 0o600;
 
 pub(super) fn run(arguments: InitArguments, common: &Common, console: &Console) -> Result<()> {
-    let mut values = given(common)?;
+    let mut values = given(common);
     if arguments.print {
         console.line(&settings_file(&values));
         return Ok(());
@@ -59,23 +58,14 @@ pub(super) fn run(arguments: InitArguments, common: &Common, console: &Console) 
 }
 
 /// The settings that flags give. Paths are absolute, because the file is read in any directory.
-fn given(common: &Common) -> Result<BTreeMap<&'static str, String>> {
-    let absolute = |path: &Option<PathBuf>| path.as_ref().map(std::path::absolute).transpose();
-    let common = Common {
-        api_key_file: absolute(&common.api_key_file)?,
-        stacks_root: absolute(&common.stacks_root)?,
-        header_file: absolute(&common.header_file)?,
-        tls: match &common.tls {
-            Some(Tls::File(path)) => Some(Tls::File(std::path::absolute(path)?)),
-            other => other.clone(),
-        },
-        ..common.clone()
-    };
-    let picked = Sourced::load(&common).picked.into_iter();
-    let flags = picked.filter(|one| matches!(one.origin, Origin::Flag(_)));
-    Ok(flags
-        .filter_map(|one| Some((one.key, one.value?)))
-        .collect())
+fn given(common: &Common) -> BTreeMap<&'static str, String> {
+    let given = options::ALL.iter().filter_map(|setting| {
+        let value = setting.anywhere(common.value(setting.key)?);
+        Some((setting.key, value.into_string().ok()?))
+    });
+    given
+        .filter(|(_, value)| !options::is_api_key(value))
+        .collect()
 }
 
 /// The file to write: that of the system for root, otherwise the user's.
@@ -101,7 +91,7 @@ fn ask(values: &mut BTreeMap<&'static str, String>, console: &Console) -> Result
     let (base_url, key_file) = (options::BASE_URL, options::API_KEY_FILE);
     if !values.contains_key(base_url.key) {
         let question = format!("Address of Portainer [{}]:", base_url.default);
-        let answer = answer(&question, console, |text| text.parse::<BaseUrl>().map(drop))?;
+        let answer = answer(&question, console, base_url.check)?;
         values.extend((!answer.is_empty()).then_some((base_url.key, answer)));
     }
     console.hint(

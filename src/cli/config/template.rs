@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use crate::cli::{
-    arguments::help_of,
-    options::{self, Setting},
-};
+use crate::cli::options::{self, Setting};
 
 const HEADER: &str = "\
 # Settings of stacklift. To change a setting, remove the # in front of it.
@@ -18,10 +15,10 @@ const HEADER: &str = "\
 pub(super) fn settings_file(values: &BTreeMap<&str, String>) -> String {
     let mut text = HEADER.to_owned();
     for setting in &options::ALL {
-        let (help, placeholder) = help_of(setting);
+        let (help, placeholder) = (setting.help, setting.placeholder);
         let (comment, value) = match values.get(setting.key) {
             Some(value) => ("", value.as_str()),
-            None if setting.default.is_empty() => ("#", placeholder.as_str()),
+            None if setting.default.is_empty() => ("#", placeholder),
             None => ("#", setting.default),
         };
         // Writing to a String does not fail.

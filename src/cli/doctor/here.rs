@@ -27,7 +27,7 @@ const LEAST_SPACE: u64 = 16 << 20;
 pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
     let subject = Subject::Settings;
     let files = sourced.files.iter().filter_map(|file| file.error.clone());
-    let settings = sourced.picked.iter().filter_map(|one| one.error.clone());
+    let settings = sourced.entries.iter().filter_map(|one| one.error.clone());
     let problems: Vec<Check> = files
         .chain(settings)
         .map(|problem| {
@@ -45,8 +45,8 @@ pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
     let said = [("read ", read), ("not found: ", missing)];
     let said = said.into_iter().filter(|(_, files)| !files.is_empty());
     let said = said.map(|(what, files)| {
-        let paths = files.iter().map(|file| file.path.display().to_string());
-        format!("{what}{}", paths.collect::<Vec<_>>().join(", "))
+        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        format!("{what}{}", paths.join(", "))
     });
     vec![Check::ok(subject, said.collect::<Vec<_>>().join("; "))]
 }

@@ -2,28 +2,23 @@
 
 use std::{
     env,
-    io::Read as _,
     path::{Path, PathBuf},
 };
 
 use anyhow::Result;
 use secrecy::SecretString;
 
-use super::Settings;
+use super::{Settings, file::read_secret};
 use crate::{
     cli::{
         arguments::Common,
         options::{self, is_api_key},
     },
-    disk::{self, Refused},
     failure::Failure,
 };
 
 /// The variable that contains the API key.
 pub(in crate::cli) const VARIABLE: &str = "STACKMGR_API_KEY";
-
-/// How much of a key file is read to find its first line, in bytes.
-const LONGEST_KEY: u64 = 64 * 1024;
 
 /// The source of the API key (C02): `STACKMGR_API_KEY`, otherwise the file that `--api-key-file`, `STACKMGR_API_KEY_FILE`
 /// or a settings file names.
@@ -37,8 +32,9 @@ impl KeySource {
     /// Finds the source. Reads the settings files only if neither a flag nor a variable names the source, so that a refusal
     /// after it has read nothing (C05).
     pub(in crate::cli) fn find(flags: &Common) -> Result<Self> {
-        if is_given() || flags.api_key_file.is_some() {
-            return Self::of(flags.api_key_file.as_deref());
+        let flag = flags.value(options::API_KEY_FILE.key).map(Path::new);
+        if is_given() || flag.is_some() {
+            return Self::of(flag);
         }
         let variable = options::API_KEY_FILE.variable;
         match env::var_os(variable).filter(|path| !path.is_empty()) {
@@ -62,7 +58,7 @@ impl KeySource {
             None => match file {
                 // An API key must not appear in a message.
                 Some(path) if is_api_key(&path.to_string_lossy()) => Err(Failure::new(
-                    "--api-key-file contains an API key instead of the path of a file",
+                    "invalid --api-key-file: it contains an API key instead of the path of a file",
                 )
                 .hint("write the API key to a file, and pass the path of that file")
                 .into()),
@@ -78,24 +74,8 @@ impl KeySource {
             Self::Given(key) => return Ok(key),
             Self::File(path) => path,
         };
-        let mut text = String::new();
-        disk::open_secret(&path)
-            .and_then(|(file, _)| file.take(LONGEST_KEY).read_to_string(&mut text))
-            .map_err(|error| {
-                let hint = match Refused::of(&error) {
-                    Some(Refused::Exposed) => {
-                        format!("check its owner, then run: chmod 600 {}", path.display())
-                    }
-                    _ => "set --api-key-file to a text file whose first line is the API key"
-                        .to_owned(),
-                };
-                Failure::new(format!(
-                    "failed to read the API key file {}",
-                    path.display()
-                ))
-                .source(error)
-                .hint(hint)
-            })?;
+        let hint = "set --api-key-file to a text file whose first line is the API key";
+        let text = read_secret("API key file", &path, hint)?;
         let key = text.lines().next().unwrap_or_default().trim();
         if key.is_empty() {
             return Err(Failure::new(format!(

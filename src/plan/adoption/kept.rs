@@ -1,0 +1,299 @@
+//! What runs and has to be written into the text: names for anonymous volumes, and variables of another shell.
+
+use std::collections::BTreeMap;
+
+use composefile::{document::Node, path::clean, services::MountSpec};
+
+use crate::{
+    plan::{
+        Adoption, AdoptionFacts, Blocker, Facts, Sent,
+        facts::services::{Given, SentService, SentStack, with_sent},
+        losses::mounts::is_anonymous,
+        losses::replacement,
+    },
+    rewrite::faithful::{Runs, ServiceRuns},
+    snapshot::Inspected,
+    text::printable,
+};
+
+/// What the user wants to keep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub struct Keep {
+    /// Anonymous volumes stay without a name where their container certainly stays: `--keep-anonymous`.
+    pub anonymous: bool,
+    /// Variables that the files do not give are written into the text: `--keep-variables`.
+    pub variables: bool,
+    /// Containers that the text does not start may stay as they are: `--leave-orphans`.
+    pub orphans: bool,
+    /// Containers that have finished may run again: `--rerun-jobs`.
+    pub jobs: bool,
+}
+
+impl Keep {
+    /// The flags that say the same.
+    pub fn flags(self) -> Vec<&'static str> {
+        let flags = [
+            (self.anonymous, "--keep-anonymous"),
+            (self.variables, "--keep-variables"),
+            (self.orphans, "--leave-orphans"),
+            (self.jobs, "--rerun-jobs"),
+        ];
+        let given = flags.into_iter().filter(|(is_given, _)| *is_given);
+        given.map(|(_, flag)| flag).collect()
+    }
+}
+
+/// What runs and has to be written into the text, and what prevents the adoption. `input` and `plan` are those of the
+/// text without it.
+pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Blocker>) {
+    let facts = input.facts;
+    let deployed = deployed_variables(facts);
+    with_sent(facts.sent, facts.project, |_, stack| {
+        let (mut runs, mut blockers) = (Runs::default(), Vec::new());
+        for service in stack.map(SentStack::services).unwrap_or_default() {
+            let planned = plan.services.iter().find(|one| one.service == service.name);
+            let stays = planned.is_some_and(|one| one.fate.is_unchanged());
+            let containers = containers(facts, service.name);
+            let mut found = ServiceRuns {
+                containers: containers.len(),
+                ..ServiceRuns::default()
+            };
+            let is_as_on_disk = |container| {
+                let hashes = input.hashes;
+                hashes.is_ok_and(|hashes| hashes.are_on_disk(container, service.name, facts.tool))
+            };
+            for &container in &containers {
+                if !(keep.anonymous && stays) {
+                    found.volumes.extend(unnamed_volumes(container, &service));
+                }
+                if !stays && !is_as_on_disk(container) {
+                    let foreign = replacement::foreign_variables(facts, container, &service);
+                    let deployed = deployed.get(service.name);
+                    // The user has changed the files since.
+                    let is_deployed = |name: &str, value: &str| {
+                        let given = deployed.and_then(|deployed| deployed.get(name));
+                        matches!(given, Some(Given::Is(given)) if given == value)
+                    };
+                    let foreign = foreign.into_iter();
+                    let foreign = foreign.filter(|(name, value)| !is_deployed(name, value));
+                    let foreign = foreign.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                    found.variables.extend(foreign);
+                }
+            }
+            if !keep.variables && !found.variables.is_empty() {
+                let names = std::mem::take(&mut found.variables).into_keys();
+                let names: Vec<String> = names.collect();
+                blockers.push(other_variables(service.name, &names));
+            }
+            runs.services.insert(service.name.to_owned(), found);
+        }
+        (runs, blockers)
+    })
+}
+
+/// The variables that the Portainer stack gives each service now, as far as they are known.
+fn deployed_variables(facts: &Facts) -> BTreeMap<String, BTreeMap<String, Given>> {
+    let contents = facts.record.as_ref().and_then(|record| record.contents);
+    contents.map_or_else(BTreeMap::new, |(text, env)| {
+        with_sent(Sent { text, env }, facts.project, |_, stack| {
+            let services = stack.map(SentStack::services).unwrap_or_default();
+            let variables = services
+                .iter()
+                .filter_map(|service| Some((service.name.to_owned(), service.environment()?)));
+            variables.collect()
+        })
+    })
+}
+
+/// The containers of a service, without those of `docker compose run`.
+fn containers<'a>(facts: &Facts<'a>, service: &str) -> Vec<Inspected<'a>> {
+    let all = facts.containers.unwrap_or_default().iter().map(Inspected);
+    all.filter(|one| one.compose_label(facts.tool, "service") == Some(service))
+        .filter(|one| !one.is_one_off(facts.tool))
+        .collect()
+}
+
+/// The anonymous volumes of a container that the text does not name yet, by their path.
+fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<String, String> {
+    let named: Vec<(String, String)> = service
+        .nodes("volumes")
+        .flat_map(Node::items)
+        .filter_map(|item| named_volume(service, item))
+        .collect();
+    let volumes = container.volumes().into_iter();
+    volumes
+        .filter(|(volume, _)| is_anonymous(volume))
+        .map(|(volume, target)| (clean(target), volume.to_owned()))
+        .filter(|volume| !named.contains(volume))
+        .collect()
+}
+
+/// The path and the engine's name of a volume that an item of `volumes` mounts.
+fn named_volume(service: &SentService, item: Node) -> Option<(String, String)> {
+    let read = |node: Node| service.stack().read(node).known();
+    let (target, key) = if item.is_mapping() {
+        (read(item.get("target")?)?, read(item.get("source")?)?)
+    } else {
+        let text = read(item)?;
+        let spec = MountSpec::parse(&text)?;
+        (spec.target.to_owned(), spec.source?.to_owned())
+    };
+    let (name, _) = service.stack().resource("volumes", &key);
+    match name {
+        Given::Is(name) => Some((clean(&target), name)),
+        Given::Unknown | Given::No => None,
+    }
+}
+
+fn other_variables(service: &str, names: &[String]) -> Blocker {
+    let count = crate::text::counted(names.len(), "variable");
+    Blocker::new(
+        format!("service {service} runs with {count} that the files on disk do not give: it was started from another shell, or the files were changed"),
+        "pass --keep-variables to write their values into the text; or set them in .env; or run `docker compose up -d` first, which recreates the container",
+    )
+    .details(names.iter().map(|name| printable(name).to_string()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        model::Variable,
+        plan::{
+            Adoption, Hashes, adoption,
+            tests::{World, container, world},
+        },
+    };
+
+    const PLAIN: &str = "services:\n  web:\n    image: x\n    environment: {A: 1, B: }\n";
+
+    /// What a container of `web` with an anonymous volume and two other variables adds.
+    fn found(world: &World, keep: Keep, hashes: Result<&Hashes, &str>) -> (Runs, Vec<String>) {
+        world.with_facts(|facts| {
+            let input = AdoptionFacts {
+                facts,
+                file: "docker-compose.yml",
+                files: &["docker-compose.yml".to_owned()],
+                rewrite: &[],
+                runs: &Runs::default(),
+                hashes,
+                portainer_version: Some("2.21.0"),
+            };
+            let plan: Adoption = adoption(&input);
+            let (runs, blockers) = runs(&input, &plan, keep);
+            (runs, blockers.iter().map(ToString::to_string).collect())
+        })
+    }
+
+    fn running(compose: &str) -> World {
+        let mut world = world(compose);
+        let web = &mut world.containers[0];
+        web["Mounts"] = json!([
+            {"Type": "volume", "Name": "0a".repeat(32), "Destination": "/data"},
+            {"Type": "volume", "Name": "web_named", "Destination": "/named"},
+        ]);
+        web["Config"]["Env"] = json!(["PATH=/bin", "VERSION=1", "A=1", "B=hunter2", "C=hunter2"]);
+        web["Config"]["Labels"]["com.docker.compose.config-hash"] = json!("h1");
+        web["Config"]["Labels"]["com.docker.compose.version"] = json!("2.29.2");
+        world
+    }
+
+    fn hashes(on_disk: &str) -> Hashes {
+        let hashes = BTreeMap::from([("web".to_owned(), on_disk.to_owned())]);
+        Hashes {
+            version: "2.29.2".parse().expect("a version"),
+            on_disk: hashes.clone(),
+            sent: hashes,
+        }
+    }
+
+    #[test]
+    fn anonymous_volumes_are_named_and_other_variables_refused() {
+        let mut world = running(PLAIN);
+        // A container of `docker compose run` and one of no service.
+        for (name, service, oneoff) in [("web-run-1", "web", "True"), ("web-old-1", "old", "False")]
+        {
+            let mut other = container(name, service);
+            other["Config"]["Labels"]["com.docker.compose.oneoff"] = json!(oneoff);
+            other["Mounts"] =
+                json!([{"Type": "volume", "Name": "0b".repeat(32), "Destination": "/data"}]);
+            world.containers.push(other);
+        }
+        let (runs, blockers) = found(&world, Keep::default(), Err("unknown"));
+        let web = &runs.services["web"];
+        assert_eq!((runs.services.len(), web.containers), (1, 1));
+        assert_eq!(web.volumes, [("/data".to_owned(), "0a".repeat(32))].into());
+        assert!(web.variables.is_empty());
+        assert!(
+            blockers[0].starts_with("service web runs with 2 variables"),
+            "{blockers:?}"
+        );
+        assert!(blockers[0].contains("\n    B\n    C\n"), "{blockers:?}");
+        assert!(!blockers[0].contains("hunter2"));
+    }
+
+    #[test]
+    fn variables_that_the_portainer_stack_gives_may_change() {
+        let mut world = running(PLAIN);
+        world.deployed = Some((
+            "services: {web: {image: x, environment: {A: 1, B: '${B}'}}}",
+            vec![Variable {
+                name: "B".to_owned(),
+                value: "hunter2".to_owned(),
+            }],
+        ));
+        let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
+        assert!(
+            blockers[0].starts_with("service web runs with 1 variable"),
+            "{blockers:?}"
+        );
+        assert!(blockers[0].contains("\n    C\n"), "{blockers:?}");
+    }
+
+    #[test]
+    fn variables_are_kept_on_request_and_not_shown() {
+        let keep = Keep {
+            anonymous: true,
+            variables: true,
+            ..Keep::default()
+        };
+        let (runs, blockers) = found(&running(PLAIN), keep, Err("unknown"));
+        let kept: Vec<_> = runs.services["web"].variables.keys().cloned().collect();
+        assert_eq!((kept.join(" "), blockers), ("B C".to_owned(), Vec::new()));
+        // The container may be recreated: its volume gets a name in spite of `keep.anonymous`.
+        assert_eq!(runs.services["web"].volumes.len(), 1);
+        assert!(!format!("{runs:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_container_that_certainly_stays_is_left_alone() {
+        let keep = Keep {
+            anonymous: true,
+            ..Keep::default()
+        };
+        let world = running(PLAIN);
+        let (runs, blockers) = found(&world, keep, Ok(&hashes("h1")));
+        assert!(
+            runs.is_empty() && blockers.is_empty(),
+            "{runs:?} {blockers:?}"
+        );
+        let (runs, blockers) = found(&world, Keep::default(), Ok(&hashes("h1")));
+        assert!(
+            !runs.is_empty() && blockers.is_empty(),
+            "{runs:?} {blockers:?}"
+        );
+    }
+
+    #[test]
+    fn a_volume_that_the_text_names_already_adds_nothing() {
+        let volume = "0a".repeat(32);
+        let compose = format!(
+            "services:\n  web:\n    image: x\n    environment: [A, B=hunter2, C=hunter2]\n    volumes: ['v1:/data/']\nvolumes:\n  v1: {{external: true, name: '{volume}'}}\n"
+        );
+        let (runs, _) = found(&running(&compose), Keep::default(), Err("unknown"));
+        assert!(runs.services["web"].volumes.is_empty(), "{runs:?}");
+    }
+}

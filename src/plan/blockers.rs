@@ -1,0 +1,74 @@
+//! What would fail: the blockers of an adoption and the refusals of a migration.
+
+pub mod adoption;
+pub mod conditions;
+pub mod conflicts;
+pub mod missing;
+pub mod permissions;
+pub mod refusal;
+pub mod startup;
+pub mod validation;
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{plan::Refusal, rewrite::faithful, text::printable};
+
+/// A reason why a stack cannot be adopted, and what to do about it. Never holds a value of an env file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Blocker {
+    /// The problem.
+    pub message: String,
+    /// More facts, one per item.
+    pub details: Vec<String>,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl Blocker {
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            details: Vec::new(),
+            hint: hint.into(),
+        }
+    }
+
+    /// The same, with `details`.
+    #[must_use]
+    pub fn details(mut self, details: Vec<String>) -> Self {
+        self.details = details;
+        self
+    }
+
+    /// A reason to refuse a migration that also prevents the adoption of `stack`.
+    pub fn of_refusal(refusal: &Refusal, stack: &str) -> Self {
+        let details = refusal.details().unwrap_or_default();
+        let details = details.lines().map(str::to_owned).collect();
+        // `adopt` has no --force.
+        let hint = refusal.hint(stack);
+        let hint = hint.split("; --force").next().unwrap_or_default();
+        Self::new(refusal.to_string(), hint).details(details)
+    }
+
+    /// A problem of the faithful rewrite in the Compose file `file`.
+    pub fn of_rewrite(blocker: &faithful::Blocker, file: &str) -> Self {
+        let message = match blocker.position {
+            Some(position) => format!("{file}:{}: {}", position.line, blocker.message),
+            None => blocker.message.clone(),
+        };
+        Self::new(message, blocker.hint.clone())
+    }
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable(&self.message))?;
+        for detail in &self.details {
+            write!(f, "\n    {}", printable(detail))?;
+        }
+        write!(f, "\n    hint: {}", printable(&self.hint))
+    }
+}

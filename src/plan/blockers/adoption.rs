@@ -1,0 +1,510 @@
+//! What prevents an adoption, besides the text: names, directories, files, the Portainer stack, and what runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use composefile::path::clean;
+
+mod needs;
+
+pub use needs::images_to_pull;
+
+use crate::{
+    model::{
+        Carried, Container, Deployment, PORTAINER_FOLDERS, Record, StackKind, may_be_portainers,
+    },
+    plan::{
+        Adoption, AdoptionFacts, Blocker, Facts, Keep, Loss, PathKind, Request,
+        facts::services::{SentStack, with_sent},
+        losses::record,
+    },
+    rewrite::faithful::Reason,
+    snapshot::Inspected,
+    text::{counted, printable, shell_word},
+};
+
+/// Everything that prevents the adoption of `plan` besides the text. `project` is the name that Compose gives the project of
+/// the files on disk, if they could be parsed.
+pub fn blocking(
+    input: &AdoptionFacts,
+    plan: &Adoption,
+    project: Option<&str>,
+    keep: Keep,
+) -> Vec<Blocker> {
+    let mut found = Blocking {
+        facts: input.facts,
+        plan,
+        keep,
+        blockers: Vec::new(),
+    };
+    found.name(project);
+    found.projects();
+    found.directories();
+    // The rewrite has named the files then.
+    let is_said = |one: &crate::rewrite::faithful::Blocker| one.reason == Reason::SeveralFiles;
+    if !input.rewrite.iter().any(is_said) {
+        found.files(input.files);
+    }
+    found.records();
+    if input.rewrite.is_empty() && !matches!(plan.request, Request::Nothing(_)) {
+        let facts = found.facts;
+        with_sent(facts.sent, facts.project, |_, stack| {
+            if let Some(stack) = stack {
+                found.text(stack);
+            }
+        });
+    }
+    found.blockers
+}
+
+struct Blocking<'a, 'f> {
+    facts: &'a Facts<'f>,
+    plan: &'a Adoption,
+    keep: Keep,
+    blockers: Vec<Blocker>,
+}
+
+impl<'f> Blocking<'_, 'f> {
+    fn add(&mut self, message: String, hint: impl Into<String>, details: Vec<String>) {
+        let blocker = Blocker::new(message, hint).details(details);
+        self.blockers.push(blocker);
+    }
+
+    fn containers(&self) -> impl Iterator<Item = Inspected<'f>> + use<'f> {
+        let all = self.facts.containers.unwrap_or_default();
+        all.iter().map(Inspected)
+    }
+
+    fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
+        container.compose_label(self.facts.tool, name)
+    }
+
+    fn is_here(&self, dir: &str) -> bool {
+        self.facts.is_same(dir, self.facts.dir)
+    }
+
+    /// Whether a container of the project was started from this directory, or by Portainer.
+    fn is_started_here(&self) -> bool {
+        let mut dirs = self
+            .containers()
+            .filter_map(|one| self.label(one, "project.working_dir"));
+        dirs.any(|dir| self.is_here(dir) || self.facts.is_portainers(dir))
+    }
+
+    /// The stack is adopted under the name of its project.
+    fn name(&mut self, project: Option<&str>) {
+        let Facts {
+            name, project: own, ..
+        } = *self.facts;
+        if name != own {
+            let hint = match own {
+                "" => "give the project a name of the characters a-z, 0-9, - and _".to_owned(),
+                own => format!(
+                    "adopt it under the name of its project: {}",
+                    command(own, self.facts.dir)
+                ),
+            };
+            self.add(
+                format!(
+                    "the stack cannot have the name {name} in Portainer: the name of its project would be {own:?}"
+                ),
+                hint,
+                Vec::new(),
+            );
+        } else if let Some(project) = project
+            && project != name
+            && self.containers().next().is_none()
+        {
+            // The containers show under which name the stack was started.
+            self.add(
+                format!(
+                    "the project of {} is {project}, not {name}: its volumes and networks have that name",
+                    self.facts.dir
+                ),
+                format!(
+                    "adopt it under that name: {}",
+                    command(project, self.facts.dir)
+                ),
+                Vec::new(),
+            );
+        }
+    }
+
+    /// Containers of this directory that belong to another project. If this project has containers of this directory too,
+    /// the others are a loss that the user confirms.
+    fn projects(&mut self) {
+        if self.is_started_here() {
+            return;
+        }
+        let label =
+            |container: &'f Container, name: &str| container.compose_label(self.facts.tool, name);
+        let mut projects: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for container in self.facts.others.unwrap_or_default() {
+            let is_here =
+                label(container, "project.working_dir").is_some_and(|dir| self.is_here(dir));
+            if let Some(project) = label(container, "project").filter(|_| is_here) {
+                let names = projects.entry(project).or_default();
+                names.push(container.name().to_owned());
+            }
+        }
+        let Facts { name, dir, .. } = *self.facts;
+        for (project, containers) in projects {
+            self.add(
+                format!(
+                    "{} of {dir} {} to project {project}, not to {name}",
+                    counted(containers.len(), "container"),
+                    if containers.len() == 1 {
+                        "belongs"
+                    } else {
+                        "belong"
+                    },
+                ),
+                format!("adopt them under that name: {}", command(project, dir)),
+                containers,
+            );
+        }
+    }
+
+    /// Containers of the project that were started in another directory.
+    fn directories(&mut self) {
+        let mut dirs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for container in self.containers() {
+            if let Some(dir) = self.label(container, "project.working_dir")
+                && !self.is_here(dir)
+                && !self.facts.is_portainers(dir)
+            {
+                let names = dirs.entry(dir).or_default();
+                names.push(container.name().to_owned());
+            }
+        }
+        let Facts { name, dir: own, .. } = *self.facts;
+        let sees_every_stack = self.facts.rights.see_every_stack();
+        let is_shared = self.containers().any(|container| {
+            let dir = self.label(container, "project.working_dir");
+            dir.is_some_and(|dir| self.is_here(dir))
+        });
+        for (dir, containers) in dirs {
+            let is_missing = (self.facts.lookup)(dir) == PathKind::Missing;
+            let may_be_portainers = may_be_portainers(dir);
+            let recreate = format!(
+                "recreate the containers from this directory with `{} compose -p {name} up -d --force-recreate`: each is interrupted and loses the files written inside it; its volumes stay",
+                self.facts.tool
+            );
+            let is_portainers = dir.starts_with(PORTAINER_FOLDERS);
+            let hint = if sees_every_stack && is_portainers {
+                format!("Portainer has no stack for them: {recreate}")
+            } else if is_portainers {
+                "Portainer started them: use the API key of an administrator, who sees every Portainer stack".to_owned()
+            } else if !sees_every_stack && may_be_portainers && is_missing {
+                "Portainer may have started them in a folder of its own: use the API key of an administrator, who sees every Portainer stack".to_owned()
+            } else if !sees_every_stack && may_be_portainers {
+                format!(
+                    "if Portainer started them, use the API key of an administrator, who sees every Portainer stack; otherwise, adopt them from there: {}",
+                    command(name, dir)
+                )
+            } else if is_missing {
+                format!("that directory is gone: {recreate}")
+            } else if is_shared {
+                format!(
+                    "both directories use the project name {name}: set another `name:` in one of the Compose files and recreate its containers; to keep the data of its volumes, give them their present names explicitly"
+                )
+            } else {
+                format!("adopt them from there: {}", command(name, dir))
+            };
+            self.add(
+                format!("containers of project {name} were started in {dir}, not in {own}"),
+                hint,
+                containers,
+            );
+        }
+    }
+
+    /// Containers that were started from different Compose files than those that were found. A single file that no longer
+    /// exists does not count: it may have been renamed.
+    fn files(&mut self, files: &[String]) {
+        let Facts { dir: own, .. } = *self.facts;
+        let expected: Vec<String> = files.iter().map(|file| absolute(own, file)).collect();
+        let mut wrong: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+        let mut incomplete: BTreeMap<(Vec<String>, Vec<String>), Vec<String>> = BTreeMap::new();
+        for container in self.containers() {
+            let Some(dir) = self.label(container, "project.working_dir") else {
+                continue;
+            };
+            if !self.is_here(dir) {
+                continue;
+            }
+            let files = self.label(container, "project.config_files");
+            let files = files.unwrap_or_default().split(',');
+            let files: Vec<String> = files
+                .filter(|file| !file.is_empty())
+                .map(|file| absolute(dir, file))
+                .collect();
+            let name = container.name().to_owned();
+            let is_missing = |file: &String| (self.facts.lookup)(file) == PathKind::Missing;
+            let (missing, present): (Vec<_>, Vec<_>) = files.iter().cloned().partition(is_missing);
+            let is_expected =
+                |file: &String| expected.iter().any(|one| self.facts.is_same(one, file));
+            let is_used = |one: &String| present.iter().any(|file| self.facts.is_same(one, file));
+            if files.len() > 1 && !missing.is_empty() {
+                incomplete.entry((files, missing)).or_default().push(name);
+                continue;
+            }
+            let is_right = present.iter().all(is_expected) && expected.iter().all(is_used);
+            if !present.is_empty() && !is_right {
+                wrong.entry(present).or_default().push(name);
+            }
+        }
+        for ((files, missing), containers) in incomplete {
+            self.add(
+                format!(
+                    "containers were started from {}, but these files were not found: {}",
+                    files.join(" and "),
+                    missing.join(" and ")
+                ),
+                "put each missing file back; if the stack no longer uses it, run `docker compose up -d` without it first",
+                containers,
+            );
+        }
+        for (files, containers) in wrong {
+            let hint = match files.as_slice() {
+                [one] if parent(one).is_some_and(|dir| self.is_here(dir)) => {
+                    let name = one.rsplit('/').next().unwrap_or_default();
+                    format!(
+                        "to adopt the stack from that file, pass --file {}; if the stack no longer uses it, move it away",
+                        shell_word(name)
+                    )
+                }
+                [_] => format!("put the file into {own} and start the stack from there first"),
+                _ => "combine them into one Compose file and start the stack from it first"
+                    .to_owned(),
+            };
+            self.add(
+                format!(
+                    "containers were started from other Compose files than {}: {}",
+                    expected.join(" and "),
+                    files.join(" and ")
+                ),
+                hint,
+                containers,
+            );
+        }
+    }
+
+    /// The Portainer stacks of this name.
+    fn records(&mut self) {
+        let Facts { endpoint, .. } = *self.facts;
+        for other in self.facts.namesakes {
+            let (id, theirs) = (printable(&other.id), other.endpoint_id);
+            if theirs == endpoint {
+                self.add(
+                    format!("Portainer stack {id} on environment {endpoint} has the same name as Portainer stack {}", self.own_id()),
+                    "delete one of them in Portainer: this removes the containers of the project, so take a copy of their data first",
+                    Vec::new(),
+                );
+            } else if self.plan.request == Request::Create {
+                self.add(
+                    format!("Portainer stack {id} on environment {theirs} has the same name, and Portainer allows each name only once"),
+                    format!("if environment {theirs} is this host, pass --endpoint {theirs}; otherwise delete that Portainer stack first, which removes its containers there"),
+                    Vec::new(),
+                );
+            }
+        }
+        let Some(record) = self.facts.record else {
+            return;
+        };
+        self.record(record.record);
+        let id = printable(&record.record.id);
+        let Facts { name, dir, .. } = *self.facts;
+        if self.facts.is_portainers(dir) && !matches!(self.plan.request, Request::Nothing(_)) {
+            self.add(
+                format!("{dir} is the folder of Portainer stack {id}: the stack is in Portainer already"),
+                format!("change the stack in Portainer, or write it into a directory of your own: stacklift export {}", shell_word(name)),
+                Vec::new(),
+            );
+        }
+        if record.contents.is_none() {
+            self.add(
+                format!("cannot read the text of Portainer stack {id}: what an update would replace is unknown"),
+                "use the API key of an administrator",
+                Vec::new(),
+            );
+        }
+        let lost = record::losses(&record, self.facts.sent);
+        for loss in lost {
+            if let Loss::RecordMembers {
+                section: "services",
+                names,
+            } = loss
+                && !self.keep.orphans
+                && !self.facts.sent.text.is_empty()
+            {
+                self.add(
+                    format!("Portainer stack {id} has services that the Compose file lacks"),
+                    "add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans",
+                    names,
+                );
+            }
+        }
+    }
+
+    fn own_id(&self) -> String {
+        let id = self.facts.record.map(|own| own.record.id.as_str());
+        printable(id.unwrap_or_default()).into_owned()
+    }
+
+    fn record(&mut self, record: &Record) {
+        let id = self.own_id();
+        let other = match record.kind {
+            StackKind::Compose => None,
+            StackKind::Swarm => Some("a swarm"),
+            StackKind::Kubernetes => Some("Kubernetes"),
+        };
+        if let Some(other) = other {
+            self.add(
+                format!("Portainer stack {id} has the same name and is a stack of {other}"),
+                "delete it in Portainer first: Portainer allows each name only once",
+                Vec::new(),
+            );
+        }
+        if record.deployment == Deployment::Deploying {
+            self.add(
+                format!("Portainer stack {id} is still deploying"),
+                "wait until Portainer has finished, then run the command again",
+                Vec::new(),
+            );
+        }
+        let links: Vec<String> = record
+            .carries
+            .iter()
+            .filter_map(|carried| match carried {
+                Carried::Git(url) => Some(format!("it is deployed from Git: {url}")),
+                Carried::AutoUpdate => Some("it is updated automatically".to_owned()),
+                Carried::Webhook => Some("it has a webhook".to_owned()),
+                Carried::Access => None,
+            })
+            .collect();
+        if !links.is_empty() && matches!(self.plan.request, Request::Update(_)) {
+            self.add(
+                format!("an update of Portainer stack {id} would break its link"),
+                "change the Compose file where the Portainer stack takes it from; or remove the link in Portainer first",
+                links,
+            );
+        }
+    }
+
+    /// What the text needs, and what runs besides it.
+    fn text(&mut self, stack: &SentStack) {
+        let active: BTreeSet<&str> = stack.active().iter().map(|one| one.name).collect();
+        let defined: BTreeSet<&str> = stack.services().iter().map(|one| one.name).collect();
+        self.orphans(&active, &defined);
+        self.not_running(&active);
+        if !self.facts.environment.is_other_engine() {
+            self.images(stack);
+            self.held(stack, &active);
+        }
+    }
+
+    /// Containers of the project that run, and that the text does not start (N09).
+    fn orphans(&mut self, active: &BTreeSet<&str>, defined: &BTreeSet<&str>) {
+        if self.keep.orphans {
+            return;
+        }
+        let orphans: Vec<String> = self
+            .containers()
+            .filter(|one| one.is_running())
+            .filter_map(|one| {
+                let name = one.name();
+                let Some(service) = self.label(one, "service") else {
+                    return Some(format!("{name} has no label with the name of its service"));
+                };
+                if one.is_one_off(self.facts.tool) {
+                    let tool = self.facts.tool;
+                    return Some(format!("{name} was started by `{tool} compose run`"));
+                }
+                match (active.contains(service), defined.contains(service)) {
+                    (true, _) => None,
+                    (false, true) => Some(format!(
+                        "{name}: no profile of service {service} is active in Portainer"
+                    )),
+                    (false, false) => Some(format!(
+                        "{name}: the Compose file does not define service {service}"
+                    )),
+                }
+            })
+            .collect();
+        if !orphans.is_empty() {
+            self.add(
+                format!(
+                    "containers of project {} run that Portainer would not start: it removes them when the stack is deleted or stopped",
+                    self.facts.name
+                ),
+                "add the services to the Compose file, set COMPOSE_PROFILES in .env, or stop the containers; to leave them as they are, pass --leave-orphans",
+                orphans,
+            );
+        }
+    }
+
+    /// Containers that Compose cannot start, and jobs that it would run a second time (M05, N08).
+    fn not_running(&mut self, active: &BTreeSet<&str>) {
+        let (mut paused, mut removed, mut jobs) = (Vec::new(), Vec::new(), Vec::new());
+        for container in self.containers() {
+            let service = self.label(container, "service").unwrap_or_default();
+            if !active.contains(service) || container.is_one_off(self.facts.tool) {
+                continue;
+            }
+            let name = container.name();
+            let restart = container.text("/HostConfig/RestartPolicy/Name");
+            if container.is_paused() {
+                paused.push(name.to_owned());
+            } else if container.is_being_removed() {
+                removed.push(name.to_owned());
+            } else if let (Some(code), "" | "no" | "on-failure") = (container.exit_code(), restart)
+                && !self.keep.jobs
+            {
+                jobs.push(format!("{name} exited with code {code}"));
+            }
+        }
+        let tool = self.facts.tool;
+        if !paused.is_empty() {
+            let hint = format!("unpause them first: {tool} unpause {}", paused.join(" "));
+            self.add(
+                "paused containers cannot be adopted: Compose cannot start them, and Portainer then removes the whole stack"
+                    .to_owned(),
+                hint,
+                paused,
+            );
+        }
+        if !removed.is_empty() {
+            let hint = format!("remove them first: {tool} rm --force {}", removed.join(" "));
+            self.add("containers are being removed".to_owned(), hint, removed);
+        }
+        if !jobs.is_empty() {
+            self.add(
+                "containers that have finished would run again: Portainer starts every container of the stack".to_owned(),
+                "to let them run again, pass --rerun-jobs; to keep Portainer from starting a service, give it a profile that is not active",
+                jobs,
+            );
+        }
+    }
+}
+
+/// A path of a label as an absolute path. Old versions of Compose wrote relative ones.
+fn absolute(dir: &str, file: &str) -> String {
+    if file.starts_with('/') {
+        clean(file)
+    } else {
+        clean(&format!("{dir}/{file}"))
+    }
+}
+
+fn parent(file: &str) -> Option<&str> {
+    file.rsplit_once('/').map(|(dir, _)| dir)
+}
+
+/// The command that adopts the stack `name` from `dir`.
+fn command(name: &str, dir: &str) -> String {
+    format!(
+        "stacklift adopt {} --dir {}",
+        shell_word(name),
+        shell_word(dir)
+    )
+}

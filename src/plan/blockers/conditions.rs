@@ -1,0 +1,225 @@
+//! What a deployment waits for: the conditions of `depends_on`, also of services whose containers run unchanged (M05).
+//!
+//! If a condition is not met, the deployment fails, and every container is removed (M06, B20).
+
+use composefile::document::Node;
+use serde_json::Value;
+
+use crate::{
+    model::Condition,
+    plan::{
+        Adoption, Blocker, Facts, Fate,
+        adoption::{inspected, stop_grace},
+        blockers::startup::{Dependency, conditions},
+        facts::services::{Given, SentService, SentStack},
+    },
+    snapshot::Inspected,
+    text::printable,
+};
+
+/// A container that a deployment waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Awaited {
+    /// The service that depends on it.
+    pub service: String,
+    /// The container's ID.
+    pub id: String,
+    /// The container's name.
+    pub container: String,
+    pub condition: Condition,
+    /// Whether the deployment fails if the condition is not met. If not, it continues, but only once that is certain.
+    pub required: bool,
+    pub until: Until,
+}
+
+/// Whether a container meets its condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// It does.
+    Met,
+    /// It does not yet: it is starting, or a job that is running.
+    Pending,
+    /// It is a job that has succeeded. The deployment runs it again (N08), and it has to succeed again.
+    Rerun,
+}
+
+impl Adoption {
+    /// Checks what the deployment waits for. A container that no longer can meet its condition is a blocker.
+    pub fn check_dependencies(&mut self, facts: &Facts, stack: &SentStack) {
+        let mut unmet = Vec::new();
+        let active = stack.active();
+        for service in &active {
+            // With `scale: 0`, it waits all the same.
+            if service.given(&["deploy", "replicas"]) == Given::Is("0".to_owned()) {
+                continue;
+            }
+            for awaited in conditions(stack, service) {
+                let mut others = active.iter();
+                let is_it = |one: &&SentService| one.name == awaited.name;
+                let found = others.find(|one| is_it(one) && one.replicas() != Some(0));
+                if let Some(found) = found.filter(|_| awaited.condition != Condition::Started) {
+                    unmet.extend(self.check_one(facts, service, found, &awaited));
+                }
+            }
+        }
+        if !unmet.is_empty() {
+            for service in &mut self.services {
+                service.fate =
+                    Fate::Unknown("a deployment that fails may remove its containers".to_owned());
+                service.stop_grace = stop_grace(&inspected(facts, &service.containers));
+            }
+            self.blockers.push(
+                Blocker::new(
+                    "services wait for a condition that is not met: the deployment would fail, and Portainer up to 2.40 would then remove every container of the stack",
+                    "fix the containers until they meet the conditions, or change `depends_on` in the Compose file",
+                )
+                .details(unmet),
+            );
+        }
+    }
+
+    /// Returns why the condition of a dependency is not met, for each of its containers.
+    fn check_one(
+        &mut self,
+        facts: &Facts,
+        service: &SentService,
+        dependency: &SentService,
+        &Dependency {
+            condition,
+            required,
+            ..
+        }: &Dependency,
+    ) -> Vec<String> {
+        let (own, name) = (printable(service.name), printable(dependency.name));
+        let mut planned = self.services.iter();
+        let planned = planned.find(|one| one.service == dependency.name);
+        let containers = planned.map(|one| inspected(facts, &one.containers));
+        let containers = containers.unwrap_or_default();
+        let is_new = containers.is_empty()
+            || planned.is_some_and(|one| matches!(one.fate, Fate::Recreated(_)));
+        let until = match condition {
+            Condition::Completed => "succeeds",
+            Condition::Started | Condition::Healthy => "is healthy",
+        };
+        let mut unmet = Vec::new();
+        if required
+            && is_new
+            && condition == Condition::Healthy
+            && has_health_check(facts, dependency) == Some(false)
+        {
+            return vec![format!(
+                "service {own} waits until {name} is healthy: {name} has no health check"
+            )];
+        }
+        if required && is_new {
+            self.warnings.push(format!(
+                "service {own} waits until the new container of {name} {until}: otherwise, the deployment fails, and Portainer up to 2.40 removes every container of the stack"
+            ));
+        }
+        for container in containers {
+            let shown = printable(container.name());
+            let state = match look(container, condition) {
+                // It is about the container that goes.
+                Err(Unmet::NoHealthCheck) | Ok(Until::Rerun) if is_new => continue,
+                // Compose says that it skips it.
+                Err(
+                    Unmet::NoHealthCheck | Unmet::Unhealthy | Unmet::NotRunning | Unmet::Failed(_),
+                )
+                | Ok(Until::Rerun)
+                    if !required =>
+                {
+                    continue;
+                }
+                Err(why) => {
+                    unmet.push(format!(
+                        "service {own} waits until {name} {until}: {shown} {why}"
+                    ));
+                    continue;
+                }
+                Ok(state) => state,
+            };
+            match state {
+                Until::Met => {}
+                Until::Pending => self.warnings.push(format!(
+                    "service {own} waits until {shown} {until}: `adopt` waits for that before it sends anything"
+                )),
+                Until::Rerun => self.warnings.push(format!(
+                    "service {own} waits until {shown} {until}, and each deployment runs it again: `adopt` first runs it once itself, and sends nothing if it fails"
+                )),
+            }
+            self.awaited.push(Awaited {
+                service: service.name.to_owned(),
+                id: container.id().to_owned(),
+                container: container.name().to_owned(),
+                condition,
+                required,
+                until: state,
+            });
+        }
+        unmet
+    }
+}
+
+/// Why a container does not meet a condition, and will not by itself.
+enum Unmet {
+    NoHealthCheck,
+    Unhealthy,
+    NotRunning,
+    NeverEnds,
+    Failed(i64),
+}
+
+impl std::fmt::Display for Unmet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoHealthCheck => f.write_str("has no health check"),
+            Self::Unhealthy => f.write_str("is unhealthy"),
+            Self::NotRunning => f.write_str("is not running"),
+            Self::NeverEnds => f.write_str("never ends: its restart policy starts it again"),
+            Self::Failed(code) => write!(f, "exited with code {code}"),
+        }
+    }
+}
+
+fn look(container: Inspected, condition: Condition) -> Result<Until, Unmet> {
+    match condition {
+        Condition::Started => Ok(Until::Met),
+        Condition::Healthy if !container.is_running() => Err(Unmet::NotRunning),
+        Condition::Healthy => match container.health() {
+            None => Err(Unmet::NoHealthCheck),
+            Some("unhealthy") => Err(Unmet::Unhealthy),
+            Some("healthy") => Ok(Until::Met),
+            Some(_) => Ok(Until::Pending),
+        },
+        Condition::Completed if container.is_kept_running() => Err(Unmet::NeverEnds),
+        Condition::Completed => match container.exit_code() {
+            Some(0) => Ok(Until::Rerun),
+            Some(code) => Err(Unmet::Failed(code)),
+            None if container.is_running() => Ok(Until::Pending),
+            None => Err(Unmet::NotRunning),
+        },
+    }
+}
+
+/// Whether a new container of a service has a health check: as the text says, or else its image. `None` if the image is not
+/// known.
+fn has_health_check(facts: &Facts, service: &SentService) -> Option<bool> {
+    let is_none = |test: &str| test == "NONE";
+    if let Some(check) = service.node(&["healthcheck"]) {
+        let disabled = check.get("disable").and_then(Node::as_bool);
+        let test = check.get("test");
+        let first = test.and_then(|test| test.items().next().or(Some(test))?.as_str());
+        if disabled == Some(true) || first.is_some_and(is_none) {
+            return Some(false);
+        }
+        if test.is_some() {
+            return Some(true);
+        }
+    }
+    let image = facts.images.get(&service.image()?)?.as_ref()?;
+    let test = image.pointer("/Config/Healthcheck/Test/0");
+    Some(
+        test.and_then(Value::as_str)
+            .is_some_and(|test| !is_none(test)),
+    )
+}

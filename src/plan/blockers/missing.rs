@@ -1,0 +1,414 @@
+//! What the create needs and does not exist: files, images, external networks and volumes (B06).
+
+use std::collections::BTreeSet;
+
+use composefile::{
+    document::Node,
+    services::{MountSpec, MountType, Service, includes, is_remote_context},
+};
+use serde_json::Value;
+
+use crate::{
+    model::{Container, MountKind, Pull},
+    plan::{
+        Environment, Facts, NOT_PULLED, PathKind, Refusal,
+        facts::portainer,
+        facts::services::{Given, Place, SentService, SentStack},
+    },
+    text::printable,
+};
+
+/// What is missing.
+pub struct Missing {
+    pub refusals: Vec<Refusal>,
+    /// What is said of images that do not exist on this host and can perhaps be built.
+    pub absent: Vec<String>,
+    /// The images to pull before anything is removed (B27), in order.
+    pub pulls: BTreeSet<Pull>,
+    /// What else may be missing.
+    pub doubts: Vec<String>,
+}
+
+/// Looks for what does not exist.
+pub fn missing(facts: &Facts, stack: &SentStack) -> Missing {
+    let mut search = Search {
+        facts,
+        stack,
+        portainer: portainer(facts),
+        files: Vec::new(),
+        images: Vec::new(),
+        external: Vec::new(),
+        absent: Vec::new(),
+        pulls: BTreeSet::new(),
+        doubts: Vec::new(),
+    };
+    search.read_at_load();
+    for service in stack.active() {
+        search.env_files(&service);
+        search.mounts(&service);
+        search.content(&service);
+        if service.replicas() != Some(0) {
+            search.image(&service);
+        }
+        search.external(&service);
+    }
+    let lists = [
+        (search.files, Refusal::MissingFiles as fn(_) -> _),
+        (search.images, Refusal::MissingImages),
+        (search.external, Refusal::MissingExternal),
+    ];
+    let lists = lists.into_iter().filter(|(list, _)| !list.is_empty());
+    let refusals = lists.map(|(mut list, refusal)| {
+        list.dedup();
+        refusal(list)
+    });
+    Missing {
+        refusals: refusals.collect(),
+        absent: search.absent,
+        pulls: search.pulls,
+        doubts: search.doubts,
+    }
+}
+
+/// Whether Compose reads files besides the text and `stack.env`, whose contents are unknown here.
+pub fn reads_files(stack: &SentStack) -> bool {
+    let extends = |service: &Service| service.extends_file().is_some();
+    !includes(stack.reader.document).is_empty()
+        || stack.reader.services.iter().any(extends)
+        || stack.services().iter().any(|service| {
+            service.env_file_paths().any(|file| file != "stack.env")
+                || !service.label_files().is_empty()
+        })
+}
+
+/// Portainer's container, if Portainer runs on this host and its container can be identified.
+fn portainer<'f>(facts: &Facts<'f>) -> Option<&'f Container> {
+    portainer::portainer(facts.others?, facts.portainer_port?)
+}
+
+struct Search<'a, 'f, 'r, 'd, 'x> {
+    facts: &'a Facts<'f>,
+    stack: &'a SentStack<'r, 'd, 'x>,
+    portainer: Option<&'f Container>,
+    files: Vec<String>,
+    images: Vec<String>,
+    external: Vec<String>,
+    absent: Vec<String>,
+    pulls: BTreeSet<Pull>,
+    doubts: Vec<String>,
+}
+
+/// Whether something exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Yes,
+    No,
+    Unknown,
+}
+
+impl<'d> Search<'_, '_, '_, 'd, '_> {
+    /// Files that Portainer reads for every service, active or not.
+    fn read_at_load(&mut self) {
+        for include in includes(self.stack.reader.document) {
+            if !is_remote_file(include.path) {
+                self.read_by_portainer("include", include.path);
+            }
+        }
+        for service in &self.stack.reader.services {
+            if let Some(file) = service.extends_file()
+                && !is_remote_file(file.path)
+            {
+                self.read_by_portainer(&format!("service {}: extends", service.name), file.path);
+            }
+        }
+    }
+
+    /// Env files that the rewrite leaves in the text, and label files.
+    fn env_files(&mut self, service: &SentService<'_, 'd, '_>) {
+        let name = service.name;
+        for file in service.required_env_files() {
+            let is_stack_env =
+                self.given_place(&file, true) == Some(Place::Folder("stack.env".into()));
+            if is_stack_env && self.facts.sent.env.is_empty() {
+                self.files.push(format!(
+                    "service {}: env_file: Portainer writes stack.env only if .env sets variables",
+                    printable(name)
+                ));
+            } else if !is_stack_env {
+                self.read_by_portainer(&format!("service {name}: env_file"), &file);
+            }
+        }
+        for file in service.label_files() {
+            self.read_by_portainer(&format!("service {name}: label_file"), &file);
+        }
+    }
+
+    /// The sources of bind mounts in the long syntax (M13).
+    fn mounts(&mut self, service: &SentService<'_, 'd, '_>) {
+        for item in service.nodes("volumes").flat_map(Node::items) {
+            let text = |key: &str| {
+                item.get(key)
+                    .map_or(Given::No, |node| self.stack.read(node))
+            };
+            let creates = item
+                .get("bind")
+                .and_then(|bind| bind.get("create_host_path"));
+            if text("type") != Given::Is("bind".to_owned()) || creates.is_some_and(is_true) {
+                continue;
+            }
+            if let Given::Is(source) = text("source") {
+                let what = format!("service {}: bind mount", service.name);
+                self.read_by_engine(&what, &source);
+            }
+        }
+    }
+
+    /// The files of secrets and configs.
+    fn content(&mut self, service: &SentService<'_, 'd, '_>) {
+        for (section, noun) in [("secrets", "secret"), ("configs", "config")] {
+            for item in service.nodes(section).flat_map(Node::items) {
+                let name = self.stack.read(item.get("source").unwrap_or(item)).known();
+                let all = self.stack.reader.document.get(section);
+                let file = name.as_deref().and_then(|name| all?.get(name)?.get("file"));
+                if let (Some(name), Some(Given::Is(file))) =
+                    (name, file.map(|file| self.stack.read(file)))
+                {
+                    self.read_by_engine(&format!("{noun} {name}"), &file);
+                }
+            }
+        }
+    }
+
+    /// An image that must be on the engine, or a build whose files must be readable. With an image that exists, Compose
+    /// builds only with `pull_policy: build`. Compose pulls an image that exists if its `pull_policy` says so (N10), or if
+    /// its platform is not the service's.
+    fn image(&mut self, service: &SentService<'_, 'd, '_>) {
+        let Some(image) = service.image() else { return };
+        let found = self.facts.images.get(&image);
+        let is_absent = matches!(found, Some(None));
+        if self.facts.environment.is_other_engine() {
+            return;
+        }
+        let policy = service.given(&["pull_policy"]).known().unwrap_or_default();
+        let (name, shown) = (printable(service.name), printable(&image));
+        if let Some(build) = service.node(&["build"]) {
+            let reason = match policy.as_str() {
+                "build" => "`pull_policy: build` builds its image".to_owned(),
+                _ if is_absent => format!("image {shown} does not exist"),
+                _ => return,
+            };
+            // Compose first tries to pull an image that the text names.
+            let is_pulled = service.node(&["image"]).is_some();
+            let is_built = !is_pulled || matches!(policy.as_str(), "build" | "never");
+            self.build(&format!("service {name}: {reason}"), build, is_built);
+        } else if is_absent && policy == "never" {
+            self.images.push(format!(
+                "service {name}: image {shown} does not exist, and `pull_policy: never` forbids pulling it"
+            ));
+        } else if !matches!(policy.as_str(), "never" | "build") {
+            let pull = service.pull(image);
+            let found = found.and_then(Option::as_ref);
+            let is_pulled = !NOT_PULLED.contains(&policy.as_str());
+            let is_other = || found.is_some_and(|found| is_for_another_platform(found, &pull));
+            if is_absent || is_pulled || is_other() {
+                self.pulls.insert(pull);
+            }
+        }
+    }
+
+    /// The context and the Dockerfile of a build. A missing one makes the create fail if the image is certainly built.
+    fn build(&mut self, reason: &str, build: Node<'_>, is_built: bool) {
+        let given = |key: &str| {
+            build
+                .get(key)
+                .map_or(Given::No, |node| self.stack.read(node))
+        };
+        let context = if build.is_mapping() {
+            given("context")
+        } else {
+            self.stack.read(build)
+        };
+        let context = match context {
+            Given::No => ".".to_owned(),
+            Given::Is(context) => context,
+            Given::Unknown => return,
+        };
+        if is_remote_context(&context) {
+            return;
+        }
+        let mut found = self.portainer_has(&context);
+        let mut what = "its build context";
+        if found != Found::No && build.get("dockerfile_inline").is_none() {
+            let names = match given("dockerfile") {
+                Given::No => vec!["Dockerfile".to_owned(), "dockerfile".to_owned()],
+                Given::Is(name) if !name.starts_with('/') => vec![name],
+                Given::Is(_) | Given::Unknown => Vec::new(),
+            };
+            let is_missing =
+                |name: &String| self.portainer_has(&format!("{context}/{name}")) == Found::No;
+            if !names.is_empty() && names.iter().all(is_missing) {
+                found = Found::No;
+                what = "the Dockerfile of its build context";
+            }
+        }
+        let context = printable(&context);
+        match found {
+            Found::Yes => {}
+            Found::No if is_built => self.images.push(format!(
+                "{reason}, and Portainer cannot read {what} {context}"
+            )),
+            Found::No | Found::Unknown => self.absent.push(format!(
+                "{reason}; if Portainer cannot read {what} {context}, the create fails"
+            )),
+        }
+    }
+
+    fn external(&mut self, service: &SentService<'_, 'd, '_>) {
+        if self.facts.environment.is_other_engine() {
+            return;
+        }
+        for key in service.network_keys() {
+            let (name, is_external) = self.stack.resource("networks", &key);
+            let known = self.facts.networks;
+            if let (Given::Is(name), true, Some(known)) = (name, is_external, known)
+                && !known.contains(&name)
+                && !matches!(name.as_str(), "host" | "none" | "bridge")
+            {
+                self.external
+                    .push(format!("network {} does not exist", printable(&name)));
+            }
+        }
+        for item in service.nodes("volumes").flat_map(Node::items) {
+            let Some(key) = self.named_volume(item) else {
+                continue;
+            };
+            let (name, is_external) = self.stack.resource("volumes", &key);
+            if let (Given::Is(name), true, Some(known)) = (name, is_external, self.facts.volumes)
+                && !known.contains(&name)
+            {
+                self.external
+                    .push(format!("volume {} does not exist", printable(&name)));
+            }
+        }
+    }
+
+    /// The key of the volume that a mount names.
+    fn named_volume(&self, item: Node<'_>) -> Option<String> {
+        if item.is_mapping() {
+            let kind = self.stack.read(item.get("type")?).known()?;
+            let source = self.stack.read(item.get("source")?).known()?;
+            return (MountType::named(&kind) == MountType::Volume).then_some(source);
+        }
+        let text = self.stack.read(item).known()?;
+        let spec = MountSpec::parse(&text)?;
+        let is_volume = spec.kind == MountType::Volume;
+        spec.source.filter(|_| is_volume).map(str::to_owned)
+    }
+
+    /// A file that Portainer reads (M11): refused if it is certainly missing, a doubt if that is unknown.
+    fn read_by_portainer(&mut self, what: &str, path: &str) {
+        let what = printable(what).into_owned();
+        match self.portainer_has(path) {
+            Found::Yes => {}
+            Found::No => self
+                .files
+                .push(format!("{what}: Portainer cannot read {}", printable(path))),
+            Found::Unknown => self.doubts.push(format!(
+                "{what}: the create fails if Portainer cannot read {}",
+                printable(path)
+            )),
+        }
+    }
+
+    /// Whether Portainer can read a path of the text. Its container sees only what is mounted into it.
+    fn portainer_has(&self, path: &str) -> Found {
+        let place = match self.given_place(path, true) {
+            None | Some(Place::Unknown) => return Found::Unknown,
+            // The folder holds nothing but the text and `stack.env` (M07).
+            Some(Place::Folder(below)) if below.is_empty() => return Found::Yes,
+            Some(Place::Folder(_)) => return Found::No,
+            Some(Place::Absolute(path)) => path,
+        };
+        let Some(portainer) = self.portainer else {
+            return Found::Unknown;
+        };
+        let mounts = portainer.mounts.iter().filter_map(|mount| {
+            let target = mount.target.trim_end_matches('/');
+            let below = place.strip_prefix(target)?;
+            (below.is_empty() || below.starts_with('/')).then_some((mount, below))
+        });
+        match mounts.max_by_key(|(mount, _)| mount.target.len()) {
+            None => Found::No,
+            Some((mount, below)) if mount.kind == MountKind::Bind => {
+                self.host_has(&format!("{}{below}", mount.source))
+            }
+            Some(_) => Found::Unknown,
+        }
+    }
+
+    /// A file that the engine mounts: refused if it is certainly missing.
+    fn read_by_engine(&mut self, what: &str, path: &str) {
+        let (found, place) = match self.given_place(path, false) {
+            None | Some(Place::Unknown) => return,
+            Some(Place::Folder(below)) if below.is_empty() => return,
+            Some(Place::Folder(_)) => (
+                Found::No,
+                format!(
+                    "{} would be missing in Portainer's folder of the stack",
+                    printable(path)
+                ),
+            ),
+            Some(Place::Absolute(place)) => (
+                self.host_has(&place),
+                format!("{} does not exist", printable(&place)),
+            ),
+        };
+        if found == Found::No {
+            self.files.push(format!("{}: {place}", printable(what)));
+        }
+    }
+
+    /// The engine's host is this host only if the environment is this engine.
+    fn host_has(&self, path: &str) -> Found {
+        if self.facts.environment != Environment::SameEngine {
+            return Found::Unknown;
+        }
+        match (self.facts.lookup)(path) {
+            PathKind::File | PathKind::Directory => Found::Yes,
+            PathKind::Missing => Found::No,
+            PathKind::Unknown => Found::Unknown,
+        }
+    }
+
+    /// The place of a path as written.
+    fn given_place(&self, path: &str, local: bool) -> Option<Place> {
+        let path = self.stack.reader.read(path).ok()?;
+        Some(self.stack.place(&path, local))
+    }
+}
+
+/// Whether an image that exists is for another operating system or processor than the service's `platform`.
+fn is_for_another_platform(found: &Value, pull: &Pull) -> bool {
+    let mut wanted = pull.platform.iter().flat_map(|name| name.split('/'));
+    let (Some(system), Some(processor)) = (wanted.next(), wanted.next()) else {
+        return false;
+    };
+    let processor = match processor {
+        "x86_64" | "x86-64" => "amd64",
+        "aarch64" => "arm64",
+        "i386" => "386",
+        "armhf" | "armel" => "arm",
+        processor => processor,
+    };
+    let is = |key: &str, value: &str| found[key].as_str().is_none_or(|found| found == value);
+    !is("Os", system) || !is("Architecture", processor)
+}
+
+fn is_true(node: Node<'_>) -> bool {
+    node.as_bool() == Some(true)
+}
+
+/// Compose fetches these itself: Git repositories and OCI artifacts.
+fn is_remote_file(path: &str) -> bool {
+    is_remote_context(path) || path.starts_with("oci:")
+}

@@ -1,0 +1,28 @@
+//! What follows from an API key that may not see or manage every Portainer stack (B06, B24).
+
+use crate::{
+    model::{Rights, may_be_portainers},
+    plan::{Facts, Refusal},
+};
+
+/// The refusal if the API key may not manage stacks (M22).
+pub fn management(facts: &Facts) -> Option<Refusal> {
+    let endpoint = facts.endpoint;
+    (facts.rights == Rights::NoStacks).then_some(Refusal::ForbiddenStacks { endpoint })
+}
+
+/// The refusal if containers were started in a folder like those of Portainer, and it lists no Portainer stack: the create
+/// would fail on its name.
+pub fn hidden(facts: &Facts) -> Option<Refusal> {
+    if facts.record.is_some() || facts.rights.see_every_stack() {
+        return None;
+    }
+    let listed = facts.listed.unwrap_or_default().iter();
+    let started = listed.filter_map(|container| {
+        let dir = container.compose_label(facts.tool, "project.working_dir")?;
+        let line = || format!("{} was started in {dir}", container.name());
+        (may_be_portainers(dir) && !facts.is_same(dir, facts.dir)).then(line)
+    });
+    let started: Vec<String> = started.collect();
+    (!started.is_empty()).then_some(Refusal::HiddenStack(started))
+}

@@ -1,0 +1,198 @@
+//! Why a run is refused (B02–B06).
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::text::{printable, shell_word};
+
+/// A reason to refuse a run, unless `--force` overrides it (B02–B06). Lists hold one fact per item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Refusal {
+    /// The literal rewrite damages the text (B02): where and how.
+    Damage(Vec<String>),
+    /// The stack's containers are on this engine, and Portainer would create them on another one (B03).
+    OtherEngine {
+        /// Portainer's environment.
+        endpoint: i64,
+        /// The environment whose engine is this host's, if it was found.
+        here: Option<i64>,
+    },
+    /// Portainer's Compose does not use the socket of the environment, so it would create the containers on another engine
+    /// (B03).
+    OtherSocket(String),
+    /// The stack runs Portainer itself (B04).
+    RunsPortainer {
+        /// The container's name.
+        container: String,
+        /// The evidence: its image, or the published port.
+        because: String,
+    },
+    /// The containers cannot be listed, because no API version is shared (B06): who shares none, and what to do.
+    NoSharedVersion { problem: String, hint: String },
+    /// Portainer has no such environment (B06).
+    NoEnvironment { endpoint: i64, here: Option<i64> },
+    /// The API key may not use the environment (B06): the status, 401 or 403.
+    ForbiddenEnvironment { endpoint: i64, status: u16 },
+    /// The API key may not create, update or delete stacks on the environment (B24, M22).
+    ForbiddenStacks { endpoint: i64 },
+    /// Portainer started these containers, and the API key may not see their Portainer stack (B24): their names and
+    /// directories.
+    HiddenStack(Vec<String>),
+    /// Compose rejects the text as it is sent (B06).
+    Rejected(Vec<String>),
+    /// Compose cannot parse `stack.env` (B06, M08): the variable and the problem.
+    UnreadableEnv { problem: String },
+    /// Files that are missing where Portainer or the engine looks for them (B06, M10, M11, M13).
+    MissingFiles(Vec<String>),
+    /// Images that do not exist and cannot be pulled or built (B06).
+    MissingImages(Vec<String>),
+    /// External networks and volumes that do not exist (B06).
+    MissingExternal(Vec<String>),
+    /// Paused containers that Compose would try to start (B06, B10): their names.
+    Paused(Vec<String>),
+    /// Ports and names that containers outside the stack hold (B06).
+    Held(Vec<String>),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damage(_) => f.write_str("the literal rewrite damages the Compose file"),
+            Self::OtherEngine { endpoint, .. } => write!(
+                f,
+                "environment {endpoint} is not this host's engine: the stack's containers are here, and Portainer would create them there"
+            ),
+            Self::OtherSocket(socket) => write!(
+                f,
+                "the environment is the socket {}, but Portainer's Compose uses /var/run/docker.sock: it would create the containers on the engine there",
+                printable(socket)
+            ),
+            Self::RunsPortainer { container, because } => write!(
+                f,
+                "the stack runs Portainer itself: container {container} {because}"
+            ),
+            Self::NoSharedVersion { problem, .. } => {
+                f.write_str(problem)
+            }
+            Self::NoEnvironment { endpoint, .. } => {
+                write!(f, "Portainer has no environment {endpoint}")
+            }
+            Self::ForbiddenEnvironment { endpoint, status } => write!(
+                f,
+                "the API key is not allowed to use environment {endpoint} ({status})"
+            ),
+            Self::ForbiddenStacks { endpoint } => write!(
+                f,
+                "the API key is not allowed to create, update or delete stacks on environment {endpoint}"
+            ),
+            Self::HiddenStack(_) => f.write_str(
+                "containers of the stack were started in a folder like those of Portainer, and the API key may not see their Portainer stack",
+            ),
+            Self::Rejected(_) => {
+                f.write_str("Compose would reject the Compose file as it would be sent")
+            }
+            Self::UnreadableEnv { .. } => {
+                f.write_str("Compose would reject .env as Portainer would store it")
+            }
+            Self::MissingFiles(_) => {
+                f.write_str("files would be missing where Portainer or the engine looks for them")
+            }
+            Self::MissingImages(_) => f.write_str("images cannot be pulled or built"),
+            Self::MissingExternal(_) => f.write_str("external networks or volumes do not exist"),
+            Self::Paused(_) => f.write_str(
+                "Portainer would adopt paused containers, and Compose cannot start a paused container",
+            ),
+            Self::Held(_) => {
+                f.write_str("ports or container names are used by containers outside the stack")
+            }
+        }
+    }
+}
+
+impl Refusal {
+    /// Whether it follows from what exists on the engine of this host.
+    pub fn is_about_this_engine(&self) -> bool {
+        matches!(
+            self,
+            Self::MissingImages(_) | Self::MissingExternal(_) | Self::Held(_) | Self::Paused(_)
+        )
+    }
+
+    /// The details, one per line.
+    pub fn details(&self) -> Option<String> {
+        match self {
+            Self::Damage(items)
+            | Self::HiddenStack(items)
+            | Self::Rejected(items)
+            | Self::MissingFiles(items)
+            | Self::MissingImages(items)
+            | Self::MissingExternal(items)
+            | Self::Held(items)
+            | Self::Paused(items) => Some(items.join("\n")),
+            Self::UnreadableEnv { problem } => Some(problem.clone()),
+            Self::OtherEngine { .. }
+            | Self::OtherSocket(_)
+            | Self::RunsPortainer { .. }
+            | Self::NoSharedVersion { .. }
+            | Self::NoEnvironment { .. }
+            | Self::ForbiddenEnvironment { .. }
+            | Self::ForbiddenStacks { .. } => None,
+        }
+    }
+
+    /// What to do about it, for the stack of this name.
+    pub fn hint(&self, stack: &str) -> String {
+        let hint = match self {
+            Self::Damage(_) => "change the lines above; --force sends the damaged file",
+            Self::OtherEngine { here, .. } => {
+                return format!("{}; --force overrides this check", pass_endpoint(*here));
+            }
+            Self::OtherSocket(_) => return format!("{MOUNT_SOCKET}; --force overrides this check"),
+            Self::RunsPortainer { .. } => {
+                "manage this stack by hand: removing it would cut off Portainer; --force overrides this check"
+            }
+            Self::NoSharedVersion { hint, .. } => hint,
+            Self::NoEnvironment { here, .. } => return pass_endpoint(*here),
+            Self::ForbiddenEnvironment { .. } => {
+                "use an administrator's API key, or give the user of this key access to the environment in Portainer"
+            }
+            Self::ForbiddenStacks { .. } => {
+                "use an administrator's API key, or turn off \"Disable the use of Stacks for non-administrators\" in the environment's Docker settings in Portainer"
+            }
+            Self::HiddenStack(_) => "use an administrator's API key",
+            Self::Rejected(_) => {
+                return format!(
+                    "fix the lines above; to see the file as it would be sent, run: stacklift render {}",
+                    shell_word(stack)
+                );
+            }
+            Self::UnreadableEnv { .. } => {
+                "write the variable on one line, with matching quotes and a name without spaces"
+            }
+            Self::MissingFiles(_) => {
+                "use absolute paths that exist; for files that Portainer reads, put their content into the Compose file"
+            }
+            Self::MissingImages(_) => {
+                "pull or build the images first, without `pull_policy: build`"
+            }
+            Self::MissingExternal(_) => "create them first, or fix their names",
+            Self::Paused(_) => "unpause them first",
+            Self::Held(_) => "stop or rename those containers, or change the Compose file",
+        };
+        hint.to_owned()
+    }
+}
+
+/// What to do if the environment is a socket that Portainer's Compose does not use.
+pub const MOUNT_SOCKET: &str = "mount this engine's socket at /var/run/docker.sock in Portainer's container, or connect the environment with an agent";
+
+/// What to do if the environment is not this host. `here` is the environment that is.
+pub fn pass_endpoint(here: Option<i64>) -> String {
+    match here {
+        Some(id) => {
+            format!("environment {id} is this engine: pass --endpoint {id}, or --endpoint auto")
+        }
+        None => "pass the ID of this host's environment with --endpoint".to_owned(),
+    }
+}

@@ -1,0 +1,384 @@
+//! Whether Compose rejects what is sent (B06, M08).
+
+use std::collections::HashSet;
+
+use composefile::{
+    document::{Document, Node, NodeId},
+    dotenv::DotenvError,
+    schema::{NEWEST, Place, ROOT, Release, Type},
+    services::{MountSpec, split_at_colons},
+};
+
+use crate::{
+    compose::{Doubt, Rejection},
+    plan::{
+        Facts, NOT_PULLED, Refusal,
+        blockers::missing,
+        facts::services::{Given, SentStack, SentText},
+        fates::versions::ComposeVersion,
+    },
+    rewrite::{
+        faithful::{self, Blocker, Reason, Runs},
+        literal::{TextEdit, edits},
+    },
+    text::printable,
+};
+
+/// The reasons for which every Compose version rejects the text. `is_damaged`: the rewrite damages the text, which
+/// explains why it is not YAML.
+pub fn refusals(
+    facts: &Facts,
+    text: &SentText,
+    stack: Option<&SentStack>,
+    is_damaged: bool,
+) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    if let Some(error) = &text.env_error {
+        refusals.push(Refusal::UnreadableEnv {
+            problem: problem(facts, error),
+        });
+    }
+    let lines = Lines::new(facts.source.compose);
+    let blockers = faithful::rewrite(text.text, Some(text.env), text.context, &Runs::default());
+    let blockers = blockers.err().unwrap_or_default();
+    let mut rejected: Vec<String> = blockers
+        .iter()
+        .filter(|blocker| match blocker.reason {
+            Reason::NotYaml => !is_damaged && is_no_yaml(text.text),
+            reason => is_rejection(reason),
+        })
+        .map(|blocker| lines.describe(blocker))
+        .collect();
+    if let Some(stack) = stack {
+        rejected.extend(empty_parts(stack, &lines));
+        rejected.extend(unmountable(stack, &lines));
+    }
+    // Compose stops at the first error, which is usually one of those above.
+    if let Some(rejection) = facts.rejection
+        && rejected.is_empty()
+        && refusals.is_empty()
+        && !is_damaged
+        && is_certain(rejection, stack)
+    {
+        rejected.push(lines.describe_message(rejection));
+    }
+    if !rejected.is_empty() {
+        refusals.push(Refusal::Rejected(rejected));
+    }
+    refusals
+}
+
+/// Mounts in the short syntax that Compose accepts and every engine rejects, as lines of a refusal. Compose reads `x:` with one
+/// letter as a drive of Windows, as in `C:\data`: the whole text becomes the target, or the source is no path of the engine.
+fn unmountable(stack: &SentStack, lines: &Lines) -> Vec<String> {
+    let mut found = Vec::new();
+    for service in stack.active() {
+        for node in service.nodes("volumes").flat_map(Node::items) {
+            let Given::Is(text) = stack.read(node) else {
+                continue;
+            };
+            let mut chars = text.chars();
+            let is_drive = chars.next().is_some_and(char::is_alphabetic)
+                && chars.next() == Some(':')
+                && chars.next().is_some();
+            let parts = split_at_colons(&text);
+            let target = parts.get(1).or(parts.first()).copied();
+            let is_relative = target.is_some_and(|one| !one.is_empty() && !one.starts_with('/'));
+            let why = if is_drive {
+                "Compose reads its first letter as a drive of Windows; use the long syntax"
+            } else if parts.len() <= 2 && text.len() > 2 && is_relative {
+                "its target is not an absolute path"
+            } else {
+                continue;
+            };
+            // As it is written: never the value of a variable.
+            let written = printable(node.as_str().unwrap_or_default());
+            found.push(format!(
+                "line {}: service {}: the engine rejects the mount `{written}`: {why}",
+                lines.of(node.line()),
+                printable(service.name)
+            ));
+        }
+    }
+    found
+}
+
+/// Whether Portainer's Compose rejects the text if this host's Compose does.
+///
+/// The contents of a file that the text names may differ between this host and Portainer's container.
+fn is_certain(rejection: &Rejection, stack: Option<&SentStack>) -> bool {
+    rejection.doubt.is_none() && stack.is_some_and(|stack| !missing::reads_files(stack))
+}
+
+/// A rejection by this host's Compose that is no refusal, as a warning. `keys` are the warnings about keys.
+pub fn doubt(
+    facts: &Facts,
+    stack: Option<&SentStack>,
+    refusals: &[Refusal],
+    keys: &[String],
+) -> Option<String> {
+    let rejection = facts
+        .rejection
+        .filter(|rejection| !is_certain(rejection, stack))?;
+    let has = |is: fn(&Refusal) -> bool| refusals.iter().any(is);
+    let is_said = match rejection.doubt {
+        // The refusal names the place.
+        None | Some(Doubt::Version) => has(|refusal| {
+            matches!(
+                refusal,
+                Refusal::Rejected(_) | Refusal::UnreadableEnv { .. } | Refusal::Damage(_)
+            )
+        }),
+        Some(Doubt::UnknownKey) => {
+            let words = rejection.message.split([' ', '\'']);
+            let mut words = words.filter(|word| !word.is_empty());
+            words.any(|word| keys.iter().any(|key| key.contains(&format!("`{word}`"))))
+        }
+        // Each file that Compose reads is looked for where Portainer looks for it.
+        Some(Doubt::Files) => {
+            stack.is_some_and(missing::reads_files)
+                || has(|refusal| matches!(refusal, Refusal::MissingFiles(_)))
+        }
+    };
+    (!is_said).then(|| {
+        format!(
+            "{} rejects the Compose file as it would be sent; the create fails if Portainer's Compose rejects it too: {}",
+            rejection.by,
+            Lines::new(facts.source.compose).map(&rejection.message)
+        )
+    })
+}
+
+/// Compose accepts several documents in one file and other line breaks; this program does not.
+fn is_no_yaml(text: &str) -> bool {
+    let error = Document::parse(text).err();
+    error.is_some_and(|error| !error.message.contains("second YAML document"))
+}
+
+fn is_rejection(reason: Reason) -> bool {
+    match reason {
+        Reason::WrongType | Reason::BadVariable | Reason::Inconsistent => true,
+        // These concern the faithful rewrite, or are found elsewhere.
+        Reason::NotYaml
+        | Reason::BadEnvFile
+        | Reason::MissingEnvFile
+        | Reason::SeveralFiles
+        | Reason::Shared
+        | Reason::ShellVariable
+        | Reason::VersionDependent
+        | Reason::UnreadableFile
+        | Reason::Unwritable
+        | Reason::Internal => false,
+    }
+}
+
+/// Keys that Portainer's Compose may not accept, as warnings. `first` is the oldest that it may be, if that is known.
+pub fn doubts(facts: &Facts, stack: &SentStack, first: Option<ComposeVersion>) -> Vec<String> {
+    let first = first.unwrap_or(OLDEST).release();
+    let keys = keys(facts, stack, |since| {
+        since.is_none_or(|since| since > first)
+    });
+    keys.map(|(line, key)| {
+        format!(
+            "line {line}: the create fails if Portainer's Compose does not accept the key {key}"
+        )
+    })
+    .collect()
+}
+
+/// What no Compose up to `last` accepts and a later one may, with its line.
+pub fn newer(facts: &Facts, stack: &SentStack, last: ComposeVersion) -> Vec<String> {
+    let lines = Lines::new(facts.source.compose);
+    let last = last.release();
+    let keys = keys(facts, stack, |since| {
+        since.map_or(last <= NEWEST, |since| since > last)
+    });
+    let keys = keys.map(|(line, key)| format!("line {line}: {key}"));
+    let services = stack.services();
+    let policies = services.iter().filter_map(|service| {
+        let node = service.node(&["pull_policy"])?;
+        let policy = service.given(&["pull_policy"]).known()?;
+        let is_newer = policy != "always" && !NOT_PULLED.contains(&policy.as_str());
+        (is_newer && last < PULLS_AT_INTERVALS).then(|| {
+            format!(
+                "line {}: `pull_policy: {}`",
+                lines.of(node.line()),
+                printable(node.as_str().unwrap_or_default())
+            )
+        })
+    });
+    keys.chain(policies).collect()
+}
+
+/// The oldest Compose that a Portainer of unknown version is expected to have.
+const OLDEST: ComposeVersion = ComposeVersion(2, 26, 1);
+/// The first Compose with `pull_policy: daily`.
+const PULLS_AT_INTERVALS: Release = (2, 34, 0);
+
+/// The keys that are rejected, with their lines. `is_rejected` gets the first release that accepts a key; `None` if none does.
+fn keys(
+    facts: &Facts,
+    stack: &SentStack,
+    is_rejected: impl Fn(Option<Release>) -> bool,
+) -> impl Iterator<Item = (usize, String)> {
+    let lines = Lines::new(facts.source.compose);
+    let mut rejected = Keys {
+        is_rejected,
+        found: Vec::new(),
+        done: HashSet::new(),
+    };
+    if let Some(root) = stack.reader.document.root() {
+        rejected.collect(root, &ROOT);
+    }
+    let found = rejected.found.into_iter();
+    found.map(move |(line, key)| (lines.of(line), key))
+}
+
+struct Keys<F> {
+    is_rejected: F,
+    found: Vec<(usize, String)>,
+    /// Aliases can repeat a mapping.
+    done: HashSet<(NodeId, &'static Place)>,
+}
+
+impl<F: Fn(Option<Release>) -> bool> Keys<F> {
+    fn collect(&mut self, node: Node<'_>, place: &'static Place) {
+        let is_leaf = node.is_scalar() || place.is_unchecked();
+        if is_leaf || !self.done.insert((node.resolved().id(), place)) {
+            return;
+        }
+        let is_mapping = place.accepts(Type::Mapping);
+        for entry in node.entries() {
+            let below = place.below(&entry);
+            let known = entry.name().and_then(|name| place.named(name));
+            let since = below.map(|_| known.map_or((0, 0, 0), |key| key.since));
+            match (below, entry.name()) {
+                (_, Some(name)) if is_mapping && (self.is_rejected)(since) => {
+                    let name = printable(name);
+                    let key = match since {
+                        Some((major, minor, _)) => {
+                            format!("`{name}`, which requires Compose {major}.{minor}")
+                        }
+                        None => format!("`{name}`"),
+                    };
+                    self.found.push((entry.key.line(), key));
+                }
+                (Some(below), _) => self.collect(entry.value, below),
+                (None, _) => {}
+            }
+        }
+        for item in node.items() {
+            // The items of a merge have no place of their own.
+            self.collect(item, place.item().unwrap_or(place));
+        }
+    }
+}
+
+/// Mounts and ports in the short syntax with an empty part, usually because a variable is not set.
+fn empty_parts(stack: &SentStack, lines: &Lines) -> Vec<String> {
+    let mut found = Vec::new();
+    for service in stack.active() {
+        let mut check = |key: &str, is_rejected: fn(&str) -> bool| {
+            for item in service.nodes(key).flat_map(Node::items) {
+                let Given::Is(text) = stack.read(item) else {
+                    continue;
+                };
+                if is_rejected(&text) {
+                    let written = item.as_str().unwrap_or_default();
+                    found.push(format!(
+                        "line {}: service {}: a part of `{}` is empty, perhaps because a variable is not set",
+                        lines.of(item.line()),
+                        printable(service.name),
+                        printable(written)
+                    ));
+                }
+            }
+        };
+        check("volumes", |text| {
+            text.starts_with(':') && MountSpec::parse(text).is_none()
+        });
+        check("ports", |text| text.ends_with(':'));
+    }
+    found
+}
+
+/// The variable that Compose cannot parse, by name.
+fn problem(facts: &Facts, error: &DotenvError) -> String {
+    // Each variable is one line of `stack.env` (M07), unless its value contains a CR only.
+    let variable = facts.sent.env.get(error.line.saturating_sub(1));
+    match variable.map(|variable| variable.name.trim()) {
+        Some(name) if !name.is_empty() => format!("variable {name}: {}", error.problem),
+        _ => error.problem.to_string(),
+    }
+}
+
+/// Line numbers of the Compose file for lines of the text that is sent.
+struct Lines {
+    /// The deleted lines of the Compose file, counted from 1.
+    deleted: Vec<usize>,
+}
+
+impl Lines {
+    fn new(compose: &str) -> Self {
+        let mut deleted = Vec::new();
+        let (mut line, mut at) = (1, 0);
+        for edit in edits(compose) {
+            let TextEdit::Delete(range) = edit else {
+                continue;
+            };
+            line += compose[at..range.start].matches('\n').count();
+            at = range.start;
+            deleted.push(line);
+        }
+        Self { deleted }
+    }
+
+    fn of(&self, sent: usize) -> usize {
+        let mut line = sent;
+        for &deleted in &self.deleted {
+            if deleted <= line {
+                line += 1;
+            }
+        }
+        line
+    }
+
+    fn describe_message(&self, rejection: &Rejection) -> String {
+        format!("{}: {}", rejection.by, self.map(&rejection.message))
+    }
+
+    /// A message of Compose about the text that is sent, with line numbers of the Compose file.
+    fn map(&self, message: &str) -> String {
+        let mut parts = message.split("line ");
+        let mut mapped = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(part.len());
+            let (number, rest) = part.split_at(end);
+            let line = number
+                .parse()
+                .map_or(number.to_owned(), |line| self.of(line).to_string());
+            mapped.extend(["line ", &line, rest]);
+        }
+        mapped
+    }
+
+    fn describe(&self, blocker: &Blocker) -> String {
+        match blocker.position {
+            Some(position) => format!("line {}: {}", self.of(position.line), blocker.message),
+            None => blocker.message.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lines;
+
+    #[test]
+    fn lines_are_those_of_the_compose_file() {
+        let lines = Lines::new("a:\n  env_file:\n    - .env\n  b:\n  env_file: x\n  c:\n");
+        assert_eq!([1, 2, 3].map(|line| lines.of(line)), [1, 4, 6]);
+    }
+}

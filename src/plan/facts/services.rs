@@ -1,0 +1,455 @@
+//! The text and variables that are sent, as Portainer's Compose reads them.
+
+use std::{borrow::Cow, collections::BTreeMap, slice::from_ref};
+
+use composefile::{
+    document::{Document, Node, ScalarType},
+    dotenv::{self, DotenvError},
+    reader::{Context, Reader},
+    services::Service,
+};
+
+use crate::{
+    model::{Pull, Variable},
+    plan::Sent,
+    rewrite::{env::stack_env, portainer},
+};
+
+/// Marks values and paths that are unknown outside Portainer. No real one contains it.
+const UNKNOWN: char = '\0';
+/// Portainer's folder of the stack. Its number is unknown before the create.
+const FOLDER: &str = "/\0/stack";
+/// Portainer's home directory.
+const HOME: &str = "/\0/home";
+/// The variables that Portainer's container sets: they override `stack.env`. Two are paths.
+const SET_BY_PORTAINER: [(&str, &str); 3] =
+    [("HOME", HOME), ("HOSTNAME", "\0"), ("PATH", "/\0/bin")];
+
+/// A value of the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    /// The text does not set it.
+    No,
+    /// It depends on something that is unknown outside Portainer.
+    Unknown,
+    Is(String),
+}
+
+impl Given {
+    fn of(value: Cow<'_, str>) -> Self {
+        if value.contains(UNKNOWN) {
+            Self::Unknown
+        } else {
+            Self::Is(value.into_owned())
+        }
+    }
+
+    pub fn known(self) -> Option<String> {
+        match self {
+            Self::Is(value) => Some(value),
+            Self::No | Self::Unknown => None,
+        }
+    }
+}
+
+/// Where a path of the text leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A path of a file system: of the host or of Portainer's container.
+    Absolute(String),
+    /// A path below Portainer's folder of the stack, relative to it; empty for the folder.
+    Folder(String),
+    Unknown,
+}
+
+/// Reads `sent` for the project `project`. `then` gets no stack if the text is not YAML.
+pub fn with_sent<T>(
+    sent: Sent,
+    project: &str,
+    then: impl FnOnce(&SentText, Option<&SentStack>) -> T,
+) -> T {
+    let shell = |name: &str| {
+        let found = SET_BY_PORTAINER.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    let context = portainer::context(FOLDER, HOME, &shell, project);
+    let env = stack_env(sent.env);
+    let read = dotenv::parse(&env, &shell);
+    let env_error = read.as_ref().err().copied();
+    // The other findings do not depend on the variables that cannot be parsed.
+    let env = if env_error.is_some() {
+        let is_read = |one: &&Variable| dotenv::parse(&stack_env(from_ref(*one)), &shell).is_ok();
+        let kept: Vec<Variable> = sent.env.iter().filter(is_read).cloned().collect();
+        stack_env(&kept)
+    } else {
+        env
+    };
+    let variables = read.or_else(|_| dotenv::parse(&env, &shell));
+    let variables = variables.unwrap_or_default();
+    let text = SentText {
+        text: sent.text,
+        env: &env,
+        env_error,
+        context: &context,
+    };
+    let Ok(document) = Document::parse(sent.text) else {
+        return then(&text, None);
+    };
+    let reader = Reader::new(&document, Some(&env), &variables, &context);
+    let stack = SentStack {
+        reader: &reader,
+        project,
+    };
+    then(&text, Some(&stack))
+}
+
+/// The texts, and the context in which Portainer reads them.
+pub struct SentText<'a> {
+    pub text: &'a str,
+    /// `stack.env` (M07), without variables that Compose cannot parse.
+    pub env: &'a str,
+    /// Why Compose cannot parse `stack.env` with all variables.
+    pub env_error: Option<DotenvError>,
+    pub context: &'a Context<'a>,
+}
+
+/// The stack that the text describes.
+pub struct SentStack<'r, 'd, 'a> {
+    pub reader: &'r Reader<'d, 'a>,
+    pub project: &'r str,
+}
+
+/// A service with what it inherits by `extends` in the same file.
+pub struct SentService<'r, 'd, 'a> {
+    pub stack: &'r SentStack<'r, 'd, 'a>,
+    pub name: &'d str,
+    /// The outermost base first.
+    chain: Vec<Service<'d>>,
+}
+
+impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
+    /// The services that Compose starts: those without a profile or with an active one (M14).
+    pub fn active(&'r self) -> Vec<SentService<'r, 'd, 'a>> {
+        let mut services = self.services();
+        services.retain(SentService::is_active);
+        services
+    }
+
+    pub fn services(&'r self) -> Vec<SentService<'r, 'd, 'a>> {
+        let services = self.reader.services.iter();
+        services
+            .map(|&service| SentService {
+                stack: self,
+                name: service.name,
+                chain: self.reader.chain(service),
+            })
+            .collect()
+    }
+
+    /// The value of a scalar.
+    pub fn read(&self, node: Node<'_>) -> Given {
+        let Some(text) = node.as_str() else {
+            return Given::No;
+        };
+        match self.reader.read(text) {
+            Ok(value) => Given::of(value),
+            Err(_) => Given::Unknown,
+        }
+    }
+
+    /// The value of a scalar, as text. A number such as 1e3 or 0x10 has another text in the container.
+    pub fn text(&self, node: Node<'_>) -> Given {
+        let is_text = node.scalar_type() == Some(ScalarType::Text);
+        match node.as_str() {
+            Some(value) if !is_text && !is_plain(value) => Given::Unknown,
+            _ => self.read(node),
+        }
+    }
+
+    /// The place of a path that Compose (`local`) or the engine reads.
+    pub fn place(&self, path: &str, local: bool) -> Place {
+        let base = self.reader.base();
+        let path = if local {
+            base.local(path)
+        } else {
+            base.host(path)
+        };
+        let path = composefile::path::clean(&path);
+        match path.strip_prefix(FOLDER) {
+            Some(below) if below.is_empty() || below.starts_with('/') => {
+                Place::Folder(below.trim_start_matches('/').to_owned())
+            }
+            _ if path.contains(UNKNOWN) => Place::Unknown,
+            _ => Place::Absolute(path),
+        }
+    }
+
+    /// The engine's name of a network or volume, and whether it is external.
+    pub fn resource(&self, section: &str, key: &str) -> (Given, bool) {
+        let node = self
+            .reader
+            .document
+            .get(section)
+            .and_then(|all| all.get(key));
+        let external = node.and_then(|node| node.get("external"));
+        let is_external = external.is_some_and(|external| {
+            external.is_mapping() || external.as_str().is_some_and(|text| text == "true")
+        });
+        let name = external
+            .and_then(|external| external.get("name"))
+            .or_else(|| node.and_then(|node| node.get("name")));
+        let name = match name.map(|name| self.read(name)) {
+            Some(Given::Is(name)) if !name.is_empty() => Given::Is(name),
+            Some(Given::Unknown) => Given::Unknown,
+            _ if is_external => Given::Is(key.to_owned()),
+            _ => Given::Is(format!("{}_{key}", self.project)),
+        };
+        (name, is_external)
+    }
+}
+
+impl<'r, 'd, 'a> SentService<'r, 'd, 'a> {
+    /// The stack that it belongs to.
+    pub fn stack(&self) -> &'r SentStack<'r, 'd, 'a> {
+        self.stack
+    }
+
+    /// The node at a path of keys, of this service or else of the nearest that it extends.
+    pub fn node(&self, path: &[&str]) -> Option<Node<'d>> {
+        self.chain.iter().rev().find_map(|service| {
+            let node = path
+                .iter()
+                .try_fold(service.node, |node, key| node.get(key))?;
+            (!node.is_null()).then_some(node)
+        })
+    }
+
+    /// All nodes of a key, the outermost base first.
+    pub fn nodes(&self, key: &str) -> impl Iterator<Item = Node<'d>> {
+        let nodes = self
+            .chain
+            .iter()
+            .filter_map(|service| service.node.get(key));
+        nodes
+            .filter(|node| !node.is_null())
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    /// The scalar at a path of keys.
+    pub fn given(&self, path: &[&str]) -> Given {
+        self.node(path)
+            .map_or(Given::No, |node| self.stack.read(node))
+    }
+
+    pub fn is_active(&self) -> bool {
+        let active = self.stack.reader.here("COMPOSE_PROFILES");
+        let active = active.unwrap_or_default();
+        let active: Vec<&str> = active.split(',').map(str::trim).collect();
+        let mut profiles = self.nodes("profiles").flat_map(Node::items).peekable();
+        profiles.peek().is_none()
+            || active.contains(&"*")
+            || profiles.any(|profile| match self.stack.read(profile) {
+                Given::Is(profile) => active.contains(&profile.as_str()),
+                Given::Unknown | Given::No => false,
+            })
+    }
+
+    /// The number of containers; `None` if it is unknown.
+    pub fn replicas(&self) -> Option<usize> {
+        let count = match self.given(&["scale"]) {
+            Given::No => self.given(&["deploy", "replicas"]),
+            scale => scale,
+        };
+        match count {
+            Given::No => Some(1),
+            Given::Unknown => None,
+            Given::Is(count) => count.parse().ok(),
+        }
+    }
+
+    /// The reference of its image, given or built.
+    pub fn image(&self) -> Option<String> {
+        match self.given(&["image"]) {
+            Given::Is(image) if !image.is_empty() => Some(image),
+            Given::Unknown => None,
+            _ => {
+                let name = format!("{}-{}", self.stack.project, self.name);
+                self.node(&["build"]).map(|_| name.to_lowercase())
+            }
+        }
+    }
+
+    /// Its image, to be pulled for the platform that the text names.
+    pub fn pull(&self, image: String) -> Pull {
+        Pull {
+            image,
+            platform: self.given(&["platform"]).known(),
+        }
+    }
+
+    /// The variables of `environment` and of `stack.env` as an env file. `None` if an unknown env file adds
+    /// others.
+    pub fn environment(&self) -> Option<BTreeMap<String, Given>> {
+        let mut found = BTreeMap::new();
+        for service in &self.chain {
+            for file in service.env_files() {
+                let Ok(path) = self.stack.reader.read(file.path) else {
+                    return None;
+                };
+                if self.stack.place(&path, true) != Place::Folder("stack.env".to_owned()) {
+                    return None;
+                }
+                let variables = self.stack.reader.env.iter();
+                found
+                    .extend(variables.map(|(name, value)| (name.clone(), Given::of(value.into()))));
+            }
+        }
+        for node in self.nodes("environment") {
+            for item in node.items() {
+                let Some(text) = item.as_str() else { continue };
+                let value = text.split_once('=').map(|(_, value)| value);
+                let name = text.split('=').next().unwrap_or_default();
+                // Compose replaces variables in the whole item.
+                let name = self.stack.reader.read(name).ok()?.into_owned();
+                self.set(&mut found, name, value, true);
+            }
+            for entry in node.entries() {
+                let Some(name) = entry.name() else { continue };
+                let is_text = entry.value.scalar_type() == Some(ScalarType::Text);
+                self.set(&mut found, name.to_owned(), entry.value.as_str(), is_text);
+            }
+        }
+        found.retain(|_, value| *value != Given::No);
+        Some(found)
+    }
+
+    /// `value` is `None` for a bare name: it takes its value from where Compose runs.
+    fn set(
+        &self,
+        found: &mut BTreeMap<String, Given>,
+        name: String,
+        value: Option<&str>,
+        is_text: bool,
+    ) {
+        let value = match value {
+            None => {
+                let here = self.stack.reader.here(&name);
+                here.map_or(Given::No, |value| Given::of(value.into()))
+            }
+            Some(value) if is_text || is_plain(value) => match self.stack.reader.read(value) {
+                Ok(value) => Given::of(value),
+                Err(_) => Given::Unknown,
+            },
+            // A number such as 1e3 or 0x10 has another text in the container.
+            Some(_) => Given::Unknown,
+        };
+        found.insert(name, value);
+    }
+
+    /// The networks by the engine's name, with the aliases that the text gives; `None` if they are unknown.
+    pub fn networks(&self) -> Option<BTreeMap<String, Vec<String>>> {
+        match self.given(&["network_mode"]) {
+            Given::Is(mode) if mode.starts_with("service:") || mode.starts_with("container:") => {
+                return Some(BTreeMap::new());
+            }
+            Given::Is(mode) => return Some(BTreeMap::from([(mode, Vec::new())])),
+            Given::Unknown => return None,
+            Given::No => {}
+        }
+        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for node in self.nodes("networks") {
+            for item in node.items() {
+                let key = self.stack.read(item).known()?;
+                found.entry(self.network(&key)?).or_default();
+            }
+            for entry in node.entries() {
+                let aliases = found.entry(self.network(entry.name()?)?).or_default();
+                let given = entry.value.get("aliases").into_iter();
+                for alias in given.flat_map(Node::items) {
+                    aliases.push(self.stack.read(alias).known()?);
+                }
+            }
+        }
+        if found.is_empty() {
+            found.insert(self.network("default")?, Vec::new());
+        }
+        Some(found)
+    }
+
+    fn network(&self, key: &str) -> Option<String> {
+        self.stack.resource("networks", key).0.known()
+    }
+
+    /// The keys of the networks that it uses.
+    pub fn network_keys(&self) -> Vec<String> {
+        let mut keys = Vec::new();
+        for node in self.nodes("networks") {
+            keys.extend(
+                node.items()
+                    .filter_map(|item| self.stack.read(item).known()),
+            );
+            let entries = node.entries().into_iter();
+            keys.extend(entries.filter_map(|entry| Some(entry.name()?.to_owned())));
+        }
+        if keys.is_empty() && self.given(&["network_mode"]) == Given::No {
+            keys.push("default".to_owned());
+        }
+        keys
+    }
+
+    /// The paths of its required env files, as written.
+    pub fn required_env_files(&self) -> Vec<String> {
+        let files = self.chain.iter().flat_map(Service::env_files);
+        files
+            .filter(|file| file.required)
+            .map(|file| file.path.to_owned())
+            .collect()
+    }
+
+    /// The paths of its env files, as written.
+    pub fn env_file_paths(&self) -> impl Iterator<Item = &'d str> {
+        let files = self.chain.iter().flat_map(Service::env_files);
+        files.map(|file| file.path)
+    }
+
+    /// The paths of its label files, as written.
+    pub fn label_files(&self) -> Vec<String> {
+        let files = self.chain.iter().flat_map(Service::label_files);
+        files.map(|file| file.path.to_owned()).collect()
+    }
+
+    /// The place of a node in messages, as the losses of the text name it.
+    pub fn path_of(&self, node: Node<'d>) -> String {
+        let own = self.chain.last().map(|service| service.node);
+        let below = own.and_then(|own| node.path_below(own));
+        below.map_or_else(
+            || node.path(),
+            |below| format!("services.{}.{below}", self.name),
+        )
+    }
+
+    /// Whether a part of the service is in another file, which is not read.
+    pub fn is_partial(&self) -> bool {
+        let mut files = self.chain.iter().map(Service::extends_file);
+        files.any(|file| file.is_some())
+    }
+}
+
+/// Whether a scalar that is not text reaches the container as written.
+fn is_plain(value: &str) -> bool {
+    matches!(value, "true" | "false")
+        || (value.bytes().all(|byte| byte.is_ascii_digit()) && !value.starts_with('0'))
+        || value == "0"
+}
+
+/// The images that the services of `sent` name or build, for the engine to inspect.
+pub fn image_references(sent: Sent, project: &str) -> Vec<String> {
+    with_sent(sent, project, |_, stack| {
+        let services = stack.map(SentStack::active).unwrap_or_default();
+        let mut images: Vec<_> = services.iter().filter_map(SentService::image).collect();
+        images.sort();
+        images.dedup();
+        images
+    })
+}

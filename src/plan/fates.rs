@@ -1,0 +1,358 @@
+//! What an adoption does to the containers of each service.
+//!
+//! Compose compares the hash of a service's resolved configuration with the label `config-hash` of its containers, and
+//! recreates those that differ (M05, N05). Portainer runs its own Compose, so the hashes of the Compose program of this
+//! host decide only where both compute the same hash.
+
+pub mod dependents;
+pub mod versions;
+
+use std::{collections::BTreeMap, fmt};
+
+use composefile::document::Node;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    plan::{
+        ComposeVersion, Facts, PortainerCompose,
+        facts::services::{Given, SentService},
+        fates::dependents::dependencies,
+        fates::versions::{Agreement, Feature, agreement, agreement_with_portainer},
+    },
+    snapshot::Inspected,
+    text::printable,
+};
+
+/// What happens to a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "kind", content = "reason", rename_all = "kebab-case")]
+pub enum Fate {
+    /// Its containers are not touched.
+    Unchanged,
+    /// Its containers are replaced once.
+    Recreated(String),
+    /// Its containers stay, and are stopped and started again.
+    Restarted(String),
+    /// It does not run now, and will. Its containers stay, if it has any.
+    Started(String),
+    /// The text does not start it, and its containers stay as they are (N09).
+    LeftBehind(String),
+    /// It cannot be known.
+    Unknown(String),
+}
+
+impl Fate {
+    /// Whether its containers certainly stay.
+    pub fn is_unchanged(&self) -> bool {
+        matches!(self, Self::Unchanged | Self::LeftBehind(_))
+    }
+
+    /// Whether its containers are certainly not replaced.
+    pub fn keeps_containers(&self) -> bool {
+        self.is_unchanged() || matches!(self, Self::Started(_) | Self::Restarted(_))
+    }
+
+    /// A higher one has more to lose.
+    pub fn rank(&self) -> u8 {
+        match self {
+            Self::Unchanged => 0,
+            Self::LeftBehind(_) => 1,
+            Self::Started(_) => 2,
+            Self::Restarted(_) => 3,
+            Self::Unknown(_) => 4,
+            Self::Recreated(_) => 5,
+        }
+    }
+
+    /// Why, for all but [`Fate::Unchanged`].
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Unchanged => None,
+            Self::Recreated(reason)
+            | Self::Restarted(reason)
+            | Self::Started(reason)
+            | Self::LeftBehind(reason)
+            | Self::Unknown(reason) => Some(reason),
+        }
+    }
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self {
+            Self::Unchanged => "unchanged",
+            Self::Recreated(_) => "recreated",
+            Self::Restarted(_) => "restarted",
+            Self::Started(_) => "started",
+            Self::LeftBehind(_) => "left as it is",
+            Self::Unknown(_) => "unknown",
+        };
+        f.write_str(what)?;
+        match self.reason() {
+            Some(reason) => write!(f, ": {}", printable(reason)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The configuration hashes that the Compose program of this host computes, by service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hashes {
+    /// The version of the program.
+    pub version: ComposeVersion,
+    /// Of the files on disk.
+    pub on_disk: BTreeMap<String, String>,
+    /// Of what will be sent.
+    pub sent: BTreeMap<String, String>,
+}
+
+impl Hashes {
+    /// Whether a container of a service certainly has the configuration of the files on disk.
+    pub fn are_on_disk(&self, container: Inspected, service: &str, tool: &str) -> bool {
+        let labeled = container.compose_label(tool, "config-hash");
+        labeled.is_some() && labeled == self.on_disk.get(service).map(String::as_str)
+    }
+}
+
+/// What decides the fates of all containers.
+#[derive(Clone, Copy)]
+pub struct Deciding<'a> {
+    pub facts: &'a Facts<'a>,
+    /// The hashes, or why they are unknown.
+    pub hashes: Result<&'a Hashes, &'a str>,
+    /// Portainer's Compose, if it is known.
+    pub portainer: Option<PortainerCompose>,
+}
+
+impl Deciding<'_> {
+    /// The fate of a container that its service keeps.
+    pub fn fate(&self, container: Inspected, service: &SentService) -> Fate {
+        let fate = self.by_image(container, service);
+        let fate = fate.unwrap_or_else(|| self.by_hash(container, service));
+        match fate {
+            Fate::Unchanged => self.by_state(container, service),
+            fate => fate,
+        }
+    }
+
+    /// The fate of a container whose configuration stays.
+    fn by_state(&self, container: Inspected, service: &SentService) -> Fate {
+        if container.is_being_removed() {
+            return Fate::Unknown("its container is being removed".to_owned());
+        }
+        // M05
+        if container.is_paused() {
+            return Fate::Unknown(
+                "its container is paused: Compose cannot start it, so the deployment fails"
+                    .to_owned(),
+            );
+        }
+        if self
+            .portainer
+            .is_some_and(PortainerCompose::checks_networks)
+            && let Some(what) = lacks(container, service)
+        {
+            return Fate::Unknown(format!(
+                "its container is not connected to {what}, and Portainer's Compose may recreate it for that"
+            ));
+        }
+        // N08
+        if !container.is_running() {
+            return Fate::Started(format!(
+                "its container is stopped ({})",
+                container.text("/State/Status")
+            ));
+        }
+        Fate::Unchanged
+    }
+
+    /// Compose recreates a container if the name of its image refers to another image now.
+    fn by_image(&self, container: Inspected, service: &SentService) -> Option<Fate> {
+        // N10
+        let pulls = match service.given(&["pull_policy"]) {
+            Given::No => false,
+            Given::Is(policy) => !["missing", "if_not_present", "never"].contains(&policy.as_str()),
+            Given::Unknown => true,
+        };
+        if pulls {
+            return Some(Fate::Unknown(
+                "its `pull_policy` may bring another image".to_owned(),
+            ));
+        }
+        let reference = service.image()?;
+        let Some(Some(now)) = self.facts.images.get(&reference) else {
+            return Some(Fate::Unknown(format!(
+                "{reference} was not found on this engine, so it may become another image"
+            )));
+        };
+        let is_other = now["Id"]
+            .as_str()
+            .is_some_and(|id| id != container.image_id());
+        is_other.then(|| {
+            Fate::Recreated(format!(
+                "{reference} is now another image than the one that runs"
+            ))
+        })
+    }
+
+    fn by_hash(&self, container: Inspected, service: &SentService) -> Fate {
+        let label = |name: &str| container.compose_label(self.facts.tool, name);
+        let Some(labeled) = label("config-hash") else {
+            return Fate::Unknown("its container has no config-hash label".to_owned());
+        };
+        let hashes = match self.hashes {
+            Ok(hashes) => hashes,
+            Err(reason) => return Fate::Unknown(reason.to_owned()),
+        };
+        let computed = [&hashes.on_disk, &hashes.sent];
+        if computed.iter().any(|of| !of.contains_key(service.name)) {
+            return Fate::Unknown(format!(
+                "Compose {} on this host computes no hash for it",
+                hashes.version
+            ));
+        }
+        let features = features(service);
+        let is = |hashes: &BTreeMap<String, String>| {
+            hashes.get(service.name).is_some_and(|hash| hash == labeled)
+        };
+        let started_by: Option<ComposeVersion> =
+            label("version").and_then(|version| version.parse().ok());
+        if is(&hashes.sent) {
+            return self.by_version(started_by, hashes.version, service, &features);
+        }
+        // The hash contains the ID of the container that it shares with, which is not always known.
+        if shares(service) {
+            return Fate::Unknown(
+                "its configuration hash depends on another container, whose namespace or volumes it shares"
+                    .to_owned(),
+            );
+        }
+        if is(&hashes.on_disk) {
+            return Fate::Recreated("the rewrite changes its configuration".to_owned());
+        }
+        let Some(started_by) = started_by else {
+            return Fate::Unknown(match label("version") {
+                Some(version) => format!(
+                    "its container says that Compose {version} started it, whose hashes are not known"
+                ),
+                None => "its container does not say which Compose started it".to_owned(),
+            });
+        };
+        match agreement(started_by, hashes.version, &features) {
+            Agreement::Same => Fate::Recreated(
+                "its configuration differs from that of its container: the Compose file, a variable or the text in Portainer was changed"
+                    .to_owned(),
+            ),
+            Agreement::Different(_) | Agreement::Unknown => Fate::Unknown(format!(
+                "Compose {started_by} started it, and Compose {} on this host computes other hashes",
+                hashes.version
+            )),
+        }
+    }
+
+    /// The fate of a container with the configuration that is sent.
+    fn by_version(
+        &self,
+        started_by: Option<ComposeVersion>,
+        here: ComposeVersion,
+        service: &SentService,
+        features: &[Feature],
+    ) -> Fate {
+        let Some(portainer) = self.portainer else {
+            return Fate::Unknown("the version of Portainer's Compose is unknown".to_owned());
+        };
+        if portainer.is_library && service.node(&["build"]).is_some() {
+            return Fate::Recreated("this version of Portainer builds its image".to_owned());
+        }
+        // The program of this host computes the hash of the container, whichever version started it.
+        let started_by = match agreement_with_portainer(here, portainer, features) {
+            Agreement::Same => return Fate::Unchanged,
+            _ => started_by.unwrap_or(here),
+        };
+        match agreement_with_portainer(started_by, portainer, features) {
+            Agreement::Same => Fate::Unchanged,
+            Agreement::Different(feature) => Fate::Recreated(format!(
+                "Compose {started_by} started it, and Portainer's Compose treats {} differently",
+                feature.name()
+            )),
+            Agreement::Unknown => Fate::Unknown(format!(
+                "Compose {started_by} started it, and Portainer's Compose may compute another hash"
+            )),
+        }
+    }
+}
+
+/// A network of the service that its container lacks.
+fn lacks(container: Inspected, service: &SentService) -> Option<String> {
+    let networks = match service.given(&["network_mode"]) {
+        Given::No => service.networks().unwrap_or_default(),
+        _ => BTreeMap::new(),
+    };
+    let has = |name: &str| container.networks().any(|(network, _)| network == name);
+    let missing = networks.into_keys().find(|name| !has(name));
+    missing.map(|name| format!("network {name}"))
+}
+
+/// Whether it shares a namespace or volumes with another service, or the volumes of a container of another project.
+fn shares(service: &SentService) -> bool {
+    let mut dependencies = dependencies(service).into_iter();
+    let mut sources = service.nodes("volumes_from").flat_map(Node::items);
+    dependencies.any(|dependency| dependency.shares)
+        || sources.any(|source| {
+            service
+                .stack
+                .read(source)
+                .known()
+                .is_none_or(|source| source.starts_with("container:"))
+        })
+}
+
+/// The features of a service on which Compose versions disagree (N05).
+fn features(service: &SentService) -> Vec<Feature> {
+    let is_set = |key: &str| service.node(&[key]).is_some();
+    let shares = |key: &str| match service.given(&[key]) {
+        Given::Is(mode) => mode.starts_with("service:"),
+        Given::Unknown => true,
+        Given::No => false,
+    };
+    let depends = ["depends_on", "links", "volumes_from"]
+        .iter()
+        .any(|key| is_set(key))
+        || ["network_mode", "pid", "ipc"].iter().any(|key| shares(key));
+    let has_mode = ["secrets", "configs"].iter().any(|key| {
+        let mut items = service.nodes(key).flat_map(Node::items);
+        items.any(|item| item.get("mode").is_some())
+    });
+    let creates_path = service.nodes("volumes").flat_map(Node::items).any(|item| {
+        let text = item.as_str().unwrap_or_default();
+        let creates = item
+            .get("bind")
+            .and_then(|bind| bind.get("create_host_path"));
+        creates.is_some() || (text.contains(':') && text.starts_with(['/', '.', '~', '$']))
+    });
+    let has_network_order = service
+        .nodes("networks")
+        .flat_map(Node::entries)
+        .any(|entry| {
+            let has = |keys: &[&str]| keys.iter().any(|key| entry.value.get(key).is_some());
+            let has_address = has(&[
+                "ipv4_address",
+                "ipv6_address",
+                "link_local_ips",
+                "mac_address",
+            ]);
+            (has(&["priority"]) && (has_address || has(&["aliases", "driver_opts"])))
+                || (has(&["driver_opts"]) && has_address)
+        });
+    [
+        (depends, Feature::DependsOn),
+        (is_set("profiles"), Feature::Profiles),
+        (has_mode, Feature::FileMode),
+        (creates_path, Feature::CreatedPath),
+        (has_network_order, Feature::NetworkOrder),
+    ]
+    .into_iter()
+    .filter_map(|(has, feature)| has.then_some(feature))
+    .collect()
+}

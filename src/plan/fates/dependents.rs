@@ -1,0 +1,146 @@
+//! Services that need another one, and what happens to them if it is recreated (N05).
+
+use composefile::document::Node;
+
+use crate::{
+    plan::{
+        Fate, PortainerCompose,
+        facts::services::{Given, SentService},
+        fates::versions::Dependents,
+    },
+    snapshot::Inspected,
+};
+
+/// A service that another one needs.
+pub struct Dependency {
+    service: String,
+    /// Whether Compose restarts the dependent with it.
+    restarts: bool,
+    /// Whether the dependent uses a namespace or the volumes of its container.
+    pub shares: bool,
+}
+
+/// What a service needs, by `depends_on` or by what implies it.
+pub fn dependencies(service: &SentService) -> Vec<Dependency> {
+    let read = |node: Node<'_>| service.stack.read(node).known();
+    let mut found = Vec::new();
+    let mut add = |name: &str, restarts, shares| {
+        found.push(Dependency {
+            service: name.to_owned(),
+            restarts,
+            shares,
+        });
+    };
+    for node in service.nodes("depends_on") {
+        for name in node.items().filter_map(read) {
+            add(&name, false, false);
+        }
+        for entry in node.entries() {
+            let restarts = entry
+                .value
+                .get("restart")
+                .map(|node| service.stack.read(node));
+            let restarts = restarts.is_some_and(|given| given != Given::Is("false".to_owned()));
+            add(entry.name().unwrap_or_default(), restarts, false);
+        }
+    }
+    for link in service
+        .nodes("links")
+        .flat_map(Node::items)
+        .filter_map(read)
+    {
+        add(link.split(':').next().unwrap_or_default(), true, false);
+    }
+    for from in service
+        .nodes("volumes_from")
+        .flat_map(Node::items)
+        .filter_map(read)
+    {
+        if !from.starts_with("container:") {
+            add(from.split(':').next().unwrap_or_default(), false, true);
+        }
+    }
+    for key in ["network_mode", "pid", "ipc"] {
+        if let Given::Is(mode) = service.given(&[key])
+            && let Some(name) = mode.strip_prefix("service:")
+        {
+            add(name, true, true);
+        }
+    }
+    found
+}
+
+/// Changes the fates of services that follow those that they need, transitively.
+pub fn follow(
+    found: &mut [(String, Vec<Inspected>, Fate)],
+    services: &[SentService],
+    portainer: Option<PortainerCompose>,
+) {
+    let dependents = portainer.map_or(Dependents::Unknown, PortainerCompose::dependents);
+    let needs: Vec<(&str, Vec<Dependency>)> = services
+        .iter()
+        .map(|service| (service.name, dependencies(service)))
+        .collect();
+    // Each round changes a fate to one of a higher rank, so this ends.
+    while let Some((at, fate)) = next(found, &needs, dependents) {
+        found[at].2 = fate;
+    }
+}
+
+fn next(
+    found: &[(String, Vec<Inspected>, Fate)],
+    needs: &[(&str, Vec<Dependency>)],
+    dependents: Dependents,
+) -> Option<(usize, Fate)> {
+    found
+        .iter()
+        .enumerate()
+        .find_map(|(at, (name, own, fate))| {
+            if own.is_empty() || matches!(fate, Fate::LeftBehind(_)) {
+                return None;
+            }
+            let (_, needed) = needs.iter().find(|(service, _)| service == name)?;
+            let fates = needed.iter().filter_map(|dependency| {
+                let of = found
+                    .iter()
+                    .find(|(name, ..)| *name == dependency.service)?;
+                followed(dependency, of, dependents)
+            });
+            let followed = fates.max_by_key(Fate::rank)?;
+            (followed.rank() > fate.rank()).then_some((at, followed))
+        })
+}
+
+/// The fate of a dependent, because of what happens to the service that it needs.
+fn followed(
+    dependency: &Dependency,
+    (name, own, fate): &(String, Vec<Inspected>, Fate),
+    dependents: Dependents,
+) -> Option<Fate> {
+    let is_new = matches!(fate, Fate::Recreated(_))
+        || (matches!(fate, Fate::Started(_)) && own.is_empty() && dependency.shares);
+    if is_new && dependency.shares {
+        return Some(Fate::Recreated(format!(
+            "it shares a namespace or volumes with {name}, which gets a new container"
+        )));
+    }
+    let is_restarted = dependency.restarts;
+    match (fate, dependents) {
+        (Fate::Recreated(_), Dependents::Recreated) => Some(Fate::Recreated(format!(
+            "it depends on {name}, which is recreated"
+        ))),
+        (Fate::Recreated(_), Dependents::RestartedIfAsked) if is_restarted => Some(
+            Fate::Restarted(format!("it depends on {name}, which is recreated")),
+        ),
+        (Fate::Recreated(_), Dependents::Unknown) => Some(Fate::Unknown(format!(
+            "it depends on {name}, which is recreated, and Portainer's Compose may recreate or restart it too"
+        ))),
+        (Fate::Unknown(_), Dependents::RestartedIfAsked) if !is_restarted && !dependency.shares => {
+            None
+        }
+        (Fate::Unknown(_), _) => Some(Fate::Unknown(format!(
+            "it depends on {name}, which may be recreated"
+        ))),
+        _ => None,
+    }
+}

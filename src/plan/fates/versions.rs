@@ -1,0 +1,342 @@
+//! Which Compose versions compute the same configuration hash for a service (N05).
+
+use std::{fmt, str::FromStr};
+
+use composefile::schema::Release;
+
+/// A version of Compose, without its pre-release part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ComposeVersion(pub u16, pub u16, pub u16);
+
+impl FromStr for ComposeVersion {
+    type Err = ();
+
+    /// `2.26.1`, `v2.26.1` or `2.26.1-desktop.1`.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let text = text.trim().trim_start_matches('v');
+        let text = text.split(['-', '+']).next().unwrap_or_default();
+        let mut parts = text.split('.').map(|part| part.parse().map_err(|_| ()));
+        let mut next = || parts.next().unwrap_or(Err(()));
+        Ok(Self(next()?, next()?, next()?))
+    }
+}
+
+impl ComposeVersion {
+    pub fn release(self) -> Release {
+        (self.0, self.1, self.2)
+    }
+}
+
+impl fmt::Display for ComposeVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+/// The Compose that Portainer runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortainerCompose {
+    pub first: ComposeVersion,
+    /// Equal to `first` if the version is known exactly.
+    pub last: ComposeVersion,
+    /// Whether it is the library in Portainer's own process, not a program.
+    pub is_library: bool,
+}
+
+/// The programs that Portainer's images contain: the first Portainer version, and the version of Compose.
+const BUNDLED: [((u16, u16, u16), ComposeVersion); 5] = [
+    ((2, 18, 4), ComposeVersion(2, 17, 2)),
+    ((2, 19, 0), ComposeVersion(2, 20, 2)),
+    ((2, 20, 0), ComposeVersion(2, 24, 6)),
+    ((2, 20, 2), ComposeVersion(2, 26, 1)),
+    ((2, 21, 0), ComposeVersion(2, 29, 2)),
+];
+/// The first Portainer version with the library, and what is known of the library's version (N04–N07).
+const FIRST_WITH_LIBRARY: (u16, u16, u16) = (2, 24, 0);
+/// The Portainer version whose library is known, without the patch level. Later ones are not.
+const KNOWN_LIBRARY: (u16, u16) = (2, 45);
+const LIBRARY: (ComposeVersion, ComposeVersion) =
+    (ComposeVersion(2, 29, 7), ComposeVersion(2, 40, 3));
+
+impl PortainerCompose {
+    /// An exact version, as found on a container that Portainer started.
+    pub fn exactly(version: ComposeVersion) -> Self {
+        Self {
+            first: version,
+            last: version,
+            is_library: false,
+        }
+    }
+
+    /// The same program, or the one of this version.
+    #[must_use]
+    pub fn or(self, version: ComposeVersion) -> Self {
+        Self {
+            first: self.first.min(version),
+            last: self.last.max(version),
+            ..self
+        }
+    }
+
+    /// What it does to the dependents of a service that it recreates.
+    pub fn dependents(self) -> Dependents {
+        match (self.first, self.last) {
+            (first, last) if first != last => Dependents::Unknown,
+            (_, RECREATES_DEPENDENTS) => Dependents::Recreated,
+            (_, version) if version == LIBRARY.1 => Dependents::RestartedIfAsked,
+            _ => Dependents::Unknown,
+        }
+    }
+
+    /// Whether it may recreate a container that is not connected to a network of its service (N05).
+    pub fn checks_networks(self) -> bool {
+        self.last > RECREATES_DEPENDENTS
+    }
+
+    /// The Compose of a Portainer version, such as `2.21.4`. `None` for a version that is not known.
+    pub fn of(portainer: &str) -> Option<Self> {
+        let ComposeVersion(major, minor, patch) = portainer.parse().ok()?;
+        let version = (major, minor, patch);
+        if (major, minor) > KNOWN_LIBRARY {
+            return None;
+        }
+        if version >= FIRST_WITH_LIBRARY {
+            let (first, last) = LIBRARY;
+            let is_known = (major, minor) == KNOWN_LIBRARY;
+            let first = if is_known { last } else { first };
+            return Some(Self {
+                first,
+                last,
+                is_library: true,
+            });
+        }
+        let bundled = BUNDLED.iter().rev().find(|(from, _)| *from <= version)?;
+        Some(Self {
+            first: bundled.1,
+            last: bundled.1,
+            is_library: false,
+        })
+    }
+}
+
+/// The version that recreates the dependents of a service that it recreates, and ignores missing networks (N05).
+const RECREATES_DEPENDENTS: ComposeVersion = ComposeVersion(2, 26, 1);
+
+/// What happens to the dependents of a service that is recreated (N05).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dependents {
+    Recreated,
+    /// Those with `restart: true`, which `links` implies.
+    RestartedIfAsked,
+    Unknown,
+}
+
+/// A part of a service's configuration whose hash depends on the version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// Every service has this.
+    Any,
+    /// `depends_on`, or what implies it.
+    DependsOn,
+    Profiles,
+    /// A secret or config in the long syntax with a `mode`.
+    FileMode,
+    /// A bind mount in the short syntax, which creates its directory, or one with `create_host_path`.
+    CreatedPath,
+    /// Settings of a network whose order in the hash changed: `priority` with another one, or `driver_opts` with an address.
+    NetworkOrder,
+}
+
+impl Feature {
+    /// The feature, as users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "the service",
+            Self::DependsOn => "`depends_on`",
+            Self::Profiles => "`profiles`",
+            Self::FileMode => "the mode of secrets and configs",
+            Self::CreatedPath => "bind mounts in the short syntax or with `create_host_path`",
+            Self::NetworkOrder => "the settings of its networks",
+        }
+    }
+}
+
+/// The hash of a feature changed after the version `after`, at the latest in `by`.
+struct Change {
+    feature: Feature,
+    after: ComposeVersion,
+    by: ComposeVersion,
+    /// Whether the hash is known to differ, not only known not to be proved equal.
+    differs: bool,
+}
+
+const CHANGES: [Change; 7] = [
+    Change {
+        feature: Feature::Any,
+        after: ComposeVersion(2, 23, 3),
+        by: ComposeVersion(2, 24, 6),
+        differs: false,
+    },
+    Change {
+        feature: Feature::DependsOn,
+        after: ComposeVersion(2, 29, 2),
+        by: ComposeVersion(2, 29, 3),
+        differs: true,
+    },
+    Change {
+        feature: Feature::Profiles,
+        after: ComposeVersion(2, 30, 1),
+        by: ComposeVersion(2, 30, 2),
+        differs: true,
+    },
+    Change {
+        feature: Feature::FileMode,
+        after: ComposeVersion(2, 26, 1),
+        by: ComposeVersion(2, 40, 3),
+        differs: true,
+    },
+    Change {
+        feature: Feature::CreatedPath,
+        after: ComposeVersion(2, 40, 3),
+        by: ComposeVersion(5, 6, 1),
+        differs: true,
+    },
+    Change {
+        feature: Feature::NetworkOrder,
+        after: ComposeVersion(2, 26, 1),
+        by: ComposeVersion(5, 6, 1),
+        differs: true,
+    },
+    // Not measured.
+    Change {
+        feature: Feature::Any,
+        after: ComposeVersion(5, 6, 1),
+        by: ComposeVersion(u16::MAX, 0, 0),
+        differs: false,
+    },
+];
+
+/// Whether two versions compute the same hash for a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreement {
+    Same,
+    /// They do not, because of this feature.
+    Different(Feature),
+    Unknown,
+}
+
+/// Compares the hashes that two versions compute for a service with `features`.
+pub fn agreement(one: ComposeVersion, other: ComposeVersion, features: &[Feature]) -> Agreement {
+    let (older, newer) = (one.min(other), one.max(other));
+    if older == newer {
+        return Agreement::Same;
+    }
+    let mut found = Agreement::Same;
+    for change in &CHANGES {
+        let applies = change.feature == Feature::Any || features.contains(&change.feature);
+        if !applies || newer <= change.after || older >= change.by {
+            continue;
+        }
+        let crosses = older <= change.after && newer >= change.by;
+        if crosses && change.differs {
+            return Agreement::Different(change.feature);
+        }
+        found = Agreement::Unknown;
+    }
+    found
+}
+
+/// Compares the hash of a container that `started_by` created with the one that Portainer's Compose computes.
+pub fn agreement_with_portainer(
+    started_by: ComposeVersion,
+    portainer: PortainerCompose,
+    features: &[Feature],
+) -> Agreement {
+    let first = agreement(started_by, portainer.first, features);
+    let last = agreement(started_by, portainer.last, features);
+    // A container that was started by a version in between may differ from neither end and yet from the middle.
+    let is_inside = portainer.first < started_by && started_by < portainer.last;
+    match (first, last) {
+        (Agreement::Same, Agreement::Same) if !is_inside => Agreement::Same,
+        (Agreement::Same, Agreement::Same) => agreement(portainer.first, portainer.last, features),
+        (Agreement::Different(one), Agreement::Different(_)) => Agreement::Different(one),
+        _ => Agreement::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(text: &str) -> ComposeVersion {
+        text.parse().expect(text)
+    }
+
+    #[test]
+    fn versions_are_read_as_compose_prints_them() {
+        assert_eq!(version("v2.26.1"), ComposeVersion(2, 26, 1));
+        assert_eq!(version("2.40.3-desktop.1"), ComposeVersion(2, 40, 3));
+        assert_eq!("dev".parse::<ComposeVersion>(), Err(()));
+        assert_eq!("".parse::<ComposeVersion>(), Err(()));
+    }
+
+    #[test]
+    fn n05_versions_agree_but_for_some_features() {
+        use Agreement::{Different, Same, Unknown};
+        let all = [
+            Feature::DependsOn,
+            Feature::Profiles,
+            Feature::FileMode,
+            Feature::CreatedPath,
+        ];
+        let order = [Feature::NetworkOrder];
+        for (one, other, features, expected) in [
+            ("2.26.1", "2.26.1", &all[..], Same),
+            ("2.26.1", "2.29.2", &all[..1], Same),
+            ("2.26.1", "2.40.3", &[][..], Same),
+            ("2.40.3", "2.26.1", &all[..1], Different(Feature::DependsOn)),
+            ("2.26.1", "2.40.3", &all[1..2], Different(Feature::Profiles)),
+            ("2.29.2", "2.40.3", &all[2..3], Unknown),
+            (
+                "5.6.1",
+                "2.40.3",
+                &all[3..],
+                Different(Feature::CreatedPath),
+            ),
+            ("5.6.1", "2.40.3", &[][..], Same),
+            ("2.26.1", "5.6.1", &[][..], Same),
+            ("2.26.1", "5.6.1", &order, Different(Feature::NetworkOrder)),
+            ("2.29.2", "5.6.1", &order, Unknown),
+            ("2.20.2", "2.26.1", &[][..], Unknown),
+            ("5.7.0", "2.26.1", &[][..], Unknown),
+        ] {
+            let found = agreement(version(one), version(other), features);
+            assert_eq!(found, expected, "{one} {other} {features:?}");
+        }
+    }
+
+    #[test]
+    fn n05_what_happens_to_dependents_depends_on_the_version() {
+        let exactly = |text| PortainerCompose::exactly(version(text));
+        let dependents = |compose: PortainerCompose| compose.dependents();
+        assert_eq!(dependents(exactly("2.26.1")), Dependents::Recreated);
+        assert_eq!(dependents(exactly("2.40.3")), Dependents::RestartedIfAsked);
+        assert_eq!(dependents(exactly("2.29.2")), Dependents::Unknown);
+        let either = exactly("2.26.1").or(version("2.40.3"));
+        assert_eq!(dependents(either), Dependents::Unknown);
+        assert!(either.checks_networks() && !exactly("2.26.1").checks_networks());
+    }
+
+    #[test]
+    fn portainers_compose_follows_from_its_version() {
+        let exact = |portainer: &str| PortainerCompose::of(portainer).map(|compose| compose.first);
+        assert_eq!(exact("2.20.1"), Some(ComposeVersion(2, 24, 6)));
+        assert_eq!(exact("2.23.0"), Some(ComposeVersion(2, 29, 2)));
+        assert_eq!(exact("1.24.0"), None);
+        assert_eq!(exact("2.46.0"), None);
+        assert_eq!(exact("2.44.0"), Some(ComposeVersion(2, 29, 7)));
+        assert_eq!(exact("2.45.1"), Some(ComposeVersion(2, 40, 3)));
+        let newer = PortainerCompose::of("2.45.0").expect("known");
+        assert!(newer.is_library && newer.last == ComposeVersion(2, 40, 3));
+    }
+}

@@ -1,0 +1,485 @@
+//! What works before a run and not after (B01).
+
+pub mod containers;
+pub mod files;
+pub mod foreign;
+pub mod limits;
+pub mod mounts;
+pub mod ports;
+pub mod record;
+pub mod replacement;
+pub mod reported;
+pub mod settings;
+mod subject;
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::{
+    model::Carried,
+    plan::Foreign,
+    rewrite::loss::{Owner, TextLoss, TextLossKind},
+    text::{counted, printable},
+};
+
+/// Something that works before a run and not after: by name, never by value (B01).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Loss {
+    /// Anything that the rewritten text loses, except variables.
+    Text(TextLoss),
+    /// Variables of a removed `env_file`, grouped by owner and file.
+    Variables {
+        /// The service or other element that loses them.
+        owner: Owner,
+        /// The env file, as written in the Compose file.
+        file: String,
+        /// The names of the variables.
+        names: Vec<String>,
+    },
+    /// Running containers end with SIGKILL: how many.
+    Killed(usize),
+    /// Containers that this run does not remove, but that Portainer may recreate or remove (B10, M05, M06): how many.
+    Adopted { project: String, count: usize },
+    /// Something that one container has.
+    Container {
+        /// The container's name.
+        container: String,
+        replaced_by: ReplacedBy,
+        loss: ContainerLoss,
+    },
+    /// Containers of a service beyond those that the text starts.
+    Replicas {
+        service: String,
+        now: usize,
+        after: usize,
+    },
+    /// Running containers that came from this directory under another project name. They are not removed.
+    OtherProject {
+        project: String,
+        containers: Vec<String>,
+    },
+    /// A container that the run does not recreate loses the use of one that it touches (B21).
+    Foreign(Foreign),
+    /// A property of the deleted Portainer stack that the new one does not have.
+    Carried(Carried),
+    /// Variables of the deleted Portainer stack that are not in `.env`.
+    RecordVariables(Vec<String>),
+    /// Variables of the deleted Portainer stack with another value in `.env`.
+    RecordValues(Vec<String>),
+    /// Members of a section of the deleted Portainer stack's text that are not in the Compose file.
+    RecordMembers {
+        /// `services`, `volumes`, …
+        section: &'static str,
+        names: Vec<String>,
+    },
+    /// The text of the deleted Portainer stack differs in some other way.
+    RecordText,
+    /// The Portainer stack is stopped, and the create starts it.
+    RecordStarts,
+}
+
+/// Who replaces a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum ReplacedBy {
+    /// This run: it removes the container (C51, C52).
+    Run,
+    /// Portainer's Compose, and only if its configuration differs (M05): the container's project has the name that
+    /// Portainer gives the stack (B10).
+    Portainer,
+}
+
+/// Something that one container has and its successor will not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum ContainerLoss {
+    /// No service of the text starts it.
+    NotDefined { service: String },
+    /// Only a profile that is not active starts its service (M14).
+    Profile { service: String },
+    /// `compose run` started it.
+    OneOff,
+    /// It was started from another directory.
+    OtherDirectory(String),
+    /// It is not running, and its successor will be: `paused`, `exited` or `created` (N08).
+    WillStart { state: String },
+    /// An anonymous volume, which a new container replaces with an empty one (M05).
+    AnonymousVolume {
+        /// The mount point in the container.
+        target: String,
+        volume: String,
+        /// Whether the engine deletes the volume with the container (`--rm`).
+        is_deleted: bool,
+    },
+    /// Files in its own layer: the first ones, and the number of all.
+    Files { shown: Vec<String>, total: usize },
+    /// The name that its successor has instead.
+    Name(String),
+    /// Variables that its successor will not have.
+    Variables(Vec<String>),
+    /// Variables with another value in its successor.
+    Values(Vec<String>),
+    /// Its successor runs another image of the same name.
+    Image(String),
+    /// Its successor runs an image of another name.
+    OtherImage { now: String, after: String },
+    /// A mount that its successor has from another source, or not at all.
+    Mount {
+        /// The mount point in the container.
+        target: String,
+        now: Source,
+        after: Option<Source>,
+    },
+    /// A mount that its successor may not write to, or may.
+    Access { target: String, is_read_only: bool },
+    /// Ports that its successor does not publish: `127.0.0.1:8080->80/tcp`.
+    Ports(Vec<String>),
+    /// A network that it is attached to.
+    Network(String),
+    /// Aliases in a network.
+    Aliases { network: String, names: Vec<String> },
+    /// Settings that differ from the text, as after `docker update`.
+    Limits(Vec<&'static str>),
+    /// Keys of the Compose file with another value.
+    Settings(Vec<&'static str>),
+}
+
+/// What is mounted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Source {
+    /// A named volume.
+    Volume(String),
+    /// A path of the host.
+    Path(String),
+    /// A path that Portainer resolves.
+    InPortainer,
+    /// A new anonymous volume.
+    Anonymous,
+    Tmpfs,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(loss) => f.write_str(&printable(&loss.to_string())),
+            Self::Variables { owner, file, names } => f.write_str(&printable(&format!(
+                "{owner}: these variables of {file} will no longer be set: {}",
+                names.join(", ")
+            ))),
+            Self::Killed(count) => write!(
+                f,
+                "{} will be stopped with SIGKILL, without time to shut down",
+                counted(*count, "running container")
+            ),
+            Self::Adopted { project, count } => write!(
+                f,
+                "project {} has {}, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the create fails",
+                printable(project),
+                counted(*count, "container")
+            ),
+            Self::Container {
+                container,
+                replaced_by,
+                loss,
+            } => {
+                let loss = match replaced_by {
+                    ReplacedBy::Run => loss.to_string(),
+                    ReplacedBy::Portainer => loss.if_portainer_replaces(),
+                };
+                f.write_str(&printable(&format!("{container}: {loss}")))
+            }
+            Self::Replicas {
+                service,
+                now,
+                after,
+            } => write!(
+                f,
+                "service {}: {} will be reduced to {after}",
+                printable(service),
+                counted(*now, "container")
+            ),
+            Self::OtherProject {
+                project,
+                containers,
+            } => f.write_str(&printable(&format!(
+                "project {project} was started from this directory and will keep running next to the new containers: {}",
+                containers.join(", ")
+            ))),
+            Self::Foreign(foreign) => foreign.fmt(f),
+            Self::Carried(carried) => match carried {
+                Carried::Git(url) => {
+                    write!(
+                        f,
+                        "the Portainer stack's Git link to {}",
+                        printable(&without_credentials(url))
+                    )
+                }
+                Carried::AutoUpdate => f.write_str("the Portainer stack's automatic update"),
+                Carried::Webhook => f.write_str("the Portainer stack's webhook"),
+                Carried::Access => f.write_str("the Portainer stack's access rights"),
+            },
+            Self::RecordVariables(names) => write!(
+                f,
+                "variables of the Portainer stack that are not in .env: {}",
+                printable(&names.join(", "))
+            ),
+            Self::RecordValues(names) => write!(
+                f,
+                "variables of the Portainer stack with a different value in .env: {}",
+                printable(&names.join(", "))
+            ),
+            Self::RecordMembers { section, names } => write!(
+                f,
+                "{section} of the Portainer stack that are not in the Compose file: {}",
+                printable(&names.join(", "))
+            ),
+            Self::RecordStarts => {
+                f.write_str("the Portainer stack is stopped, and will be started")
+            }
+            Self::RecordText => f.write_str(
+                "the text of the Portainer stack, which differs from the Compose file",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for ContainerLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotDefined { service } => write!(
+                f,
+                "it will be removed and not recreated: the Compose file has no service {service}"
+            ),
+            Self::Profile { service } => write!(
+                f,
+                "it will be removed and not recreated: no profile of service {service} is active in Portainer"
+            ),
+            Self::OneOff => f.write_str(
+                "it will be removed and not recreated: it is a one-off container of `compose run`",
+            ),
+            Self::OtherDirectory(dir) => {
+                write!(f, "it was started from another directory: {dir}")
+            }
+            Self::WillStart { state } if state == "paused" => {
+                f.write_str("it is paused and will run afterwards")
+            }
+            Self::WillStart { state } => write!(f, "it is stopped ({state}) and will be started"),
+            Self::AnonymousVolume {
+                target,
+                is_deleted: true,
+                ..
+            } => write!(
+                f,
+                "the anonymous volume at {target} may be deleted with its data: the container was started with --rm"
+            ),
+            Self::AnonymousVolume { target, volume, .. } => write!(
+                f,
+                "the anonymous volume at {target} will be replaced by an empty one; its data stays in volume {volume}"
+            ),
+            Self::Files { shown, total } => {
+                let more = match total.saturating_sub(shown.len()) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                write!(
+                    f,
+                    "files written inside the container: {}{more}",
+                    shown.join(", ")
+                )
+            }
+            Self::Variables(names) => write!(
+                f,
+                "these variables will no longer be set: {}",
+                names.join(", ")
+            ),
+            Self::Values(names) => write!(
+                f,
+                "these variables will have different values: {}",
+                names.join(", ")
+            ),
+            Self::Image(image) => write!(
+                f,
+                "it will be recreated from a different image: {image} no longer refers to the image that it runs"
+            ),
+            Self::OtherImage { now, after } => write!(
+                f,
+                "it will be recreated from image {after} instead of {now}"
+            ),
+            Self::Name(name) => write!(f, "its name will be {name}"),
+            Self::Mount { target, now, after } => show_mount(f, target, now, after.as_ref()),
+            Self::Access {
+                target,
+                is_read_only,
+            } => {
+                let access = if *is_read_only {
+                    "read-only"
+                } else {
+                    "writable"
+                };
+                write!(f, "{target} will be mounted {access}")
+            }
+            Self::Ports(ports) => write!(
+                f,
+                "these ports will no longer be published: {}",
+                ports.join(", ")
+            ),
+            Self::Network(network) => {
+                write!(f, "it will no longer be connected to network {network}")
+            }
+            Self::Aliases { network, names } => write!(
+                f,
+                "it will no longer have these aliases in network {network}: {}",
+                names.join(", ")
+            ),
+            Self::Limits(names) => write!(
+                f,
+                "these settings differ from the Compose file and will be reset: {}",
+                names.join(", ")
+            ),
+            Self::Settings(keys) => write!(
+                f,
+                "these settings differ from the Compose file and will change: {}",
+                keys.join(", ")
+            ),
+        }
+    }
+}
+
+fn show_mount(
+    f: &mut fmt::Formatter<'_>,
+    target: &str,
+    now: &Source,
+    after: Option<&Source>,
+) -> fmt::Result {
+    match after {
+        Some(after) => write!(f, "{after} will be mounted at {target} instead of {now}")?,
+        None => write!(f, "{now} will no longer be mounted at {target}")?,
+    }
+    match now {
+        Source::Volume(_) => f.write_str("; the volume will be detached and keep its data"),
+        _ => Ok(()),
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Volume(name) => write!(f, "volume {name}"),
+            Self::Path(path) => f.write_str(path),
+            Self::InPortainer => f.write_str("a path inside Portainer"),
+            Self::Anonymous => f.write_str("a new anonymous volume"),
+            Self::Tmpfs => f.write_str("a tmpfs"),
+        }
+    }
+}
+
+impl ContainerLoss {
+    /// The same, for a container that this run does not remove: Portainer's Compose recreates it if its configuration
+    /// differs (M05), and leaves a container alone that the text does not start (N09).
+    fn if_portainer_replaces(&self) -> String {
+        match self {
+            Self::NotDefined { service } => {
+                format!("it is kept as an orphan: the Compose file has no service {service}")
+            }
+            Self::Profile { service } => format!(
+                "it is kept, but not updated: no profile of service {service} is active in Portainer"
+            ),
+            Self::OneOff => "it is kept: it is a one-off container of `compose run`".to_owned(),
+            Self::AnonymousVolume {
+                target,
+                is_deleted: true,
+                ..
+            } => format!(
+                "if it is recreated, the anonymous volume at {target} may be deleted with its data: the container was started with --rm"
+            ),
+            // M05
+            Self::WillStart { state } if state == "paused" => {
+                "it is paused, and Compose cannot start it".to_owned()
+            }
+            // M05, M16, N04
+            Self::AnonymousVolume { target, volume, .. } => format!(
+                "if it is recreated, a newer Portainer (2.45) replaces the anonymous volume at {target} by an empty one; its data stays in volume {volume}"
+            ),
+            Self::Files { .. }
+            | Self::Name(_)
+            | Self::Network(_)
+            | Self::Aliases { .. }
+            | Self::Limits(_) => {
+                format!("if it is recreated: {self}")
+            }
+            Self::OtherDirectory(_)
+            | Self::WillStart { .. }
+            | Self::Variables(_)
+            | Self::Values(_)
+            | Self::Image(_)
+            | Self::OtherImage { .. }
+            | Self::Mount { .. }
+            | Self::Access { .. }
+            | Self::Ports(_)
+            | Self::Settings(_) => self.to_string(),
+        }
+    }
+}
+
+/// The losses of the text, with the variables of one file and one owner grouped.
+pub fn text_lost(losses: Vec<TextLoss>) -> Vec<Loss> {
+    let mut grouped: Vec<Loss> = Vec::new();
+    for loss in losses {
+        let TextLossKind::Variable { name, file } = loss.kind else {
+            grouped.push(Loss::Text(loss));
+            continue;
+        };
+        let group = grouped.iter_mut().find_map(|other| match other {
+            Loss::Variables {
+                owner,
+                file: of,
+                names,
+            } if *owner == loss.owner && *of == file => Some(names),
+            _ => None,
+        });
+        match group {
+            Some(names) => names.push(name),
+            None => grouped.push(Loss::Variables {
+                owner: loss.owner,
+                file,
+                names: vec![name],
+            }),
+        }
+    }
+    grouped
+}
+
+/// A URL without the user name and password that it may contain.
+fn without_credentials(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://***{}", &rest[at..]),
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b01_credentials_of_a_git_url_are_not_shown() {
+        for (url, shown) in [
+            (
+                "https://me:t@k@git.example/x.git",
+                "https://***@git.example/x.git",
+            ),
+            ("https://token@git.example", "https://***@git.example"),
+            ("https://git.example/a@b", "https://git.example/a@b"),
+            ("git@git.example:x.git", "git@git.example:x.git"),
+        ] {
+            let loss = Loss::Carried(Carried::Git(url.to_owned()));
+            assert_eq!(
+                loss.to_string(),
+                format!("the Portainer stack's Git link to {shown}")
+            );
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Limits of a container that differ from the text, as after `docker update` (B01).
+
+use serde_json::Value;
+
+use crate::{
+    plan::facts::services::{Given, SentService},
+    snapshot::Inspected,
+};
+
+/// A limit: its name, where inspect has it, where the text has it, and how the text's value reads in inspect.
+struct Limit {
+    name: &'static str,
+    pointer: &'static str,
+    keys: &'static [&'static [&'static str]],
+    /// `None` for a value that cannot be parsed: it is not compared.
+    read: fn(&str) -> Option<String>,
+}
+
+const LIMITS: [Limit; 14] = [
+    Limit {
+        name: "memory limit",
+        pointer: "/HostConfig/Memory",
+        keys: &[&["mem_limit"], &["deploy", "resources", "limits", "memory"]],
+        read: bytes,
+    },
+    Limit {
+        name: "memory reservation",
+        pointer: "/HostConfig/MemoryReservation",
+        keys: &[
+            &["mem_reservation"],
+            &["deploy", "resources", "reservations", "memory"],
+        ],
+        read: bytes,
+    },
+    Limit {
+        name: "swap limit",
+        pointer: "/HostConfig/MemorySwap",
+        keys: &[&["memswap_limit"]],
+        read: bytes,
+    },
+    Limit {
+        name: "CPU limit",
+        pointer: "/HostConfig/NanoCpus",
+        keys: &[&["cpus"], &["deploy", "resources", "limits", "cpus"]],
+        read: nano_cpus,
+    },
+    Limit {
+        name: "CPU shares",
+        pointer: "/HostConfig/CpuShares",
+        keys: &[&["cpu_shares"]],
+        read: integer,
+    },
+    Limit {
+        name: "CPU quota",
+        pointer: "/HostConfig/CpuQuota",
+        keys: &[&["cpu_quota"]],
+        read: integer,
+    },
+    Limit {
+        name: "CPU period",
+        pointer: "/HostConfig/CpuPeriod",
+        keys: &[&["cpu_period"]],
+        read: integer,
+    },
+    Limit {
+        name: "CPU set",
+        pointer: "/HostConfig/CpusetCpus",
+        keys: &[&["cpuset"]],
+        read: |text| Some(text.to_owned()),
+    },
+    Limit {
+        name: "memory nodes",
+        pointer: "/HostConfig/CpusetMems",
+        // Compose has no key for it.
+        keys: &[],
+        read: |_| None,
+    },
+    Limit {
+        name: "kernel memory limit",
+        pointer: "/HostConfig/KernelMemory",
+        keys: &[],
+        read: |_| None,
+    },
+    Limit {
+        name: "CPU real-time period",
+        pointer: "/HostConfig/CpuRealtimePeriod",
+        keys: &[&["cpu_rt_period"]],
+        read: integer,
+    },
+    Limit {
+        name: "CPU real-time runtime",
+        pointer: "/HostConfig/CpuRealtimeRuntime",
+        keys: &[&["cpu_rt_runtime"]],
+        read: integer,
+    },
+    Limit {
+        name: "process limit",
+        pointer: "/HostConfig/PidsLimit",
+        keys: &[&["pids_limit"], &["deploy", "resources", "limits", "pids"]],
+        read: integer,
+    },
+    Limit {
+        name: "block I/O weight",
+        pointer: "/HostConfig/BlkioWeight",
+        keys: &[&["blkio_config", "weight"]],
+        read: integer,
+    },
+];
+
+/// The names of the settings that a container has and its successor will not have.
+pub fn changed(container: Inspected, service: &SentService) -> Vec<&'static str> {
+    let limits = LIMITS
+        .iter()
+        .filter(|limit| limit.is_lost(container, service));
+    let mut names: Vec<_> = limits.map(|limit| limit.name).collect();
+    if restart_policy(service).is_some_and(|given| given != restarts(container)) {
+        names.push("restart policy");
+    }
+    names
+}
+
+impl Limit {
+    /// Whether a container has a limit that the text does not give it.
+    fn is_lost(&self, container: Inspected, service: &SentService) -> bool {
+        let has = match container.at(self.pointer) {
+            Some(Value::Number(number)) if !matches!(number.as_i64(), Some(0 | -1)) => {
+                number.to_string()
+            }
+            // A set of CPUs or memory nodes: `0` is one.
+            Some(Value::String(text)) if !text.is_empty() => text.clone(),
+            _ => return false,
+        };
+        let mut given = self.keys.iter().map(|keys| service.given(keys));
+        match given.find(|given| *given != Given::No) {
+            None => !self.is_default(container, &has),
+            Some(given) => given
+                .known()
+                .and_then(|text| (self.read)(&text))
+                .is_some_and(|given| given != has),
+        }
+    }
+
+    /// The engine itself sets the swap limit to twice the memory limit.
+    fn is_default(&self, container: Inspected, has: &str) -> bool {
+        let memory = container.at("/HostConfig/Memory").and_then(Value::as_u64);
+        self.pointer == "/HostConfig/MemorySwap"
+            && memory.is_some_and(|memory| (2 * u128::from(memory)).to_string() == has)
+    }
+}
+
+/// The restart policy of a container: `no`, `always`, `unless-stopped`, `on-failure` or `on-failure:3`.
+fn restarts(container: Inspected) -> String {
+    let name = container.text("/HostConfig/RestartPolicy/Name");
+    let most = container.at("/HostConfig/RestartPolicy/MaximumRetryCount");
+    match (name, most.and_then(Value::as_u64)) {
+        ("", _) => "no".to_owned(),
+        ("on-failure", Some(most)) if most > 0 => format!("on-failure:{most}"),
+        (name, _) => name.to_owned(),
+    }
+}
+
+/// The restart policy that the text gives; `None` if it is unknown.
+fn restart_policy(service: &SentService) -> Option<String> {
+    let policy = match service.given(&["restart"]) {
+        Given::Unknown => return None,
+        Given::Is(policy) if !policy.is_empty() => policy,
+        _ if service.node(&["deploy", "restart_policy"]).is_some() => deployed_policy(service)?,
+        _ => "no".to_owned(),
+    };
+    Some(match policy.strip_suffix(":0") {
+        Some(name) => name.to_owned(),
+        None if policy == "false" => "no".to_owned(),
+        None => policy,
+    })
+}
+
+/// `deploy.restart_policy` as Compose reads it without Swarm; `None` without a condition.
+fn deployed_policy(service: &SentService) -> Option<String> {
+    let given = |key| service.given(&["deploy", "restart_policy", key]);
+    let condition = given("condition").known()?;
+    Some(match (condition.as_str(), given("max_attempts")) {
+        ("none", _) => "no".to_owned(),
+        ("any", _) => "always".to_owned(),
+        ("on-failure", Given::Unknown) => return None,
+        ("on-failure", Given::Is(attempts)) => format!("on-failure:{attempts}"),
+        _ => condition,
+    })
+}
+
+/// A number of bytes with an optional unit: `512m`, `1.5gb`, `64 MiB`.
+fn bytes(text: &str) -> Option<String> {
+    let text = text.trim().to_lowercase();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let power = match unit.trim().trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return None,
+    };
+    if let Ok(number) = number.parse::<u64>() {
+        return Some((u128::from(number) << power).to_string());
+    }
+    whole(number.parse::<f64>().ok()? * 2f64.powi(power))
+}
+
+fn nano_cpus(text: &str) -> Option<String> {
+    whole((text.trim().parse::<f64>().ok()? * 1e9).round())
+}
+
+/// A number without its fraction.
+fn whole(number: f64) -> Option<String> {
+    (number.is_finite() && number >= 0.0).then(|| format!("{:.0}", number.trunc()))
+}
+
+fn integer(text: &str) -> Option<String> {
+    Some(text.trim().parse::<i64>().ok()?.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_compose_reads_them() {
+        for (text, expected) in [
+            ("512m", Some("536870912")),
+            ("1g", Some("1073741824")),
+            ("1.5GB", Some("1610612736")),
+            ("64 MiB", Some("67108864")),
+            ("1024", Some("1024")),
+            ("10b", Some("10")),
+            ("lots", None),
+            ("", None),
+        ] {
+            assert_eq!(bytes(text).as_deref(), expected, "{text}");
+        }
+        assert_eq!(nano_cpus("0.5").as_deref(), Some("500000000"));
+        assert_eq!(nano_cpus("2").as_deref(), Some("2000000000"));
+        assert_eq!(integer("10ms"), None);
+    }
+}

@@ -1,0 +1,412 @@
+//! The mounts of a container that its successor will have from another source, or not at all (B01).
+
+use std::collections::BTreeMap;
+
+use composefile::{
+    document::Node,
+    path::clean,
+    services::{MountSpec, MountType, one_or_many, split_at_colons},
+};
+use serde_json::Value;
+
+use crate::{
+    plan::{
+        ContainerLoss, Facts, MountSource,
+        facts::services::{Given, Place, SentService},
+        losses::reported::Reported,
+    },
+    snapshot::Inspected,
+    text::printable,
+};
+
+/// How far `volumes_from` is followed from service to service.
+const DEPTH: usize = 16;
+
+/// What the text mounts at one target.
+#[derive(Clone)]
+struct Mount {
+    source: Source,
+    /// `None` if it is not compared.
+    is_read_only: Option<bool>,
+}
+
+#[derive(Clone)]
+enum Source {
+    Bind(Place),
+    Volume {
+        name: String,
+        /// Options of its driver may make it a directory of the host.
+        has_options: bool,
+    },
+    Anonymous,
+    Tmpfs,
+    /// Unknown, or reported by the losses of the text.
+    Unknown,
+}
+
+/// What the text mounts into a service.
+struct Mounts {
+    by_target: BTreeMap<String, Mount>,
+    /// Whether there are no others.
+    is_whole: bool,
+}
+
+/// A mount of a container.
+struct Running<'c> {
+    source: MountSource,
+    /// Where it is on the host: the path that was asked for, and the one that was found.
+    places: Vec<&'c str>,
+    is_read_only: Option<bool>,
+}
+
+/// The losses of mounts, and what is unknown of them. Anonymous volumes are left out: they are always lost.
+pub fn losses(
+    facts: &Facts,
+    container: Inspected,
+    service: &SentService,
+    reported: Reported,
+) -> (Vec<ContainerLoss>, Vec<String>) {
+    let after = mounts(service, reported, DEPTH);
+    let (mut losses, mut unknown) = (Vec::new(), Vec::new());
+    for (target, now) in running(container) {
+        let Some(mount) = after.by_target.get(&target) else {
+            if after.is_whole {
+                let now = now.source;
+                losses.push(ContainerLoss::Mount {
+                    target,
+                    now,
+                    after: None,
+                });
+            }
+            continue;
+        };
+        match moved(facts, &now, &mount.source) {
+            Moved::No => {
+                let is_read_only = mount.is_read_only.filter(|_| now.is_read_only.is_some());
+                if let Some(is_read_only) =
+                    is_read_only.filter(|_| mount.is_read_only != now.is_read_only)
+                {
+                    losses.push(ContainerLoss::Access {
+                        target,
+                        is_read_only,
+                    });
+                }
+            }
+            Moved::To(after) => losses.push(ContainerLoss::Mount {
+                target,
+                now: now.source,
+                after: Some(after),
+            }),
+            Moved::Unknown => {}
+            Moved::Unreadable(path) => unknown.push(format!(
+                "cannot verify that {} is the same directory as {}, which {} mounts at {}",
+                printable(&path),
+                printable(&now.source.to_string()),
+                printable(container.name()),
+                printable(&target)
+            )),
+        }
+    }
+    (losses, unknown)
+}
+
+enum Moved {
+    No,
+    To(MountSource),
+    Unknown,
+    /// One of the two paths could not be looked at.
+    Unreadable(String),
+}
+
+fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
+    match (&now.source, after) {
+        // The losses of the text name the paths that Portainer resolves.
+        (_, Source::Unknown)
+        | (
+            MountSource::Path(_),
+            Source::Bind(Place::Folder(_) | Place::Unknown)
+            | Source::Volume {
+                has_options: true, ..
+            },
+        ) => Moved::Unknown,
+        (_, Source::Bind(Place::Absolute(path))) => {
+            if now.places.iter().any(|place| clean(place) == *path) {
+                return Moved::No;
+            }
+            let same: Vec<_> = now
+                .places
+                .iter()
+                .map(|place| (facts.is_same_file)(place, path))
+                .collect();
+            if same.contains(&Some(true)) {
+                Moved::No
+            } else if same.contains(&None) {
+                Moved::Unreadable(path.clone())
+            } else {
+                Moved::To(MountSource::Path(path.clone()))
+            }
+        }
+        (MountSource::Tmpfs, Source::Tmpfs) => Moved::No,
+        (MountSource::Volume(now), Source::Volume { name, .. }) if now == name => Moved::No,
+        (_, Source::Volume { name, .. }) => Moved::To(MountSource::Volume(name.clone())),
+        (_, Source::Bind(_)) => Moved::To(MountSource::InPortainer),
+        (_, Source::Anonymous) => Moved::To(MountSource::Anonymous),
+        (_, Source::Tmpfs) => Moved::To(MountSource::Tmpfs),
+    }
+}
+
+/// The mounts of a container, by target.
+fn running(container: Inspected) -> BTreeMap<String, Running> {
+    let mut found = BTreeMap::new();
+    let tmpfs = container.at("/HostConfig/Tmpfs").and_then(Value::as_object);
+    for (target, _) in tmpfs.into_iter().flatten() {
+        let mount = Running {
+            source: MountSource::Tmpfs,
+            places: Vec::new(),
+            is_read_only: None,
+        };
+        found.insert(clean(target), mount);
+    }
+    for mount in container.mounts() {
+        let text = |key: &str| mount[key].as_str().unwrap_or_default();
+        let target = clean(text("Destination"));
+        let mut places = asked_for(container, &target);
+        places.push(text("Source"));
+        places.retain(|place| place.starts_with('/'));
+        let is_writable = mount["RW"].as_bool();
+        let (source, is_read_only) = match text("Type") {
+            "volume" if is_anonymous(text("Name")) => continue,
+            "volume" => {
+                let name = text("Name").to_owned();
+                (MountSource::Volume(name), is_writable.map(|is| !is))
+            }
+            "bind" if !places.is_empty() => {
+                let path = clean(places[0]);
+                (MountSource::Path(path), is_writable.map(|is| !is))
+            }
+            "tmpfs" => (MountSource::Tmpfs, None),
+            _ => continue,
+        };
+        let mount = Running {
+            source,
+            places,
+            is_read_only,
+        };
+        found.insert(target, mount);
+    }
+    found
+}
+
+/// The host paths that the creator of a container named for a target. The engine may have resolved them since.
+fn asked_for<'c>(container: Inspected<'c>, target: &str) -> Vec<&'c str> {
+    let list = |pointer| {
+        let list = container.at(pointer).and_then(Value::as_array);
+        list.into_iter().flatten()
+    };
+    let short = list("/HostConfig/Binds").filter_map(|bind| {
+        let spec = MountSpec::parse(bind.as_str()?)?;
+        (clean(spec.target) == target).then_some(spec.source?)
+    });
+    let long = list("/HostConfig/Mounts").filter_map(|mount| {
+        let is_bind = mount["Type"] == "bind";
+        let is_it = is_bind && clean(mount["Target"].as_str()?) == target;
+        is_it.then_some(mount["Source"].as_str()?)
+    });
+    short.chain(long).collect()
+}
+
+/// What the text mounts into a service.
+fn mounts(service: &SentService, reported: Reported, depth: usize) -> Mounts {
+    let mut found = Mounts {
+        by_target: BTreeMap::new(),
+        is_whole: !service.is_partial(),
+    };
+    for item in service.nodes("volumes_from").flat_map(Node::items) {
+        found.inherit(service, item, reported, depth);
+    }
+    for item in service.nodes("tmpfs").flat_map(one_or_many) {
+        let text = service.stack.read(item).known();
+        let target = text.as_deref().and_then(|text| text.split(':').next());
+        let mount = Mount {
+            source: Source::Tmpfs,
+            is_read_only: None,
+        };
+        found.add(target.map(|target| (target.to_owned(), mount)));
+    }
+    for item in service.nodes("volumes").flat_map(Node::items) {
+        if reported.names(service, item) {
+            found.is_whole = false;
+        }
+        let mount = if item.is_mapping() {
+            long(service, item, reported)
+        } else {
+            short(service, item, reported)
+        };
+        found.add(mount.map(|(target, mut mount)| {
+            if reported.names(service, item) {
+                mount.source = Source::Unknown;
+            }
+            (target, mount)
+        }));
+    }
+    for (target, item) in placed(service) {
+        let mount = Mount {
+            source: content(service, item),
+            is_read_only: None,
+        };
+        found.add(target.map(|target| (target, mount)));
+    }
+    found
+}
+
+impl Mounts {
+    fn add(&mut self, mount: Option<(String, Mount)>) {
+        match mount {
+            Some((target, mount)) => {
+                self.by_target.insert(clean(&target), mount);
+            }
+            None => self.is_whole = false,
+        }
+    }
+
+    /// An item of `volumes_from`: a service with an optional mode, or `container:NAME`, whose mounts are unknown.
+    fn inherit(&mut self, service: &SentService, item: Node<'_>, reported: Reported, depth: usize) {
+        let text = service.stack.read(item).known().unwrap_or_default();
+        let (name, mode) = match text.split_once(':') {
+            Some((name, mode)) => (name, Some(mode)),
+            None => (text.as_str(), None),
+        };
+        let services = service.stack.services();
+        let from = services.iter().find(|other| other.name == name);
+        let Some(from) = from.filter(|_| name != "container" && depth > 0) else {
+            self.is_whole = false;
+            return;
+        };
+        let from = mounts(from, reported, depth - 1);
+        self.is_whole &= from.is_whole;
+        for (target, mut mount) in from.by_target {
+            // Compose drops the mode, at least version 2.26.
+            mount.is_read_only = mount.is_read_only.filter(|_| mode.is_none());
+            self.by_target.insert(target, mount);
+        }
+    }
+}
+
+fn short<'d>(
+    service: &SentService<'_, 'd, '_>,
+    item: Node<'d>,
+    reported: Reported,
+) -> Option<(String, Mount)> {
+    let text = service.stack.read(item).known()?;
+    let spec = MountSpec::parse(&text)?;
+    let written = item.as_str().map(split_at_colons).unwrap_or_default();
+    let source = match (spec.kind, spec.source) {
+        (MountType::Bind, Some(path)) => bind(service, path, written.first().copied(), reported),
+        (_, Some(key)) => volume(service, key),
+        (_, None) => Source::Anonymous,
+    };
+    let options = spec.options.unwrap_or_default();
+    let mount = Mount {
+        source,
+        is_read_only: Some(options.split(',').any(|option| option == "ro")),
+    };
+    Some((spec.target.to_owned(), mount))
+}
+
+fn long<'d>(
+    service: &SentService<'_, 'd, '_>,
+    item: Node<'d>,
+    reported: Reported,
+) -> Option<(String, Mount)> {
+    let text = |key| {
+        item.get(key)
+            .map_or(Given::No, |node| service.stack.read(node))
+    };
+    let target = text("target").known()?;
+    let written = item.get("source").and_then(Node::as_str);
+    let source = match (text("type").known()?.as_str(), text("source")) {
+        ("bind", Given::Is(path)) => bind(service, &path, written, reported),
+        ("volume", Given::Is(key)) if !key.is_empty() => volume(service, &key),
+        ("volume", Given::No) => Source::Anonymous,
+        ("tmpfs", _) => Source::Tmpfs,
+        _ => Source::Unknown,
+    };
+    let is_read_only = match item.get("read_only") {
+        None => Some(false),
+        Some(node) => node.as_bool(),
+    };
+    let mount = Mount {
+        source,
+        is_read_only,
+    };
+    Some((target, mount))
+}
+
+/// The host path `path`, written as `written` in the text.
+fn bind(service: &SentService, path: &str, written: Option<&str>, reported: Reported) -> Source {
+    match service.stack.place(path, false) {
+        Place::Absolute(path) if !path.starts_with('/') => Source::Unknown,
+        Place::Absolute(_) if written.is_some_and(|written| reported.moves(written)) => {
+            Source::Unknown
+        }
+        place => Source::Bind(place),
+    }
+}
+
+fn volume(service: &SentService, key: &str) -> Source {
+    let all = service.stack.reader.document.get("volumes");
+    let options = all.and_then(|all| all.get(key)?.get("driver_opts"));
+    match service.stack.resource("volumes", key).0 {
+        Given::Is(name) => Source::Volume {
+            name,
+            has_options: options.is_some(),
+        },
+        Given::No | Given::Unknown => Source::Unknown,
+    }
+}
+
+/// The targets of the secrets and configs of a service: Compose mounts them, or copies their content into the container.
+pub fn placed_files(service: &SentService) -> Vec<String> {
+    let targets = placed(service).into_iter();
+    targets.filter_map(|(target, _)| target).collect()
+}
+
+/// The targets of the secrets and configs, as far as they are known, and what defines each.
+fn placed<'d>(service: &SentService<'_, 'd, '_>) -> Vec<(Option<String>, Option<Node<'d>>)> {
+    let mut found = Vec::new();
+    for (section, dir) in [("secrets", "/run/secrets"), ("configs", "")] {
+        let all = service.stack.reader.document.get(section);
+        for item in service.nodes(section).flat_map(Node::items) {
+            let source = item.get("source").unwrap_or(item);
+            let target = item.get("target").unwrap_or(source);
+            let target = service.stack.read(target).known().map(|target| {
+                if target.starts_with('/') {
+                    target
+                } else {
+                    format!("{dir}/{target}")
+                }
+            });
+            let key = service.stack.read(source).known();
+            let definition = key.and_then(|key| all?.get(&key));
+            found.push((target, definition));
+        }
+    }
+    found
+}
+
+/// What a secret or config mounts: only one with a `file` is a mount for certain.
+fn content(service: &SentService, definition: Option<Node<'_>>) -> Source {
+    let file = definition.and_then(|definition| definition.get("file"));
+    match file.map(|file| service.stack.read(file)) {
+        Some(Given::Is(path)) => Source::Bind(service.stack.place(&path, false)),
+        _ => Source::Unknown,
+    }
+}
+
+/// The engine gives an anonymous volume a name of 64 hexadecimal digits.
+pub fn is_anonymous(volume: &str) -> bool {
+    volume.len() == 64 && volume.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests;

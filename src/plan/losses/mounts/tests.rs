@@ -1,0 +1,244 @@
+use serde_json::{Value, json};
+
+use crate::plan::tests::{World, world};
+
+const COMPOSE: &str = "
+services:
+  web:
+    image: x
+    tmpfs: /run:size=1m
+    volumes:
+      - ./data:/data
+      - named:/named/
+      - ./static:/static:ro
+      - /anonymous
+      - type: bind
+        source: ./long
+        target: /long
+        bind: {create_host_path: true}
+      - {type: volume, source: outer, target: /outer, read_only: true}
+      - {type: tmpfs, target: /cache}
+      - '${DATA:-./more}:/more'
+    secrets: [token]
+    configs: [{source: site, target: /etc/site}, inline]
+volumes:
+  named:
+  outer: {name: shared, external: true}
+secrets:
+  token: {file: ./token}
+configs:
+  site: {file: ./site}
+  inline: {content: x}
+";
+
+fn bind(source: &str, target: &str, is_writable: bool) -> Value {
+    json!({"Type": "bind", "Source": source, "Destination": target, "RW": is_writable})
+}
+
+fn volume(name: &str, target: &str, is_writable: bool) -> Value {
+    json!({
+        "Type": "volume", "Name": name, "Destination": target, "RW": is_writable,
+        "Source": format!("/var/lib/docker/volumes/{name}/_data"),
+    })
+}
+
+/// A stack whose container has these mounts.
+fn mounted(compose: &str, mounts: Value) -> World {
+    let mut world = world(compose);
+    world.missing = vec!["known"];
+    world.containers[0]["Mounts"] = mounts;
+    world
+}
+
+/// A container that [`COMPOSE`] started.
+fn unedited() -> World {
+    let mounts = json!([
+        bind("/s/web/data", "/data", true),
+        volume("web_named", "/named", true),
+        bind("/s/web/static", "/static", false),
+        bind("/s/web/long", "/long", true),
+        volume("shared", "/outer", false),
+        {"Type": "tmpfs", "Source": "", "Destination": "/cache", "RW": true},
+        bind("/s/web/more", "/more", true),
+        bind("/s/web/token", "/run/secrets/token", false),
+        bind("/s/web/site", "/etc/site", false),
+    ]);
+    let mut world = mounted(COMPOSE, mounts);
+    world.containers[0]["HostConfig"]["Tmpfs"] = json!({"/run": "size=1m"});
+    world
+}
+
+#[test]
+fn b01_no_mount_of_an_unedited_file_is_lost() {
+    let world = unedited();
+    assert_eq!(world.losses(), [""; 0]);
+}
+
+#[test]
+fn b01_mounts_of_an_edited_file() {
+    for (old, new, expected) in [
+        (
+            "./data:/data",
+            "/mnt/data:/data",
+            "/mnt/data will be mounted at /data instead of /s/web/data",
+        ),
+        (
+            "      - ./data:/data\n",
+            "",
+            "/s/web/data will no longer be mounted at /data",
+        ),
+        (
+            "./data:/data",
+            "./data:/data:ro",
+            "/data will be mounted read-only",
+        ),
+        (
+            ":/static:ro",
+            ":/static",
+            "/static will be mounted writable",
+        ),
+        (
+            "./data:/data",
+            "named:/data",
+            "volume web_named will be mounted at /data instead of /s/web/data",
+        ),
+        (
+            "named:/named/",
+            "other:/named/\n      - named:/elsewhere",
+            "volume web_other will be mounted at /named instead of volume web_named; the volume will be detached and keep its data",
+        ),
+        (
+            "      - named:/named/\n",
+            "",
+            "volume web_named will no longer be mounted at /named; the volume will be detached and keep its data",
+        ),
+        (
+            "named:/named/",
+            "/named",
+            "a new anonymous volume will be mounted at /named instead of volume web_named; the volume will be detached and keep its data",
+        ),
+        (
+            "\n  named:\n",
+            "\n  named: {name: '${NAME:-elsewhere}'}\n",
+            "volume elsewhere will be mounted at /named instead of volume web_named; the volume will be detached and keep its data",
+        ),
+        (
+            "/run:size=1m",
+            "/run/other",
+            "a tmpfs will no longer be mounted at /run",
+        ),
+        (
+            "source: ./long",
+            "source: ./elsewhere",
+            "/s/web/elsewhere will be mounted at /long instead of /s/web/long",
+        ),
+        (
+            "source: outer, target: /outer, read_only: true",
+            "source: outer, target: /outer",
+            "/outer will be mounted writable",
+        ),
+        (
+            "{file: ./token}",
+            "{file: ./other}",
+            "/s/web/other will be mounted at /run/secrets/token instead of /s/web/token",
+        ),
+        (
+            "    secrets: [token]\n",
+            "",
+            "/s/web/token will no longer be mounted at /run/secrets/token",
+        ),
+    ] {
+        let mut world = unedited();
+        assert!(world.compose.contains(old), "{old}");
+        world.compose = world.compose.replacen(old, new, 1);
+        if new.starts_with("other") {
+            world.compose += "  x: {content: x}\nx-volumes: {}\n";
+            world.compose = world
+                .compose
+                .replace("\n  named:\n", "\n  named:\n  other:\n");
+        }
+        assert_eq!(world.losses(), [format!("web-web-1: {expected}")], "{new}");
+    }
+}
+
+#[test]
+fn b01_the_same_directory_under_another_path_is_no_loss() {
+    for (source, losses, warnings) in [
+        ("/linked", 0, 0),
+        ("/s//web/./data/", 0, 0),
+        ("/secret", 0, 1),
+        ("/other", 1, 0),
+    ] {
+        let world = mounted(
+            "services: {web: {image: x, volumes: ['./data:/data']}}",
+            json!([bind(source, "/data", true)]),
+        );
+        let plan = world.plan();
+        assert_eq!(plan.losses.len(), losses, "{source}: {:?}", plan.losses);
+        assert_eq!(plan.warnings.len(), warnings, "{:?}", plan.warnings);
+    }
+    // A virtual machine mounts the host's files elsewhere.
+    let mut world = mounted(
+        "services: {web: {image: x, volumes: ['./data:/data']}}",
+        json!([bind("/host_mnt/s/web/data", "/data", true)]),
+    );
+    world.containers[0]["HostConfig"]["Binds"] = json!(["/s/web/data:/data:rw"]);
+    assert_eq!(world.losses(), [""; 0]);
+}
+
+#[test]
+fn b01_mounts_that_the_losses_of_the_text_name_are_named_once() {
+    for (item, path) in [
+        ("../up:/up", "../up"),
+        ("x/../y:/up", ""),
+        ("/a/../b:/up", "/a/../b"),
+        ("~/up:/up", "~/up"),
+    ] {
+        let text = format!("services: {{web: {{image: x, volumes: ['{item}']}}}}");
+        let world = mounted(&text, json!([bind("/s/up", "/up", true)]));
+        let losses = world.losses();
+        let is_text = |loss: &String| loss.starts_with("service web: ") && loss.contains(path);
+        assert!(losses.iter().all(is_text), "{losses:?}");
+        assert!(losses.len() < 2, "{losses:?}");
+    }
+    let text = "services: {web: {image: x, volumes: ['${HOME}/up:/up']}}";
+    let losses = mounted(text, json!([bind("/root/up", "/up", true)])).losses();
+    assert!(
+        losses.iter().all(|loss| loss.starts_with("service web: ")),
+        "{losses:?}"
+    );
+}
+
+#[test]
+fn b01_mounts_from_other_services() {
+    let compose = "
+services:
+  web:
+    image: x
+    volumes_from: ['db:ro', base]
+    volumes: ['own:/own']
+  db:
+    image: x
+    volumes: ['data:/data', './b:/own']
+  base:
+    image: x
+    extends: db
+    volumes: ['more:/more']
+volumes: {data: {}, own: {}, more: {}}
+";
+    let mounts = json!([
+        volume("web_data", "/data", true),
+        volume("web_own", "/own", true),
+        volume("web_more", "/more", true),
+    ]);
+    assert_eq!(mounted(compose, mounts.clone()).losses(), [""; 0]);
+    let edited = compose.replace(", base]", "]");
+    let lost = "web-web-1: volume web_more will no longer be mounted at /more; the volume will be detached and keep its data";
+    assert_eq!(mounted(&edited, mounts.clone()).losses(), [lost]);
+    let unknown = compose.replace(", base]", ", 'container:c']");
+    assert_eq!(
+        mounted(&unknown, mounts).losses(),
+        [""; 0],
+        "what another container has is unknown"
+    );
+}

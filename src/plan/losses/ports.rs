@@ -1,0 +1,219 @@
+//! The ports that a service publishes, and those that a container publishes and its successor will not (B01).
+
+use std::{net::IpAddr, ops::RangeInclusive};
+
+use composefile::document::Node;
+
+use crate::{
+    plan::{
+        ContainerLoss,
+        facts::services::{Given, SentService},
+        losses::reported::Reported,
+    },
+    snapshot::Inspected,
+};
+
+/// Stands for a port that the engine chooses.
+const CHOSEN: RangeInclusive<u16> = 0..=0;
+
+/// Published ports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Publish {
+    /// The address of the host; `None` for all addresses.
+    pub address: Option<String>,
+    /// The ports of the host; [`CHOSEN`] if the engine chooses them.
+    ports: RangeInclusive<u16>,
+    targets: RangeInclusive<u16>,
+    pub protocol: String,
+}
+
+impl Publish {
+    /// The host ports if they are fixed: from a longer range the engine chooses a free port.
+    pub fn fixed(&self) -> Option<RangeInclusive<u16>> {
+        let is_fixed = self.ports.len() == self.targets.len() && *self.ports.start() > 0;
+        is_fixed.then(|| self.ports.clone())
+    }
+
+    /// Whether it publishes what `now`, of one target, publishes. A port that the engine chooses is as good as another.
+    fn covers(&self, now: &Self) -> bool {
+        let target = *now.targets.start();
+        if self.protocol != now.protocol || !self.targets.contains(&target) {
+            return false;
+        }
+        if now.ports == CHOSEN {
+            return true;
+        }
+        let is_port = match self.fixed() {
+            Some(fixed) => {
+                let port = fixed.start() + (target - self.targets.start());
+                now.ports == (port..=port)
+            }
+            None => self.ports.contains(now.ports.start()) && self.ports.contains(now.ports.end()),
+        };
+        is_port && covers_address(self.address.as_deref(), now.address.as_deref())
+    }
+
+    /// As `docker ps` shows it.
+    fn shown(&self) -> String {
+        let range = |range: &RangeInclusive<u16>| match (range.start(), range.end()) {
+            (start, end) if start == end => start.to_string(),
+            (start, end) => format!("{start}-{end}"),
+        };
+        let address = match self.address.as_deref() {
+            Some(address) if address.contains(':') => format!("[{address}]:"),
+            Some(address) => format!("{address}:"),
+            None => String::new(),
+        };
+        let ports = if self.ports == CHOSEN {
+            String::new()
+        } else {
+            format!("{address}{}->", range(&self.ports))
+        };
+        format!("{ports}{}/{}", range(&self.targets), self.protocol)
+    }
+}
+
+/// Whether a port on `after` accepts what one on `now` accepts.
+fn covers_address(after: Option<&str>, now: Option<&str>) -> bool {
+    let parse = |address: &str| address.parse::<IpAddr>().ok();
+    match (after.map(parse), now.map(parse)) {
+        (None, _) => true,
+        (Some(Some(after)), _) if after.is_unspecified() => true,
+        (Some(after), Some(now)) => after == now,
+        (Some(_), None) => false,
+    }
+}
+
+/// The ports of a service, one per item; `None` for an item that is unknown.
+pub fn published(service: &SentService) -> Vec<Option<Publish>> {
+    let items = service.nodes("ports").flat_map(Node::items);
+    items.map(|item| one(service, item)).collect()
+}
+
+fn one(service: &SentService, item: Node<'_>) -> Option<Publish> {
+    if !item.is_mapping() {
+        return short(&service.stack.read(item).known()?);
+    }
+    let text = |key| match item.get(key).map(|node| service.stack.read(node)) {
+        Some(Given::Unknown) => None,
+        Some(Given::Is(text)) => Some(Some(text)),
+        Some(Given::No) | None => Some(None),
+    };
+    Some(Publish {
+        address: text("host_ip")?.filter(|address| !address.is_empty()),
+        ports: chosen(text("published")?.as_deref())?,
+        targets: range(&text("target")??)?,
+        protocol: text("protocol")?.unwrap_or_else(|| "tcp".to_owned()),
+    })
+}
+
+/// `[[ADDRESS:]PUBLISHED:]TARGET[/PROTOCOL]`.
+fn short(text: &str) -> Option<Publish> {
+    let (ports, protocol) = text.split_once('/').unwrap_or((text, "tcp"));
+    let (rest, target) = match ports.rsplit_once(':') {
+        Some((rest, target)) => (Some(rest), target),
+        None => (None, ports),
+    };
+    let (address, published) = match rest.and_then(|rest| rest.rsplit_once(':')) {
+        Some((address, published)) => (Some(address), Some(published)),
+        None => (None, rest),
+    };
+    let address = address.map(|address| address.trim_matches(['[', ']']).to_owned());
+    Some(Publish {
+        address: address.filter(|address| !address.is_empty()),
+        ports: chosen(published)?,
+        targets: range(target)?,
+        protocol: protocol.to_lowercase(),
+    })
+}
+
+/// The ports of the host; `None` if they are unknown.
+fn chosen(published: Option<&str>) -> Option<RangeInclusive<u16>> {
+    match published.unwrap_or_default() {
+        "" => Some(CHOSEN),
+        text => range(text),
+    }
+}
+
+fn range(text: &str) -> Option<RangeInclusive<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    Some(first.parse::<u16>().ok()?..=last.parse::<u16>().ok()?)
+}
+
+/// The ports that a container publishes and its successor will not.
+pub fn lost(
+    container: Inspected,
+    service: &SentService,
+    reported: Reported,
+) -> Option<ContainerLoss> {
+    if service
+        .nodes("ports")
+        .any(|node| reported.names(service, node))
+    {
+        return None;
+    }
+    let after: Option<Vec<Publish>> = published(service).into_iter().collect();
+    let after = after?;
+    let now = bindings(container).into_iter();
+    let lost = now.filter(|now| !after.iter().any(|after| after.covers(now)));
+    let mut lost: Vec<String> = lost.map(|now| now.shown()).collect();
+    lost.sort();
+    (!lost.is_empty()).then_some(ContainerLoss::Ports(lost))
+}
+
+/// The ports that a container was created to publish.
+fn bindings(container: Inspected) -> Vec<Publish> {
+    let bindings = container.at("/HostConfig/PortBindings");
+    let bindings = bindings.and_then(serde_json::Value::as_object);
+    let mut found = Vec::new();
+    for (inside, hosts) in bindings.into_iter().flatten() {
+        let (target, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
+        for host in hosts.as_array().into_iter().flatten() {
+            let address = host["HostIp"]
+                .as_str()
+                .filter(|address| !address.is_empty());
+            if let (Some(ports), Some(targets)) = (chosen(host["HostPort"].as_str()), range(target))
+            {
+                found.push(Publish {
+                    address: address.map(str::to_owned),
+                    ports,
+                    targets,
+                    protocol: protocol.to_owned(),
+                });
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{covers_address, short};
+
+    #[test]
+    fn ports_that_cover_others() {
+        for (after, now, expected) in [
+            ("8080:80", "8080:80", true),
+            ("8080:80", "8081:80", false),
+            ("8080:80", "8080:81", false),
+            ("8080:80/udp", "8080:80", false),
+            ("80", "80", true),
+            ("8080:80", "80", true),
+            ("80", "8080:80", false),
+            ("8000-8010:80-90", "8003:83", true),
+            ("8000-8010:80-90", "8003:84", false),
+            ("8000-8010:80", "8003:80", true),
+            ("8000-8010:80", "8000-8010:80", true),
+            ("127.0.0.1:80:80", "80:80", false),
+            ("80:80", "127.0.0.1:80:80", true),
+            ("0.0.0.0:80:80", "80:80", true),
+            ("127.0.0.1::80", "127.0.0.1::80", true),
+            ("[::1]:80:80", "[0:0:0:0:0:0:0:1]:80:80", true),
+        ] {
+            let (one, other) = (short(after).expect("a port"), short(now).expect("a port"));
+            assert_eq!(one.covers(&other), expected, "{after} {now}");
+        }
+        assert!(!covers_address(Some("10.0.0.1"), Some("10.0.0.2")));
+        assert_eq!(short("${PORT}:80"), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! What is lost with a deleted Portainer stack (B01).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use composefile::document::{Document, Node};
+
+use crate::{
+    model::{Deployment, Record, Variable},
+    plan::{Loss, RecordFacts, Sent},
+};
+
+/// The sections of a Compose file whose members are named.
+const SECTIONS: [&str; 5] = ["services", "volumes", "networks", "secrets", "configs"];
+
+/// The losses of deleting a Portainer stack: its properties, and its variables that are not in `names`.
+pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
+    let mut losses: Vec<Loss> = record.carries.iter().cloned().map(Loss::Carried).collect();
+    let variables: Vec<String> = record
+        .variables
+        .iter()
+        .filter(|name| !names.contains(name.as_str()))
+        .cloned()
+        .collect();
+    if !variables.is_empty() {
+        losses.push(Loss::RecordVariables(variables));
+    }
+    if record.deployment == Deployment::Inactive {
+        losses.push(Loss::RecordStarts);
+    }
+    losses
+}
+
+/// The same, and the differences between the contents of the Portainer stack and what is sent.
+pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
+    let names = sent.env.iter().map(|variable| variable.name.as_str());
+    let mut losses = record_lost(facts.record, &names.collect());
+    let Some((text, env)) = facts.contents else {
+        return losses;
+    };
+    let (old, new) = (values(env), values(sent.env));
+    let changed: Vec<String> = old
+        .iter()
+        .filter(|(name, value)| new.get(*name).is_some_and(|new| new != *value))
+        .map(|(&name, _)| name.to_owned())
+        .collect();
+    if !changed.is_empty() {
+        losses.push(Loss::RecordValues(changed));
+    }
+    losses.extend(text_losses(text, sent.text));
+    losses
+}
+
+/// The last value of each variable.
+fn values(env: &[Variable]) -> BTreeMap<&str, &str> {
+    let pairs = env
+        .iter()
+        .map(|one| (one.name.as_str(), one.value.as_str()));
+    pairs.collect()
+}
+
+fn text_losses(old: &str, new: &str) -> Vec<Loss> {
+    if old.trim_end() == new.trim_end() {
+        return Vec::new();
+    }
+    let (Ok(old), Ok(new)) = (Document::parse(old), Document::parse(new)) else {
+        return vec![Loss::RecordText];
+    };
+    let mut losses: Vec<Loss> = SECTIONS
+        .into_iter()
+        .filter_map(|section| {
+            let kept = members(&new, section);
+            let mut names = members(&old, section);
+            names.retain(|name| !kept.contains(name));
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+            (!names.is_empty()).then_some(Loss::RecordMembers { section, names })
+        })
+        .collect();
+    losses.push(Loss::RecordText);
+    losses
+}
+
+fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
+    let entries = document.get(section).map(Node::entries);
+    let entries = entries.into_iter().flatten();
+    entries.filter_map(|entry| entry.name()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Carried, StackKind};
+
+    fn variable(name: &str, value: &str) -> Variable {
+        Variable {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    fn lost(text: &str, env: &[Variable], sent: Sent) -> Vec<String> {
+        let record = Record {
+            id: "7".to_owned(),
+            name: "web".to_owned(),
+            endpoint_id: 1,
+            kind: StackKind::Compose,
+            deployment: Deployment::Active,
+            carries: vec![Carried::Webhook],
+            variables: env.iter().map(|one| one.name.clone()).collect(),
+        };
+        let facts = RecordFacts {
+            record: &record,
+            contents: Some((text, env)),
+        };
+        losses(&facts, sent).iter().map(Loss::to_string).collect()
+    }
+
+    #[test]
+    fn b01_a_stopped_portainer_stack_is_started() {
+        let mut record = Record {
+            id: "7".to_owned(),
+            name: "web".to_owned(),
+            endpoint_id: 1,
+            kind: StackKind::Compose,
+            deployment: Deployment::Inactive,
+            carries: Vec::new(),
+            variables: BTreeSet::new(),
+        };
+        assert_eq!(
+            record_lost(&record, &BTreeSet::new())
+                .iter()
+                .map(Loss::to_string)
+                .collect::<Vec<_>>(),
+            ["the Portainer stack is stopped, and will be started"]
+        );
+        record.deployment = Deployment::Active;
+        assert!(record_lost(&record, &BTreeSet::new()).is_empty());
+    }
+
+    #[test]
+    fn b01_the_portainer_stack_is_compared_with_what_is_sent() {
+        let env = [variable("A", "1"), variable("B", "2"), variable("C", "3")];
+        let sent = Sent {
+            text: "services:\n  web:\n    image: x\n",
+            env: &[variable("A", "1"), variable("B", "9")],
+        };
+        let old = "services:\n  web:\n    image: x\n  db:\n    image: y\nvolumes:\n  data:\n";
+        assert_eq!(
+            lost(old, &env, sent),
+            [
+                "the Portainer stack's webhook",
+                "variables of the Portainer stack that are not in .env: C",
+                "variables of the Portainer stack with a different value in .env: B",
+                "services of the Portainer stack that are not in the Compose file: db",
+                "volumes of the Portainer stack that are not in the Compose file: data",
+                "the text of the Portainer stack, which differs from the Compose file",
+            ]
+        );
+        let same = "services:\n  web:\n    image: x\n\n";
+        assert_eq!(
+            lost(same, &[], sent),
+            ["the Portainer stack's webhook"],
+            "only the end of the text differs"
+        );
+    }
+}

@@ -1,0 +1,227 @@
+//! What a migration would do, as data.
+
+use serde::Serialize;
+
+use crate::{
+    model::Pull,
+    plan::{
+        Environment, Facts, Loss, Refusal,
+        blockers::{conflicts, missing, permissions, startup, validation},
+        facts::{
+            portainer::runs_portainer,
+            services::{SentStack, SentText, with_sent},
+        },
+        losses::{containers, record, text_lost},
+    },
+    rewrite::{
+        damage::{Verdict, judge_document},
+        loss::{TextLossKind, losses},
+    },
+    snapshot::Inspected,
+    text::printable,
+};
+
+/// What a migration would do to what exists now (B01–B06).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// Everything that will be lost, in the order to show it.
+    pub losses: Vec<Loss>,
+    /// Every reason to refuse.
+    pub refusals: Vec<Refusal>,
+    /// What may go wrong or could not be checked.
+    pub warnings: Vec<String>,
+    /// Whether there is a Portainer stack or a container to destroy, or it is unknown whether there is.
+    pub destroys: bool,
+    /// The services that have no container and will get one; empty if the text or the containers cannot be read.
+    pub starts: Vec<String>,
+    /// The images to pull before anything is stopped, sorted (B27).
+    pub pulls: Vec<Pull>,
+    /// Whether the Compose file could be parsed. Otherwise, what its services lose is unknown.
+    pub is_parsed: bool,
+}
+
+/// Plans a migration.
+pub fn migration(facts: &Facts) -> Plan {
+    with_sent(facts.sent, facts.project, |text, stack| {
+        let mut plan = Plan {
+            losses: Vec::new(),
+            refusals: Vec::new(),
+            warnings: Vec::new(),
+            destroys: facts.record.is_some() || facts.listed.is_none_or(|all| !all.is_empty()),
+            starts: stack.map_or_else(Vec::new, |stack| starts(facts, stack)),
+            pulls: Vec::new(),
+            is_parsed: facts.source.document.is_ok(),
+        };
+        let mut elsewhere = facts.namesakes.iter();
+        if let Some(other) = elsewhere.find(|other| other.endpoint_id != facts.endpoint) {
+            plan.warnings.push(format!(
+                "Portainer stack {} on environment {} has the same name and will not be changed; Portainer may refuse a second stack with that name",
+                other.id, other.endpoint_id
+            ));
+        }
+        plan.refuse(facts, text, stack);
+        plan.lose(facts, stack);
+        plan
+    })
+}
+
+/// The active services without a container.
+fn starts(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    let (Some(_), Some(containers)) = (facts.listed, facts.containers) else {
+        return Vec::new();
+    };
+    let has = |name: &str| {
+        let mut containers = containers.iter().map(Inspected);
+        containers.any(|one| one.compose_label(facts.tool, "service") == Some(name))
+    };
+    let mut services = stack.active();
+    services.retain(|service| service.replicas() != Some(0) && !has(service.name));
+    services.iter().map(|one| one.name.to_owned()).collect()
+}
+
+impl Plan {
+    /// What is said of the images that will be pulled.
+    pub fn notices(&self) -> impl Iterator<Item = String> {
+        let pulls = self.pulls.iter();
+        pulls.map(|pull| format!("image {pull} will be pulled before anything is stopped"))
+    }
+
+    fn refuse(&mut self, facts: &Facts, text: &SentText, stack: Option<&SentStack>) {
+        let damage = damage(facts);
+        let is_damaged = damage.is_some();
+        self.refusals.extend(damage);
+        let listed = facts.listed.unwrap_or_default();
+        if !listed.is_empty() {
+            self.refusals
+                .extend(runs_portainer(listed, facts.portainer_port));
+            if let Environment::OtherEngine { here } = facts.environment {
+                let endpoint = facts.endpoint;
+                self.refusals.push(Refusal::OtherEngine { endpoint, here });
+            }
+            if let Environment::OtherSocket(socket) = &facts.environment {
+                self.refusals.push(Refusal::OtherSocket(socket.clone()));
+            }
+        }
+        self.refusals.extend(facts.unlistable.cloned());
+        if self.destroys {
+            self.refuse_a_failing_create(facts, text, stack, is_damaged);
+        }
+    }
+
+    /// B06.
+    fn refuse_a_failing_create(
+        &mut self,
+        facts: &Facts,
+        text: &SentText,
+        stack: Option<&SentStack>,
+        is_damaged: bool,
+    ) {
+        let endpoint = facts.endpoint;
+        match &facts.environment {
+            &Environment::NotFound { here } => self
+                .refusals
+                .push(Refusal::NoEnvironment { endpoint, here }),
+            &Environment::Forbidden(status) => self
+                .refusals
+                .push(Refusal::ForbiddenEnvironment { endpoint, status }),
+            Environment::Unknown(reason) => self.warnings.push(format!(
+                "cannot verify that environment {endpoint} is this host: {}",
+                printable(reason)
+            )),
+            Environment::SameEngine
+            | Environment::OtherEngine { .. }
+            | Environment::OtherSocket(_) => {}
+        }
+        if let Some(why) = facts.unasked {
+            self.warnings.push(format!(
+                "{why}: errors that only Compose finds will appear when Portainer deploys the stack"
+            ));
+        }
+        self.refusals.extend(permissions::management(facts));
+        self.refusals.extend(permissions::hidden(facts));
+        self.refusals
+            .extend(validation::refusals(facts, text, stack, is_damaged));
+        let Some(stack) = stack else {
+            self.warnings
+                .extend(validation::doubt(facts, None, &self.refusals, &[]));
+            return;
+        };
+        let keys = validation::doubts(facts, stack, None);
+        let missing = missing::missing(facts, stack);
+        let mut refusals = missing.refusals;
+        let said = [self.refusals.as_slice(), &refusals].concat();
+        let doubt = validation::doubt(facts, Some(stack), &said, &keys);
+        self.warnings.extend(keys);
+        self.warnings.extend(doubt);
+        self.pulls.extend(missing.pulls);
+        self.warnings.extend(missing.absent);
+        self.warnings.extend(missing.doubts);
+        self.warnings.extend(conflicts::ports_in_use(facts, stack));
+        self.warnings.extend(startup::doubts(facts, stack));
+        let paused = conflicts::paused(facts);
+        if !paused.is_empty() {
+            refusals.push(Refusal::Paused(paused));
+        }
+        let held = conflicts::held(facts, stack);
+        if !held.is_empty() {
+            refusals.push(Refusal::Held(held));
+        }
+        for refusal in refusals {
+            if refusal.is_about_this_engine() && facts.environment != Environment::SameEngine {
+                let details = refusal.details().unwrap_or_default().replace('\n', ", ");
+                self.warnings
+                    .push(format!("the create may fail: {refusal}: {details}"));
+            } else {
+                self.refusals.push(refusal);
+            }
+        }
+    }
+
+    /// B01.
+    fn lose(&mut self, facts: &Facts, stack: Option<&SentStack>) {
+        let text = match facts.source.document {
+            Ok(document) => losses(document, facts.source.env, facts.context, facts.project),
+            Err(_) => Vec::new(),
+        };
+        let is_refused = |kind: &TextLossKind| {
+            let mut refusals = self.refusals.iter();
+            matches!(kind, TextLossKind::UnreadableEnv { .. })
+                && refusals.any(|refusal| matches!(refusal, Refusal::UnreadableEnv { .. }))
+        };
+        let text = text.into_iter().filter(|loss| !is_refused(&loss.kind));
+        let text = text_lost(text.collect());
+        let (running, unknown) = containers::losses(facts, stack, &text);
+        self.losses.extend(running);
+        self.losses.extend(text);
+        self.warnings.extend(unknown);
+        if let Some(record) = &facts.record {
+            self.losses.extend(record::losses(record, facts.sent));
+            if record.contents.is_none() {
+                self.warnings.push(format!(
+                    "cannot read Portainer stack {}: the differences in its text and variables are unknown",
+                    printable(&record.record.id)
+                ));
+            }
+        }
+        let listed = facts.listed.is_some_and(|all| !all.is_empty());
+        if listed && facts.containers.is_none() {
+            self.warnings
+                .push("cannot inspect the containers: what they would lose is unknown".to_owned());
+        }
+        if let (Err(error), false) = (facts.source.document, facts.containers.is_none()) {
+            self.warnings.push(format!(
+                "cannot parse the Compose file: what the stack will lose is unknown ({error})"
+            ));
+        }
+    }
+}
+
+/// B02.
+fn damage(facts: &Facts) -> Option<Refusal> {
+    let document = facts.source.document.ok()?;
+    let Verdict::Damaged(places) = judge_document(document, facts.sent.text, facts.dir) else {
+        return None;
+    };
+    let places = places.iter().map(ToString::to_string).collect();
+    Some(Refusal::Damage(places))
+}
