@@ -198,12 +198,12 @@ impl<'d> Inline<'_, 'd, '_> {
         let mut placed: BTreeMap<NodeId, (Node<'d>, &Addition<'d>)> = BTreeMap::new();
         for &addition in without.iter().filter(|one| !one.values.is_empty()) {
             let own = addition.service.node.resolved();
-            let mut places = [addition.mapping(), Some(own)].into_iter().flatten();
+            let mut candidates = [addition.mapping(), Some(own)].into_iter().flatten();
             let is_right = |mapping: &Node<'d>| {
                 let mut readers = readers[&mapping.id()].iter();
                 readers.all(|other| other.values == addition.values)
             };
-            match places.find(is_right) {
+            match candidates.find(is_right) {
                 Some(mapping) => {
                     placed.entry(mapping.id()).or_insert((mapping, addition));
                 }
