@@ -37,7 +37,7 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         [one] if one == context.file => {}
         [one] => blockers.push(Blocker::several_files(
             format!("COMPOSE_FILE names {one}, not {}", context.file),
-            &format!("to use that file, pass --file {one}"),
+            format!("to use that file, pass --file {one}"),
         )),
         [file, other] if reader.listed_files().is_empty() => blockers.push(Blocker::several_files(
             format!("Compose merges {other} into {file}, but Portainer takes a single file"),
