@@ -15,9 +15,11 @@ use crate::{
     observe::{Situation, foreign_since, warnings_of},
     plan::{Adoption, Fate, Keep, Request},
     portainer::BaseUrl,
+    report::{AdoptReport, Outcome, losses},
     run::{self, Consent, Effect, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
     stack::Stack,
+    text::bulleted,
 };
 
 mod away;
@@ -27,12 +29,10 @@ mod prepare;
 mod progress;
 mod pull;
 mod recover;
-mod report;
 mod sending;
 mod verify;
 
 pub use prepare::Prepared;
-pub use report::{Outcome, Report};
 
 use progress::Progress;
 use sending::Sent;
@@ -77,9 +77,9 @@ pub enum OnFailure {
 }
 
 /// Adopts the stack. Returns what it did, and how it stopped if it did not end as intended.
-pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stopped>) {
+pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), Stopped>) {
     let lock = adopt.stack.lock();
-    let mut report = Report::new(adopt.stack.name().as_str(), adopt.endpoint);
+    let mut report = AdoptReport::new(adopt.stack.name().as_str(), adopt.endpoint);
     let ended = run::under_lock(lock, adopt.peers, adopt.setup, listener, |run| {
         let mut procedure = Procedure {
             a: adopt,
@@ -120,7 +120,7 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (Report, Result<(), Stoppe
 struct Procedure<'a, 'r> {
     a: &'a Adopt<'a>,
     run: &'r mut Run<'a>,
-    report: &'r mut Report,
+    report: &'r mut AdoptReport,
     /// The inspect objects of the containers before the request.
     before: Vec<Value>,
     /// When they were read.
@@ -247,11 +247,13 @@ impl<'a> Procedure<'a, '_> {
         if matches!(plan.request, Request::Nothing(_)) {
             return Ok(());
         }
-        self.report.losses = plan.losses.iter().map(ToString::to_string).collect();
+        let containers = prepared.before.all.as_deref();
+        self.report.losses = losses(&plan.losses, containers, self.a.tool);
         for service in &plan.services {
             let effect = match service.fate {
                 Fate::Unchanged | Fate::LeftBehind(_) => Effect::Keeps,
                 Fate::Recreated(_) | Fate::Restarted(_) => Effect::Changes,
+                Fate::Removed(_) => Effect::Removes,
                 Fate::Started(_) => Effect::Adds,
                 Fate::Unknown(_) => Effect::Unknown,
             };
@@ -273,11 +275,9 @@ impl<'a> Procedure<'a, '_> {
         if plan.blockers.is_empty() {
             return Ok(());
         }
-        let lines = plan.blockers.iter().map(|one| format!("  - {one}"));
-        let lines: Vec<String> = lines.collect();
         Err(
             Failure::new(format!("cannot adopt the stack {}", self.a.stack.name()))
-                .details(lines.join("\n"))
+                .details(bulleted(&plan.blockers))
                 .hint("fix the problems above, then run the command again")
                 .into(),
         )
@@ -310,11 +310,8 @@ impl<'a> Procedure<'a, '_> {
         if worse.is_empty() {
             return Ok(false);
         }
-        let lines: Vec<String> = worse.iter().map(|one| format!("  - {one}")).collect();
-        let (worse, became) = (
-            lines.join("\n"),
-            format!("the plan for {name} became worse after it was shown"),
-        );
+        let worse = bulleted(&worse);
+        let became = format!("the plan for {name} became worse after it was shown");
         if !matches!(self.a.consent, Consent::Ask(_)) {
             return Err(Failure::new(format!("{became}, so it was not adopted"))
                 .details(worse)

@@ -26,7 +26,6 @@ mod peers;
 mod plan;
 mod rehearse;
 mod render;
-mod report;
 mod restore;
 mod schema;
 mod settings;

@@ -8,7 +8,7 @@ mod escape;
 mod mask;
 mod shell;
 
-pub use count::{counted, listed};
+pub use count::{bulleted, counted, listed};
 pub use credentials::without_credentials;
 pub use escape::{excerpt, last_words, needs_escaping, printable};
 pub use mask::Mask;

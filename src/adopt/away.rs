@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use super::compared::{Change, Compared};
-use crate::{engine::ContainerEvent, snapshot::Inspected};
+use super::compared::Compared;
+use crate::{engine::ContainerEvent, report::Change, snapshot::Inspected};
 
 /// How long an original container did not run, from the end of the old one to the start of the one that runs now. `None`
 /// if that is unknown, or if it did not run before.

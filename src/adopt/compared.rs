@@ -6,33 +6,9 @@
 use std::{fmt, time::Duration};
 
 use chrono::{DateTime, Utc};
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::Value;
 
-use crate::{restore::Difference, snapshot::Inspected, text::listed};
-
-/// What happened to a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Change {
-    /// Not touched: the same container since the same start.
-    Kept,
-    /// The same container, which did not run before.
-    Started,
-    /// The same container, which was stopped and started.
-    Restarted,
-    /// The same container, which ran before and does not now.
-    Ended,
-    /// Another container with its name.
-    Recreated,
-    /// There was no container with its name.
-    New,
-    /// It no longer exists.
-    Missing,
-    /// A new container under the temporary name that Compose gives it until the old one is removed (N06).
-    Stray,
-}
+use crate::{report::Change, restore::Difference, snapshot::Inspected, text::listed};
 
 /// A container before and after.
 #[derive(Clone, Copy)]

@@ -93,7 +93,7 @@ impl Prepared {
                 },
                 &texts.shell,
                 sent(rewrite),
-                Removal::Stop,
+                Removal::ByPortainer,
                 &before,
                 |facts| {
                     let input = AdoptionFacts {

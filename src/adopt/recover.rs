@@ -4,14 +4,14 @@ use anyhow::{Error, Result};
 
 use super::{
     OnFailure, Prepared, Procedure,
-    compared::{Change, Compared, compare, is_temporary},
+    compared::{Compared, compare, is_temporary},
     progress::Progress,
-    report::Outcome,
 };
 use crate::{
     failure::Failure,
     model::Deployment,
     plan::Request,
+    report::{Change, Outcome},
     restore::{self, Cause, OnMissing, Restore, Scope},
     run::RecordSeen,
     snapshot::Inspected,

@@ -12,9 +12,8 @@ use serde_json::Value;
 use super::{
     Prepared, Procedure,
     away::away,
-    compared::{Change, Compared, compare, told},
+    compared::{Compared, compare, told},
     progress::Progress,
-    report::{ContainerReport, Outcome, ServiceReport},
 };
 use crate::{
     backoff::Backoff,
@@ -23,9 +22,10 @@ use crate::{
     model::{Container, projects_of},
     plan::{ContainerLoss, Fate, Loss},
     portainer::Payload,
+    report::{AdoptedContainer, AdoptedService, Change, Outcome},
     restore::Difference,
     snapshot::Known,
-    text::counted,
+    text::{bulleted, counted},
 };
 
 /// How long a container that was started has to run without a restart.
@@ -169,8 +169,7 @@ impl Procedure<'_, '_> {
     }
 
     fn problems(&self) -> String {
-        let lines = self.report.problems.iter().map(|one| format!("  - {one}"));
-        lines.collect::<Vec<_>>().join("\n")
+        bulleted(&self.report.problems)
     }
 
     /// The starts and ends of containers since the request; none if they cannot be read.
@@ -234,7 +233,7 @@ impl Procedure<'_, '_> {
     }
 
     /// Says what happened to each container that was touched.
-    fn say_what_happened(&mut self, services: &[ServiceReport]) {
+    fn say_what_happened(&mut self, services: &[AdoptedService]) {
         for container in services.iter().flat_map(|service| &service.containers) {
             let verb = match container.change {
                 Change::Kept if container.differences.is_empty() => continue,
@@ -378,14 +377,14 @@ fn services(
     compared: &[Compared],
     events: &Result<Vec<ContainerEvent>, String>,
     tool: &str,
-) -> Vec<ServiceReport> {
+) -> Vec<AdoptedService> {
     let none = Vec::new();
     let events = events.as_ref().unwrap_or(&none);
-    let mut services: Vec<ServiceReport> = prepared
+    let mut services: Vec<AdoptedService> = prepared
         .plan
         .services
         .iter()
-        .map(|planned| ServiceReport {
+        .map(|planned| AdoptedService {
             service: planned.service.clone(),
             planned: Some(planned.fate.clone()),
             containers: Vec::new(),
@@ -393,7 +392,7 @@ fn services(
         .collect();
     for one in compared {
         let service = one.service(tool);
-        let container = ContainerReport {
+        let container = AdoptedContainer {
             name: one.name().to_owned(),
             change: one.change,
             id: one.now.map(|now| now.id().to_owned()),
@@ -402,7 +401,7 @@ fn services(
         };
         match services.iter_mut().find(|known| known.service == service) {
             Some(known) => known.containers.push(container),
-            None => services.push(ServiceReport {
+            None => services.push(AdoptedService {
                 service: service.to_owned(),
                 planned: None,
                 containers: vec![container],

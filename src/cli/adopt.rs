@@ -8,19 +8,17 @@ use super::{
     confirm::consent,
     interrupt::Interrupt,
     opened::Opened,
-    plan,
-    report::Ways,
-    stack_required,
+    plan, stack_required,
 };
 use crate::{
-    adopt::{self, Adopt, OnFailure, Report},
+    adopt::{self, Adopt, OnFailure},
+    inventory::Ways,
     plan::Adoption,
+    report::AdoptReport,
     run::{Event, Stopped},
 };
 
 mod all;
-
-pub(super) use all::AllReport;
 
 pub(super) fn run(
     arguments: &AdoptArguments,
@@ -68,7 +66,7 @@ fn adopt(
     confirmed: Option<&Adoption>,
     interrupt: &Interrupt,
     console: &Console,
-) -> Result<(Report, Result<(), Stopped>), Stopped> {
+) -> Result<(AdoptReport, Result<(), Stopped>), Stopped> {
     let setup = opened.setup()?;
     let question = |question: &str| console.ask(question);
     let adopt = Adopt {

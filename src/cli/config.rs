@@ -13,6 +13,7 @@ use super::{
         API_KEY, FileEntry, KeySource, Problem, STATE_DIR, SettingEntry, Source, Sourced,
         api_key_is_given, state_folder,
     },
+    table::plain,
 };
 
 mod init;
@@ -132,11 +133,11 @@ fn show(config: &Config, console: &Console) {
         Some(_) => format!("{source} (invalid)"),
         None => source.to_string(),
     };
-    let mut rows = vec![["SETTING", "VALUE", "SOURCE"].map(str::to_owned)];
-    rows.extend(config.settings.iter().map(|setting| {
+    let settings = config.settings.iter().map(|setting| {
         let from = source(&setting.source, &setting.error);
         [setting.name.to_owned(), value(&setting.value), from]
-    }));
+    });
+    let mut rows: Vec<[String; 3]> = settings.collect();
     let (key, state) = (&config.api_key, &config.state_directory);
     rows.push([
         "API key".to_owned(),
@@ -163,5 +164,6 @@ fn show(config: &Config, console: &Console) {
             found.to_owned(),
         ]
     }));
-    console.result_table(rows.into_iter().map(Vec::from).collect());
+    let rows = rows.into_iter().map(plain).collect();
+    console.result_table(&["SETTING", "VALUE", "SOURCE"], rows);
 }

@@ -18,10 +18,10 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
 use super::{
-    columns::{of_terminal, readable, wrap, wrap_lines},
+    columns::{of_terminal, readable, width, wrap, wrap_lines},
     spinner::Spinner,
     style::Meaning,
-    table::table,
+    table::{self, Part, plain},
 };
 use crate::{
     failure::Failure,
@@ -34,6 +34,9 @@ use crate::{
 pub(super) const INTERRUPTED: i32 = 130;
 /// A verb is right-aligned in a column of this width.
 const VERBS: usize = 9;
+/// The least width of the text of an item. If less is left, the rest is indented by [`NARROW`].
+const LEAST: usize = 30;
+const NARROW: usize = 4;
 /// The answers to a question, the default one in upper case.
 const ANSWER: &str = " [y/N] ";
 
@@ -99,7 +102,7 @@ impl Console {
     }
 
     /// Prints a line of parts that mean something, even with `--quiet`.
-    pub(super) fn parts(&self, parts: &[(Meaning, String)]) {
+    pub(super) fn parts(&self, parts: &[Part]) {
         let parts = parts
             .iter()
             .map(|(meaning, text)| meaning.paint(&printable(text)));
@@ -258,7 +261,7 @@ impl Console {
     /// Prints a result as JSON.
     pub(super) fn json(&self, result: &impl Serialize) -> Result<()> {
         let json = serde_json::to_string_pretty(result).context("failed to write JSON")?;
-        self.line(&plain(&json));
+        self.line(&escaped(&json));
         Ok(())
     }
 
@@ -275,30 +278,52 @@ impl Console {
         if self.quiet {
             return;
         }
-        let mut rows = vec![["Names", "Image", "Status"].map(str::to_owned).to_vec()];
-        for container in containers {
+        let row = |container: &Container| {
             let names = if container.names.is_empty() {
                 container.id.clone()
             } else {
                 container.names.join(",")
             };
-            rows.push(vec![
-                names,
-                container.image.clone(),
-                container.status.clone(),
-            ]);
+            plain([names, container.image.clone(), container.status.clone()])
+        };
+        let rows = containers.iter().map(row).collect();
+        self.table(&["Names", "Image", "Status"], rows);
+    }
+
+    /// Prints a table.
+    pub(super) fn table(&self, header: &[&str], rows: Vec<Vec<Part>>) {
+        for line in table::lines(header, rows, self.steps_width()) {
+            self.progress(&line);
         }
-        self.table(rows);
     }
 
-    /// Prints a table whose first row is its header.
-    pub(super) fn table(&self, rows: Vec<Vec<String>>) {
-        self.progress(&table(rows, self.steps_width()));
+    /// Prints a table as the result of a command, even with `--quiet`.
+    pub(super) fn result_table(&self, header: &[&str], rows: Vec<Vec<Part>>) {
+        for line in table::lines(header, rows, Self::width()) {
+            self.out(&line);
+        }
     }
 
-    /// Prints a table whose first row is its header as the result of a command, even with `--quiet`.
-    pub(super) fn result_table(&self, rows: Vec<Vec<String>>) {
-        self.out(&table(rows, Self::width()));
+    /// Prints a text after a start, broken at the width of the terminal, even with `--quiet`. What does not fit is below the
+    /// text.
+    pub(super) fn item(&self, start: &[Part], text: &str) {
+        let most = readable(Self::width());
+        let taken: usize = start.iter().map(|(_, text)| width(text)).sum();
+        let indent = if most.saturating_sub(taken) < LEAST {
+            NARROW
+        } else {
+            taken
+        };
+        let mut parts = start.to_vec();
+        for line in wrap(
+            text,
+            most.saturating_sub(taken),
+            most.saturating_sub(indent),
+        ) {
+            parts.push((Meaning::Plain, line));
+            self.parts(&parts);
+            parts = vec![(Meaning::Plain, " ".repeat(indent))];
+        }
     }
 
     /// Whether only warnings and errors are printed.
@@ -442,7 +467,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// The same JSON with every character that could control a terminal as a `\u` escape.
-fn plain(json: &str) -> String {
+fn escaped(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for c in json.chars() {
         if c == '\n' || !needs_escaping(c) {

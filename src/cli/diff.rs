@@ -51,17 +51,6 @@ pub(super) fn hunks(before: Shown, after: Shown) -> String {
         .to_string()
 }
 
-/// How many lines change: of each hunk, the longer side.
-pub(super) fn changed(before: &str, after: &str) -> usize {
-    let input = InternedInput::new(before, after);
-    let mut diff = Diff::compute(Algorithm::Histogram, &input);
-    diff.postprocess_lines(&input);
-    let lines = diff
-        .hunks()
-        .map(|hunk| hunk.before.len().max(hunk.after.len()));
-    lines.sum()
-}
-
 /// The changed lines after `-` or `+`, indented ones below the heading that they belong to: the last line before them
 /// that is not indented. Empty if the texts are equal.
 pub(super) fn lines(before: &str, after: &str) -> String {
@@ -96,12 +85,6 @@ pub(super) fn lines(before: &str, after: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_number_of_changed_lines() {
-        assert_eq!(changed("a\nb\nc\n", "a\nx\ny\nc\n"), 2);
-        assert_eq!(changed("a\n", "a\n"), 0);
-    }
 
     #[test]
     fn changed_lines_below_their_heading() {

@@ -7,23 +7,20 @@ use anyhow::Context as _;
 use super::{
     Common, Console, Ended,
     arguments::{DoctorArguments, Output},
-    opened::Diagnosed,
+    peers as clients,
     settings::{Settings, Sourced},
 };
-use crate::{compose, parallel::side_by_side};
+use crate::{
+    compose,
+    parallel::side_by_side,
+    report::{Check, DoctorReport, Status, Subject, VERSION},
+};
 
-mod format;
 mod here;
 mod peers;
 mod text;
 
-pub(super) use format::Diagnosis;
-
-use format::{Check, Status, Subject};
 use peers::Received;
-
-/// The version of the format.
-const VERSION: u32 = 1;
 
 /// The time limit for each request, so that the command ends even if nothing responds.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -48,15 +45,15 @@ pub(super) fn run(
     console.waiting("checking the settings, Portainer and the engine");
     let checks = checks(common, console);
     console.done();
-    let diagnosis = Diagnosis {
+    let report = DoctorReport {
         version: VERSION,
         checks,
     };
     match arguments.output {
-        Output::Text => text::show(&diagnosis, console),
-        Output::Json => console.json(&diagnosis)?,
+        Output::Text => text::show(&report, console),
+        Output::Json => console.json(&report)?,
     }
-    let mut checks = diagnosis.checks.iter();
+    let mut checks = report.checks.iter();
     if checks.any(|check| check.status == Status::Failed) {
         return Err(Ended::Verdict(1));
     }
@@ -93,24 +90,30 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
         ..settings
     };
     let compose = compose::Host::new(&settings.location.tool, console.trace());
-    let mut clients = Diagnosed::new(&settings, key, console);
-    let no_client = clients.no_portainer.take();
+    let engine = clients::engine(&settings, console);
+    let reader = engine.reader();
+    // Portainer's status needs no key.
+    let client = clients::portainer_as_pinned(&settings, key.unwrap_or_default(), console);
+    let (client, no_client) = match client {
+        Ok(client) => (Some(client), None),
+        Err(error) => (None, Some(error)),
+    };
+    let portainer = client.as_ref().map(|client| client.reader());
     let settings = &settings;
-    let reader = clients.engine();
     let of_engine = || {
         let about = Received::by(|| reader.about());
         (peers::engine(reader, &about), about)
     };
     let of_compose = || here::compose(&compose, &settings.location.tool);
     let status = || {
-        Received::by(|| match clients.portainer() {
+        Received::by(|| match portainer {
             Some(portainer) => portainer.status(),
             None => Err(no_client.context("there is no client for Portainer")?),
         })
     };
     let (status, (compose, (engine, about))) =
         side_by_side(status, || side_by_side(of_compose, of_engine));
-    let with_key = match clients.portainer() {
+    let with_key = match portainer {
         Some(portainer) if has_key && status.known().is_some() => {
             peers::with_key((portainer, reader), settings, about.known())
         }

@@ -14,7 +14,6 @@ use super::{
     opened::Surroundings, stack_required,
 };
 use crate::{
-    compose,
     export::Export,
     failure::Failure,
     model::Record,
@@ -34,13 +33,11 @@ pub(super) fn run(
         None => return Err(stack_required().into()),
     };
     watch_reading(console);
-    let mut surroundings = Surroundings::new(common, console)?;
-    if let Some(error) = surroundings.no_portainer.take() {
-        return Err(error.into());
-    }
-    let (portainer, endpoint) = surroundings.portainer().ok_or_else(stack_required)?;
-    let settings = &surroundings.settings;
-    let compose = compose::Host::new(&settings.location.tool, console.trace());
+    let Surroundings {
+        portainer, compose, ..
+    } = Surroundings::new(common, console)?;
+    let (portainer, endpoint) = portainer?;
+    let portainer = portainer.reader();
     let exporting = Exporting {
         export: Export {
             portainer,

@@ -7,16 +7,14 @@ use super::{
     arguments::near_command,
     confirm::{consent, is_on_terminal},
     interrupt::Interrupt,
-    opened::Opened,
+    opened::{Opened, settings_and_key},
     options::Endpoint,
-    peers, plan,
-    report::{MigrateWay, Ways},
-    settings::{KeySource, Settings},
-    stack_required,
+    peers, plan, stack_required,
 };
 use crate::{
     compose,
     failure::Failure,
+    inventory::{MigrateWay, Ways},
     migrate::{self, Migration, OnRefusal},
     run::{Event, Stopped},
     stack::{Stack, StackName},
@@ -29,11 +27,7 @@ pub(super) fn run(
 ) -> Result<(), Ended> {
     let name = arguments.stack.as_deref().ok_or_else(stack_required)?;
     let name = StackName::new(name)?;
-    let key = KeySource::find(common)?;
-    name.refuse_management_plane()?;
-    let mut settings = Settings::load(common).map_err(Stopped::untouched)?;
-    let key = key.read().map_err(Stopped::untouched)?;
-    console.hide(&key);
+    let (mut settings, key) = settings_and_key(common, Some(&name), console)?;
     let stack = Stack::find(name.clone(), &settings.location)
         .map_err(|error| suggest_command(&name, error))
         .map_err(Stopped::untouched)?;
@@ -49,7 +43,7 @@ pub(super) fn run(
         compose: compose::Host::new(&settings.location.tool, console.trace()),
         settings,
         stack,
-        peers: clients,
+        peers: Arc::new(clients),
     };
     if arguments.dry_run.wanted {
         let ways = Ways {

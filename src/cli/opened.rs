@@ -1,7 +1,8 @@
-//! A stack and its peers, opened for `adopt` and `plan` in the order of C04; and the peers alone, for `list`.
+//! The settings, the API key, and the clients that they lead to, opened in the order of C04.
 
 use std::{ffi::OsStr, sync::Arc};
 
+use anyhow::Result;
 use secrecy::SecretString;
 
 use super::{
@@ -13,11 +14,45 @@ use super::{
 use crate::{
     compose,
     engine::{self, Engine, NoSharedVersion},
+    inventory::Inventory,
     observe::{Search, Situation},
     portainer::{self, Portainer},
     run::{Peers, Setup, Stopped},
     stack::{Stack, StackName},
 };
+
+/// Reads the settings and the API key of a run, on `stack` if it is about one.
+pub(super) fn settings_and_key(
+    common: &Common,
+    stack: Option<&StackName>,
+    console: &Console,
+) -> Result<(Settings, SecretString), Ended> {
+    let key = KeySource::find(common)?;
+    if let Some(name) = stack {
+        name.refuse_management_plane()?;
+    }
+    let settings = Settings::load(common).map_err(Stopped::untouched)?;
+    let key = key.read().map_err(Stopped::untouched)?;
+    console.hide(&key);
+    Ok((settings, key))
+}
+
+/// What is read with these settings. `portainer` is its client and the ID of the environment.
+pub(super) fn inventory<'a>(
+    settings: &'a Settings,
+    portainer: Option<(&'a portainer::Reader, i64)>,
+    engine: &'a engine::Reader,
+    compose: &'a compose::Host,
+) -> Inventory<'a> {
+    Inventory {
+        portainer,
+        engine,
+        base_url: &settings.base_url,
+        location: &settings.location,
+        compose,
+        state: settings.state.as_deref(),
+    }
+}
 
 /// A stack, and the clients to reach its surroundings.
 pub(super) struct Opened {
@@ -25,7 +60,7 @@ pub(super) struct Opened {
     /// The ID of the environment.
     pub(super) endpoint: i64,
     pub(super) stack: Stack,
-    pub(super) peers: Peers,
+    pub(super) peers: Arc<Peers>,
     pub(super) compose: compose::Host,
 }
 
@@ -38,38 +73,31 @@ impl Opened {
         console: &Arc<Console>,
     ) -> Result<Self, Ended> {
         let name = StackName::new(name)?;
-        let key = KeySource::find(common)?;
-        name.refuse_management_plane()?;
-        let settings = Settings::load(common).map_err(Stopped::untouched)?;
-        let key = key.read().map_err(Stopped::untouched)?;
-        console.hide(&key);
+        let (settings, key) = settings_and_key(common, Some(&name), console)?;
         peers::warn_about_tls(&settings, console);
-        Ok(Self::open(name, settings, key, console)?)
+        let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
+        let opened = Self::open(name, settings, Arc::new(peers), console);
+        Ok(opened.map_err(Stopped::untouched)?)
     }
 
-    /// The same, with settings and a key that were read before.
+    /// The same, with settings and clients that were opened before.
     pub(super) fn open(
         name: StackName,
         mut settings: Settings,
-        key: SecretString,
+        peers: Arc<Peers>,
         console: &Arc<Console>,
-    ) -> Result<Self, Stopped> {
-        let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
+    ) -> Result<Self> {
         let (portainer, engine) = peers.readers();
         console.waiting("finding the stack's containers");
         let containers = match engine.list(name.as_str()) {
-            Err(error) if NoSharedVersion::caused(&error) => {
-                return Err(Stopped::untouched(error));
-            }
+            Err(error) if NoSharedVersion::caused(&error) => return Err(error),
             listed => listed.unwrap_or_default(),
         };
-        engine.refuse_podman().map_err(Stopped::untouched)?;
-        let endpoint = peers::environment(&settings, portainer, engine, console)
-            .map_err(Stopped::untouched)?;
+        engine.refuse_podman()?;
+        let endpoint = peers::environment(&settings, portainer, engine, console)?;
         settings.endpoint = Endpoint::Id(endpoint);
-        let earlier = peers::earlier(&name);
-        let stack = Stack::find_started(name, &settings.location, &containers, earlier)
-            .map_err(Stopped::untouched)?;
+        let earlier = peers::earlier(&settings, &name);
+        let stack = Stack::find_started(name, &settings.location, &containers, earlier)?;
         console.done();
         Ok(Self {
             compose: compose::Host::new(&settings.location.tool, console.trace())
@@ -88,16 +116,8 @@ impl Opened {
     /// What a plan reads: it cannot write.
     pub(super) fn situation(&self) -> Situation<'_> {
         let (portainer, engine) = self.peers.readers();
-        Situation {
-            portainer: Some(portainer),
-            engine,
-            stack: &self.stack,
-            base_url: &self.settings.base_url,
-            endpoint: self.endpoint,
-            tool: &self.settings.location.tool,
-            compose: &self.compose,
-            host: None,
-        }
+        let portainer = Some((portainer, self.endpoint));
+        inventory(&self.settings, portainer, engine, &self.compose).situation(&self.stack, None)
     }
 }
 
@@ -105,10 +125,10 @@ impl Opened {
 pub(super) struct Surroundings {
     pub(super) settings: Settings,
     engine: Engine,
-    /// Portainer and the ID of the environment.
-    portainer: Option<(Portainer, i64)>,
-    /// Why Portainer is not used: there is no API key, or `--endpoint auto` could not read it.
-    pub(super) no_portainer: Option<anyhow::Error>,
+    /// Portainer and the ID of the environment, or why Portainer is not used: there is no API key, or `--endpoint auto`
+    /// could not read it.
+    pub(super) portainer: Result<(Portainer, i64)>,
+    pub(super) compose: compose::Host,
 }
 
 impl Surroundings {
@@ -120,83 +140,43 @@ impl Surroundings {
         common.typed.retain(|(flag, _)| flag != "dir");
         let mut settings = Settings::load(&common)?;
         let engine = peers::engine(&settings, console);
-        let (portainer, no_portainer) =
-            match KeySource::of(settings.api_key_file.as_deref()).and_then(KeySource::read) {
-                Ok(key) => {
-                    console.hide(&key);
-                    peers::warn_about_tls(&settings, console);
-                    let portainer = peers::portainer(&settings, key, console)?;
-                    let endpoint = match settings.endpoint {
-                        Endpoint::Id(id) => Ok(id),
-                        Endpoint::Auto => match Search::new(portainer.reader(), engine.reader()) {
-                            Ok(search) => Ok(peers::found(&search, &settings, console)?),
-                            Err(error) => Err(error),
-                        },
-                    };
-                    match endpoint {
-                        Ok(id) => {
-                            settings.endpoint = Endpoint::Id(id);
-                            (Some((portainer, id)), None)
-                        }
-                        Err(error) => (None, Some(error)),
-                    }
-                }
-                Err(error) => (None, Some(error)),
-            };
+        let key = KeySource::of(settings.api_key_file.as_deref()).and_then(KeySource::read);
+        let portainer = match key {
+            Ok(key) => {
+                console.hide(&key);
+                peers::warn_about_tls(&settings, console);
+                let portainer = peers::portainer(&settings, key, console)?;
+                let id = match settings.endpoint {
+                    Endpoint::Id(id) => Ok(id),
+                    Endpoint::Auto => match Search::new(portainer.reader(), engine.reader()) {
+                        Ok(search) => Ok(peers::found(&search, &settings, console)?),
+                        Err(error) => Err(error),
+                    },
+                };
+                id.map(|id| (portainer, id))
+            }
+            Err(error) => Err(error),
+        };
+        if let Ok((_, id)) = portainer {
+            settings.endpoint = Endpoint::Id(id);
+        }
         Ok(Self {
+            compose: compose::Host::new(&settings.location.tool, console.trace()),
             settings,
             engine,
             portainer,
-            no_portainer,
         })
     }
 
-    /// Portainer and the ID of the environment; `None` if [`Self::no_portainer`] says why.
-    pub(super) fn portainer(&self) -> Option<(&portainer::Reader, i64)> {
-        let (portainer, endpoint) = self.portainer.as_ref()?;
-        Some((portainer.reader(), *endpoint))
-    }
-
-    pub(super) fn engine(&self) -> &engine::Reader {
-        self.engine.reader()
-    }
-}
-
-/// The clients for `doctor`, which only reads.
-pub(super) struct Diagnosed {
-    engine: Engine,
-    portainer: Option<Portainer>,
-    /// Why there is no client for Portainer.
-    pub(super) no_portainer: Option<anyhow::Error>,
-}
-
-impl Diagnosed {
-    /// Prepares both clients without sending a request. Without an API key, the requests carry an empty one: Portainer's
-    /// status needs none.
-    pub(super) fn new(
-        settings: &Settings,
-        key: Option<SecretString>,
-        console: &Arc<Console>,
-    ) -> Self {
-        let engine = peers::engine(settings, console);
-        let portainer = peers::portainer_as_pinned(settings, key.unwrap_or_default(), console);
-        let (portainer, no_portainer) = match portainer {
-            Ok(portainer) => (Some(portainer), None),
-            Err(error) => (None, Some(error)),
-        };
-        Self {
-            engine,
+    /// What can be read of every stack.
+    pub(super) fn inventory(&self) -> Inventory<'_> {
+        let portainer = self.portainer.as_ref().ok();
+        let portainer = portainer.map(|(portainer, id)| (portainer.reader(), *id));
+        inventory(
+            &self.settings,
             portainer,
-            no_portainer,
-        }
-    }
-
-    /// `None` if [`Self::no_portainer`] says why.
-    pub(super) fn portainer(&self) -> Option<&portainer::Reader> {
-        self.portainer.as_ref().map(Portainer::reader)
-    }
-
-    pub(super) fn engine(&self) -> &engine::Reader {
-        self.engine.reader()
+            self.engine.reader(),
+            &self.compose,
+        )
     }
 }

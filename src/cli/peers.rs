@@ -8,7 +8,6 @@ use std::{
 
 use anyhow::Result;
 use secrecy::SecretString;
-use serde::Deserialize;
 
 use super::{
     certificate,
@@ -22,6 +21,7 @@ use super::{
 use crate::{
     engine::{self, Engine},
     failure::Failure,
+    inventory::earlier as earlier_containers,
     model::Container,
     observe::Search,
     portainer::{self, Fingerprint, Headers, Portainer},
@@ -180,24 +180,12 @@ pub(super) fn place(state: PathBuf, name: &StackName) -> Place {
     }
 }
 
-/// The containers that a stack had before earlier runs, newest first, with their labels only. Snapshots are read one by
-/// one.
-pub(super) fn earlier(name: &StackName) -> impl Iterator<Item = Vec<Container>> + use<> {
-    let place = state_folder().map(|state| place(state, name));
-    let store = place.ok().map(|place| place.open(None));
-    let ids = store.as_ref().and_then(|store| store.ids().ok());
-    let saved = ids.unwrap_or_default().into_iter().rev();
-    let saved = saved.filter_map(move |id| store.as_ref()?.load(&id).ok());
-    saved.map(|saved| {
-        let containers = saved.snapshot.containers.known().into_iter().flatten();
-        containers
-            .map(|container| Container {
-                labels: Deserialize::deserialize(&container["Config"]["Labels"])
-                    .unwrap_or_default(),
-                ..Container::default()
-            })
-            .collect()
-    })
+/// The containers that a stack had before earlier runs, newest first.
+pub(super) fn earlier(
+    settings: &Settings,
+    name: &StackName,
+) -> impl Iterator<Item = Vec<Container>> + use<> {
+    earlier_containers(settings.state.as_deref(), name)
 }
 
 /// The settings of the command that rolls back, each that is not the default (B14). It works from any directory.

@@ -2,15 +2,26 @@
 
 use std::sync::Arc;
 
+use anyhow::Result;
+
 use super::{
     Common, Console, Ended,
     arguments::{Output, PlanArguments, Reporting},
     interrupt::watch_reading,
     opened::Opened,
-    report::{self, MigrateWay, Report, Ways},
-    settings::Settings,
+    peers,
+    settings::{Settings, state_folder},
 };
-use crate::{observe::Situation, run::Stopped};
+use crate::{
+    inventory::{Commands, MigrateWay, Ways, plan},
+    observe::Situation,
+    report::PlanReport,
+    run::Stopped,
+};
+
+mod text;
+
+pub(super) use text::show;
 
 pub(super) fn run(
     arguments: &PlanArguments,
@@ -21,10 +32,7 @@ pub(super) fn run(
     let opened = Opened::new(&arguments.stack, common, console)?;
     let ways = Ways {
         adopt: Some((&arguments.keep).into()),
-        migrate: Some(MigrateWay {
-            grace: None,
-            force: false,
-        }),
+        migrate: Some(MigrateWay::default()),
     };
     let situation = opened.situation();
     report(
@@ -45,15 +53,42 @@ pub(super) fn report(
     console: &Console,
 ) -> Result<(), Ended> {
     console.waiting("inspecting what exists");
-    let report = Report::new(situation, settings, ways);
+    let report = planned(situation, settings, ways);
     console.done();
     let report = report.map_err(Stopped::untouched)?;
     match reporting.output {
-        Output::Text => report::show(&report, console),
+        Output::Text => show(&report, console),
         Output::Json => console.json(&report)?,
     }
     match report.exit_code() {
         code @ 1.. if reporting.exit_code => Err(Ended::Verdict(code)),
         _ => Ok(()),
     }
+}
+
+/// Plans each way. Fails if none can be planned.
+pub(super) fn planned(
+    situation: &Situation,
+    settings: &Settings,
+    ways: Ways,
+) -> Result<PlanReport> {
+    let commands = Commands {
+        typed: &settings.typed,
+        has_file: settings.location.file.is_some(),
+    };
+    plan(situation, ways, &commands, unanswered(situation)?)
+}
+
+/// The requests in the journal (B11), read without a lock. Without a state directory, no run can have sent one.
+fn unanswered(situation: &Situation) -> Result<Vec<String>> {
+    let Ok(state) = state_folder() else {
+        return Ok(Vec::new());
+    };
+    let place = peers::place(state, situation.stack.name());
+    if !place.has_unanswered() {
+        return Ok(Vec::new());
+    }
+    let store = place.open(situation.engine.id().ok().as_deref());
+    let requests = store.unanswered()?.into_iter();
+    Ok(requests.map(|one| one.request.to_string()).collect())
 }

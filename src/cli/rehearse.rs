@@ -30,15 +30,16 @@ use super::{
     arguments::{Common, RehearseArguments, RehearsedWay},
     console::Console,
     console::INTERRUPTED,
-    diff, events,
-    report::{self, MigrateWay, Report, Way, Ways},
+    diff, events, plan,
     settings::Settings,
     style::Meaning,
 };
 use crate::{
     compose,
     failure::Failure,
+    inventory::{MigrateWay, Ways},
     plan::Keep,
+    report::WayReport,
     run::{Event, Stopped},
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
     text::counted,
@@ -123,10 +124,10 @@ impl Rehearsed<'_> {
             }),
         };
         self.console.waiting("inspecting what exists");
-        let plan = Report::new(&embedded.situation(), self.settings, ways);
+        let planned = plan::planned(&embedded.situation(), self.settings, ways);
         self.console.done();
-        let plan = plan.map_err(Stopped::untouched)?;
-        report::show(&plan, self.console);
+        let planned = planned.map_err(Stopped::untouched)?;
+        plan::show(&planned, self.console);
         self.console.heading("Adoption");
         let before = embedded.world();
         let ended = self.show("adoption", &embedded, |listener| embedded.adopt(listener));
@@ -139,10 +140,11 @@ impl Rehearsed<'_> {
         self.console.done();
         let migrated = Outcome::new(&before, &embedded.world(), self.stack, migrated.is_ok());
         self.console.heading("Comparison");
+        let losses = |way: &Option<WayReport>| way.as_ref().map_or(0, |way| way.losses.len());
         comparison::show(
             &[
-                ("adopt", adopted, plan.losses_of(Way::Adopt).count()),
-                ("migrate", migrated, plan.losses_of(Way::Migrate).count()),
+                ("adopt", adopted, losses(&planned.adopt)),
+                ("migrate", migrated, losses(&planned.migrate)),
             ],
             self.console,
         );

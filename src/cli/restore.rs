@@ -10,6 +10,7 @@ use super::{
     interrupt::Interrupt,
     peers,
     settings::{KeySource, Settings},
+    table::plain,
 };
 use crate::{
     observe::with_hint,
@@ -91,20 +92,9 @@ fn list(store: &Store, console: &Console) -> Result<()> {
     }
     let default = store.default_id()?;
     let mut unreadable = Vec::new();
-    let mut rows = vec![
-        [
-            "Id",
-            "Taken",
-            "By",
-            "Containers",
-            "Portainer stack",
-            "State",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-    ];
+    let mut rows = Vec::new();
     for id in ids {
-        let row = match store.load(&id) {
+        let [by, containers, record, state] = match store.load(&id) {
             Ok(saved) => {
                 let snapshot = &saved.snapshot;
                 let containers = match &snapshot.containers {
@@ -122,13 +112,7 @@ fn list(store: &Store, console: &Console) -> Result<()> {
                     Some(false) => "left by a failed run",
                     None => "unknown",
                 };
-                vec![
-                    if Some(&id) == default.as_ref() {
-                        format!("{id} (default)")
-                    } else {
-                        id
-                    },
-                    snapshot.taken.clone(),
+                [
                     snapshot.command.clone(),
                     containers,
                     record,
@@ -138,16 +122,20 @@ fn list(store: &Store, console: &Console) -> Result<()> {
             // An unreadable snapshot does not hide the others.
             Err(error) => {
                 unreadable.push(error);
-                let unknown = "unknown".to_owned();
-                let [by, containers, record] = [unknown.clone(), unknown.clone(), unknown.clone()];
-                vec![id, unknown, by, containers, record, "unreadable".to_owned()]
+                ["unknown", "unknown", "unknown", "unreadable"].map(str::to_owned)
             }
         };
-        rows.push(row);
+        let id = if Some(&id) == default.as_ref() {
+            format!("{id} (default)")
+        } else {
+            id
+        };
+        rows.push(plain([id, by, containers, record, state]));
     }
     for error in unreadable {
         console.warning(&format!("{error:#}"));
     }
-    console.table(rows);
+    let header = ["Id", "By", "Containers", "Portainer stack", "State"];
+    console.table(&header, rows);
     Ok(())
 }

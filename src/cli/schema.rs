@@ -3,23 +3,20 @@
 use anyhow::Result;
 
 use super::{
-    Console, adopt as command,
+    Console,
     arguments::{Described, SchemaArguments},
     config::Config,
-    doctor::Diagnosis,
-    list::List,
-    report::Report,
 };
-use crate::adopt;
+use crate::report::{AdoptReport, AllReport, DoctorReport, ListReport, PlanReport};
 
 pub(super) fn run(arguments: &SchemaArguments, console: &Console) -> Result<()> {
     let schema = match arguments.output {
-        Described::Plan => schemars::schema_for!(Report),
-        Described::List => schemars::schema_for!(List),
-        Described::Doctor => schemars::schema_for!(Diagnosis),
+        Described::Plan => schemars::schema_for!(PlanReport),
+        Described::List => schemars::schema_for!(ListReport),
+        Described::Doctor => schemars::schema_for!(DoctorReport),
         Described::Config => schemars::schema_for!(Config),
-        Described::Adopt => schemars::schema_for!(adopt::Report),
-        Described::AdoptAll => schemars::schema_for!(command::AllReport),
+        Described::Adopt => schemars::schema_for!(AdoptReport),
+        Described::AdoptAll => schemars::schema_for!(AllReport),
     };
     console.json(&schema)
 }

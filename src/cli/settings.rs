@@ -48,6 +48,8 @@ pub(super) struct Settings {
     pub tls: Tls,
     pub header_file: Option<PathBuf>,
     pub timeout: Duration,
+    /// The directory for snapshots, if there is one.
+    pub state: Option<PathBuf>,
     /// The flags that were typed, for the commands that are printed (B14).
     pub typed: RestoreCommand,
     /// The settings that are not the default, by their keys, as they can be given in any directory (B14).
@@ -198,6 +200,7 @@ impl Settings {
             tls: text(&options::TLS).parse().map_err(invalid)?,
             header_file: given(&options::HEADER_FILE).map(PathBuf::from),
             timeout: options::duration(&text(&options::TIMEOUT)).map_err(invalid)?,
+            state: state_folder().ok(),
             typed: RestoreCommand::typed(&flags.repeatable()),
             changed: changed.collect(),
         })

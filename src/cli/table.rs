@@ -1,76 +1,77 @@
 //! Tables without lines.
 
-use comfy_table::{Table, presets};
-
-use super::columns::{pad, width, wrap};
+use super::{
+    columns::{cut, pad, width},
+    style::Meaning,
+};
 use crate::text::printable;
 
-/// The text of a table whose first row is its header. A table that is too wide for the terminal has a block of lines for
-/// each row instead.
-pub(super) fn table(rows: Vec<Vec<String>>, terminal: Option<usize>) -> String {
-    let escaped = |row: Vec<String>| {
-        row.iter()
-            .map(|cell| printable(cell).into_owned())
-            .collect()
-    };
-    let rows: Vec<Vec<String>> = rows.into_iter().map(escaped).collect();
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    for row in &rows {
-        table.add_row(row);
-    }
-    let text = table.trim_fmt();
-    match terminal {
-        Some(most) if text.lines().any(|line| width(line.trim_end()) > most) => blocks(&rows, most),
-        _ => text,
-    }
+/// A text and what it means.
+pub(super) type Part = (Meaning, String);
+
+/// A row without colors.
+pub(super) fn plain<const N: usize>(cells: [String; N]) -> Vec<Part> {
+    cells.map(|cell| (Meaning::Plain, cell)).to_vec()
 }
 
-/// The rows below the header, as one line for each cell after the name of its column.
-fn blocks(rows: &[Vec<String>], most: usize) -> String {
-    let Some((head, rows)) = rows.split_first() else {
-        return String::new();
+/// The lines of a table with aligned columns. Each line is cut at the width of the terminal.
+pub(super) fn lines(header: &[&str], rows: Vec<Vec<Part>>, terminal: Option<usize>) -> Vec<String> {
+    let header = header
+        .iter()
+        .map(|name| (Meaning::Name, (*name).to_owned()));
+    let mut rows: Vec<Vec<Part>> = std::iter::once(header.collect()).chain(rows).collect();
+    for (_, text) in rows.iter_mut().flatten() {
+        *text = printable(text).into_owned();
+    }
+    let columns = rows.first().map_or(0, Vec::len);
+    let width_of = |column: usize| rows.iter().map(|row| width(&row[column].1)).max();
+    let widths: Vec<usize> = (0..columns).filter_map(width_of).collect();
+    let line = |row: Vec<Part>| {
+        let mut left = terminal.unwrap_or(usize::MAX);
+        let last = row.len().saturating_sub(1);
+        let mut line = String::new();
+        for (column, (meaning, text)) in row.into_iter().enumerate() {
+            if left == 0 {
+                break;
+            }
+            let own = if column < last { widths[column] + 2 } else { 0 };
+            let cell = cut(pad(&text, own), Some(left));
+            left = left.saturating_sub(width(&cell));
+            line += &meaning.paint(&cell);
+        }
+        line
     };
-    let names = head.iter().map(|name| width(name)).max().unwrap_or(0);
-    let indent = names + 2;
-    let room = most.saturating_sub(indent);
-    let blocks = rows.iter().map(|row| {
-        let cells = head.iter().zip(row).map(|(name, cell)| {
-            let lines = wrap(cell, room, room).join(&format!("\n{:indent$}", ""));
-            format!("{}  {lines}", pad(name, names))
-        });
-        cells.collect::<Vec<_>>().join("\n")
-    });
-    blocks.collect::<Vec<_>>().join("\n\n")
+    rows.into_iter().map(line).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn shown(terminal: Option<usize>) -> Vec<String> {
+        let row = |cells: [&str; 3]| cells.map(|cell| (Meaning::Plain, cell.to_owned())).to_vec();
+        let rows = vec![
+            row(["日本語", "1/1", "ready; recreates 書店, b, c and 9 more"]),
+            row(["🚀\x1b", "2/2", "nothing to do"]),
+        ];
+        let painted = lines(&["NAME", "RUNNING", "ADOPT"], rows, terminal);
+        let plain = painted
+            .iter()
+            .map(|line| anstream::adapter::strip_str(line).to_string());
+        plain.collect()
+    }
+
     #[test]
-    fn a_table_that_is_too_wide_has_blocks() {
-        let rows = || {
-            let rows = [
-                ["Names", "Status"],
-                ["web\x1b", "Up 2 hours"],
-                ["日本", "Exited"],
-            ];
-            rows.map(|row| row.map(str::to_owned).to_vec()).to_vec()
-        };
-        let wide = " Names     Status\n web\\u{1b}  Up 2 hours\n 日本      Exited";
-        let trimmed = |text: &str| {
-            let lines = text.lines().map(str::trim_end);
-            lines.collect::<Vec<_>>().join("\n")
-        };
+    fn the_columns_are_aligned_and_fit() {
         assert_eq!(
-            trimmed(&table(rows(), None)),
-            wide.replace("Names     ", "Names      ")
-                .replace("日本      ", "日本       ")
+            shown(Some(39)),
+            [
+                "NAME      RUNNING  ADOPT",
+                "日本語    1/1      ready; recreates 書…",
+                "🚀\\u{1b}  2/2      nothing to do",
+            ]
         );
-        assert_eq!(
-            table(rows(), Some(15)),
-            "Names   web\\u{1b}\nStatus  Up 2\n        hours\n\nNames   日本\nStatus  Exited"
-        );
+        assert!(shown(None)[1].ends_with(" and 9 more"));
+        assert_eq!(shown(Some(12))[1], "日本語    1…");
     }
 }

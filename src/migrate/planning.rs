@@ -24,7 +24,7 @@ impl Procedure<'_, '_> {
         before: &Before,
     ) -> Plan {
         let removal = match self.m.grace {
-            Some(_) => Removal::Stop,
+            Some(grace) => Removal::Stop(u32::try_from(grace.as_secs()).unwrap_or(u32::MAX)),
             None => Removal::Kill,
         };
         plan_of(

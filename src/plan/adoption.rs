@@ -70,26 +70,29 @@ pub struct Adoption {
     pub pulls: Vec<Pull>,
 }
 
-/// What an adoption sends to Portainer.
+/// What Portainer is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(tag = "kind", content = "portainer_stack", rename_all = "kebab-case")]
 pub enum Request {
     /// A create.
     Create,
     /// An update of this Portainer stack (M16).
     Update(String),
+    /// A delete of this Portainer stack, then a create: a migration.
+    Replace(String),
     /// Nothing: this Portainer stack has the same text and variables.
     Nothing(String),
 }
 
 /// What happens to a service.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ServicePlan {
     pub service: String,
     /// The names of its containers.
     pub containers: Vec<String>,
     pub fate: Fate,
-    /// How long the engine waits for a container to stop before it kills it, in seconds, if one is replaced.
+    /// If a running container is stopped: how long the engine waits at most before it kills it, in seconds.
+    #[serde(rename = "stop_seconds")]
     pub stop_grace: Option<u32>,
 }
 
@@ -140,7 +143,7 @@ impl Adoption {
                 Fate::Recreated(_) => Some(Touch::Replaced),
                 Fate::Restarted(_) => Some(Touch::Restarted),
                 Fate::Unknown(_) => Some(Touch::MayBeReplaced),
-                Fate::Unchanged | Fate::Started(_) | Fate::LeftBehind(_) => None,
+                Fate::Unchanged | Fate::Started(_) | Fate::Removed(_) | Fate::LeftBehind(_) => None,
             }
         };
         let containers = containers.iter().map(Inspected);
@@ -189,7 +192,7 @@ impl Adoption {
         };
         let runs = |service: &ServicePlan| match service.fate {
             Fate::LeftBehind(_) => true,
-            Fate::Recreated(_) => false,
+            Fate::Recreated(_) | Fate::Removed(_) => false,
             Fate::Unchanged | Fate::Started(_) | Fate::Restarted(_) | Fate::Unknown(_) => {
                 !service.containers.is_empty()
                     && inspected(facts, &service.containers)

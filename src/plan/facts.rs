@@ -167,6 +167,8 @@ pub enum PathKind {
 pub enum Removal {
     /// With SIGKILL (C52).
     Kill,
-    /// With their stop signal first: `--grace`.
-    Stop,
+    /// With their stop signal first, and this many seconds to end: `--grace`.
+    Stop(u32),
+    /// Portainer stops those that it recreates.
+    ByPortainer,
 }

@@ -36,6 +36,8 @@ pub enum Fate {
     Restarted(String),
     /// It does not run now, and will. Its containers stay, if it has any.
     Started(String),
+    /// Its containers are removed and not replaced: a migration.
+    Removed(String),
     /// The text does not start it, and its containers stay as they are (N09).
     LeftBehind(String),
     /// It cannot be known.
@@ -61,7 +63,7 @@ impl Fate {
             Self::Started(_) => 2,
             Self::Restarted(_) => 3,
             Self::Unknown(_) => 4,
-            Self::Recreated(_) => 5,
+            Self::Recreated(_) | Self::Removed(_) => 5,
         }
     }
 
@@ -72,6 +74,7 @@ impl Fate {
             Self::Recreated(reason)
             | Self::Restarted(reason)
             | Self::Started(reason)
+            | Self::Removed(reason)
             | Self::LeftBehind(reason)
             | Self::Unknown(reason) => Some(reason),
         }
@@ -85,6 +88,7 @@ impl fmt::Display for Fate {
             Self::Recreated(_) => "recreated",
             Self::Restarted(_) => "restarted",
             Self::Started(_) => "started",
+            Self::Removed(_) => "removed",
             Self::LeftBehind(_) => "left as it is",
             Self::Unknown(_) => "unknown",
         };

@@ -1,11 +1,13 @@
 //! What a migration would do, as data.
 
+mod services;
+
 use serde::Serialize;
 
 use crate::{
     model::Pull,
     plan::{
-        Environment, Facts, Loss, Refusal,
+        Environment, Facts, Loss, Refusal, ServicePlan,
         blockers::{conflicts, missing, permissions, startup, validation},
         facts::{
             portainer::runs_portainer,
@@ -17,7 +19,6 @@ use crate::{
         damage::{Verdict, judge_document},
         loss::{TextLossKind, losses},
     },
-    snapshot::Inspected,
     text::printable,
 };
 
@@ -32,8 +33,8 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// Whether there is a Portainer stack or a container to destroy, or it is unknown whether there is.
     pub destroys: bool,
-    /// The services that have no container and will get one; empty if the text or the containers cannot be read.
-    pub starts: Vec<String>,
+    /// The services with containers, then those that get some.
+    pub services: Vec<ServicePlan>,
     /// The images to pull before anything is stopped, sorted (B27).
     pub pulls: Vec<Pull>,
     /// Whether the Compose file could be parsed. Otherwise, what its services lose is unknown.
@@ -48,7 +49,7 @@ pub fn migration(facts: &Facts) -> Plan {
             refusals: Vec::new(),
             warnings: Vec::new(),
             destroys: facts.record.is_some() || facts.listed.is_none_or(|all| !all.is_empty()),
-            starts: stack.map_or_else(Vec::new, |stack| starts(facts, stack)),
+            services: services::services(facts, stack),
             pulls: Vec::new(),
             is_parsed: facts.source.document.is_ok(),
         };
@@ -63,20 +64,6 @@ pub fn migration(facts: &Facts) -> Plan {
         plan.lose(facts, stack);
         plan
     })
-}
-
-/// The active services without a container.
-fn starts(facts: &Facts, stack: &SentStack) -> Vec<String> {
-    let (Some(_), Some(containers)) = (facts.listed, facts.containers) else {
-        return Vec::new();
-    };
-    let has = |name: &str| {
-        let mut containers = containers.iter().map(Inspected);
-        containers.any(|one| one.compose_label(facts.tool, "service") == Some(name))
-    };
-    let mut services = stack.active();
-    services.retain(|service| service.replicas() != Some(0) && !has(service.name));
-    services.iter().map(|one| one.name.to_owned()).collect()
 }
 
 impl Plan {

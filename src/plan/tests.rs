@@ -58,7 +58,7 @@ pub fn world(compose: &str) -> World {
         environment: Environment::SameEngine,
         rights: Rights::Administrator,
         missing: Vec::new(),
-        removal: Removal::Stop,
+        removal: Removal::ByPortainer,
         rejection: None,
         deployed: None,
     }
@@ -229,7 +229,7 @@ fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
         refusals: Vec::new(),
         warnings: Vec::new(),
         destroys: true,
-        starts: Vec::new(),
+        services: Vec::new(),
         pulls: Vec::new(),
         is_parsed: true,
     };

@@ -1,5 +1,7 @@
 //! Counted nouns and lists for messages.
 
+use std::fmt;
+
 /// `n` and the plural of `noun` that fits it: `1 container`, `2 containers`, `0 entries`.
 pub fn counted(n: usize, noun: &str) -> String {
     if n == 1 {
@@ -25,6 +27,12 @@ pub fn listed(names: &[&str]) -> String {
         ),
     };
     format!("{} and {last}", shown.join(", "))
+}
+
+/// One item a line, after a hyphen.
+pub fn bulleted<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    let lines = items.into_iter().map(|item| format!("  - {item}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ fn results(report: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let stacks = report["stacks"].as_array().expect("stacks").iter();
     stacks
-        .map(|one| (text(&one["stack"]), text(&one["result"])))
+        .map(|one| (text(&one["name"]), text(&one["result"])))
         .collect()
 }
 
@@ -91,9 +91,9 @@ fn every_stack_is_adopted_in_the_order_of_the_list() {
     assert_eq!(
         results(&first),
         pairs(&[
-            ("mongo", "adopted"),
             ("broken", "blocked"),
             ("gone", "no-file"),
+            ("mongo", "adopted"),
             ("traefik", "refused"),
             ("web", "adopted"),
             ("zoo", "adopted"),
@@ -108,8 +108,8 @@ fn every_stack_is_adopted_in_the_order_of_the_list() {
     bench.rehearsal.forget_requests();
     let again = all(&bench, &["--output", "json"]).code(1);
     let again = results(&report(&again));
-    assert_eq!(again[0].1, "nothing-to-do");
-    assert_eq!(again[1].1, "blocked");
+    assert_eq!(again[0].1, "blocked");
+    assert_eq!(again[2].1, "nothing-to-do");
     fs::remove_dir_all(bench.dir("broken")).expect("a directory");
     all(&bench, &[]).code(0);
     assert!(bench.nothing_was_changed());
@@ -123,24 +123,24 @@ fn the_table_and_the_report_as_text() {
     let table = run.out.split("\n\n").next().expect("a table").to_owned();
     assert_eq!(
         table,
-        " STACK    KEPT  RECREATED  ADOPT
- mongo    0     0          ready; may recreate a
- broken   -     -          blocked: external networks or volumes do not exist
- gone     -     -          no Compose file
- traefik  -     -          refused: refusing to move traefik: it is part of the management plane, and recreating it would cut off access to Portainer
- web      0     0          ready; may recreate a
- zoo      0     0          ready; may recreate a"
+        "STACK    ADOPT
+broken   blocked: external networks or volumes do not exist
+gone     no Compose file
+mongo    ready; may recreate a
+traefik  refused: refusing to move traefik: it is part of the management plane, and recreating it would cut off access to Portainer
+web      ready; may recreate a
+zoo      ready; may recreate a"
     );
     let end = run.out.split("Report\n").nth(1).expect("a report");
     assert_eq!(
         end,
-        " STACK    RESULT
- mongo    failed: failed to adopt mongo; none of its containers was changed: the request failed: status 500: no
- broken   blocked: external networks or volumes do not exist
- gone     no Compose file
- traefik  refused: refusing to move traefik: it is part of the management plane, and recreating it would cut off access to Portainer
- web      adopted
- zoo      adopted\n"
+        "STACK    RESULT
+broken   blocked: external networks or volumes do not exist
+gone     no Compose file
+mongo    failed: failed to adopt mongo; none of its containers was changed: the request failed: status 500: no
+traefik  refused: refusing to move traefik: it is part of the management plane, and recreating it would cut off access to Portainer
+web      adopted
+zoo      adopted\n"
     );
     run.says(&[
         "\nmongo (1 of 3)\n",
@@ -163,7 +163,7 @@ fn the_first_failure_ends_the_run_and_the_next_run_continues() {
             "{first:#}"
         );
     }
-    assert_eq!(first["stacks"][0]["report"]["outcome"], "unchanged");
+    assert_eq!(first["stacks"][2]["report"]["outcome"], "unchanged");
     assert!(adopted(&bench).is_empty());
     all(&bench, &[]).code(1).says(&["web      adopted"]);
     assert_eq!(adopted(&bench), ["mongo", "web", "zoo"]);
@@ -175,11 +175,11 @@ fn a_dry_run_changes_nothing_and_its_exit_code_can_tell() {
     let run = all(&bench, &["--dry-run", "--output", "json"]).code(0);
     let plan = report(&run);
     assert_eq!(plan["dry_run"], true);
-    assert_eq!(results(&plan)[0].1, "planned");
+    assert_eq!(results(&plan)[2].1, "planned");
     all(&bench, &["--dry-run", "--exit-code"]).code(1);
     fs::remove_dir_all(bench.dir("broken")).expect("a directory");
     let run = all(&bench, &["--dry-run", "--exit-code"]).code(0);
-    assert!(run.out.starts_with(" STACK "), "{run:?}");
+    assert!(run.out.starts_with("STACK "), "{run:?}");
     assert!(bench.nothing_was_changed());
     assert!(!bench.state().exists());
 }

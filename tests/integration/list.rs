@@ -103,18 +103,18 @@ fn every_kind_of_stack() {
         shown(&bench, &run),
         "\
 NAME       STATE         RUNNING  ADOPT
-mongo      by hand       1/1      ready
-ghost      orphaned      0/0      no Compose file
-idle       stopped       0/0      ready; starts a
-stopped    stopped       0/0      no Compose file
 both       both          1/1      blocked: Portainer stack 2 has services that the Compose file lacks
+cached     by hand       2/2      ready; recreates db
+ghost      orphaned      0/0      no Compose file
 gone       orphaned      1/1      no Compose file
-own        orphaned      1/1      no Compose file; the stack runs Portainer: container own-a-1 runs portainer/portainer-ce:2.23.0
+idle       stopped       0/0      ready; starts a
+mongo      by hand       1/1      ready
+own        orphaned      1/1      no Compose file: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0
 portainer  by hand       1/1      blocked: refusing to move portainer: it is part of the management plane, and recreating it would cut off access to Portainer
 same       in Portainer  1/1      same text in Portainer; not compared
+stopped    stopped       0/0      no Compose file
 theirs     in Portainer  1/1      no Compose file
 web        by hand       1/1      ready
-cached     by hand       2/2      ready; recreates db
 ",
         "{}",
         run.err
@@ -160,10 +160,10 @@ fn names_and_directories() {
         out,
         r#"NAME          STATE    RUNNING  ADOPT
 -x            stopped  0/0      blocked: "-x" is not a stack name: it starts with a hyphen
-Idle          stopped  0/0      blocked: the stack cannot have the name Idle in Portainer: the name of its project would be "idle"
 a\u{1b}[31mb  stopped  0/0      blocked: "a\u{1b}[31mb" is not a stack name: it contains a control character
-latin         stopped  0/0      blocked: the Compose file /stacks/latin/compose.yaml is not UTF-8 at byte 2 (line 1): it cannot be sent as JSON
 advbig        by hand  1/1      ready (--dir /stacks/AdvBig)
+Idle          stopped  0/0      blocked: the stack cannot have the name Idle in Portainer: the name of its project would be "idle"
+latin         stopped  0/0      blocked: the Compose file /stacks/latin/compose.yaml is not UTF-8 at byte 2 (line 1): it cannot be sent as JSON
 project       by hand  1/1      ready (--dir /other/compose)
 web           by hand  1/1      ready
 "#

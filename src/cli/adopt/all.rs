@@ -5,47 +5,36 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
-use secrecy::SecretString;
 
 use super::adopt;
 use crate::{
-    adopt::{Outcome, Prepared},
+    adopt::Prepared,
     cli::{
         Common, Console, Ended,
         arguments::{AdoptArguments, Output},
         confirm::consent,
         events::{show_roll_back, show_stopped},
         interrupt::Interrupt,
-        list::{
-            Adoptable, Readiness,
-            found::{self, Files, Found},
-            unknown,
-        },
-        opened::Opened,
+        opened::{Opened, inventory, settings_and_key},
         options::Endpoint,
         peers,
-        report::BlockerReport,
-        settings::{KeySource, Settings, state_folder},
+        settings::{Settings, state_folder},
     },
+    compose,
     failure::Failure,
+    inventory::{Files, Found, Inventory, adoption, missing},
     model::Pull,
-    observe::Host,
     parallel::in_parallel,
-    plan::{Adoption, runs_portainer},
+    plan::Adoption,
+    report::{
+        AdoptReport, AllEntry, AllReport, Outcome, Readiness, StackResult, VERSION, WayReport,
+    },
     run::{Peers, State, Stopped},
     stack::Stack,
     text::counted,
 };
 
-mod format;
 mod text;
-
-pub(in crate::cli) use format::AllReport;
-
-use format::{StackReport, StackResult};
-
-/// The version of the format.
-const VERSION: u32 = 1;
 
 /// How many stacks are planned at the same time. Each plan runs the Compose program several times.
 const AT_ONCE: usize = 4;
@@ -67,22 +56,18 @@ pub(super) fn run(
         ..AllReport::default()
     }));
     let interrupt = watch(&report, arguments.output, console);
-    let key = KeySource::find(common)?;
-    let mut settings = Settings::load(common).map_err(Stopped::untouched)?;
-    let key = key.read().map_err(Stopped::untouched)?;
-    console.hide(&key);
+    let (mut settings, key) = settings_and_key(common, None, console)?;
     peers::warn_about_tls(&settings, console);
-    let peers = peers::open(&settings, key.clone(), console).map_err(Stopped::untouched)?;
+    let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
     let (portainer, engine) = peers.readers();
     let endpoint =
         peers::environment(&settings, portainer, engine, console).map_err(Stopped::untouched)?;
     settings.endpoint = Endpoint::Id(endpoint);
     let all = All {
         arguments,
-        peers: &peers,
+        peers: Arc::new(peers),
         endpoint,
         settings,
-        key,
         console,
     };
     console.waiting("reading Portainer and the engine");
@@ -96,7 +81,14 @@ pub(super) fn run(
         console.warning(warning);
     }
     if arguments.dry_run {
-        return end_of_dry_run(&lock(&report), arguments, console);
+        let report = lock(&report);
+        if arguments.output == Output::Json {
+            console.json(&*report)?;
+        }
+        return match report.exit_code() {
+            code @ 1.. if arguments.exit_code => Err(Ended::Verdict(code)),
+            _ => Ok(()),
+        };
     }
     // An interrupt shows the report: it is not held while the user thinks.
     if let Err(error) = all.ask(&planned) {
@@ -114,27 +106,6 @@ pub(super) fn run(
         return Err(Ended::Verdict(1));
     }
     Ok(())
-}
-
-/// Prints the plan as JSON if that is wanted. The exit code is that of `adopt --dry-run` for all stacks together.
-fn end_of_dry_run(
-    report: &AllReport,
-    arguments: &AdoptArguments,
-    console: &Console,
-) -> Result<(), Ended> {
-    if arguments.output == Output::Json {
-        console.json(report)?;
-    }
-    let mut stacks = report.stacks.iter();
-    let is_blocked = |one: &StackReport| one.result == StackResult::Blocked;
-    let loses = |one: &StackReport| {
-        one.result == StackResult::Planned && !(one.losses.is_empty() && one.losses_known)
-    };
-    match arguments.exit_code {
-        true if stacks.clone().any(is_blocked) => Err(Ended::Verdict(1)),
-        true if stacks.any(loses) => Err(Ended::Verdict(3)),
-        _ => Ok(()),
-    }
 }
 
 /// Shows what became of each stack.
@@ -155,7 +126,7 @@ fn watch(report: &Arc<Mutex<AllReport>>, output: Output, console: &Arc<Console>)
         let mut stacks = report.stacks.iter_mut();
         match stacks.find(|one| one.result == StackResult::Interrupted) {
             Some(one) => {
-                console.state(&format!("{}: {state}", one.stack));
+                console.state(&format!("{}: {state}", one.name));
                 show_roll_back(console, state);
                 one.state = Some(state.to_string());
             }
@@ -175,22 +146,18 @@ fn lock(report: &Mutex<AllReport>) -> MutexGuard<'_, AllReport> {
 
 struct All<'a> {
     arguments: &'a AdoptArguments,
-    peers: &'a Peers,
+    peers: Arc<Peers>,
     /// The ID of the environment.
     endpoint: i64,
     settings: Settings,
-    key: SecretString,
     console: &'a Arc<Console>,
 }
 
-/// A stack, and its plan if it is to be adopted.
+/// A stack that is to be adopted, and its plan.
 struct Planned {
     stack: Stack,
     settings: Settings,
     plan: Adoption,
-    losses_known: bool,
-    /// Whether an earlier request has no known outcome: the adoption waits for it (B11), also if nothing else is to do.
-    waits: bool,
 }
 
 impl All<'_> {
@@ -198,144 +165,108 @@ impl All<'_> {
     fn plan(&self, report: &Mutex<AllReport>) -> Result<Vec<Option<Planned>>> {
         let (portainer, engine) = self.peers.readers();
         engine.refuse_podman()?;
-        let host = Host::read(Some((portainer, self.endpoint)), engine);
+        let compose = compose::Host::new(&self.settings.location.tool, self.console.trace());
+        let portainer = Some((portainer, self.endpoint));
+        let inventory = inventory(&self.settings, portainer, engine, &compose);
+        let host = inventory.host();
         if host.records.is_none() || host.containers.is_none() {
             return Err(Failure::new("cannot list every stack of this host")
                 .details(host.warnings.join("\n"))
                 .hint("fix the errors above, then run the command again")
                 .into());
         }
-        let found = found::find(&self.settings, &host)?;
-        let (mut stacks, mut plans) = (Vec::new(), Vec::new());
+        let found = inventory.find(&host)?;
+        let mut stacks = Vec::new();
         for some in found.chunks(AT_ONCE) {
-            let done = stacks.len();
             let all = counted(found.len(), "stack");
             self.console
-                .still_waiting(&format!("planned {done} of {all}"));
-            for (stack, plan) in in_parallel(some, |one| self.plan_one(one)) {
-                stacks.push(stack);
-                plans.push(plan);
-            }
+                .still_waiting(&format!("planned {} of {all}", stacks.len()));
+            stacks.extend(in_parallel(some, |one| self.plan_one(one, &inventory)));
         }
+        let (stacks, plans) = stacks.into_iter().unzip();
         let mut report = lock(report);
-        report.endpoint = self.endpoint;
+        report.environment = self.endpoint;
         report.stacks = stacks;
-        report.warnings.clone_from(&host.warnings);
-        report.warnings.extend(unknown(&host));
+        report.warnings = missing(&host);
         Ok(plans)
     }
 
-    fn plan_one(&self, found: &Found) -> (StackReport, Option<Planned>) {
-        let mut report = StackReport {
-            stack: found.name.clone(),
+    fn plan_one(&self, found: &Found, inventory: &Inventory) -> (AllEntry, Option<Planned>) {
+        let entry = |result, adopt| AllEntry {
+            name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
-            result: StackResult::NoFile,
-            plan: Adoptable::none(Readiness::NoFile),
-            losses: Vec::new(),
-            losses_known: true,
+            result,
+            adopt,
             pulls: Vec::new(),
             report: None,
             error: None,
             state: None,
         };
-        if let Some(why) = self.refusal(found) {
-            report.result = StackResult::Refused;
-            report.plan = Adoptable {
-                blockers: vec![why],
-                ..Adoptable::none(Readiness::Blocked)
-            };
-            return (report, None);
+        if let Some(blocker) = inventory.refusal(found) {
+            let refused = entry(StackResult::Refused, WayReport::blocked(blocker));
+            return (refused, None);
         }
-        let planned = match &found.files {
+        let blocked =
+            |error: &anyhow::Error| (entry(StackResult::Blocked, WayReport::failed(error)), None);
+        let prepared = match &found.files {
             Files::Stack(stack) => self.prepare(found, stack),
-            Files::Unusable(_, error) => {
-                report.result = StackResult::Blocked;
-                report.plan = Adoptable::blocked(error);
-                return (report, None);
+            Files::Unusable(_, error) => return blocked(error),
+            Files::None => {
+                let none = WayReport::unplanned(Readiness::NoFile);
+                return (entry(StackResult::NoFile, none), None);
             }
-            Files::None => return (report, None),
         };
-        match planned {
-            Ok((planned, pulls)) => {
-                report.losses_known = planned.losses_known;
-                report.plan = Adoptable::planned(planned.plan.clone());
-                report.losses = planned
-                    .plan
-                    .losses
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect();
-                report.result = match report.plan.readiness {
-                    Readiness::NothingToDo if !planned.waits => StackResult::NothingToDo,
-                    Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
-                    _ => StackResult::Planned,
+        match prepared {
+            Ok((result, adopt, pulls, planned)) => {
+                let entry = AllEntry {
+                    pulls,
+                    ..entry(result, adopt)
                 };
-                report.pulls = pulls;
-                let planned = (report.result == StackResult::Planned).then_some(planned);
-                (report, planned)
+                let is_planned = result == StackResult::Planned;
+                (entry, Some(planned).filter(|_| is_planned))
             }
-            Err(error) => {
-                report.result = StackResult::Blocked;
-                report.plan = Adoptable::blocked(&error);
-                (report, None)
-            }
+            Err(error) => blocked(&error),
         }
-    }
-
-    /// Why a stack is never adopted (C05, B04).
-    fn refusal(&self, found: &Found) -> Option<BlockerReport> {
-        if let Files::Stack(stack) = &found.files
-            && let Err(error) = stack.name().refuse_management_plane()
-        {
-            return Some(BlockerReport::of_error(&error));
-        }
-        let base_url = &self.settings.base_url;
-        let port = base_url.is_this_host().then(|| base_url.port());
-        let containers: Vec<_> = found
-            .containers
-            .iter()
-            .flatten()
-            .copied()
-            .cloned()
-            .collect();
-        Some(BlockerReport {
-            message: runs_portainer(&containers, port)?.to_string(),
-            details: Vec::new(),
-            hint: "manage this stack by hand".to_owned(),
-        })
     }
 
     /// The plan of `adopt <STACK>`, and the images that it would pull.
-    fn prepare(&self, found: &Found, stack: &Stack) -> Result<(Planned, Vec<String>)> {
+    fn prepare(
+        &self,
+        found: &Found,
+        stack: &Stack,
+    ) -> Result<(StackResult, WayReport, Vec<String>, Planned)> {
         let mut settings = self.settings.clone();
         if found.needs_dir(&settings.location) {
             settings.location.dir = Some(stack.dir().to_owned());
         }
-        let opened = self
-            .open(stack, &settings)
-            .map_err(|stopped| stopped.error)?;
-        let keep = (&self.arguments.keep).into();
-        let prepared = Prepared::new(&opened.situation(), keep)?;
+        let opened = self.open(stack, &settings)?;
+        let situation = opened.situation();
+        let prepared = Prepared::new(&situation, (&self.arguments.keep).into())?;
+        let way = adoption(&prepared, &situation);
         let pulls = if self.arguments.pull {
             prepared.images_to_pull(&found.name)
         } else {
             Vec::new()
         };
-        let pulls = pulls.iter().map(Pull::to_string).collect();
-        let place = peers::place(state_folder()?, opened.stack.name());
+        // An adoption waits for an earlier request without a known end (B11), also if nothing else is to do.
+        let waits = peers::place(state_folder()?, opened.stack.name()).has_unanswered();
+        let result = match way.readiness {
+            Readiness::NothingToDo if !waits => StackResult::NothingToDo,
+            Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
+            _ => StackResult::Planned,
+        };
         let planned = Planned {
-            waits: place.has_unanswered(),
             stack: opened.stack,
             settings,
-            losses_known: prepared.before.is_known(),
             plan: prepared.plan,
         };
-        Ok((planned, pulls))
+        let pulls = pulls.iter().map(Pull::to_string).collect();
+        Ok((result, way, pulls, planned))
     }
 
-    fn open(&self, stack: &Stack, settings: &Settings) -> Result<Opened, Stopped> {
-        let (settings, key) = (settings.clone(), self.key.clone());
-        Opened::open(stack.name().clone(), settings, key, self.console)
+    fn open(&self, stack: &Stack, settings: &Settings) -> Result<Opened> {
+        let (settings, peers) = (settings.clone(), Arc::clone(&self.peers));
+        Opened::open(stack.name().clone(), settings, peers, self.console)
     }
 
     /// Asks once about all stacks, if a container of one is replaced or something is lost (B08).
@@ -371,7 +302,8 @@ impl All<'_> {
             let name = one.stack.name();
             self.console
                 .heading(&format!("{name} ({} of {all})", number + 1));
-            let ended = self.open(&one.stack, &one.settings).and_then(|opened| {
+            let opened = self.open(&one.stack, &one.settings);
+            let ended = opened.map_err(Stopped::untouched).and_then(|opened| {
                 adopt(
                     self.arguments,
                     &opened,
@@ -380,7 +312,7 @@ impl All<'_> {
                     self.console,
                 )
             });
-            let (single, ended) = match ended {
+            let (single, ended): (Option<AdoptReport>, _) = match ended {
                 Ok((single, ended)) => (Some(single), ended),
                 Err(stopped) => (None, Err(stopped)),
             };

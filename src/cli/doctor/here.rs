@@ -9,11 +9,11 @@ use composefile::reader::DEFAULT_FILES;
 use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, accessat, statvfs};
 use secrecy::SecretString;
 
-use super::format::{Check, Subject};
 use crate::{
     cli::settings::{API_KEY, KeySource, Settings, Sourced, state_folder},
     compose, disk,
     parallel::in_parallel,
+    report::{Check, Subject},
     snapshot::check_state_dir,
     stack::Location,
     text::counted,
@@ -31,11 +31,8 @@ pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
     let problems: Vec<Check> = files
         .chain(settings)
         .map(|problem| {
-            Check::of_problem(
-                subject,
-                problem,
-                "to see every setting, run: stacklift config",
-            )
+            let otherwise = "to see every setting, run: stacklift config";
+            Check::of_error(subject, &problem.to_error(), otherwise)
         })
         .collect();
     if !problems.is_empty() {

@@ -7,7 +7,6 @@ use std::{
 
 use anyhow::Result;
 
-use super::format::{Check, Status as CheckStatus, Subject};
 use crate::{
     cli::{options::Endpoint, settings::Settings},
     engine::{self, About},
@@ -16,6 +15,7 @@ use crate::{
     parallel::side_by_side,
     plan::{MOUNT_SOCKET, Refusal},
     portainer::{self, BaseUrl, EngineOf, Owners, Status, Tls},
+    report::{Check, Status as CheckStatus, Subject},
 };
 
 /// The oldest version of Portainer that stacklift supports.

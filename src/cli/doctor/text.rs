@@ -1,29 +1,23 @@
 //! The checks as text for people: one line each, with the hint below it.
 
-use super::format::{Check, Diagnosis, Status};
 use crate::{
-    cli::{
-        Console,
-        columns::{readable, wrap},
-        style::Meaning,
-    },
+    cli::{Console, style::Meaning},
+    report::{Check, DoctorReport, Status},
     text::counted,
 };
 
 /// The width of a status, and that of a subject.
 const WIDTHS: (usize, usize) = (7, 15);
-/// The minimum width of a fact. If less is left, the fact begins on the next line.
-const LEAST: usize = 30;
 
 /// Prints the checks, and what they add up to on standard error. With `--quiet`, only warnings and failures.
-pub(super) fn show(diagnosis: &Diagnosis, console: &Console) {
-    for check in &diagnosis.checks {
+pub(super) fn show(report: &DoctorReport, console: &Console) {
+    for check in &report.checks {
         let needs_action = matches!(check.status, Status::Warning | Status::Failed);
         if needs_action || !console.is_quiet() {
             line(check, console);
         }
     }
-    console.note(&sum(diagnosis));
+    console.note(&sum(report));
 }
 
 fn line(check: &Check, console: &Console) {
@@ -34,31 +28,21 @@ fn line(check: &Check, console: &Console) {
         Status::NotChecked => (Meaning::Plain, "-"),
     };
     let (first, second) = WIDTHS;
-    let mut start = vec![
+    let subject = format!("{:second$}  ", check.subject.name());
+    let start = [
         (meaning, format!("{status:first$}  ")),
-        (Meaning::Name, format!("{:second$}  ", check.subject.name())),
+        (Meaning::Name, subject),
     ];
-    let mut indent = first + second + 4;
-    let most = readable(Console::width());
-    if most < indent + LEAST {
-        console.parts(&start);
-        indent = 4;
-        start = vec![(Meaning::Plain, " ".repeat(indent))];
-    }
-    let room = most.saturating_sub(indent);
-    let hint = check.hint.as_ref().map(|hint| format!("hint: {hint}"));
-    for text in std::iter::once(&check.fact).chain(&hint) {
-        for line in wrap(text, room, room) {
-            start.push((Meaning::Plain, line));
-            console.parts(&start);
-            start = vec![(Meaning::Plain, " ".repeat(indent))];
-        }
+    console.item(&start, &check.fact);
+    if let Some(hint) = &check.hint {
+        let start = (Meaning::Plain, " ".repeat(first + second + 4));
+        console.item(&[start], &format!("hint: {hint}"));
     }
 }
 
-fn sum(diagnosis: &Diagnosis) -> String {
+fn sum(report: &DoctorReport) -> String {
     let count = |status| {
-        let checks = diagnosis.checks.iter();
+        let checks = report.checks.iter();
         checks.filter(|check| check.status == status).count()
     };
     let parts = [

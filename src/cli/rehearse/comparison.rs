@@ -71,7 +71,8 @@ pub(super) fn show(ways: &[(&str, Outcome, usize)], console: &Console) {
         let cells = ways
             .iter()
             .map(|(_, outcome, losses)| cell(outcome, *losses));
-        std::iter::once(name.to_owned()).chain(cells).collect()
+        let cells = std::iter::once(name.to_owned()).chain(cells);
+        cells.map(|cell| (Meaning::Plain, cell)).collect()
     };
     let away = |away: Option<i64>| {
         away.map_or_else(
@@ -80,9 +81,8 @@ pub(super) fn show(ways: &[(&str, Outcome, usize)], console: &Console) {
         )
     };
     let ended = |succeeded| if succeeded { "succeeded" } else { "failed" };
-    let head = ways.iter().map(|(way, ..)| (*way).to_owned());
-    console.table(vec![
-        std::iter::once(String::new()).chain(head).collect(),
+    let head: Vec<&str> = ways.iter().map(|(way, ..)| *way).collect();
+    let rows = vec![
         row("not touched", &|of, _| of.untouched.to_string()),
         row("restarted", &|of, _| of.restarted.to_string()),
         row("recreated", &|of, _| of.recreated.to_string()),
@@ -90,7 +90,8 @@ pub(super) fn show(ways: &[(&str, Outcome, usize)], console: &Console) {
         row("longest time away", &|of, _| away(of.away)),
         row("losses", &|_, losses| losses.to_string()),
         row("result", &|of, _| ended(of.succeeded).to_owned()),
-    ]);
+    ];
+    console.table(&[&[""], head.as_slice()].concat(), rows);
     console.text(
         Meaning::Plain,
         "The embedded engine stops and starts a container at once. A real one takes longer.",

@@ -10,13 +10,14 @@ use crate::{
     adopt::Prepared,
     cli::{
         Console,
-        options::Endpoint,
+        opened::inventory,
         peers,
         settings::{KeySource, Settings},
     },
     compose,
     failure::Failure,
-    observe::{Situation, with_hint},
+    inventory::Inventory,
+    observe::with_hint,
     plan::Keep,
     rewrite::{
         faithful::{Blocker, Faithful},
@@ -46,37 +47,25 @@ pub(super) fn adopted(
     let engine = peers::engine(settings, console);
     let listed = engine.list(name.as_str());
     let containers = listed.as_deref().unwrap_or_default();
-    let earlier = peers::earlier(&name);
+    let earlier = peers::earlier(settings, &name);
     let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
     let compose =
         compose::Host::new(&settings.location.tool, console.trace()).that_started(containers);
-    let alone = Situation {
-        portainer: None,
-        engine: engine.reader(),
-        stack: &stack,
-        base_url: &settings.base_url,
-        // Only used with Portainer. It has no environment 0.
-        endpoint: match settings.endpoint {
-            Endpoint::Id(id) => id,
-            Endpoint::Auto => 0,
-        },
-        tool: &settings.location.tool,
-        compose: &compose,
-        host: None,
-    };
+    let alone = inventory(settings, None, engine.reader(), &compose);
     // Whether a container stays depends on Portainer, and nothing else that is written does.
     let asked = keep.anonymous.then(|| {
         let key = KeySource::of(settings.api_key_file.as_deref())?.read()?;
         console.hide(&key);
         let portainer = peers::portainer(settings, key, console)?;
         let portainer = portainer.reader();
-        let asked = Situation {
-            portainer: Some(portainer),
-            endpoint: peers::environment(settings, portainer, engine.reader(), console)?,
+        let id = peers::environment(settings, portainer, engine.reader(), console)?;
+        let asked = Inventory {
+            portainer: Some((portainer, id)),
             ..alone
         };
-        Prepared::new(&asked, keep)
+        Prepared::new(&asked.situation(&stack, None), keep)
     });
+    let alone = alone.situation(&stack, None);
     let prepared = match asked {
         Some(Ok(prepared)) => prepared,
         Some(Err(error)) => {

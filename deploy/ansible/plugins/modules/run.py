@@ -183,18 +183,19 @@ class Stacklift:
         if status != 0 or plan is None or not plan.get("adopt"):
             self.fail("failed to plan %s: %s. No stack of this host was adopted by this run." % (name, errors))
         adopt = plan["adopt"]
-        request = adopt["request"]["kind"]
+        # Without a request, a blocker says why the plan could not be made.
+        request = (adopt["request"] or {"kind": "unknown"})["kind"]
         self.result["stacks"].append({"name": name, "plan": plan})
         self.result["summary"].append("%s: %s" % (name, described(request, adopt)))
         for service in adopt["services"]:
             fate = service["fate"]
             reason = ": %s" % fate["reason"] if fate.get("reason") else ""
             self.result["summary"].append("  %s: %s%s" % (service["service"], fate["kind"], reason))
-        losses = ["loss: %s" % loss["message"] for loss in plan["losses"] if loss["way"] == "adopt"]
+        losses = ["loss: %s" % loss["message"] for loss in adopt["losses"]]
         refusals = ["%s (hint: %s)" % (one["message"], one["hint"]) for one in adopt["blockers"]]
         self.result["summary"].extend("  %s" % loss for loss in losses)
         self.result["summary"].extend("  blocked: %s" % refusal for refusal in refusals)
-        if not plan["losses_known"]:
+        if not adopt["losses_known"]:
             losses.append("its losses are unknown")
         if losses and request != "nothing" and not self.module.params["accept_losses"]:
             refusals.append("%s (hint: set accept_losses to adopt it anyway)" % "; ".join(losses))

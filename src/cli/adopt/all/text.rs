@@ -1,139 +1,89 @@
 //! The table of `adopt --all` before the run, and the one after it.
 
-use super::format::{AllReport, StackReport, StackResult};
 use crate::{
     cli::{
         Console,
-        list::{Readiness, text::services},
-        report::FateKind,
+        list::text::{readiness, some},
+        style::Meaning,
+        table::Part,
     },
-    text::counted,
+    plan::Fate,
+    report::{AllEntry, AllReport, Loss, Readiness, StackResult},
+    text::{bulleted, counted},
 };
-
-type Row = Vec<String>;
 
 /// Shows what would be done with each stack, and what each would lose.
 pub(super) fn show_plan(report: &AllReport, console: &Console) {
-    let header = ["STACK", "KEPT", "RECREATED", "ADOPT"].map(str::to_owned);
-    let rows = report.stacks.iter().map(planned);
-    console.table(std::iter::once(header.to_vec()).chain(rows).collect());
-    for stack in to_adopt(report).filter(|stack| !stack.losses.is_empty()) {
-        let lines: Vec<String> = stack
-            .losses
-            .iter()
-            .map(|one| format!("  - {one}"))
-            .collect();
-        let verb = if report.dry_run { "would" } else { "will" };
-        console.warning(&format!(
-            "{} {verb} lose:\n{}",
-            stack.stack,
-            lines.join("\n")
-        ));
+    let rows = report.stacks.iter().map(|stack| row(stack, planned(stack)));
+    console.table(&["STACK", "ADOPT"], rows.collect());
+    for stack in report.to_adopt() {
+        let losses = &stack.adopt.losses;
+        if !losses.is_empty() {
+            let verb = if report.dry_run { "would" } else { "will" };
+            let losses = bulleted(losses.iter().map(Loss::to_string));
+            console.warning(&format!("{} {verb} lose:\n{losses}", stack.name));
+        }
     }
 }
 
 /// Shows what became of each stack.
 pub(super) fn show_end(report: &AllReport, console: &Console) {
     console.heading("Report");
-    let header = ["STACK", "RESULT"].map(str::to_owned).to_vec();
-    let rows = report
-        .stacks
-        .iter()
-        .map(|stack| vec![stack.stack.clone(), ended(stack)]);
-    console.table(std::iter::once(header).chain(rows).collect());
+    let rows = report.stacks.iter().map(|stack| row(stack, ended(stack)));
+    console.table(&["STACK", "RESULT"], rows.collect());
 }
 
-/// The stacks that are adopted.
-pub(super) fn to_adopt(report: &AllReport) -> impl Iterator<Item = &StackReport> {
-    let stacks = report.stacks.iter();
-    stacks.filter(|stack| stack.result == StackResult::Planned)
+fn row(stack: &AllEntry, cell: Part) -> Vec<Part> {
+    vec![(Meaning::Name, stack.name.clone()), cell]
 }
 
-fn planned(stack: &StackReport) -> Row {
-    let is_planned = stack.result == StackResult::Planned;
-    let number = |kinds: &[FateKind]| {
-        if !is_planned {
-            return "-".to_owned();
-        }
-        let services = stack.plan.services.iter();
-        let these = services.filter(|one| kinds.contains(&one.fate.kind));
-        these.count().to_string()
-    };
-    vec![
-        stack.stack.clone(),
-        number(&[FateKind::Unchanged, FateKind::LeftBehind]),
-        number(&[FateKind::Recreated]),
-        if is_planned {
-            ready(stack)
-        } else {
-            not_planned(stack)
-        },
-    ]
-}
-
-/// What would happen to a stack that is adopted.
-fn ready(stack: &StackReport) -> String {
-    let fates = [
-        (FateKind::Recreated, "recreates"),
-        (FateKind::Restarted, "restarts"),
-        (FateKind::Started, "starts"),
-        (FateKind::Unknown, "may recreate"),
-    ];
-    let mut parts = match stack.plan.readiness {
-        Readiness::NothingToDo => vec!["waits for an earlier request".to_owned()],
-        _ => vec!["ready".to_owned()],
-    };
-    parts.extend(
-        fates
-            .into_iter()
-            .filter_map(|(kind, verb)| Some(format!("{verb} {}", services(&stack.plan, kind)?))),
-    );
-    if !stack.pulls.is_empty() {
-        parts.push(format!("pulls {}", counted(stack.pulls.len(), "image")));
-    }
-    if !stack.losses.is_empty() {
-        let losses = match stack.losses.len() {
-            1 => "1 loss".to_owned(),
-            many => format!("{many} losses"),
-        };
-        parts.push(losses);
-    }
-    parts.join("; ")
-}
-
-/// Why a stack is not adopted.
-fn not_planned(stack: &StackReport) -> String {
-    let first = stack.plan.blockers.first();
-    let first = first.map_or("", |blocker| blocker.message.as_str());
+/// What would happen to a stack.
+fn planned(stack: &AllEntry) -> Part {
+    let way = &stack.adopt;
     match stack.result {
-        StackResult::Blocked | StackResult::Refused => {
-            let more = match stack.plan.blockers.len().saturating_sub(1) {
-                0 => String::new(),
-                more => format!(" (+{more} more)"),
-            };
-            let word = if stack.result == StackResult::Blocked {
-                "blocked"
-            } else {
-                "refused"
-            };
-            format!("{word}{more}: {first}")
+        StackResult::Planned => {}
+        StackResult::NothingToDo => return (Meaning::Plain, "nothing to do".to_owned()),
+        StackResult::Refused => {
+            return (Meaning::Failed, way.told("refused"));
         }
-        StackResult::NoFile => "no Compose file".to_owned(),
-        _ => "nothing to do".to_owned(),
+        _ => return readiness(way),
     }
+    let (meaning, first) = match way.readiness {
+        Readiness::NothingToDo => (Meaning::Kept, "waits for an earlier request".to_owned()),
+        Readiness::Blocked => (Meaning::Changed, "ready".to_owned()),
+        _ => readiness(way),
+    };
+    let unknown = way.services_with(|fate| matches!(fate, Fate::Unknown(_)));
+    let parts = [
+        (!unknown.is_empty()).then(|| format!("may recreate {}", some(&unknown))),
+        (!stack.pulls.is_empty()).then(|| format!("pulls {}", counted(stack.pulls.len(), "image"))),
+        match way.losses.len() {
+            0 => None,
+            1 => Some("1 loss".to_owned()),
+            many => Some(format!("{many} losses")),
+        },
+    ];
+    let parts: Vec<String> = [Some(first)].into_iter().chain(parts).flatten().collect();
+    (meaning, parts.join("; "))
 }
 
 /// What became of a stack, with the reason if it was not adopted.
-fn ended(stack: &StackReport) -> String {
-    let with = |word: &str, why: Option<&String>| match why {
-        Some(why) => format!("{word}: {}", why.lines().next().unwrap_or_default()),
-        None => word.to_owned(),
+fn ended(stack: &AllEntry) -> Part {
+    let with = |word: &str, why: Option<&String>| {
+        let why = why.and_then(|why| why.lines().next());
+        (
+            Meaning::Failed,
+            why.map_or_else(|| word.to_owned(), |why| format!("{word}: {why}")),
+        )
     };
     match stack.result {
-        StackResult::Planned => "not adopted: the run ended before this stack".to_owned(),
-        StackResult::Adopted => "adopted".to_owned(),
+        StackResult::Planned => {
+            let text = "not adopted: the run ended before this stack";
+            (Meaning::Plain, text.to_owned())
+        }
+        StackResult::Adopted => (Meaning::Kept, "adopted".to_owned()),
         StackResult::Failed => with("failed", stack.error.as_ref()),
         StackResult::Interrupted => with("interrupted", stack.state.as_ref()),
-        _ => not_planned(stack),
+        _ => planned(stack),
     }
 }

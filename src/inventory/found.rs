@@ -9,28 +9,28 @@ use std::{
 use anyhow::Result;
 use composefile::reader::DEFAULT_FILES;
 
+use super::{Inventory, earlier};
 use crate::{
-    cli::{options::Endpoint, peers, settings::Settings},
     disk::{self, Refused},
     failure::Failure,
     model::{Container, PORTAINER_FOLDERS, Record, is_folder_of},
     observe::Host,
     parallel::in_parallel,
-    stack::{EXAMPLES, Location, Stack, StackName, is_same},
+    stack::{Location, Stack, StackName, is_same},
 };
 
 /// A stack, as far as it exists.
-pub(in crate::cli) struct Found<'h> {
-    pub(in crate::cli) name: String,
-    pub(in crate::cli) files: Files,
+pub struct Found<'h> {
+    pub name: String,
+    pub files: Files,
     /// The containers of its project; `None` if they are unknown.
-    pub(in crate::cli) containers: Option<Vec<&'h Container>>,
+    pub containers: Option<Vec<&'h Container>>,
     /// Its Portainer stack in the environment.
-    pub(in crate::cli) record: Option<&'h Record>,
+    pub record: Option<&'h Record>,
 }
 
 /// What a stack has on disk.
-pub(in crate::cli) enum Files {
+pub enum Files {
     Stack(Stack),
     /// A directory whose stack cannot be adopted: its path, and why.
     Unusable(String, anyhow::Error),
@@ -38,28 +38,21 @@ pub(in crate::cli) enum Files {
     None,
 }
 
-/// Every stack of the host: the example stacks first in their order (C01), then those with the fewest containers. Fails if
-/// the stacks root cannot be read.
-pub(in crate::cli) fn find<'h>(settings: &Settings, host: &'h Host) -> Result<Vec<Found<'h>>> {
-    let mut finder = Finder::new(settings, host);
+/// Every stack of the host, sorted by name. Fails if the stacks root cannot be read.
+pub(super) fn find<'h>(inventory: &Inventory, host: &'h Host) -> Result<Vec<Found<'h>>> {
+    let mut finder = Finder::new(inventory, host);
     finder.directories()?;
     finder.projects();
     finder.records();
     let mut found = finder.found;
-    found.sort_by_cached_key(|one| {
-        let example = EXAMPLES.iter().position(|name| *name == one.name);
-        let containers = one.containers.as_ref().map_or(0, Vec::len);
-        (
-            example.unwrap_or(EXAMPLES.len()),
-            containers,
-            one.name.clone(),
-        )
-    });
+    found.sort_by_cached_key(|one| (one.name.to_lowercase(), one.name.clone()));
     Ok(found)
 }
 
 struct Finder<'a, 'h> {
     at: &'a Location,
+    /// The state directory.
+    state: Option<&'a Path>,
     /// The containers of each project; `None` if they are unknown.
     projects: Option<BTreeMap<&'h str, Vec<&'h Container>>>,
     /// The projects that were started from each directory.
@@ -70,8 +63,9 @@ struct Finder<'a, 'h> {
 }
 
 impl<'a, 'h> Finder<'a, 'h> {
-    fn new(settings: &'a Settings, host: &'h Host) -> Self {
-        let at = &settings.location;
+    fn new(inventory: &Inventory<'a>, host: &'h Host) -> Self {
+        let at = inventory.location;
+        let environment = inventory.portainer.map(|(_, id)| id);
         let listed = host.records.iter().flatten();
         let records = listed.filter_map(|one| one.record.as_ref().ok());
         let mut projects: Option<BTreeMap<&str, Vec<&Container>>> =
@@ -99,10 +93,11 @@ impl<'a, 'h> Finder<'a, 'h> {
         }
         Self {
             at,
+            state: inventory.state,
             projects,
             started,
             records: records
-                .filter(|record| Endpoint::Id(record.endpoint_id) == settings.endpoint)
+                .filter(|record| Some(record.endpoint_id) == environment)
                 .collect(),
             found: Vec::new(),
         }
@@ -259,7 +254,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             dir: Some(dir.to_owned()),
             ..self.at.clone()
         };
-        let earlier = peers::earlier(name);
+        let earlier = earlier(self.state, name);
         match Stack::find_started(name.clone(), &at, &containers, earlier) {
             Ok(stack) => Files::Stack(stack),
             Err(error) if self.is_unusable(dir, &error) => {
@@ -313,7 +308,7 @@ impl<'a, 'h> Finder<'a, 'h> {
 
 impl Found<'_> {
     /// The stack's directory, if it has one.
-    pub(in crate::cli) fn dir(&self) -> Option<&str> {
+    pub fn dir(&self) -> Option<&str> {
         match &self.files {
             Files::Stack(stack) => Some(stack.dir_text()),
             Files::Unusable(dir, _) => Some(dir),
@@ -322,7 +317,7 @@ impl Found<'_> {
     }
 
     /// Whether `plan` and `adopt` need `--dir` to find the stack.
-    pub(in crate::cli) fn needs_dir(&self, at: &Location) -> bool {
+    pub fn needs_dir(&self, at: &Location) -> bool {
         let own = std::path::absolute(at.root.join(&self.name)).unwrap_or_default();
         self.dir().is_some_and(|dir| !is_same(Path::new(dir), &own))
     }

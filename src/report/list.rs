@@ -1,16 +1,14 @@
-//! The format of the list: what `--output json` prints. `docs/schemas/list-v1.json` is its schema.
+//! What `list` reports.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::report::{
-    BlockerReport, ContainersReport, PortainerReport, PortainerStack, RequestReport, ServiceReport,
-};
+use super::{Containers, PortainerReport, PortainerStack, WayReport};
 
 /// What `stacklift list --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "The output of `stacklift list --output json`")]
-pub(in crate::cli) struct List {
+pub struct ListReport {
     /// The version of this format: 1.
     pub version: u32,
     /// The directory that contains the stack directories, absolute.
@@ -19,15 +17,15 @@ pub(in crate::cli) struct List {
     pub portainer: Option<PortainerReport>,
     /// Whether the containers could be listed.
     pub containers_known: bool,
-    /// Every stack, in the recommended order.
-    pub stacks: Vec<StackEntry>,
+    /// Every stack, sorted by name.
+    pub stacks: Vec<ListEntry>,
     /// What could not be read.
     pub warnings: Vec<String>,
 }
 
 /// A stack.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::cli) struct StackEntry {
+pub struct ListEntry {
     pub name: String,
     /// The stack's directory, absolute; null if there is none with a Compose file.
     pub dir: Option<String>,
@@ -36,13 +34,13 @@ pub(in crate::cli) struct StackEntry {
     pub needs_dir: bool,
     /// The Compose file in that directory.
     pub file: Option<String>,
-    pub state: State,
+    pub state: StackState,
     /// The containers of its project; null if they could not be listed.
-    pub containers: Option<ContainersReport>,
+    pub containers: Option<Containers>,
     /// The Portainer stack of this name in the environment.
     pub portainer_stack: Option<PortainerStack>,
     /// What `stacklift adopt` would do.
-    pub adopt: Adoptable,
+    pub adopt: WayReport,
     /// The command that shows the whole plan; null if the stack cannot be planned.
     pub plan_command: Option<String>,
 }
@@ -50,7 +48,7 @@ pub(in crate::cli) struct StackEntry {
 /// The state of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::cli) enum State {
+pub enum StackState {
     /// Containers run, some of them were started by hand, and the stack is not in Portainer.
     ByHand,
     /// Containers run, and Portainer started all of them or has adopted them.
@@ -67,34 +65,5 @@ pub(in crate::cli) enum State {
     /// A Portainer stack of Kubernetes.
     Kubernetes,
     /// What would decide it could not be read.
-    Unknown,
-}
-
-/// Whether a stack can be adopted, by the same rules as in a plan.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::cli) struct Adoptable {
-    pub readiness: Readiness,
-    /// What Portainer would be asked to do; null if there is no plan.
-    pub request: Option<RequestReport>,
-    /// What would happen to each service. The configurations are not compared, so a fate may be `unknown` here that is
-    /// known in the plan.
-    pub services: Vec<ServiceReport>,
-    /// Every reason why it would be refused.
-    pub blockers: Vec<BlockerReport>,
-}
-
-/// Whether a stack can be adopted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(in crate::cli) enum Readiness {
-    /// Nothing is known that prevents it.
-    Ready,
-    /// The Portainer stack has the same text and variables already.
-    NothingToDo,
-    /// It would be refused.
-    Blocked,
-    /// There is no Compose file on this host.
-    NoFile,
-    /// Portainer could not be read.
     Unknown,
 }

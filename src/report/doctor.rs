@@ -1,14 +1,14 @@
-//! The format of the checks: what `--output json` prints. `docs/schemas/doctor-v1.json` is its schema.
+//! What `doctor` reports.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::settings::Problem;
+use crate::failure::Failure;
 
 /// What `stacklift doctor --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "The output of `stacklift doctor --output json`")]
-pub(in crate::cli) struct Diagnosis {
+pub struct DoctorReport {
     /// The version of this format: 1.
     pub version: u32,
     /// Every check, in the order of the text output. A subject can have several checks.
@@ -17,7 +17,7 @@ pub(in crate::cli) struct Diagnosis {
 
 /// A check.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::cli) struct Check {
+pub struct Check {
     pub subject: Subject,
     pub status: Status,
     /// What was found, or why the subject was not checked.
@@ -29,7 +29,7 @@ pub(in crate::cli) struct Check {
 /// What is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::cli) enum Subject {
+pub enum Subject {
     /// The settings and the settings files.
     Settings,
     /// The container engine of this host.
@@ -55,7 +55,7 @@ pub(in crate::cli) enum Subject {
 }
 
 impl Subject {
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Settings => "settings",
             Self::Engine => "engine",
@@ -75,7 +75,7 @@ impl Subject {
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::cli) enum Status {
+pub enum Status {
     Ok,
     /// Some commands or stacks may have a problem.
     Warning,
@@ -86,7 +86,7 @@ pub(in crate::cli) enum Status {
 }
 
 impl Check {
-    pub(super) fn ok(subject: Subject, fact: impl Into<String>) -> Self {
+    pub fn ok(subject: Subject, fact: impl Into<String>) -> Self {
         Self {
             subject,
             status: Status::Ok,
@@ -95,11 +95,7 @@ impl Check {
         }
     }
 
-    pub(super) fn warning(
-        subject: Subject,
-        fact: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Self {
+    pub fn warning(subject: Subject, fact: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             status: Status::Warning,
             hint: Some(hint.into()),
@@ -107,11 +103,7 @@ impl Check {
         }
     }
 
-    pub(super) fn failed(
-        subject: Subject,
-        fact: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Self {
+    pub fn failed(subject: Subject, fact: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             status: Status::Failed,
             ..Self::warning(subject, fact, hint)
@@ -119,7 +111,7 @@ impl Check {
     }
 
     /// `reason` says what is missing: `Portainer could not be read`.
-    pub(super) fn not_checked(subject: Subject, reason: &str) -> Self {
+    pub fn not_checked(subject: Subject, reason: &str) -> Self {
         Self {
             status: Status::NotChecked,
             ..Self::ok(subject, format!("not checked: {reason}"))
@@ -127,13 +119,8 @@ impl Check {
     }
 
     /// A failure with the hint of the error, otherwise with this one.
-    pub(super) fn of_error(subject: Subject, error: &anyhow::Error, otherwise: &str) -> Self {
-        Self::of_problem(subject, Problem::of(error), otherwise)
-    }
-
-    /// The same.
-    pub(super) fn of_problem(subject: Subject, problem: Problem, otherwise: &str) -> Self {
-        let hint = problem.hint.unwrap_or_else(|| otherwise.to_owned());
-        Self::failed(subject, problem.message, hint)
+    pub fn of_error(subject: Subject, error: &anyhow::Error, otherwise: &str) -> Self {
+        let hint = Failure::hint_of(error).unwrap_or(otherwise);
+        Self::failed(subject, format!("{error:#}"), hint)
     }
 }

@@ -1,9 +1,8 @@
 //! The state of a stack. `docs/listing-stacks.md` defines the words.
 
-use super::format::State;
 use crate::{
-    cli::report::ContainersReport,
     model::{Deployment, Record, StackKind},
+    report::{Containers, StackState},
 };
 
 /// Which Portainer stacks were listed.
@@ -22,42 +21,42 @@ pub(super) struct StateFacts<'a> {
     pub(super) record: Option<&'a Record>,
     pub(super) listed: Listed,
     /// Its containers; `None` if they are unknown.
-    pub(super) containers: Option<&'a ContainersReport>,
+    pub(super) containers: Option<&'a Containers>,
     /// Whether a Compose file is on this host, or may be.
     pub(super) has_files: bool,
     /// Whether the Portainer stack has the text and the variables that an adoption would send.
     pub(super) is_adopted: bool,
 }
 
-pub(super) fn state(facts: &StateFacts) -> State {
+pub(super) fn state(facts: &StateFacts) -> StackState {
     match facts.record.map(|record| record.kind) {
-        Some(StackKind::Swarm) => return State::Swarm,
-        Some(StackKind::Kubernetes) => return State::Kubernetes,
+        Some(StackKind::Swarm) => return StackState::Swarm,
+        Some(StackKind::Kubernetes) => return StackState::Kubernetes,
         Some(StackKind::Compose) | None => {}
     }
     let Some(containers) = facts.containers else {
-        return State::Unknown;
+        return StackState::Unknown;
     };
     let is_all_portainers = containers.started_by_portainer == containers.all;
     match facts.record {
         Some(record) if containers.all == 0 => match record.deployment {
-            Deployment::Inactive => State::Stopped,
-            Deployment::Deploying => State::InPortainer,
-            Deployment::Active | Deployment::Failed(_) => State::Orphaned,
+            Deployment::Inactive => StackState::Stopped,
+            Deployment::Deploying => StackState::InPortainer,
+            Deployment::Active | Deployment::Failed(_) => StackState::Orphaned,
         },
-        Some(_) if containers.running == 0 => State::Stopped,
-        Some(_) if is_all_portainers || facts.is_adopted => State::InPortainer,
-        Some(_) => State::Both,
-        None if facts.listed == Listed::Nothing && containers.running > 0 => State::Unknown,
+        Some(_) if containers.running == 0 => StackState::Stopped,
+        Some(_) if is_all_portainers || facts.is_adopted => StackState::InPortainer,
+        Some(_) => StackState::Both,
+        None if facts.listed == Listed::Nothing && containers.running > 0 => StackState::Unknown,
         // It may have a Portainer stack that was not listed.
         None if facts.listed != Listed::All && containers.all > 0 && !facts.has_files => {
-            State::Unknown
+            StackState::Unknown
         }
-        None if !facts.has_files => State::Orphaned,
-        None if containers.running == 0 => State::Stopped,
-        None if is_all_portainers && facts.listed == Listed::All => State::Orphaned,
-        None if is_all_portainers => State::InPortainer,
-        None => State::ByHand,
+        None if !facts.has_files => StackState::Orphaned,
+        None if containers.running == 0 => StackState::Stopped,
+        None if is_all_portainers && facts.listed == Listed::All => StackState::Orphaned,
+        None if is_all_portainers => StackState::InPortainer,
+        None => StackState::ByHand,
     }
 }
 
@@ -77,8 +76,8 @@ mod tests {
         }
     }
 
-    fn counted(all: usize, running: usize, started_by_portainer: usize) -> ContainersReport {
-        ContainersReport {
+    fn counted(all: usize, running: usize, started_by_portainer: usize) -> Containers {
+        Containers {
             all,
             running,
             started_by_portainer,
@@ -88,16 +87,16 @@ mod tests {
     #[test]
     fn the_state_of_a_stack_without_a_portainer_stack() {
         for (containers, has_files, known, expected) in [
-            ((2, 2, 0), true, Listed::All, State::ByHand),
-            ((2, 1, 1), true, Listed::All, State::ByHand),
-            ((2, 0, 0), true, Listed::All, State::Stopped),
-            ((0, 0, 0), true, Listed::All, State::Stopped),
-            ((2, 2, 0), false, Listed::All, State::Orphaned),
-            ((2, 0, 0), false, Listed::All, State::Orphaned),
-            ((2, 2, 2), true, Listed::All, State::Orphaned),
-            ((2, 2, 2), true, Listed::Visible, State::InPortainer),
-            ((2, 2, 2), false, Listed::Visible, State::Unknown),
-            ((2, 2, 0), true, Listed::Visible, State::ByHand),
+            ((2, 2, 0), true, Listed::All, StackState::ByHand),
+            ((2, 1, 1), true, Listed::All, StackState::ByHand),
+            ((2, 0, 0), true, Listed::All, StackState::Stopped),
+            ((0, 0, 0), true, Listed::All, StackState::Stopped),
+            ((2, 2, 0), false, Listed::All, StackState::Orphaned),
+            ((2, 0, 0), false, Listed::All, StackState::Orphaned),
+            ((2, 2, 2), true, Listed::All, StackState::Orphaned),
+            ((2, 2, 2), true, Listed::Visible, StackState::InPortainer),
+            ((2, 2, 2), false, Listed::Visible, StackState::Unknown),
+            ((2, 2, 0), true, Listed::Visible, StackState::ByHand),
         ] {
             let (all, running, by) = containers;
             let facts = StateFacts {
@@ -124,64 +123,70 @@ mod tests {
                 compose,
                 Deployment::Active,
                 false,
-                State::InPortainer,
+                StackState::InPortainer,
             ),
             (
                 (2, 2, 0),
                 compose,
                 Deployment::Active,
                 true,
-                State::InPortainer,
+                StackState::InPortainer,
             ),
-            ((2, 2, 1), compose, Deployment::Active, false, State::Both),
+            (
+                (2, 2, 1),
+                compose,
+                Deployment::Active,
+                false,
+                StackState::Both,
+            ),
             (
                 (2, 0, 2),
                 compose,
                 Deployment::Active,
                 false,
-                State::Stopped,
+                StackState::Stopped,
             ),
             (
                 (0, 0, 0),
                 compose,
                 Deployment::Inactive,
                 false,
-                State::Stopped,
+                StackState::Stopped,
             ),
             (
                 (0, 0, 0),
                 compose,
                 Deployment::Active,
                 false,
-                State::Orphaned,
+                StackState::Orphaned,
             ),
             (
                 (0, 0, 0),
                 compose,
                 Deployment::Failed(None),
                 false,
-                State::Orphaned,
+                StackState::Orphaned,
             ),
             (
                 (0, 0, 0),
                 compose,
                 Deployment::Deploying,
                 false,
-                State::InPortainer,
+                StackState::InPortainer,
             ),
             (
                 (0, 0, 0),
                 StackKind::Swarm,
                 Deployment::Active,
                 false,
-                State::Swarm,
+                StackState::Swarm,
             ),
             (
                 (0, 0, 0),
                 StackKind::Kubernetes,
                 Deployment::Active,
                 false,
-                State::Kubernetes,
+                StackState::Kubernetes,
             ),
         ] {
             let (all, running, by) = containers;
@@ -200,9 +205,9 @@ mod tests {
     #[test]
     fn a_stack_that_runs_is_in_an_unknown_state_if_portainer_was_not_read() {
         for (running, by_portainer, expected) in [
-            (2, 0, State::Unknown),
-            (2, 2, State::Unknown),
-            (0, 0, State::Stopped),
+            (2, 0, StackState::Unknown),
+            (2, 2, StackState::Unknown),
+            (0, 0, StackState::Stopped),
         ] {
             let facts = StateFacts {
                 record: None,
@@ -224,6 +229,6 @@ mod tests {
             has_files: true,
             is_adopted: false,
         };
-        assert_eq!(state(&facts), State::Unknown);
+        assert_eq!(state(&facts), StackState::Unknown);
     }
 }

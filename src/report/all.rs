@@ -1,22 +1,22 @@
-//! The format of what `adopt --all --output json` prints. `docs/schemas/adopt-all-v1.json` is its schema.
+//! What `adopt --all` reports.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{adopt, cli::list::Adoptable};
+use super::{AdoptReport, WayReport};
 
 /// What `stacklift adopt --all --output json` prints.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(title = "The output of `stacklift adopt --all --output json`")]
-pub(in crate::cli) struct AllReport {
+pub struct AllReport {
     /// The version of this format: 1.
     pub version: u32,
-    /// The environment of Portainer.
-    pub endpoint: i64,
+    /// The ID of the environment in Portainer.
+    pub environment: i64,
     /// Whether this was a `--dry-run`, which adopts nothing.
     pub dry_run: bool,
-    /// Every stack of the host, in the order of `stacklift list`.
-    pub stacks: Vec<StackReport>,
+    /// Every stack of the host, sorted by name.
+    pub stacks: Vec<AllEntry>,
     /// What could not be read.
     pub warnings: Vec<String>,
     /// Why no stack was adopted, if the run ended before the first one.
@@ -25,21 +25,17 @@ pub(in crate::cli) struct AllReport {
 
 /// A stack.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::cli) struct StackReport {
-    pub stack: String,
+pub struct AllEntry {
+    pub name: String,
     /// The absolute path of the stack's directory; null if it has no directory with a Compose file.
     pub dir: Option<String>,
     pub result: StackResult,
     /// The plan that was shown before the first stack was adopted. It compares the configurations.
-    pub plan: Adoptable,
-    /// Everything that the plan said will be lost.
-    pub losses: Vec<String>,
-    /// Whether the list of losses is complete: the containers could be read.
-    pub losses_known: bool,
+    pub adopt: WayReport,
     /// The missing images that are pulled first, because of `--pull`.
     pub pulls: Vec<String>,
     /// What `stacklift adopt <STACK> --output json` prints; null if the adoption was not started or did not end.
-    pub report: Option<adopt::Report>,
+    pub report: Option<AdoptReport>,
     /// Why the stack was not adopted, if its adoption was started.
     pub error: Option<String>,
     /// The state of the stack, if its adoption was started and it was not adopted.
@@ -49,7 +45,7 @@ pub(in crate::cli) struct StackReport {
 /// The result for a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::cli) enum StackResult {
+pub enum StackResult {
     /// It will be adopted, or would be without `--dry-run`. At the end of a run: the run ended before this stack.
     Planned,
     /// It is in Portainer and runs as the plan said.
@@ -70,10 +66,30 @@ pub(in crate::cli) enum StackResult {
 
 impl StackResult {
     /// Whether the stack could be in Portainer and is not.
-    pub(super) fn is_missing(self) -> bool {
+    pub fn is_missing(self) -> bool {
         matches!(
             self,
             Self::Planned | Self::Blocked | Self::Failed | Self::Interrupted
         )
+    }
+}
+
+impl AllReport {
+    /// The stacks that are adopted.
+    pub fn to_adopt(&self) -> impl Iterator<Item = &AllEntry> {
+        let stacks = self.stacks.iter();
+        stacks.filter(|stack| stack.result == StackResult::Planned)
+    }
+
+    /// That of a plan, for all stacks together: 1 if one is blocked, 3 if one loses something.
+    pub fn exit_code(&self) -> u8 {
+        let mut stacks = self.stacks.iter();
+        if stacks.any(|one| one.result == StackResult::Blocked) {
+            return 1;
+        }
+        if self.to_adopt().any(|one| one.adopt.loses()) {
+            return 3;
+        }
+        0
     }
 }

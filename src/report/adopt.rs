@@ -1,23 +1,20 @@
-//! The report of an adoption, as `--output json` prints it. Names, never values of variables.
+//! What `adopt` reports.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::compared::Change;
+use super::{Loss, VERSION};
 use crate::plan::{Blocker, Fate, Request};
-
-/// The version of the format.
-const VERSION: u32 = 1;
 
 /// What `stacklift adopt --output json` prints.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "The output of `stacklift adopt --output json`")]
-pub struct Report {
+pub struct AdoptReport {
     /// The version of this format: 1.
     pub version: u32,
     pub stack: String,
-    /// The environment of Portainer.
-    pub endpoint: i64,
+    /// The ID of the environment in Portainer.
+    pub environment: i64,
     pub outcome: Outcome,
     /// What was to be sent, once that is known.
     pub request: Option<Request>,
@@ -26,15 +23,14 @@ pub struct Report {
     /// The ID of the snapshot.
     pub snapshot: Option<String>,
     /// The services, as planned and as found.
-    pub services: Vec<ServiceReport>,
+    pub services: Vec<AdoptedService>,
     /// What to know before a later change or deployment.
     pub notices: Vec<String>,
     /// Everything that the plan said will be lost.
-    pub losses: Vec<String>,
+    pub losses: Vec<Loss>,
     /// Why the stack cannot be adopted.
     pub blockers: Vec<Blocker>,
     /// The containers outside the stack that must be restarted or recreated because of this run, and how.
-    #[serde(default)]
     pub other_containers: Vec<String>,
     /// What the verification found wrong.
     pub problems: Vec<String>,
@@ -70,16 +66,16 @@ pub enum Outcome {
 
 /// A service, as planned and as found.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ServiceReport {
+pub struct AdoptedService {
     pub service: String,
     /// What the plan said.
     pub planned: Option<Fate>,
-    pub containers: Vec<ContainerReport>,
+    pub containers: Vec<AdoptedContainer>,
 }
 
 /// What happened to a container.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ContainerReport {
+pub struct AdoptedContainer {
     pub name: String,
     pub change: Change,
     /// The full ID of the container that exists now.
@@ -91,13 +87,35 @@ pub struct ContainerReport {
     pub away: Option<f64>,
 }
 
-impl Report {
+/// What happened to a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// Not touched: the same container since the same start.
+    Kept,
+    /// The same container, which did not run before.
+    Started,
+    /// The same container, which was stopped and started.
+    Restarted,
+    /// The same container, which ran before and does not now.
+    Ended,
+    /// Another container with its name.
+    Recreated,
+    /// There was no container with its name.
+    New,
+    /// It no longer exists.
+    Missing,
+    /// A new container under the temporary name that Compose gives it until the old one is removed (N06).
+    Stray,
+}
+
+impl AdoptReport {
     /// The report of an adoption that has not begun.
-    pub fn new(stack: &str, endpoint: i64) -> Self {
+    pub fn new(stack: &str, environment: i64) -> Self {
         Self {
             version: VERSION,
             stack: stack.to_owned(),
-            endpoint,
+            environment,
             outcome: Outcome::NotSent,
             request: None,
             portainer_stack: None,

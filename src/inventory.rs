@@ -1,0 +1,246 @@
+//! Every stack of this host: found, planned and reported. Reads only.
+//!
+//! Invariant: the code that plans an adoption decides whether a stack can be adopted. A list does not compare
+//! configurations: Compose would run several times for each stack.
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+use crate::{
+    adopt, compose, engine,
+    model::Container,
+    observe::{Host, Situation},
+    parallel::in_parallel,
+    plan::{Blocker, Keep, runs_portainer},
+    portainer::{self, BaseUrl},
+    report::{
+        Containers, ListEntry, ListReport, PortainerReport, PortainerStack, Readiness, VERSION,
+        WayReport,
+    },
+    run::RestoreCommand,
+    snapshot::Place,
+    stack::{Location, Stack, StackName},
+};
+
+mod found;
+mod planned;
+mod state;
+mod way;
+
+pub use found::{Files, Found};
+pub use planned::{Commands, MigrateWay, Ways, plan};
+pub use way::adoption;
+
+use state::{Listed, StateFacts, state};
+
+/// What is read for all stacks. Nothing here can write.
+#[derive(Clone, Copy)]
+pub struct Inventory<'a> {
+    /// Portainer and the ID of the environment; `None` if Portainer is not asked.
+    pub portainer: Option<(&'a portainer::Reader, i64)>,
+    pub engine: &'a engine::Reader,
+    pub base_url: &'a BaseUrl,
+    pub location: &'a Location,
+    pub compose: &'a compose::Host,
+    /// The state directory: snapshots tell where a stack was started.
+    pub state: Option<&'a Path>,
+}
+
+impl<'a> Inventory<'a> {
+    /// Reads what is the same for every stack.
+    pub fn host(&self) -> Host {
+        Host::read(self.portainer, self.engine)
+    }
+
+    /// Every stack of the host, sorted by name. Fails if the stacks root cannot be read.
+    pub fn find<'h>(&self, host: &'h Host) -> Result<Vec<Found<'h>>> {
+        found::find(self, host)
+    }
+
+    /// What a plan of one stack reads. With a `host`, it does not compare configurations.
+    pub fn situation(&self, stack: &'a Stack, host: Option<&'a Host>) -> Situation<'a> {
+        let (portainer, environment) = self.portainer.unzip();
+        Situation {
+            portainer,
+            engine: self.engine,
+            stack,
+            base_url: self.base_url,
+            // Only used with Portainer. It has no environment 0.
+            endpoint: environment.unwrap_or_default(),
+            tool: &self.location.tool,
+            compose: self.compose,
+            host,
+        }
+    }
+
+    /// Lists every stack. `command` has the flags of the commands that are printed; `progress` is told how many stacks of
+    /// all are planned.
+    pub fn list(
+        &self,
+        command: &RestoreCommand,
+        progress: impl Fn(usize, usize) + Sync,
+    ) -> Result<ListReport> {
+        let root =
+            std::path::absolute(&self.location.root).context("failed to resolve --stacks-root")?;
+        let host = self.host();
+        let found = self.find(&host)?;
+        let done = AtomicUsize::new(0);
+        let stacks = in_parallel(&found, |one| {
+            let entry = self.entry(one, &host, command);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, found.len());
+            entry
+        });
+        let asked = self.portainer.filter(|_| host.records.is_some());
+        Ok(ListReport {
+            version: VERSION,
+            stacks_root: root.display().to_string(),
+            portainer: asked.map(|(_, environment)| {
+                let version = host.portainer_version.clone();
+                PortainerReport::new(self.base_url, environment, version, &host.environment)
+            }),
+            containers_known: host.containers.is_some(),
+            stacks,
+            warnings: missing(&host),
+        })
+    }
+
+    fn entry(&self, found: &Found, host: &Host, command: &RestoreCommand) -> ListEntry {
+        let containers = found.containers.as_ref();
+        let containers =
+            containers.map(|all| Containers::of(all.iter().copied(), &self.location.tool));
+        let adopt = match &found.files {
+            Files::Stack(stack) => self.plan(stack, host),
+            Files::Unusable(_, error) => WayReport::failed(error),
+            // A stack without files is not offered. Portainer itself is named as such (B04).
+            Files::None => WayReport {
+                blockers: self.refusal(found).into_iter().collect(),
+                ..WayReport::unplanned(Readiness::NoFile)
+            },
+        };
+        let stack = match &found.files {
+            Files::Stack(stack) => Some(stack),
+            _ => None,
+        };
+        let needs_dir = found.needs_dir(self.location);
+        let dir = found.dir().filter(|_| needs_dir);
+        let words = match dir {
+            Some(dir) => vec!["plan", &found.name, "--dir", dir],
+            None => vec!["plan", &found.name],
+        };
+        ListEntry {
+            state: state(&StateFacts {
+                record: found.record,
+                listed: match &host.records {
+                    None => Listed::Nothing,
+                    Some(_) if host.rights.see_every_stack() => Listed::All,
+                    Some(_) => Listed::Visible,
+                },
+                containers: containers.as_ref(),
+                has_files: !matches!(found.files, Files::None),
+                is_adopted: adopt.readiness == Readiness::NothingToDo,
+            }),
+            name: found.name.clone(),
+            dir: found.dir().map(str::to_owned),
+            needs_dir,
+            file: stack.map(|stack| stack.file().to_owned()),
+            containers,
+            portainer_stack: found.record.map(PortainerStack::of),
+            adopt,
+            plan_command: stack.map(|_| command.with(&words)),
+        }
+    }
+
+    /// What `adopt` would do, as far as the plan of a list tells.
+    fn plan(&self, stack: &Stack, host: &Host) -> WayReport {
+        if let Err(error) = stack.name().refuse_management_plane() {
+            return WayReport::failed(&error);
+        }
+        if self.portainer.is_none() || host.records.is_none() {
+            return WayReport::unplanned(Readiness::Unknown);
+        }
+        let situation = self.situation(stack, Some(host));
+        match adopt::Prepared::new(&situation, Keep::default()) {
+            Ok(prepared) => adoption(&prepared, &situation),
+            Err(error) => WayReport::failed(&error),
+        }
+    }
+
+    /// Why a stack is never adopted (C05, B04).
+    pub fn refusal(&self, found: &Found) -> Option<Blocker> {
+        if let Files::Stack(stack) = &found.files
+            && let Err(error) = stack.name().refuse_management_plane()
+        {
+            return WayReport::failed(&error).blockers.pop();
+        }
+        let is_here = self.base_url.is_this_host();
+        let containers: Vec<Container> = found
+            .containers
+            .iter()
+            .flatten()
+            .copied()
+            .cloned()
+            .collect();
+        let refusal = runs_portainer(&containers, is_here.then(|| self.base_url.port()))?;
+        Some(Blocker::new(
+            refusal.to_string(),
+            "manage this stack by hand",
+        ))
+    }
+}
+
+/// What could not be read of a host, and what a list lacks because of that.
+pub fn missing(host: &Host) -> Vec<String> {
+    let mut missing = host.warnings.clone();
+    match &host.records {
+        None => missing.push(
+            "Portainer's stacks are unknown: stacks in Portainer may be missing, and whether a stack is in Portainer or can be adopted is unknown"
+                .to_owned(),
+        ),
+        Some(records) => {
+            missing.extend(records.iter().filter_map(|one| one.record.as_ref().err().cloned()));
+            if !host.rights.see_every_stack() {
+                missing.push(host.rights.to_string());
+            }
+        }
+    }
+    if host.containers.is_none() {
+        missing.push(
+            "the containers are unknown: projects without a directory in the stacks root are missing"
+                .to_owned(),
+        );
+    }
+    missing
+}
+
+/// The containers that a stack had before earlier runs, newest first, with their labels only. Snapshots are read one by
+/// one.
+pub fn earlier(
+    state: Option<&Path>,
+    name: &StackName,
+) -> impl Iterator<Item = Vec<Container>> + use<> {
+    let store = state.map(|state| {
+        let place = Place {
+            state: state.to_owned(),
+            name: name.as_str().to_owned(),
+        };
+        place.open(None)
+    });
+    let ids = store.as_ref().and_then(|store| store.ids().ok());
+    let newest_first = ids.unwrap_or_default().into_iter().rev();
+    let saved = newest_first.filter_map(move |id| store.as_ref()?.load(&id).ok());
+    saved.map(|saved| {
+        let containers = saved.snapshot.containers.known().into_iter().flatten();
+        containers
+            .map(|container| Container {
+                labels: Deserialize::deserialize(&container["Config"]["Labels"])
+                    .unwrap_or_default(),
+                ..Container::default()
+            })
+            .collect()
+    })
+}

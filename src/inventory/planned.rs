@@ -1,0 +1,177 @@
+//! The plan of one stack: what each way would do.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::way::{adoption, migration};
+use crate::{
+    adopt, migrate,
+    observe::{Before, Situation},
+    parallel::side_by_side,
+    plan::{Keep, Removal},
+    report::{
+        Containers, PlanReport, PortainerReport, PortainerStack, Recommended, StackReport, VERSION,
+        Way, WayReport,
+    },
+    run::RestoreCommand,
+};
+
+/// The ways to plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Ways {
+    pub adopt: Option<Keep>,
+    pub migrate: Option<MigrateWay>,
+}
+
+/// How the migration would run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MigrateWay {
+    /// `--grace`.
+    pub grace: Option<Duration>,
+    /// Whether refusals are overridden.
+    pub force: bool,
+}
+
+impl MigrateWay {
+    fn removal(self) -> Removal {
+        match self.grace {
+            Some(grace) => Removal::Stop(u32::try_from(grace.as_secs()).unwrap_or(u32::MAX)),
+            None => Removal::Kill,
+        }
+    }
+}
+
+/// What the commands that a plan names need.
+pub struct Commands<'a> {
+    /// The flags that were typed.
+    pub typed: &'a RestoreCommand,
+    /// Whether `--file` was one of them.
+    pub has_file: bool,
+}
+
+/// Plans each way. `unanswered` are the requests of earlier runs without a known end. Fails if no way can be planned.
+pub fn plan(
+    situation: &Situation,
+    ways: Ways,
+    commands: &Commands,
+    unanswered: Vec<String>,
+) -> Result<PlanReport> {
+    // Side by side: each waits for Portainer, the engine and Compose.
+    let (migrating, adopting) = side_by_side(
+        || {
+            ways.migrate
+                .map(|way| (way, migrate::Prepared::new(situation, way.removal())))
+        },
+        || {
+            ways.adopt
+                .map(|keep| (keep, adopt::Prepared::new(situation, keep)))
+        },
+    );
+    let before = match (&adopting, &migrating) {
+        (Some((_, Ok(prepared))), _) => &prepared.before,
+        (_, Some((_, Ok(prepared)))) => &prepared.before,
+        _ => {
+            let of_adoption = adopting.and_then(|(_, prepared)| prepared.err());
+            let of_migration = migrating.and_then(|(_, prepared)| prepared.err());
+            let error = of_adoption.or(of_migration);
+            return Err(error.unwrap_or_else(|| anyhow::anyhow!("no way was asked for")));
+        }
+    };
+    let adopt = adopting.as_ref().map(|(keep, prepared)| WayReport {
+        diff_command: Some(commands.diff_of_adoption(situation, *keep)),
+        ..report(prepared, |prepared| adoption(prepared, situation))
+    });
+    let migrate = migrating.as_ref().map(|(way, prepared)| WayReport {
+        diff_command: Some(commands.of_migration(situation, &["render"], &["--diff"])),
+        ..report(prepared, |prepared| {
+            migration(prepared, situation, way.force)
+        })
+    });
+    let recommended = PlanReport::recommend(adopt.as_ref(), migrate.as_ref());
+    Ok(PlanReport {
+        version: VERSION,
+        stack: stack(situation, before, unanswered),
+        portainer: PortainerReport::new(
+            situation.base_url,
+            situation.endpoint,
+            before.portainer_version.clone(),
+            &before.environment,
+        ),
+        adopt,
+        migrate,
+        recommended: recommended.map(|way| Recommended {
+            way,
+            command: match way {
+                Way::Adopt => commands.adoption(situation, ways.adopt.unwrap_or_default()),
+                Way::Migrate => commands.migration(situation, ways.migrate.unwrap_or_default()),
+            },
+        }),
+    })
+}
+
+fn report<P>(prepared: &Result<P>, of: impl FnOnce(&P) -> WayReport) -> WayReport {
+    match prepared {
+        Ok(prepared) => of(prepared),
+        Err(error) => WayReport::failed(error),
+    }
+}
+
+fn stack(situation: &Situation, before: &Before, unanswered: Vec<String>) -> StackReport {
+    let containers = before.all.as_ref();
+    StackReport {
+        name: situation.stack.name().to_string(),
+        dir: situation.stack.dir_text().to_owned(),
+        file: situation.stack.file().to_owned(),
+        containers: containers.map(|all| Containers::of(all, situation.tool)),
+        portainer_stack: before.record.as_ref().map(PortainerStack::of),
+        may_be_unseen: before.may_be_unseen(),
+        unanswered,
+    }
+}
+
+impl Commands<'_> {
+    fn adoption(&self, situation: &Situation, keep: Keep) -> String {
+        let words = ["adopt", situation.stack.name().as_str()];
+        self.typed.with(&[&words, keep.flags().as_slice()].concat())
+    }
+
+    fn diff_of_adoption(&self, situation: &Situation, keep: Keep) -> String {
+        let written = Keep {
+            orphans: false,
+            jobs: false,
+            ..keep
+        };
+        let render = [
+            "render",
+            situation.stack.name().as_str(),
+            "--as",
+            "adopt",
+            "--diff",
+        ];
+        self.typed
+            .with(&[&render, written.flags().as_slice()].concat())
+    }
+
+    fn migration(&self, situation: &Situation, way: MigrateWay) -> String {
+        let grace = way.grace.map(|time| format!("{}s", time.as_secs()));
+        let mut flags = Vec::new();
+        if way.force {
+            flags.push("--force");
+        }
+        if let Some(grace) = &grace {
+            flags.extend(["--grace", grace]);
+        }
+        self.of_migration(situation, &["migrate"], &flags)
+    }
+
+    /// A migration and the literal `render` find only the Compose file with the name of the contract (C07).
+    fn of_migration(&self, situation: &Situation, command: &[&str], flags: &[&str]) -> String {
+        let (name, file) = (situation.stack.name().as_str(), situation.stack.file());
+        let mut words = [command, &[name], flags].concat();
+        if !self.has_file && file != format!("{}-compose.yml", situation.tool) {
+            words.extend(["--file", file]);
+        }
+        self.typed.with(&words)
+    }
+}

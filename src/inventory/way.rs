@@ -1,0 +1,110 @@
+//! What an adoption or a migration that was prepared would do, as a report.
+
+use imara_diff::{Algorithm, Diff, InternedInput};
+
+use crate::{
+    adopt, migrate,
+    observe::Situation,
+    plan::{Blocker, Refusal, Request},
+    report::{Readiness, WayReport, losses},
+};
+
+/// What an adoption would do.
+pub fn adoption(prepared: &adopt::Prepared, situation: &Situation) -> WayReport {
+    let (plan, before) = (&prepared.plan, &prepared.before);
+    let combined = prepared.combined.as_ref().map(|(files, _)| files.clone());
+    let rewrite = prepared.rewrite.as_ref().ok();
+    WayReport {
+        readiness: match plan.request {
+            _ if !plan.blockers.is_empty() => Readiness::Blocked,
+            Request::Nothing(_) => Readiness::NothingToDo,
+            _ => Readiness::Ready,
+        },
+        request: Some(plan.request.clone()),
+        services: plan.services.clone(),
+        losses: losses(&plan.losses, before.all.as_deref(), situation.tool),
+        losses_known: before.is_known(),
+        blockers: plan.blockers.clone(),
+        warnings: [before.warnings.as_slice(), &plan.warnings].concat(),
+        notices: prepared.notices(situation.stack.file()),
+        changed_lines: rewrite
+            .filter(|_| combined.is_none())
+            .map(|rewrite| changed_lines(&prepared.source.compose, &rewrite.text)),
+        combined_files: combined.unwrap_or_default(),
+        diff_command: None,
+    }
+}
+
+/// What a migration would do. With `force`, refusals are warnings.
+pub(super) fn migration(
+    prepared: &migrate::Prepared,
+    situation: &Situation,
+    force: bool,
+) -> WayReport {
+    let (plan, before) = (&prepared.plan, &prepared.before);
+    let (stack, of_env) = (situation.stack, &prepared.rewrite.env.warnings);
+    let of_env = of_env
+        .iter()
+        .map(|warning| format!("{}/.env: {warning}", stack.dir_text()));
+    let mut warnings = before.warnings.clone();
+    warnings.extend(of_env.chain(plan.warnings.iter().cloned()));
+    let mut blockers = Vec::new();
+    for refusal in &plan.refusals {
+        if force {
+            warnings.push(format!("{refusal}; --force overrides this"));
+        } else {
+            blockers.push(blocker(refusal, stack.name().as_str()));
+        }
+    }
+    WayReport {
+        readiness: if blockers.is_empty() {
+            Readiness::Ready
+        } else {
+            Readiness::Blocked
+        },
+        request: Some(match &before.record {
+            Some(record) => Request::Replace(record.id.clone()),
+            None => Request::Create,
+        }),
+        services: plan.services.clone(),
+        losses: losses(&plan.losses, before.all.as_deref(), situation.tool),
+        losses_known: before.is_known() && plan.is_parsed,
+        blockers,
+        warnings,
+        notices: plan.notices().collect(),
+        changed_lines: Some(changed_lines(
+            &prepared.source.compose,
+            &prepared.rewrite.text,
+        )),
+        combined_files: Vec::new(),
+        diff_command: None,
+    }
+}
+
+fn blocker(refusal: &Refusal, stack: &str) -> Blocker {
+    let details = refusal.details().unwrap_or_default();
+    let details = details.lines().map(str::to_owned).collect();
+    Blocker::new(refusal.to_string(), refusal.hint(stack)).details(details)
+}
+
+/// How many lines change: of each hunk, the longer side.
+fn changed_lines(before: &str, after: &str) -> usize {
+    let input = InternedInput::new(before, after);
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let lines = diff
+        .hunks()
+        .map(|hunk| hunk.before.len().max(hunk.after.len()));
+    lines.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changed_lines;
+
+    #[test]
+    fn the_number_of_changed_lines() {
+        assert_eq!(changed_lines("a\nb\nc\n", "a\nx\ny\nc\n"), 2);
+        assert_eq!(changed_lines("a\n", "a\n"), 0);
+    }
+}

@@ -1,0 +1,259 @@
+//! What `plan`, `list`, `adopt` and `doctor` report: one set of types for their texts and their JSON.
+//!
+//! Invariant: names, never values of variables. Nothing here reads or writes.
+
+use std::{collections::BTreeMap, fmt};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    failure::Failure,
+    model::{Container, PORTAINER_FOLDERS, Record},
+    plan::{self, Blocker, Fate, Request, ServicePlan},
+    portainer::BaseUrl,
+};
+
+mod adopt;
+mod all;
+mod doctor;
+mod list;
+mod planned;
+
+pub use adopt::{AdoptReport, AdoptedContainer, AdoptedService, Change, Outcome};
+pub use all::{AllEntry, AllReport, StackResult};
+pub use doctor::{Check, DoctorReport, Status, Subject};
+pub use list::{ListEntry, ListReport, StackState};
+pub use planned::{PlanReport, Recommended, StackReport, Way};
+
+/// The version of every format.
+pub const VERSION: u32 = 1;
+
+/// Portainer, and the environment in which stacks are created.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PortainerReport {
+    pub url: String,
+    /// Its version; null if it is unknown.
+    pub version: Option<String>,
+    /// The ID of the environment.
+    pub environment: i64,
+    pub engine: EnvironmentEngine,
+}
+
+/// The engine of an environment.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EnvironmentEngine {
+    /// It is the engine of this host.
+    ThisHost,
+    Another,
+    /// Portainer has no such environment.
+    NoEnvironment,
+    /// The API key is not allowed to use the environment.
+    Forbidden,
+    /// It is reached through a socket that Portainer's Compose does not use.
+    OtherSocket,
+    /// It is unknown which engine it is.
+    Unknown,
+}
+
+impl PortainerReport {
+    pub fn new(
+        base_url: &BaseUrl,
+        environment: i64,
+        version: Option<String>,
+        engine: &plan::Environment,
+    ) -> Self {
+        use plan::Environment as E;
+        Self {
+            url: base_url.to_string(),
+            version,
+            environment,
+            engine: match engine {
+                E::SameEngine => EnvironmentEngine::ThisHost,
+                E::OtherEngine { .. } => EnvironmentEngine::Another,
+                E::NotFound { .. } => EnvironmentEngine::NoEnvironment,
+                E::Forbidden(_) => EnvironmentEngine::Forbidden,
+                E::OtherSocket(_) => EnvironmentEngine::OtherSocket,
+                E::Unknown(_) => EnvironmentEngine::Unknown,
+            },
+        }
+    }
+}
+
+/// The containers of a stack.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Containers {
+    pub all: usize,
+    pub running: usize,
+    /// Those that Portainer started.
+    pub started_by_portainer: usize,
+}
+
+impl Containers {
+    pub fn of<'c>(all: impl IntoIterator<Item = &'c Container>, tool: &str) -> Self {
+        let mut counts = Self {
+            all: 0,
+            running: 0,
+            started_by_portainer: 0,
+        };
+        for container in all {
+            let dir = container.compose_label(tool, "project.working_dir");
+            counts.all += 1;
+            counts.running += usize::from(container.state == "running");
+            counts.started_by_portainer +=
+                usize::from(dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS)));
+        }
+        counts
+    }
+}
+
+/// A Portainer stack.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PortainerStack {
+    pub id: String,
+    /// `active`, `inactive`, `still deploying` or `in error`.
+    pub state: String,
+}
+
+impl PortainerStack {
+    pub fn of(record: &Record) -> Self {
+        Self {
+            id: record.id.clone(),
+            state: record.deployment.to_string(),
+        }
+    }
+}
+
+/// What a way into Portainer would do to a stack.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct WayReport {
+    pub readiness: Readiness,
+    /// What Portainer would be asked to do; null if that cannot be worked out.
+    pub request: Option<Request>,
+    /// What would happen to each service; empty if that cannot be worked out. `list` does not compare configurations, so
+    /// a fate may be `unknown` there that is known in the plan.
+    pub services: Vec<ServicePlan>,
+    /// Everything that would be lost, as far as it is known.
+    pub losses: Vec<Loss>,
+    /// Whether the containers could be inspected and the Compose file could be parsed. Otherwise it is unknown what the
+    /// stack loses.
+    pub losses_known: bool,
+    /// Every reason why it would be refused.
+    pub blockers: Vec<Blocker>,
+    /// What may go wrong, or could not be checked.
+    pub warnings: Vec<String>,
+    /// What to know before a later change or deployment.
+    pub notices: Vec<String>,
+    /// How many lines of the Compose file change; null if it cannot be rewritten, or if `combined_files` is not empty.
+    pub changed_lines: Option<usize>,
+    /// The Compose files that Compose resolved into one text; empty if the Compose file is edited in place.
+    pub combined_files: Vec<String>,
+    /// The command that shows the changes of the Compose file; null in a list.
+    pub diff_command: Option<String>,
+}
+
+/// Whether a stack can go a way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Readiness {
+    /// Nothing is known that prevents it.
+    Ready,
+    /// The Portainer stack has the same text and variables already.
+    NothingToDo,
+    /// It would be refused.
+    Blocked,
+    /// There is no Compose file on this host.
+    NoFile,
+    /// Portainer could not be read.
+    #[default]
+    Unknown,
+}
+
+impl WayReport {
+    /// A way that is not planned.
+    pub fn unplanned(readiness: Readiness) -> Self {
+        Self {
+            readiness,
+            ..Self::default()
+        }
+    }
+
+    pub fn blocked(blocker: Blocker) -> Self {
+        Self {
+            blockers: vec![blocker],
+            ..Self::unplanned(Readiness::Blocked)
+        }
+    }
+
+    /// A way that cannot be planned.
+    pub fn failed(error: &anyhow::Error) -> Self {
+        let hint = Failure::hint_of(error).unwrap_or_default();
+        let details = Failure::details_of(error).unwrap_or_default();
+        let details = details.lines().map(str::to_owned).collect();
+        Self::blocked(Blocker::new(format!("{error:#}"), hint).details(details))
+    }
+
+    /// Whether something would be lost, or it is unknown what.
+    pub fn loses(&self) -> bool {
+        !self.losses_known || !self.losses.is_empty()
+    }
+
+    /// The services whose fate is one of some.
+    pub fn services_with(&self, is: impl Fn(&Fate) -> bool) -> Vec<&str> {
+        let services = self.services.iter().filter(|one| is(&one.fate));
+        services.map(|one| one.service.as_str()).collect()
+    }
+
+    /// `word`, how many blockers there are besides the first, and the first.
+    pub fn told(&self, word: &str) -> String {
+        let first = self.blockers.first();
+        let first = first.map_or("", |blocker| blocker.message.as_str());
+        match self.blockers.len().saturating_sub(1) {
+            0 => format!("{word}: {first}"),
+            more => format!("{word} (+{more} more): {first}"),
+        }
+    }
+}
+
+/// Something that will be lost.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Loss {
+    /// The service that it belongs to, if it belongs to one.
+    pub service: Option<String>,
+    /// What loses it: `service web`, the name of a container, `Portainer stack`; null for the whole stack.
+    pub subject: Option<String>,
+    pub message: String,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = &self.message;
+        match &self.subject {
+            Some(subject) => write!(f, "{subject}: {message}"),
+            None => f.write_str(message),
+        }
+    }
+}
+
+/// What a plan says will be lost. `containers` are those of the stack.
+pub fn losses(lost: &[plan::Loss], containers: Option<&[Container]>, tool: &str) -> Vec<Loss> {
+    let services: BTreeMap<&str, &str> = containers
+        .into_iter()
+        .flatten()
+        .filter_map(|one| Some((one.name(), one.compose_label(tool, "service")?)))
+        .collect();
+    let reported = lost.iter().map(|loss| {
+        let subject = loss.subject();
+        let of_container = subject
+            .as_ref()
+            .and_then(|name| services.get(name.as_str()));
+        let service = loss.service().or(of_container.copied());
+        Loss {
+            service: service.map(str::to_owned),
+            subject,
+            message: loss.message(),
+        }
+    });
+    reported.collect()
+}

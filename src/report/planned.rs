@@ -1,0 +1,87 @@
+//! What `plan` and `--dry-run` report.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Containers, PortainerReport, PortainerStack, Readiness, WayReport};
+
+/// What `stacklift plan --output json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "The output of `stacklift plan --output json`")]
+pub struct PlanReport {
+    /// The version of this format: 1.
+    pub version: u32,
+    pub stack: StackReport,
+    pub portainer: PortainerReport,
+    /// What `stacklift adopt` would do; null if only `migrate` was asked for.
+    pub adopt: Option<WayReport>,
+    /// What `stacklift migrate` would do; null if only `adopt` was asked for.
+    pub migrate: Option<WayReport>,
+    /// The command to run; null if there is nothing to do, or if every way is blocked.
+    pub recommended: Option<Recommended>,
+}
+
+/// The stack as it is now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StackReport {
+    pub name: String,
+    /// The stack's directory, absolute.
+    pub dir: String,
+    /// The Compose file in that directory.
+    pub file: String,
+    /// Its containers; null if they could not be listed.
+    pub containers: Option<Containers>,
+    /// The Portainer stack of this name in the environment.
+    pub portainer_stack: Option<PortainerStack>,
+    /// Whether one may exist that the API key does not see (B24).
+    #[serde(skip)]
+    pub may_be_unseen: bool,
+    /// The requests of earlier runs whose end is unknown. Every run first waits until Portainer has finished them.
+    pub unanswered: Vec<String>,
+}
+
+/// A way into Portainer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    Adopt,
+    Migrate,
+}
+
+/// The recommended command.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Recommended {
+    pub way: Way,
+    /// The command, quoted for a shell.
+    pub command: String,
+}
+
+impl PlanReport {
+    /// `adopt` if nothing prevents it; `migrate` if it is the only way that was asked for. What blocks an adoption, such
+    /// as a file that Compose rejects, may also make the create of a migration fail.
+    pub fn recommend(adopt: Option<&WayReport>, migrate: Option<&WayReport>) -> Option<Way> {
+        let way = adopt.map(|way| (Way::Adopt, way));
+        let (name, way) = way.or(migrate.map(|way| (Way::Migrate, way)))?;
+        (way.readiness == Readiness::Ready).then_some(name)
+    }
+
+    /// Whether Portainer has the stack as it would be adopted, and all of it runs.
+    pub fn has_nothing_to_do(&self) -> bool {
+        let adopt = self.adopt.as_ref();
+        adopt.is_some_and(|way| way.readiness == Readiness::NothingToDo)
+    }
+
+    /// 0 if nothing is lost, 3 if something is, 1 if no way is recommended.
+    pub fn exit_code(&self) -> u8 {
+        let way = self.recommended.as_ref().and_then(|one| match one.way {
+            Way::Adopt => self.adopt.as_ref(),
+            Way::Migrate => self.migrate.as_ref(),
+        });
+        match way {
+            Some(way) if way.loses() => 3,
+            Some(_) => 0,
+            None if self.has_nothing_to_do() => 0,
+            None => 1,
+        }
+    }
+}
