@@ -1,4 +1,4 @@
-//! Records what `stacklift --version -v` prints: the commit, the target and the version of Rust.
+//! Records what `stacklift --version` prints: the commit, the target and the version of Rust.
 //!
 //! The build needs no git: without a repository, the commit is the one in `STACKLIFT_COMMIT`, if any.
 

@@ -84,17 +84,15 @@ Exit codes:
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 13] = [
+const IGNORED: [(&str, &[&str]); 11] = [
     ("export", &["stacks-root", "dir", "file", "engine"]),
     ("list", &["dir"]),
     ("doctor", &["dir", "file"]),
     ("config", &["dir", "file", "verbose"]),
-    ("adopt", &[]),
-    ("plan", &[]),
-    ("schema", &EVERY),
-    ("completions", &EVERY),
-    ("man", &EVERY),
-    (COMPLETE, &EVERY),
+    ("schema", EVERY),
+    ("completions", EVERY),
+    ("man", EVERY),
+    (COMPLETE, EVERY),
     ("render", &["quiet"]),
     ("restore", &["file"]),
     (
@@ -103,27 +101,13 @@ const IGNORED: [(&str, &[&str]); 13] = [
     ),
 ];
 
-/// The flags that every command accepts.
-const EVERY: [&str; 13] = [
-    "base-url",
-    "api-key-file",
-    "stacks-root",
-    "dir",
-    "file",
-    "endpoint",
-    "tool",
-    "engine",
-    "tls",
-    "header-file",
-    "timeout",
-    "verbose",
-    "quiet",
-];
+/// Every flag.
+const EVERY: &[&str] = &["*"];
 
 /// The command that the completion scripts run. No stack has this name (C11).
 const COMPLETE: &str = ".complete";
 
-/// What `--version -v` prints after the name.
+/// What `--version` prints after the name.
 const DETAILED_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit: ",
@@ -364,7 +348,6 @@ pub(super) fn parse() -> Result<Arguments, clap::Error> {
     let mut command = command();
     let mut matches = command
         .try_get_matches_from_mut(std::env::args_os())
-        .map_err(detail_version)
         .map_err(suggest_command)
         .map_err(hide_credentials)
         // The help and an error end the parsing, perhaps before it reaches the flag.
@@ -404,23 +387,6 @@ impl Common {
         typed.retain(|(_, value)| !is_key(value));
         typed
     }
-}
-
-/// `stacklift --version -v`: clap stops at `--version`, so another flag has to be looked for.
-fn detail_version(error: clap::Error) -> clap::Error {
-    if error.kind() != ErrorKind::DisplayVersion {
-        return error;
-    }
-    let lenient = command()
-        .ignore_errors(true)
-        .mut_arg("version", |version| version.action(ArgAction::SetTrue));
-    let matches = lenient.try_get_matches_from(std::env::args_os());
-    if !matches.is_ok_and(|matches| matches.get_flag("verbose")) {
-        return error;
-    }
-    let detailed = command().version(DETAILED_VERSION);
-    let detailed = detailed.try_get_matches_from(std::env::args_os());
-    detailed.err().unwrap_or(error)
 }
 
 /// `stacklift migrat web`: the first word was taken for the stack, so `web` is unexpected. Suggests the command.
@@ -491,20 +457,14 @@ pub(super) fn command() -> clap::Command {
                 Some(setting) => setting.flag(false),
                 None => flag.clone(),
             };
-            let hidden = ignored.contains(&flag.get_id().as_str());
+            let id = flag.get_id().as_str();
+            let hidden = ignored.contains(&id) || (ignored == EVERY && id != "color");
             flag.hide(hidden)
         });
         command = command.mut_subcommand(name, |subcommand| subcommand.args(flags));
     }
-    let version = Arg::new("version").short('V').long("version");
     command
-        .disable_version_flag(true)
-        .arg(
-            version
-                .action(ArgAction::Version)
-                .help("Print version; with -v, also the commit, the target and the version of Rust")
-                .help_heading(None::<&'static str>),
-        )
+        .long_version(DETAILED_VERSION)
         .mut_subcommand("rehearse", |rehearse| {
             rehearse
                 .mut_arg("faults", |flag| flag.long_help(rehearsing::fault_help()))
@@ -538,7 +498,7 @@ mod tests {
         let command = command();
         for (name, ignored) in IGNORED {
             let subcommand = command.find_subcommand(name).expect(name);
-            for id in ignored {
+            for id in ignored.iter().filter(|id| **id != "*") {
                 let flag = subcommand.get_arguments().find(|flag| flag.get_id() == id);
                 assert!(flag.is_some_and(Arg::is_hide_set), "{name} {id}");
             }

@@ -17,9 +17,12 @@ use crate::{
 };
 
 /// The certificate that `--tls pin` accepts, and `None` for another `--tls`. At the first use, asks on a terminal whether to
-/// trust the certificate that the server presents, and fails without a terminal. Only a handshake is sent for that, and
-/// never the API key.
-pub(super) fn pinned(settings: &Settings, console: &Console) -> Result<Option<Fingerprint>> {
+/// trust the certificate that the server presents, and fails without a terminal or without a console to ask on. Only a
+/// handshake is sent for that, and never the API key.
+pub(super) fn pinned(
+    settings: &Settings,
+    console: Option<&Console>,
+) -> Result<Option<Fingerprint>> {
     let base_url = &settings.base_url;
     let Tls::Pin(accepted) = settings.tls else {
         return Ok(None);
@@ -31,6 +34,13 @@ pub(super) fn pinned(settings: &Settings, console: &Console) -> Result<Option<Fi
     if let Some(stored) = stored(&state, &server, accepted)? {
         return Ok(Some(stored));
     }
+    let Some(console) = console else {
+        return Err(Failure::new(format!(
+            "the certificate of Portainer at {base_url} is not pinned yet"
+        ))
+        .hint("to pin it, run on a terminal, with the same settings: stacklift list --tls pin")
+        .into());
+    };
     let received = Portainer::certificate(base_url, settings.timeout)?;
     match accepted {
         Some(accepted) if accepted == received => {}
@@ -46,25 +56,6 @@ pub(super) fn pinned(settings: &Settings, console: &Console) -> Result<Option<Fi
     set_pin(&state, &server, &received.to_string())?;
     console.note(&format!("pinned the certificate of {server}"));
     Ok(Some(received))
-}
-
-/// The same, but asks nothing: fails if the certificate is not pinned yet.
-pub(super) fn pinned_before(settings: &Settings) -> Result<Option<Fingerprint>> {
-    let base_url = &settings.base_url;
-    let Tls::Pin(accepted) = settings.tls else {
-        return Ok(None);
-    };
-    if !base_url.is_https() {
-        return Ok(None);
-    }
-    let stored = stored(&state_folder()?, &base_url.host_and_port(), accepted)?;
-    let missing = || {
-        Failure::new(format!(
-            "the certificate of Portainer at {base_url} is not pinned yet"
-        ))
-        .hint("to pin it, run on a terminal, with the same settings: stacklift list --tls pin")
-    };
-    Ok(Some(stored.ok_or_else(missing)?))
 }
 
 /// The pinned certificate of a server, unless `--tls` accepts another one.

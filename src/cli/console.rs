@@ -178,42 +178,34 @@ impl Console {
 
     /// Asks a yes-or-no question on the terminal. Anything but `y` and `yes` is a no, and so is the end of the input.
     pub(super) fn ask(&self, question: &str) -> bool {
-        self.done();
-        let most = of_terminal(stderr()).map(|columns| columns.saturating_sub(ANSWER.len()));
-        let question = self.without_secrets(&wrap_lines(&printable(question), 0, most));
-        {
-            let mut terminal = anstream::stderr().lock();
-            let _ = write!(terminal, "{}{ANSWER}", Meaning::Label.paint(&question));
-            let _ = terminal.flush();
-        }
-        let mut answer = String::new();
-        let read = stdin().read_line(&mut answer);
-        if !answer.ends_with('\n') {
-            self.err("");
-        }
-        let answer = answer.trim();
-        read.is_ok()
-            && ["y", "yes"]
-                .iter()
-                .any(|yes| answer.eq_ignore_ascii_case(yes))
+        let answer = self.prompt(question, ANSWER).1;
+        let mut yes = ["y", "yes"].iter();
+        yes.any(|yes| answer.eq_ignore_ascii_case(yes))
     }
 
     /// Asks for a text on the terminal: one line, without blanks around it. `None` at the end of the input.
     pub(super) fn ask_text(&self, question: &str) -> Option<String> {
+        let (is_whole, answer) = self.prompt(question, " ");
+        is_whole.then_some(answer)
+    }
+
+    /// Asks a question. Returns whether a whole line was read, and the line without blanks around it.
+    fn prompt(&self, question: &str, answers: &str) -> (bool, String) {
         self.done();
+        let most = of_terminal(stderr()).map(|columns| columns.saturating_sub(answers.len()));
+        let question = self.without_secrets(&wrap_lines(&printable(question), 0, most));
         {
             let mut terminal = anstream::stderr().lock();
-            let question = Meaning::Label.paint(&printable(question));
-            let _ = write!(terminal, "{question} ");
+            let _ = write!(terminal, "{}{answers}", Meaning::Label.paint(&question));
             let _ = terminal.flush();
         }
         let mut answer = String::new();
         let read = stdin().read_line(&mut answer);
-        if !answer.ends_with('\n') {
+        let is_whole = read.is_ok() && answer.ends_with('\n');
+        if !is_whole {
             self.err("");
-            return None;
         }
-        read.ok().map(|_| answer.trim().to_owned())
+        (is_whole, answer.trim().to_owned())
     }
 
     /// Asks for a secret, which the terminal does not show. `None` at the end of the input.
@@ -251,11 +243,9 @@ impl Console {
         self.err(&format!("{} {text}", meaning.paint(&label)));
     }
 
-    /// Prints details of an error. The lines of a picture of the Compose file are aligned with each other, and not broken.
+    /// Prints details of an error.
     fn details(&self, text: &str) {
-        let is_picture = text.lines().any(|line| line.trim_start().starts_with('|'));
-        let width = of_terminal(stderr()).filter(|_| !is_picture);
-        self.err(&wrap_lines(text, 0, width));
+        self.err(&wrap_lines(text, 0, of_terminal(stderr())));
     }
 
     /// Prints a result as JSON.

@@ -2,13 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::Context as _;
-
 use super::{
     Common, Console, Ended,
     arguments::{DoctorArguments, Output},
     peers as clients,
-    settings::{Settings, Sourced},
+    settings::{Problem, Settings, Sourced},
 };
 use crate::{
     compose,
@@ -24,18 +22,6 @@ use peers::Received;
 
 /// The time limit for each request, so that the command ends even if nothing responds.
 const LIMIT: Duration = Duration::from_secs(5);
-
-/// What is not checked if a setting is invalid.
-const NEED_SETTINGS: [Subject; 8] = [
-    Subject::Engine,
-    Subject::Compose,
-    Subject::Portainer,
-    Subject::Tls,
-    Subject::ApiKey,
-    Subject::User,
-    Subject::Environment,
-    Subject::StacksRoot,
-];
 
 pub(super) fn run(
     arguments: &DoctorArguments,
@@ -67,11 +53,8 @@ fn checks(common: &Common, console: &Arc<Console>) -> Vec<Check> {
     };
     let sourced = Sourced::load(&common);
     let mut checks = here::settings(&sourced);
+    // Everything else depends on the settings.
     let Ok(settings) = sourced.settings else {
-        let reason = "the settings are invalid";
-        checks.extend(NEED_SETTINGS.map(|subject| Check::not_checked(subject, reason)));
-        checks.push(here::state_dir());
-        checks.push(Check::not_checked(Subject::Clock, reason));
         return checks;
     };
     checks.extend(with_settings(settings, console));
@@ -94,11 +77,10 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     let reader = engine.reader();
     // Portainer's status needs no key.
     let client = clients::portainer_as_pinned(&settings, key.unwrap_or_default(), console);
-    let (client, no_client) = match client {
-        Ok(client) => (Some(client), None),
-        Err(error) => (None, Some(error)),
+    let portainer = match &client {
+        Ok(client) => Some(client.reader()),
+        Err(_) => None,
     };
-    let portainer = client.as_ref().map(|client| client.reader());
     let settings = &settings;
     let of_engine = || {
         let about = Received::by(|| reader.about());
@@ -106,9 +88,9 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     };
     let of_compose = || here::compose(&compose, &settings.location.tool);
     let status = || {
-        Received::by(|| match portainer {
-            Some(portainer) => portainer.status(),
-            None => Err(no_client.context("there is no client for Portainer")?),
+        Received::by(|| match &client {
+            Ok(client) => client.reader().status(),
+            Err(error) => Err(Problem::of(error).to_error()),
         })
     };
     let (status, (compose, (engine, about))) =

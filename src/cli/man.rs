@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::Command;
 use clap_mangen::{
     Man,
-    roff::{Roff, bold, roman},
+    roff::{Roff, roman},
 };
 
 use crate::disk::{Dir, Existing, Rights};
@@ -112,38 +112,17 @@ fn examples(command: &Command, root: &Command) -> String {
     format!("{heading}\n{}", lines.join("\n"))
 }
 
-/// Adds a section of the help: a heading, then lines. A line of two columns begins an item, and lines that are indented
-/// deeper continue it. Other lines are paragraphs.
+/// Adds a section of the help as it is, without its heading.
 fn section(page: &mut Roff, name: &str, text: &str) {
-    const INDENT: &str = "  ";
-    let mut lines = text
-        .lines()
-        .skip(1)
-        .filter(|line| !line.is_empty())
-        .peekable();
-    if lines.peek().is_some() {
-        page.control("SH", [name]);
+    let mut lines = text.lines().skip(1).peekable();
+    if lines.peek().is_none() {
+        return;
     }
-    while let Some(line) = lines.next() {
-        let line = line.strip_prefix(INDENT).unwrap_or(line);
-        let mut continued = || lines.next_if(|next| next.starts_with("   "));
-        let (item, about) = match line.split_once(INDENT) {
-            Some((item, about)) => (item, Some(about)),
-            // The second column may begin on the next line.
-            None => (line, continued()),
-        };
-        if let Some(about) = about {
-            page.control("TP", []);
-            page.text([bold(item)]);
-            page.text([roman(about.trim())]);
-            while let Some(more) = continued() {
-                page.text([roman(more.trim())]);
-            }
-        } else {
-            page.control("PP", []);
-            page.text([roman(item)]);
-        }
+    page.control("SH", [name]).control("nf", []);
+    for line in lines {
+        page.text([roman(line)]);
     }
+    page.control("fi", []);
 }
 
 /// Refers to the other pages.

@@ -64,7 +64,7 @@ pub(super) fn portainer(
     console: &Arc<Console>,
 ) -> Result<Portainer> {
     let headers = headers(settings, console)?;
-    let pin = certificate::pinned(settings, console)?;
+    let pin = certificate::pinned(settings, Some(console))?;
     client(settings, (key, pin, headers), console)
 }
 
@@ -75,7 +75,7 @@ pub(super) fn portainer_as_pinned(
     console: &Arc<Console>,
 ) -> Result<Portainer> {
     let headers = headers(settings, console)?;
-    let pin = certificate::pinned_before(settings)?;
+    let pin = certificate::pinned(settings, None)?;
     client(settings, (key, pin, headers), console)
 }
 

@@ -2,7 +2,6 @@
 
 use std::{
     env,
-    fmt::Write as _,
     io::{self, IsTerminal as _, Write as _, stderr},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
@@ -83,17 +82,17 @@ impl Screen {
         }
     }
 
-    fn add(&self, text: &str) {
+    #[expect(clippy::unnecessary_wraps, reason = "what a terminal returns")]
+    fn add(&self, text: &str) -> io::Result<()> {
         let mut picture = self.picture.lock().unwrap_or_else(PoisonError::into_inner);
         picture.push_str(text);
+        Ok(())
     }
 
-    fn move_cursor(&self, by: usize, direction: char) {
-        if by > 0 {
-            let mut escape = String::new();
-            // Writing to a String does not fail.
-            let _ = write!(escape, "\x1b[{by}{direction}");
-            self.add(&escape);
+    fn move_cursor(&self, by: usize, direction: char) -> io::Result<()> {
+        match by {
+            0 => Ok(()),
+            _ => self.add(&format!("\x1b[{by}{direction}")),
         }
     }
 }
@@ -104,39 +103,31 @@ impl TermLike for Screen {
     }
 
     fn move_cursor_up(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'A');
-        Ok(())
+        self.move_cursor(by, 'A')
     }
 
     fn move_cursor_down(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'B');
-        Ok(())
+        self.move_cursor(by, 'B')
     }
 
     fn move_cursor_right(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'C');
-        Ok(())
+        self.move_cursor(by, 'C')
     }
 
     fn move_cursor_left(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'D');
-        Ok(())
+        self.move_cursor(by, 'D')
     }
 
     fn write_line(&self, text: &str) -> io::Result<()> {
-        self.add(text);
-        self.add("\r\n");
-        Ok(())
+        self.add(&format!("{text}\r\n"))
     }
 
     fn write_str(&self, text: &str) -> io::Result<()> {
-        self.add(text);
-        Ok(())
+        self.add(text)
     }
 
     fn clear_line(&self) -> io::Result<()> {
-        self.add("\r\x1b[2K");
-        Ok(())
+        self.add("\r\x1b[2K")
     }
 
     fn flush(&self) -> io::Result<()> {

@@ -53,7 +53,6 @@ fn shown(bench: &Bench, run: &Run) -> String {
         .replace(bench.rehearsal.base_url().as_str(), "URL")
         .replace(&bench.rehearsal.socket().display().to_string(), "SOCKET");
     let lines = text.lines().map(|line| match line.split_once("; ") {
-        Some((start, rest)) if rest.ends_with(" free") => format!("{start}; SPACE free\n"),
         Some((start, rest)) if rest.contains("belongs to user ") => format!("{start}; OWNER\n"),
         _ => format!("{line}\n"),
     });
@@ -90,8 +89,8 @@ ok       API key          from STACKMGR_API_KEY
 ok       user             admin, an administrator
 ok       environment      environment 1 is this engine
 ok       stacks root      ROOT: 1 stack
-ok       state directory  HOME/state (mode 0700); SPACE free
-ok       clock            Portainer and the engine are within 60 s of this host
+ok       state directory  HOME/state (mode 0700)
+ok       clock            Portainer is within 60 s of this host; the engine is within 60 s of this host
 "
     );
     assert_eq!(run.err, "1 warning\n");
@@ -179,7 +178,7 @@ fn a_portainer_that_hangs_is_not_waited_for() {
     );
     assert_eq!(
         checked(&run, "clock").1,
-        "the engine is within 60 s of this host; the time of Portainer is unknown"
+        "the engine is within 60 s of this host"
     );
 }
 
@@ -380,11 +379,6 @@ fn invalid_settings() {
             "invalid STACKLIFT_ENDPOINT: expected a number or `auto`".to_owned()
         )
     );
-    assert_eq!(
-        checked(&run, "engine").1,
-        "not checked: the settings are invalid"
-    );
-    assert_eq!(checked(&run, "state-directory").0, "ok");
     assert!(bench.rehearsal.requests().is_empty());
 }
 
@@ -401,7 +395,7 @@ fn the_state_directory_of_others() {
     let (status, fact) = checked(&run, "state-directory");
     assert_eq!(status, "ok");
     assert!(
-        fact.contains("does not exist; the first run creates it; "),
+        fact.ends_with("does not exist; the first run creates it"),
         "{fact}"
     );
     assert!(!bench.state().exists());
@@ -432,7 +426,7 @@ fn an_engine_that_only_the_command_reaches() {
     let (status, fact) = checked(&run, "clock");
     assert_eq!(status, "warning");
     assert!(
-        fact.ends_with("behind this host; Portainer is within 60 s of this host"),
+        fact.starts_with("Portainer is within 60 s of this host; the engine is "),
         "{fact}"
     );
 }

@@ -150,13 +150,13 @@ fn a_color_tells_what_a_sign_tells() {
         with_hashes(&bench, &args, &labeled(&bench))
     };
     drop(colored(&["plan", "web"]).code(0).says(&[
-        "\x1b[32m  =  \x1b[0m\x1b[32mkept    \x1b[0m",
-        "\x1b[33m  ~  \x1b[0m\x1b[33mcached  \x1b[0m",
-        "\x1b[33m  -  \x1b[0m",
+        "\x1b[32m  =  kept    \x1b[0m",
+        "\x1b[33m  ~  cached  \x1b[0m",
+        "\x1b[33m  -  cached  \x1b[0m",
     ]));
     drop(colored(&["plan", "blocked"]).says(&["\x1b[31m  !  \x1b[0m"]));
     let unknown = bench.run(&["plan", "web", "--color", "always"]);
-    drop(unknown.says(&["\x1b[35m  ?  \x1b[0m\x1b[35mkept"]));
+    drop(unknown.says(&["\x1b[35m  ?  kept"]));
     drop(colored(&["list"]).says(&[
         "\x1b[33mready; recreates cached\x1b[0m",
         "\x1b[31mblocked: ",

@@ -6,7 +6,7 @@ use std::{
 };
 
 use composefile::reader::DEFAULT_FILES;
-use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, accessat, statvfs};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 use secrecy::SecretString;
 
 use crate::{
@@ -18,10 +18,6 @@ use crate::{
     stack::Location,
     text::counted,
 };
-
-/// The minimum free space for snapshots, in bytes. A snapshot of a large stack takes less than 1
-/// MiB.
-const LEAST_SPACE: u64 = 16 << 20;
 
 /// The settings files that were read, or everything that is invalid.
 pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
@@ -145,7 +141,7 @@ fn nearest_existing(dir: &Path) -> PathBuf {
     existing.unwrap_or(dir).to_owned()
 }
 
-/// Whether something can be created in a directory, as far as its mode, its file system and its free space tell.
+/// Whether something can be created in a directory, as far as its mode and its file system tell.
 fn writable(subject: Subject, fact: String, dir: &Path) -> Check {
     let hint = "set STACKLIFT_STATE_DIR to a directory that you can write to";
     let shown = dir.display();
@@ -157,48 +153,12 @@ fn writable(subject: Subject, fact: String, dir: &Path) -> Check {
         let error = std::io::Error::from(error);
         return Check::failed(subject, format!("cannot write to {shown}: {error}"), hint);
     }
-    let Ok(system) = statvfs(dir) else {
-        return Check::ok(subject, fact);
-    };
-    if system.f_flag.contains(StatVfsMountFlags::RDONLY) {
-        let fact = format!("{shown} is on a read-only file system");
-        return Check::failed(subject, fact, hint);
-    }
-    let free = system.f_bavail.saturating_mul(system.f_frsize);
-    let fact = format!("{fact}; {} free", size(free));
-    if free < LEAST_SPACE {
-        let hint = "free some space: a run that cannot write its snapshot changes nothing";
-        return Check::warning(subject, fact, hint);
-    }
     Check::ok(subject, fact)
-}
-
-/// `512 KiB`, `1.5 GiB`.
-fn size(bytes: u64) -> String {
-    let (unit, name) = match bytes {
-        0..0x10_0000 => return format!("{} KiB", bytes >> 10),
-        0x10_0000..0x4000_0000 => (1 << 20, "MiB"),
-        _ => (1 << 30, "GiB"),
-    };
-    let tenths = bytes / (unit / 10);
-    format!("{}.{} {name}", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes() {
-        for (bytes, shown) in [
-            (0, "0 KiB"),
-            (1 << 19, "512 KiB"),
-            (3 << 19, "1.5 MiB"),
-            (5 << 30, "5.0 GiB"),
-        ] {
-            assert_eq!(size(bytes), shown);
-        }
-    }
 
     #[test]
     fn a_missing_directory_is_created_in_its_nearest_parent() {

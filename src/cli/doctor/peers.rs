@@ -180,19 +180,16 @@ fn user(reader: &portainer::Reader) -> Check {
         Err(error) => return Check::of_error(subject, &error, "create another API key"),
     };
     let name = user.name.as_deref().unwrap_or("unknown");
-    match user.is_administrator {
-        Some(true) => Check::ok(subject, format!("{name}, an administrator")),
-        Some(false) => Check::warning(
-            subject,
-            format!("{name} is not an administrator: Portainer may not list every stack"),
-            "use an API key of an administrator",
-        ),
-        None => Check::warning(
-            subject,
-            format!("the role of {name} is unknown: Portainer may not list every stack"),
-            "use an API key of an administrator",
-        ),
-    }
+    let role = match user.is_administrator {
+        Some(true) => return Check::ok(subject, format!("{name}, an administrator")),
+        Some(false) => format!("{name} is not an administrator"),
+        None => format!("the role of {name} is unknown"),
+    };
+    Check::warning(
+        subject,
+        format!("{role}: Portainer may not list every stack"),
+        "use an API key of an administrator",
+    )
 }
 
 /// Compares the engine of the environment with the engine of this host (M17).
@@ -274,56 +271,37 @@ fn found((portainer, engine): Peers, base_url: &BaseUrl) -> Check {
 
 /// The clocks of Portainer and of the engine, compared with that of this host.
 pub(super) fn clock(status: &Received<Status>, about: &Received<About>) -> Check {
-    let subject = Subject::Clock;
     let portainer = status.known().and_then(|status| status.time);
     let engine = about.known().and_then(|about| about.time);
-    let (mut near, mut far, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, theirs, at) in [
+    let (mut facts, mut is_far) = (Vec::new(), false);
+    for (name, theirs, ours) in [
         ("Portainer", portainer, status.at),
         ("the engine", engine, about.at),
     ] {
-        match theirs.map(|theirs| skew(theirs, at)) {
-            None => unknown.push(name),
-            Some((difference, _)) if difference <= LARGEST_SKEW => near.push(name),
-            Some((difference, direction)) => {
-                let minutes = difference.as_secs() / 60;
-                far.push(format!("{name} is {minutes} min {direction} this host"));
-            }
+        let Some(theirs) = theirs else { continue };
+        let (skew, direction) = match theirs.duration_since(ours) {
+            Ok(ahead) => (ahead, "ahead of"),
+            Err(behind) => (behind.duration(), "behind"),
+        };
+        if skew > LARGEST_SKEW {
+            is_far = true;
+            let minutes = skew.as_secs() / 60;
+            facts.push(format!("{name} is {minutes} min {direction} this host"));
+        } else {
+            let most = LARGEST_SKEW.as_secs();
+            facts.push(format!("{name} is within {most} s of this host"));
         }
     }
-    if near.is_empty() && far.is_empty() {
-        return Check::not_checked(
-            subject,
-            "neither Portainer nor the engine reported its time",
-        );
-    }
-    if !near.is_empty() {
-        let verb = if near.len() == 1 { "is" } else { "are" };
-        let seconds = LARGEST_SKEW.as_secs();
-        far.push(format!(
-            "{} {verb} within {seconds} s of this host",
-            near.join(" and ")
-        ));
-    }
-    far.extend(
-        unknown
-            .iter()
-            .map(|name| format!("the time of {name} is unknown")),
-    );
-    let fact = far.join("; ");
-    if fact.contains(" min ") {
+    let fact = facts.join("; ");
+    if is_far {
         let hint = "synchronize the clocks, for example with NTP: wrong clocks cause wrong times in snapshots and events";
-        return Check::warning(subject, fact, hint);
+        return Check::warning(Subject::Clock, fact, hint);
     }
-    Check::ok(subject, fact)
-}
-
-/// How far a clock is from this host's.
-fn skew(theirs: SystemTime, ours: SystemTime) -> (Duration, &'static str) {
-    match theirs.duration_since(ours) {
-        Ok(ahead) => (ahead, "ahead of"),
-        Err(behind) => (behind.duration(), "behind"),
+    if facts.is_empty() {
+        let reason = "neither Portainer nor the engine reported its time";
+        return Check::not_checked(Subject::Clock, reason);
     }
+    Check::ok(Subject::Clock, fact)
 }
 
 #[cfg(test)]

@@ -17,25 +17,9 @@ pub(super) fn show(list: &ListReport, console: &Console) {
     if list.stacks.is_empty() {
         console.note(&format!("no stacks in {}", list.stacks_root));
     }
-    if let Some(note) = note(list) {
-        console.note(&note);
+    if list.stacks.iter().any(|stack| stack.plan_command.is_some()) {
+        console.note("to compare configurations and show hints, run: stacklift plan <STACK>");
     }
-}
-
-/// What the list does not say.
-fn note(list: &ListReport) -> Option<String> {
-    let is = |readiness| {
-        let mut stacks = list.stacks.iter();
-        stacks.any(|stack| stack.adopt.readiness == readiness)
-    };
-    let open = is(Readiness::Ready) || is(Readiness::NothingToDo);
-    let note = match (open, is(Readiness::Blocked)) {
-        (true, true) => "to compare configurations and show hints",
-        (true, false) => "to compare configurations",
-        (false, true) => "to show hints",
-        (false, false) => return None,
-    };
-    Some(format!("{note}, run: stacklift plan <STACK>"))
 }
 
 fn row(stack: &ListEntry) -> Vec<Part> {

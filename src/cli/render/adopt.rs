@@ -1,10 +1,8 @@
 //! The faithful rewrite of a stack as `adopt` makes it, and how its blockers are shown.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anyhow::Result;
-use composefile::document::Position;
 
 use crate::{
     adopt::Prepared,
@@ -18,13 +16,10 @@ use crate::{
     failure::Failure,
     inventory::Inventory,
     observe::with_hint,
-    plan::Keep,
-    rewrite::{
-        faithful::{Blocker, Faithful},
-        masked,
-    },
+    plan::{Blocker, Keep},
+    rewrite::faithful::{self, Faithful},
     stack::{Origins, Source, Stack, StackName},
-    text::{counted, shell_word},
+    text::{bulleted, counted, shell_word},
 };
 
 /// A stack as it would be adopted.
@@ -97,7 +92,7 @@ pub(super) fn adopted(
         ));
     }
     let (source, rewrite) = (prepared.source, prepared.rewrite);
-    let rewrite = rewrite.map_err(|blockers| blocked(&stack, &source.compose, &blockers))?;
+    let rewrite = rewrite.map_err(|blockers| blocked(&stack, &blockers))?;
     Ok(Adopted {
         stack,
         source,
@@ -106,81 +101,16 @@ pub(super) fn adopted(
     })
 }
 
-fn blocked(stack: &Stack, text: &str, blockers: &[Blocker]) -> Failure {
+fn blocked(stack: &Stack, problems: &[faithful::Blocker]) -> Failure {
     let name = stack.name();
-    let shown = masked(text);
-    let pictures: Vec<String> = blockers
+    let blockers = problems
         .iter()
-        .map(|blocker| picture(stack.file(), [text, &shown], blocker))
-        .collect();
-    let count = counted(blockers.len(), "problem");
+        .map(|one| Blocker::of_rewrite(one, stack.file()));
+    let count = counted(problems.len(), "problem");
     Failure::new(format!("cannot adopt the stack {name}: {count}"))
-        .details(pictures.join("\n\n"))
+        .details(bulleted(blockers))
         .hint(format!(
             "fix the file, then run the command again; `stacklift render {}` shows the literal rewrite",
             shell_word(name.as_str())
         ))
-}
-
-/// The message, the line with the place marked, and the hint.
-fn picture(file: &str, [text, shown]: [&str; 2], blocker: &Blocker) -> String {
-    let title = Level::ERROR.no_name().primary_title(&blocker.message);
-    let help = Level::HELP.message(&blocker.hint);
-    let report = match blocker.position {
-        Some(position) => {
-            let (line, mut place) = marked(shown, position);
-            let (written, at) = marked(text, position);
-            // A masked value has other columns: the value is what is marked.
-            if line != written {
-                let same = line.bytes().zip(written.bytes());
-                let same = same.take_while(|(shown, written)| shown == written).count();
-                let start = line.floor_char_boundary(same.min(at.start));
-                place = start..line.len();
-            }
-            let snippet = Snippet::source(line)
-                .path(file)
-                .line_start(position.line)
-                .annotation(AnnotationKind::Primary.span(place));
-            title.element(snippet).element(help)
-        }
-        None => title.element(help),
-    };
-    Renderer::plain().render(&[report])
-}
-
-/// The line of a position without its byte order mark, and the byte range of the character there.
-fn marked(text: &str, position: Position) -> (&str, Range<usize>) {
-    let line = text.split('\n').nth(position.line - 1).unwrap_or_default();
-    let line = line.trim_end();
-    // A position counts the byte order mark as a character.
-    let shown = line.trim_start_matches('\u{feff}');
-    let hidden = line.len() - shown.len();
-    let mut offsets = line
-        .char_indices()
-        .map(|(at, _)| at.saturating_sub(hidden))
-        .skip(position.column - 1);
-    let start = offsets.next().unwrap_or(shown.len());
-    (shown, start..offsets.next().unwrap_or(shown.len()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_character_at_a_position_is_marked() {
-        for (text, line, column, expected) in [
-            ("a: x\nb: [y]\r\n", 2, 4, ("b: [y]", 3..4)),
-            ("\u{feff}a: [x]", 1, 5, ("a: [x]", 3..4)),
-            ("日本: [x]", 1, 5, ("日本: [x]", 8..9)),
-            ("a:\n  -\n", 2, 4, ("  -", 3..3)),
-            ("", 1, 1, ("", 0..0)),
-        ] {
-            assert_eq!(
-                marked(text, Position { line, column }),
-                expected,
-                "{text:?}"
-            );
-        }
-    }
 }
