@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::world::{Era, PortainerError, Work};
+use super::world::{Era, Kind, PortainerError, Work};
 
 /// A program that performs the creates, updates and deletes on a real engine.
 ///
@@ -44,7 +44,7 @@ impl Deployer {
 
     /// Performs a change on the engine and waits for its end. A failed deployment ends in `compose down` (M06).
     pub fn perform(&self, work: &Work) -> Result<(), PortainerError> {
-        if work.is_delete() {
+        if work.kind == Kind::Delete {
             return self
                 .down(work)
                 .map_err(|reason| PortainerError::failed_down(&reason));

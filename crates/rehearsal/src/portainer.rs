@@ -129,11 +129,9 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
     let endpoint = number(incoming, "endpointId")?;
     if call == Call::Delete {
         let id = managed(world, &key, id_of(incoming), "stack deletion")?.id;
-        let with_volumes = incoming.query("removeVolumes").as_deref() == Some("true");
-        let with_volumes = with_volumes && world.era == Era::Async;
         // The default is 0, which no environment has (M03).
         let endpoint = endpoint.unwrap_or(0);
-        return world.prepare(id, Some(endpoint), Kind::Delete { with_volumes });
+        return world.prepare(id, Some(endpoint), Kind::Delete);
     }
     let id = if call == Call::Update {
         Some(managed(world, &key, id_of(incoming), "Stack editing")?.id)

@@ -49,16 +49,7 @@ pub(crate) struct Work {
 pub(crate) enum Kind {
     Create,
     Update,
-    Delete {
-        /// Whether the named volumes are removed as well (N02).
-        with_volumes: bool,
-    },
-}
-
-impl Work {
-    pub fn is_delete(&self) -> bool {
-        matches!(self.kind, Kind::Delete { .. })
-    }
+    Delete,
 }
 
 /// A request that Portainer is working on. It ends even if its client disconnects (M21).
@@ -174,7 +165,7 @@ impl World {
     pub(super) fn submit(&mut self, work: Work, ending: Ending) -> Accepted {
         let ticket = self.next.ticket;
         self.next.ticket += 1;
-        let (phase, until) = if work.is_delete() {
+        let (phase, until) = if work.kind == Kind::Delete {
             (Phase::Down(None), self.now + ending.after)
         } else {
             (Phase::Waiting, i64::MAX)
@@ -212,7 +203,7 @@ impl World {
 
     /// Starts the deployment that waited longest, if none is running.
     fn deploy_next(&mut self) {
-        let deploys = |one: &InFlight| one.is_open() && !one.work.is_delete();
+        let deploys = |one: &InFlight| one.is_open() && one.work.kind != Kind::Delete;
         if self.in_flight.iter().any(deploys) {
             return;
         }
@@ -277,7 +268,7 @@ impl World {
                 record.updated = now;
                 record.status = Status::Active;
             }
-            Kind::Delete { .. } => {
+            Kind::Delete => {
                 self.records.remove(&id);
                 return Ok(id);
             }
@@ -300,11 +291,6 @@ impl World {
             )));
         }
         self.down_in(*endpoint, name);
-        if work.kind == (Kind::Delete { with_volumes: true }) && self.is_here(*endpoint) {
-            let label = self.label("project");
-            self.volumes
-                .retain(|volume| volume.labels.get(&label).is_none_or(|of| of != name));
-        }
         self.complete(work)
     }
 }

@@ -121,10 +121,7 @@ impl World {
     /// # Errors
     /// The error response of Portainer.
     pub fn delete(&mut self, id: u64, endpoint: u64) -> Result<(), PortainerError> {
-        let kind = Kind::Delete {
-            with_volumes: false,
-        };
-        let work = self.prepare(id, Some(endpoint), kind)?;
+        let work = self.prepare(id, Some(endpoint), Kind::Delete)?;
         let accepted = self.begin(work, Ending::default());
         self.finish(accepted).map(|_| ())
     }
@@ -157,7 +154,7 @@ impl World {
     /// The old Portainer runs `compose up` first and keeps a new stack only if that succeeds (M05, M06). The newer one
     /// deploys in the background (N01, N06).
     pub(crate) fn begin(&mut self, work: Work, ending: Ending) -> Accepted {
-        if self.era == Era::Sync || work.is_delete() {
+        if self.era == Era::Sync || work.kind == Kind::Delete {
             return self.submit(work, ending);
         }
         let down_first = self.store_deploying(&work);

@@ -157,21 +157,6 @@ fn m13_a_missing_bind_source_fails_in_long_syntax_only() {
 }
 
 #[test]
-fn m14_profiles_start_only_when_they_are_named() {
-    let text = format!(
-        "{}    profiles: [x]\n  b:\n    image: busybox\n",
-        service("")
-    );
-    let mut world = world();
-    create(&mut world, &text).unwrap();
-    assert!(world.container("app-a-1").is_none());
-    world.down("app");
-    world.records.clear();
-    create_with(&mut world, &text, &[("COMPOSE_PROFILES", "x")]).unwrap();
-    assert!(world.container("app-a-1").is_some());
-}
-
-#[test]
 fn m16_a_put_carries_anonymous_volumes_over_and_n04_the_library_does_not() {
     for (era, kept) in [(Era::Sync, true), (Era::Async, false)] {
         let mut world = running(TEXT);
@@ -352,22 +337,4 @@ fn n15_an_anonymous_volume_that_the_text_names_keeps_its_data() {
             assert_eq!(is_same, changed == text, "{era:?}");
         }
     }
-}
-
-#[test]
-fn n06_a_container_that_cannot_be_connected_keeps_its_temporary_name() {
-    let plain = service("    networks:\n      first: {}\n      second: {}\n")
-        + "networks:\n  first: {}\n  second: {}\n";
-    let mut world = running(&plain);
-    world.era = Era::Async;
-    let old = world.container("app-a-1").unwrap().clone();
-    // The network has no configured subnet.
-    let text = plain.replacen("second: {}", "second: {ipv4_address: 172.30.0.9}", 1);
-    let [before, after] = adopted(&mut world, &text);
-    assert_eq!(after.len(), 2);
-    assert!(after.contains(&before[0]), "the old container runs");
-    let stray = format!("{}_app-a-1", old.short_id());
-    assert_eq!(world.container(&stray).unwrap().state, "created");
-    let status = world.records.values().next().unwrap().status;
-    assert_eq!(status, Status::Error);
 }
