@@ -6,12 +6,13 @@ use std::{
 };
 
 use rehearsal::{Call, Era, FaultKind, Rule, Status, World};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
-    bench::{Bench, MARKED, Run},
+    bench::{Bench, MARKED, Run, done, instead, refusal},
     confirming::{on_terminal, on_terminal_after},
     plan::{conforms, labeled, with_hashes},
+    requests::printed,
     restoring::write_file,
 };
 
@@ -30,21 +31,8 @@ volumes:
   data:
 ";
 
-/// The same, with another command for one service.
-const EDITED: &str = "\
-services:
-  a:
-    image: x:1
-    environment:
-      TOKEN: ${TOKEN}
-    volumes:
-      - data:/data
-  b:
-    image: y:1
-    command: sleep 5
-volumes:
-  data:
-";
+/// What is another command of `b`.
+const COMMAND: &str = "    image: y:1\n    command: sleep 5\n";
 
 pub const SCHEMA: &str = include_str!("../../docs/schemas/adopt-v1.json");
 
@@ -58,27 +46,37 @@ fn started(era: Era) -> Bench {
     bench
 }
 
-/// The same, whose file was edited since.
+/// Edits the Compose file: `b` gets another command.
+fn edit(bench: &Bench) {
+    let text = TEXT.replace("    image: y:1\n", COMMAND);
+    bench.stack("web", &text, Some(&format!("TOKEN={MARKED}\n")));
+}
+
+/// The stack, whose file was edited since it was started.
 fn edited(era: Era) -> Bench {
     let bench = started(era);
-    bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}\n")));
+    edit(&bench);
     bench
 }
 
-fn adopt(bench: &Bench, more: &[&str]) -> Run {
-    let mut args = vec!["adopt", "web", "--wait", "2s"];
-    args.extend(more);
-    bench.run(&args)
+fn adopt(bench: &Bench, more: &str) -> Run {
+    bench.run(&format!("adopt web --wait 2s {more}"))
 }
 
 fn report(run: &Run) -> Value {
-    let report = serde_json::from_str(&run.out).expect("a report");
+    let report = run.json();
     conforms(SCHEMA, &report);
     report
 }
 
+/// The report of an adoption that ends with this code.
+fn reported(bench: &Bench, code: i32) -> (Value, Run) {
+    let run = adopt(bench, "--output json").code(code);
+    (report(&run), run)
+}
+
 fn records(bench: &Bench) -> Vec<(String, Status)> {
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         let records = world.records.values();
         records
             .map(|record| (record.text.clone(), record.status))
@@ -88,7 +86,7 @@ fn records(bench: &Bench) -> Vec<(String, Status)> {
 
 /// Name and state of each container, and its volumes.
 fn containers(bench: &Bench) -> Vec<Value> {
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         let all = world.project("web").into_iter();
         all.map(|one| {
             let json = serde_json::to_value(one).expect("JSON");
@@ -97,30 +95,25 @@ fn containers(bench: &Bench) -> Vec<Value> {
                 .iter()
                 .map(|mount| (mount.target.clone(), mount.name.clone()))
                 .collect();
-            serde_json::json!([one.name, json["state"], json["env"], mounts])
+            json!([one.name, json["state"], json["env"], mounts])
         })
         .collect()
     })
 }
 
-fn refusal() -> FaultKind {
-    let body = "{\"message\":\"no\",\"details\":\"no\"}";
-    FaultKind::Status(500, body.to_owned())
-}
-
 #[test]
 fn what_portainer_says_of_a_failed_deployment_is_said_once() {
     let progress = " Container web-a-1  Recreate\n".repeat(50);
-    let said =
-        format!("failed to deploy a stack: {progress}Error response from daemon: no such device\n");
-    let body = serde_json::json!({"message": said, "details": said}).to_string();
-    for (args, times) in [(&[][..], 1), (&["-v"], 3)] {
-        let bench = started(Era::Sync);
-        let fault = FaultKind::Status(500, body.clone());
-        bench.rehearsal.faults().once(Call::Create, fault);
-        let run = adopt(&bench, args).code(1).says(&[
-            "the request failed: status 500: failed to deploy a stack: Error response from daemon: no such device",
-        ]);
+    let cause = "Error response from daemon: no such device";
+    let said = format!("failed to deploy a stack: {progress}{cause}\n");
+    let body = json!({"message": said, "details": said}).to_string();
+    let bench = started(Era::Sync);
+    bench.always(Call::Create, instead(500, &body));
+    let failed = "the request failed: status 500: failed to deploy a stack: ";
+    for (args, times) in [("", 1), ("-v", 3)] {
+        let run = adopt(&bench, args)
+            .code(1)
+            .says(&format!("{failed}{cause}"));
         assert_eq!(run.err.matches("no such device").count(), times, "{run:#?}");
         assert_eq!(run.err.contains("Recreate"), times > 1, "{run:#?}");
     }
@@ -131,15 +124,13 @@ fn containers_that_are_the_same_are_not_touched() {
     for era in ERAS {
         let bench = started(era);
         let before = bench.containers("web");
-        adopt(&bench, &[])
-            .code(0)
-            .says(&["snapshot", "verified 2 containers, 2 not touched"]);
+        let verified = "verified 2 containers, 2 not touched";
+        adopt(&bench, "").code(0).says(&["snapshot", verified]);
         assert_eq!(bench.containers("web"), before);
         assert_eq!(records(&bench)[0].1, Status::Active);
         // Again: nothing is sent.
-        bench.rehearsal.forget_requests();
-        let run = adopt(&bench, &["--output", "json"]).code(0);
-        let report = report(&run);
+        bench.forget_requests();
+        let (report, _) = reported(&bench, 0);
         assert_eq!(report["outcome"], "nothing-to-do", "{report}");
         assert!(bench.nothing_was_changed());
     }
@@ -152,41 +143,48 @@ fn a_kept_container_whose_networks_changed_during_the_run_is_not_verified() {
         let before = bench.containers("web");
         let id = before[0].clone();
         // As `docker network connect` does.
-        bench.rehearsal.world_with(Call::Create, move |world| {
+        bench.world_with(Call::Create, move |world| {
             let container = world.containers.get_mut(&id).expect("a container");
             let attachment = container.networks.values().next().cloned();
             let attachment = attachment.expect("a network");
             container.networks.insert("other".to_owned(), attachment);
         });
-        let run = adopt(&bench, &["--output", "json"]).code(1);
-        let report = report(&run);
+        let (report, run) = reported(&bench, 1);
         assert_eq!(report["outcome"], "changed", "{report}");
         let container = &report["services"][0]["containers"][0];
         assert_eq!(container["change"], "kept");
         assert_eq!(container["differences"][0], "the networks");
-        let run = run.says(&[
+        run.hides("verified").says(&[
             "none of its containers was recreated, restarted or removed, so nothing was restored",
             "  - web-a-1 differs from before: the networks",
             "; web-a-1 differs from before: the networks",
             "docker network connect",
             "restore web --to",
         ]);
-        run.hides("verified");
         assert_eq!(bench.containers("web"), before);
     }
 }
 
 #[test]
-fn a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruning() {
+fn m16_a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruning() {
     for era in ERAS {
         let bench = started(era);
-        adopt(&bench, &[]).code(0);
-        bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}\n")));
+        adopt(&bench, "").code(0);
+        bench.world(|world| {
+            let record = world.records.values_mut().next().expect("a record");
+            (record.control.users, record.control.teams) = (vec![7], vec![3]);
+        });
+        edit(&bench);
         let before = bench.containers("web");
-        let run = adopt(&bench, &["--output", "json"]).code(0);
-        assert!(run.err.contains("recreated web-b-1"), "{run:#?}");
-        let report = report(&run);
+        let (report, run) = reported(&bench, 0);
+        run.says("recreated web-b-1");
         assert_eq!(report["outcome"], "adopted", "{report}");
+        let losses = report["losses"].to_string();
+        assert!(
+            losses.contains("the text of the Portainer stack"),
+            "{losses}"
+        );
+        assert!(!losses.contains("access"), "{losses}");
         let change = |service: usize| &report["services"][service]["containers"][0];
         assert_eq!(change(0)["change"], "kept");
         assert_eq!(change(0)["away"], 0.0);
@@ -202,42 +200,24 @@ fn a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruning()
             (&false.into(), &false.into())
         );
         assert_eq!(bench.calls(Call::Create).len(), 1);
+        bench.world(|world| {
+            let control = &world.records.values().next().expect("a record").control;
+            assert_eq!((&control.users, &control.teams), (&vec![7], &vec![3]));
+        });
     }
-}
-
-#[test]
-fn m16_an_update_keeps_the_access_rights_and_lists_no_loss() {
-    let bench = started(Era::Sync);
-    adopt(&bench, &[]).code(0);
-    bench.rehearsal.world(|world| {
-        let record = world.records.values_mut().next().expect("a record");
-        (record.control.users, record.control.teams) = (vec![7], vec![3]);
-    });
-    bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}\n")));
-    let run = adopt(&bench, &["--output", "json"]).code(0);
-    let losses = report(&run)["losses"].to_string();
-    assert!(
-        losses.contains("the text of the Portainer stack"),
-        "{losses}"
-    );
-    assert!(!losses.contains("access"), "{losses}");
-    bench.rehearsal.world(|world| {
-        let control = &world.records.values().next().expect("a record").control;
-        assert_eq!((&control.users, &control.teams), (&vec![7], &vec![3]));
-    });
 }
 
 #[test]
 fn a_service_without_a_container_is_not_verified() {
     let bench = Bench::of(Era::Sync);
     bench.stack("web", TEXT, Some(&format!("TOKEN={MARKED}\n")));
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         world.add_image("x:1");
         world.add_image("y:1");
     });
-    let says_so = FaultKind::Status(200, "{\"Id\": 7, \"Status\": 1}".to_owned());
-    bench.rehearsal.faults().once(Call::Create, says_so);
-    adopt(&bench, &[]).code(1).says(&[
+    let says_so = instead(200, "{\"Id\": 7, \"Status\": 1}");
+    bench.once(Call::Create, says_so);
+    adopt(&bench, "").code(1).says(&[
         "the stack does not run as before",
         "a has no container",
         "b has no container",
@@ -246,32 +226,16 @@ fn a_service_without_a_container_is_not_verified() {
 }
 
 #[test]
-fn an_update_that_only_a_proxy_answered_is_not_verified() {
-    for era in ERAS {
-        let bench = started(era);
-        adopt(&bench, &[]).code(0);
-        bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}\n")));
-        let page = FaultKind::Status(200, "<html>Log in</html>".to_owned());
-        bench.rehearsal.faults().once(Call::Update, page);
-        adopt(&bench, &[]).code(1).says(&[
-            "the outcome of adopting web is unknown",
-            "state: the update of Portainer stack 1 was in progress",
-        ]);
-        adopt(&bench, &[]).code(0).says(&["recreated web-b-1"]);
-    }
-}
-
-#[test]
 fn the_same_text_is_sent_again_if_a_service_does_not_run() {
     let bench = started(Era::Sync);
-    adopt(&bench, &[]).code(0);
+    adopt(&bench, "").code(0);
     let id = bench.containers("web")[1].clone();
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         let container = world.containers.get_mut(&id).expect("a container");
         container.state = "exited".to_owned();
         container.exit_code = 3;
     });
-    adopt(&bench, &["--rerun-jobs"])
+    adopt(&bench, "--rerun-jobs")
         .code(0)
         .says(&["started web-b-1", "verified"]);
     assert_eq!(bench.calls(Call::Update).len(), 1);
@@ -279,6 +243,7 @@ fn the_same_text_is_sent_again_if_a_service_does_not_run() {
 
 #[test]
 fn a_snapshot_that_lacks_something_stops_the_adoption() {
+    let bench = started(Era::Sync);
     // The plan reads lists, and the snapshot each object.
     for (call, path, part) in [
         (Call::EngineVolumes, "/volumes/", "the volumes"),
@@ -289,15 +254,10 @@ fn a_snapshot_that_lacks_something_stops_the_adoption() {
             "the files written inside the containers",
         ),
     ] {
-        let bench = started(Era::Sync);
-        let rule = Rule::new(call, refusal()).path(path);
-        bench.rehearsal.faults().add(rule);
-        adopt(&bench, &[]).code(1).says(&[
-            "the snapshot would be incomplete",
-            part,
-            "state: this run changed nothing",
-        ]);
-        assert!(bench.nothing_was_changed());
+        bench.faults().add(Rule::new(call, refusal()).path(path));
+        let args = "adopt web --wait 2s";
+        bench.stops(args, &["the snapshot would be incomplete", part]);
+        bench.faults().clear();
         assert!(!bench.state().join("snapshots").exists(), "no snapshot");
     }
 }
@@ -305,58 +265,46 @@ fn a_snapshot_that_lacks_something_stops_the_adoption() {
 /// A success with an Id does not show that Portainer has the stack.
 #[test]
 fn b18_a_reported_success_is_read_back() {
-    let said = |id| format!("{{\"Id\":{id}}}");
     for era in ERAS {
         for (fault, wrong) in [
             (
-                FaultKind::Status(200, said(99)),
+                instead(200, "{\"Id\":99}"),
                 "Portainer reported stack 99, but it was not found: Portainer does not list the stack",
             ),
             (
-                FaultKind::Body(200, said(99).into_bytes()),
+                done(200, "{\"Id\":99}"),
                 "it was not found: the stack exists as Portainer stack 1",
             ),
         ] {
             let bench = started(era);
             let before = bench.containers("web");
-            bench.rehearsal.faults().add(Rule::new(Call::Create, fault));
-            let run = adopt(&bench, &[]).code(1);
-            run.says(&[wrong, "look at the stack in Portainer"])
-                .hides("verified");
+            bench.always(Call::Create, fault);
+            let run = adopt(&bench, "").code(1).hides("verified");
+            run.says(&[wrong, "look at the stack in Portainer"]);
             assert_eq!(bench.containers("web"), before);
             assert!(bench.calls(Call::Delete).is_empty());
         }
         let bench = started(era);
-        adopt(&bench, &[]).code(0);
+        adopt(&bench, "").code(0);
         let before = bench.containers("web");
-        bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}2\n")));
-        let fault = FaultKind::Status(200, said(1));
-        bench.rehearsal.faults().add(Rule::new(Call::Update, fault));
-        let run = adopt(&bench, &["--yes", "--output", "json"]).code(1);
-        let report = report(&run);
+        edit(&bench);
+        bench.write("web", ".env", &format!("TOKEN={MARKED}2\n"));
+        bench.always(Call::Update, instead(200, "{\"Id\":1}"));
+        let (report, _) = reported(&bench, 1);
         assert_eq!(report["outcome"], "unknown", "{report:#}");
-        assert_eq!(
-            report["problems"][0],
-            "Portainer stack 1 does not have the Compose file and the variables that were sent"
-        );
+        let differs =
+            "Portainer stack 1 does not have the Compose file and the variables that were sent";
+        assert_eq!(report["problems"][0], differs);
         assert_eq!(bench.containers("web"), before);
         assert!(bench.calls(Call::Delete).is_empty());
-    }
-}
-
-#[test]
-fn a_failure_that_changed_nothing_says_so() {
-    for era in ERAS {
-        let bench = started(era);
-        let before = bench.containers("web");
-        bench.rehearsal.faults().once(Call::Create, refusal());
-        adopt(&bench, &[]).code(1).says(&[
-            "failed to adopt web; none of its containers was changed",
-            "state: Portainer does not list the stack; no container was changed",
+        // So does an answer of a proxy.
+        bench.always(Call::Update, instead(200, "<html>Log in</html>"));
+        adopt(&bench, "").code(1).says(&[
+            "the outcome of adopting web is unknown",
+            "state: the update of Portainer stack 1 was in progress",
         ]);
-        assert_eq!(bench.containers("web"), before);
-        bench.rehearsal.faults().clear();
-        adopt(&bench, &[]).code(0).says(&["2 not touched"]);
+        bench.faults().clear();
+        adopt(&bench, "").code(0).says("recreated web-b-1");
     }
 }
 
@@ -366,9 +314,9 @@ fn a_restore_finds_the_compose_file_by_its_name_in_the_snapshot() {
         let bench = edited(era);
         let dir = bench.dir("web");
         fs::rename(dir.join("docker-compose.yml"), dir.join("compose.yaml")).expect("renamed");
-        adopt(&bench, &[]).code(0);
-        let run = bench.run(&["restore", "web"]).code(0);
-        run.says(&["verified"]).hides("no Compose file");
+        adopt(&bench, "").code(0);
+        let run = bench.run("restore web").code(0);
+        run.says("verified").hides("no Compose file");
     }
 }
 
@@ -376,9 +324,8 @@ fn a_restore_finds_the_compose_file_by_its_name_in_the_snapshot() {
 fn m06_containers_that_a_failed_create_removed_are_restored() {
     let bench = started(Era::Sync);
     let before = containers(&bench);
-    let late = FaultKind::LateFailure(Duration::ZERO);
-    bench.rehearsal.faults().once(Call::Create, late);
-    let run = adopt(&bench, &["--output", "json"]).code(1);
+    bench.once(Call::Create, late_failure());
+    let run = adopt(&bench, "--output json").code(1);
     assert_eq!(containers(&bench), before, "{run:#?}");
     let report = report(&run);
     assert_eq!(report["outcome"], "restored", "{report}");
@@ -389,31 +336,28 @@ fn m06_containers_that_a_failed_create_removed_are_restored() {
         "state: Portainer does not list the stack; the containers match the snapshot of this run",
     ]);
     assert!(!run.err.contains("to roll back"), "{run:#?}");
-    adopt(&bench, &[]).code(0).says(&["verified"]);
+    adopt(&bench, "").code(0).says("verified");
 }
 
 #[test]
 fn m06_on_failure_leave_names_the_rollback() {
     let bench = started(Era::Sync);
     let before = containers(&bench);
-    let late = FaultKind::LateFailure(Duration::ZERO);
-    bench.rehearsal.faults().once(Call::Create, late);
-    let run = adopt(&bench, &["--on-failure", "leave"]).code(1).says(&[
+    bench.once(Call::Create, late_failure());
+    let run = adopt(&bench, "--on-failure leave").code(1).says(&[
         "nothing was restored, because of --on-failure leave",
         "web-a-1 no longer exists",
     ]);
     assert!(bench.containers("web").is_empty());
-    let (_, command) = run
-        .err
-        .split_once("to roll back, run: ")
-        .expect("a command");
-    let words: Vec<&str> = command.split_whitespace().collect();
-    let at = words
-        .iter()
-        .position(|word| *word == "restore")
-        .expect("restore");
-    bench.run(&words[at..at + 4]).code(0).says(&["verified"]);
+    let command = printed(&run);
+    let (_, args) = command.split_once("stacklift ").expect("a command");
+    bench.succeeds(args, "verified");
     assert_eq!(containers(&bench), before);
+}
+
+/// A deployment that fails, and has removed or changed containers (M06, N06).
+fn late_failure() -> FaultKind {
+    FaultKind::LateFailure(Duration::ZERO)
 }
 
 #[test]
@@ -422,14 +366,12 @@ fn a_lost_answer_is_settled_by_looking_and_the_request_is_sent_once() {
         for kind in [
             FaultKind::CloseAfter,
             FaultKind::CutOff,
-            FaultKind::Body(504, b"<html>".to_vec()),
-            FaultKind::Body(502, b"<html>".to_vec()),
+            done(504, "<html>"),
         ] {
             let bench = started(era);
             let before = bench.containers("web");
-            bench.rehearsal.faults().once(Call::Create, kind.clone());
-            let run = adopt(&bench, &[]);
-            assert_eq!(run.code, 0, "{kind:?} {run:#?}");
+            bench.once(Call::Create, kind);
+            adopt(&bench, "").code(0);
             assert_eq!(bench.containers("web"), before);
             assert_eq!(bench.calls(Call::Create).len(), 1);
         }
@@ -440,20 +382,17 @@ fn a_lost_answer_is_settled_by_looking_and_the_request_is_sent_once() {
 fn an_unknown_outcome_restores_nothing() {
     for era in ERAS {
         let bench = edited(era);
-        bench
-            .rehearsal
-            .faults()
-            .once(Call::Create, FaultKind::DieAfter);
-        let run = adopt(&bench, &[]).code(1).says(&[
+        bench.once(Call::Create, FaultKind::DieAfter);
+        let run = adopt(&bench, "").code(1).says(&[
             "the outcome of adopting web is unknown, so nothing was restored",
             "outcome is unknown: the stack may exist or may still be deploying",
             "to roll back",
         ]);
         assert!(!run.err.contains("were restored"), "{run:#?}");
         let left = bench.containers("web");
-        bench.rehearsal.revive().expect("alive again");
-        bench.rehearsal.faults().clear();
-        let again = adopt(&bench, &[]);
+        bench.revive().expect("alive again");
+        bench.faults().clear();
+        let again = adopt(&bench, "");
         assert_eq!(again.code, 0, "{again:#?}");
         assert_eq!(bench.containers("web").len(), left.len());
         assert_eq!(bench.calls(Call::Create).len(), 1);
@@ -464,12 +403,12 @@ fn an_unknown_outcome_restores_nothing() {
 #[test]
 fn m06_an_update_without_an_answer_that_removed_every_container_is_restored() {
     let bench = started(Era::Sync);
-    adopt(&bench, &[]).code(0);
-    bench.stack("web", EDITED, Some(&format!("TOKEN={MARKED}\n")));
+    adopt(&bench, "").code(0);
+    edit(&bench);
     let before = containers(&bench);
     let behind = FaultKind::FailureBehind(504, b"<html>".to_vec());
-    bench.rehearsal.faults().once(Call::Update, behind);
-    let run = adopt(&bench, &["--timeout", "4s"]).code(1);
+    bench.once(Call::Update, behind);
+    let run = adopt(&bench, "--timeout 4s").code(1);
     assert_eq!(containers(&bench), before, "{run:#?}");
     run.says(&[
         "failed to adopt web; the containers that ran before were restored",
@@ -480,13 +419,13 @@ fn m06_an_update_without_an_answer_that_removed_every_container_is_restored() {
 #[test]
 fn n07_every_container_of_a_portainer_stack_in_error_is_recreated_and_the_plan_says_so() {
     let bench = started(Era::Async);
-    adopt(&bench, &[]).code(0);
-    bench.rehearsal.world(|world| {
+    adopt(&bench, "").code(0);
+    bench.world(|world| {
         let mut records = world.records.values_mut();
         records.next().expect("a record").status = Status::Error;
     });
     let before = bench.containers("web");
-    adopt(&bench, &[]).code(0).says(&[
+    adopt(&bench, "").code(0).says(&[
         "plan a: recreated: Portainer stack 1 is in error, and its update removes every container first",
         "verified 2 containers, 0 not touched",
     ]);
@@ -497,31 +436,21 @@ fn n07_every_container_of_a_portainer_stack_in_error_is_recreated_and_the_plan_s
 /// Of another person, at the last moment.
 #[test]
 fn an_edit_in_portainer_during_the_run_is_not_overwritten() {
-    let bench = edited(Era::Sync);
-    adopt(&bench, &[]).code(0);
-    let dir = bench.dir("web");
-    let text = fs::read_to_string(dir.join("docker-compose.yml")).expect("a text");
-    bench.stack("web", &format!("{text}# mine\n"), None);
-    let before = containers(&bench);
-    let theirs = serde_json::json!({"StackFileContent": format!("{text}# theirs\n")});
-    let theirs = FaultKind::Body(200, theirs.to_string().into_bytes());
-    bench.rehearsal.forget_requests();
-    bench
-        .rehearsal
-        .faults()
-        .add(Rule::new(Call::File, theirs).after(1));
-    adopt(&bench, &[]).code(1).says(&[
-        "Portainer stack 1 was edited after this run had read it",
-        "this run changed nothing",
-    ]);
-    assert!(bench.nothing_was_changed());
-    assert_eq!(containers(&bench), before);
+    let bench = started(Era::Sync);
+    adopt(&bench, "").code(0);
+    edit(&bench);
+    bench.forget_requests();
+    let theirs = json!({"StackFileContent": format!("{TEXT}# theirs\n")}).to_string();
+    let rule = Rule::new(Call::File, done(200, &theirs)).after(1);
+    bench.faults().add(rule);
+    let edited = "Portainer stack 1 was edited after this run had read it";
+    bench.stops("adopt web --wait 2s", edited);
 }
 
 #[test]
 fn an_engine_that_only_the_command_reaches_is_refused() {
     let bench = started(Era::Sync);
-    let run = bench.run(&["adopt", "web", "--engine", "command"]).code(1);
+    let run = bench.run("adopt web --engine command").code(1);
     run.says(&[
         "cannot adopt the stack web",
         "needs the Engine API",
@@ -534,9 +463,8 @@ fn an_engine_that_only_the_command_reaches_is_refused() {
 fn n06_what_a_failed_deployment_left_is_restored_and_the_portainer_stack_stays() {
     let bench = edited(Era::Async);
     let (before, ids) = (containers(&bench), bench.containers("web"));
-    let late = FaultKind::LateFailure(Duration::ZERO);
-    bench.rehearsal.faults().once(Call::Create, late);
-    let run = adopt(&bench, &[]).code(1).says(&[
+    bench.once(Call::Create, late_failure());
+    let run = adopt(&bench, "").code(1).says(&[
         "web-b-1 was recreated (created)",
         "the containers that ran before were restored",
         "state: Portainer stack 1 exists, but its deployment failed; the containers match the snapshot of this run",
@@ -550,7 +478,7 @@ fn n06_what_a_failed_deployment_left_is_restored_and_the_portainer_stack_stays()
     assert_ne!(now[1], ids[1]);
     assert!(bench.calls(Call::Delete).is_empty());
     // The rollback that was named removes the Portainer stack, too.
-    bench.run(&["restore", "web"]).code(0).says(&["verified"]);
+    bench.succeeds("restore web", "verified");
     assert_eq!(containers(&bench), before);
     assert!(records(&bench).is_empty());
 }
@@ -558,43 +486,36 @@ fn n06_what_a_failed_deployment_left_is_restored_and_the_portainer_stack_stays()
 #[test]
 fn a_stack_that_still_deploys_is_left_alone() {
     let bench = edited(Era::Async);
-    bench
-        .rehearsal
-        .world(|world| world.deploy_polls = 1_000_000);
-    adopt(&bench, &["--timeout", "1s"]).code(1).says(&[
+    bench.world(|world| world.deploy_polls = 1_000_000);
+    adopt(&bench, "--timeout 1s").code(1).says(&[
         "the outcome of adopting web is unknown, so nothing was restored",
         "still deploying after",
         "state: the stack exists as Portainer stack 1; it may still be deploying",
     ]);
     let before = bench.containers("web");
-    bench.rehearsal.world(|world| world.finish_deployment(1));
+    bench.world(|world| world.finish_deployment(1));
     assert_ne!(
         bench.containers("web"),
         before,
         "the deployment went its way"
     );
-    adopt(&bench, &[]).code(0).says(&["nothing to do"]);
+    adopt(&bench, "").code(0).says("nothing to do");
 }
 
 #[test]
 fn b08_a_question_is_asked_where_a_container_is_recreated() {
-    for (typed, code) in [("n\n", 1), ("\n", 1), ("y\n", 0)] {
-        let bench = edited(Era::Sync);
-        let before = bench.containers("web");
-        let run = on_terminal(&bench, &["adopt", "web", "--wait", "2s"], typed).code(code);
-        assert!(
-            run.err.contains("Adopt web? ") && run.err.contains(" [y/N]"),
-            "{run:#?}"
-        );
-        if code == 1 {
-            run.says(&["Canceled. Nothing was changed.\r\n"]);
-            assert!(bench.nothing_was_changed());
-            assert_eq!(bench.containers("web"), before);
-            assert!(!bench.state().join("snapshots").exists(), "no snapshot");
-        }
-    }
     let bench = edited(Era::Sync);
-    let run = on_terminal(&bench, &["adopt", "web", "--yes", "--wait", "2s"], "").code(0);
+    let adopt = "adopt web --wait 2s";
+    for typed in ["n\n", "\n"] {
+        let run = on_terminal(&bench, adopt, typed).code(1);
+        let canceled = "Canceled. Nothing was changed.\r\n";
+        run.says(&["Adopt web? ", " [y/N]", canceled]);
+        assert!(bench.nothing_was_changed());
+        assert!(!bench.state().join("snapshots").exists(), "no snapshot");
+    }
+    on_terminal(&bench, adopt, "y\n").code(0);
+    let bench = edited(Era::Sync);
+    let run = on_terminal(&bench, "adopt web --wait 2s --yes", "").code(0);
     run.hides("[y/N]");
 }
 
@@ -605,7 +526,7 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
     };
     let change_container = |bench: &Bench| {
         let id = bench.containers("web")[1].clone();
-        bench.rehearsal.world(|world| {
+        bench.world(|world| {
             let container = world.containers.get_mut(&id).expect("a container");
             container.exit(1, 0);
         });
@@ -629,8 +550,8 @@ fn a_stack_that_cannot_be_verified_is_left_alone() {
     // The engine fails after its last response before the create.
     let looks = {
         let other = edited(Era::Sync);
-        adopt(&other, &[]).code(0);
-        let requests = other.rehearsal.requests();
+        adopt(&other, "").code(0);
+        let requests = other.requests();
         let before = requests
             .iter()
             .take_while(|request| request.call != Call::Create);
@@ -639,8 +560,8 @@ fn a_stack_that_cannot_be_verified_is_left_alone() {
             .count()
     };
     let rule = Rule::new(Call::EngineList, refusal()).after(looks);
-    bench.rehearsal.faults().add(rule);
-    adopt(&bench, &[]).code(1).says(&[
+    bench.faults().add(rule);
+    adopt(&bench, "").code(1).says(&[
         "failed to verify the containers, so nothing was restored",
         "state: the stack exists as Portainer stack 1 and is deployed; its containers were not verified",
         "to roll back",
@@ -653,10 +574,8 @@ fn both_causes_are_told_if_the_restore_fails_too() {
     let bench = edited(Era::Sync);
     let (before, ids) = (containers(&bench), bench.containers("web"));
     // Every container of `b` exits as soon as it starts.
-    bench
-        .rehearsal
-        .world(|world| world.exits.insert("web/b".to_owned(), 3));
-    let run = adopt(&bench, &["--output", "json"]).code(1).says(&[
+    bench.world(|world| world.exits.insert("web/b".to_owned(), 3));
+    let run = adopt(&bench, "--output json").code(1).says(&[
         "failed to adopt web, and failed to restore the containers that ran before: the stack does not run as before",
         "the restore failed: the stack differs from the snapshot",
         "state: Portainer stack 1 exists (active); web-b-1 was recreated (exited, code 3)",
@@ -665,8 +584,8 @@ fn both_causes_are_told_if_the_restore_fails_too() {
     let report = report(&run);
     assert_eq!(report["outcome"], "changed", "{report}");
     assert_eq!(bench.containers("web")[0], ids[0], "it was not touched");
-    bench.rehearsal.world(|world| world.exits.clear());
-    bench.run(&["restore", "web"]).code(0);
+    bench.world(|world| world.exits.clear());
+    bench.run("restore web").code(0);
     assert_eq!(containers(&bench), before);
 }
 
@@ -695,7 +614,7 @@ fn a_restore_waits_for_a_dependency_that_is_unhealthy_for_a_while() {
     bench.started("web", HEALTHY, None);
     let before = containers(&bench);
     bench.stack("web", &HEALTHY.replace("sleep 1", "sleep 5"), None);
-    let (faults, rehearsal) = (bench.rehearsal.faults(), &bench.rehearsal);
+    let (faults, rehearsal) = (bench.faults(), &bench.rehearsal);
     faults.once(Call::Create, FaultKind::LateFailure(Duration::ZERO));
     rehearsal.world_with(Call::Create, |world| set_health(world, None));
     let run = thread::scope(|scope| {
@@ -707,30 +626,24 @@ fn a_restore_waits_for_a_dependency_that_is_unhealthy_for_a_while() {
             thread::sleep(Duration::from_secs(1));
             rehearsal.world(|world| set_health(world, Some(0)));
         });
-        bench.run(&["adopt", "web", "--wait", "20s"])
+        bench.run("adopt web --wait 20s")
     });
     run.code(1)
-        .says(&["the containers that ran before were restored"]);
+        .says("the containers that ran before were restored");
     assert_eq!(containers(&bench), before);
 }
 
 #[test]
 fn a_container_that_stays_unhealthy_fails_the_adoption() {
-    let bench = Bench::new();
-    bench.started("web", HEALTHY, None);
+    let bench = Bench::web(HEALTHY);
     let before = bench.containers("web");
-    bench
-        .rehearsal
-        .world_with(Call::Create, |world| set_health(world, None));
+    bench.world_with(Call::Create, |world| set_health(world, None));
     let started = Instant::now();
-    let run = adopt(&bench, &["--output", "json"]).code(1);
+    let run = adopt(&bench, "--output json").code(1);
     assert!(started.elapsed() >= Duration::from_secs(2), "--wait");
     let report = report(&run);
     assert_eq!(report["outcome"], "unchanged", "{report}");
-    assert_eq!(
-        report["problems"],
-        serde_json::json!(["web-a-1 is not healthy"])
-    );
+    assert_eq!(report["problems"], json!(["web-a-1 is not healthy"]));
     run.says(&[
         "failed to adopt web; none of its containers was changed: the stack does not run as before",
         "web-a-1 is not healthy",
@@ -758,8 +671,7 @@ fn a_plan_that_was_wrong_is_told() {
         "roll back if you need a file named above",
         "state: the stack exists as Portainer stack 1 and is deployed; its containers run as before",
     ])
-    .hides("verified")
-    .hides("were restored");
+    .hides(&["verified", "were restored"]);
     let after = bench.containers("web");
     assert_eq!(before[0], after[0]);
     assert_ne!(before[1], after[1], "it is left as it runs now");
@@ -784,19 +696,19 @@ fn b28_a_link_to_a_directory_is_that_directory() {
     let shown = dir.to_str().expect("UTF-8");
     run(&["render", "web", "--as", "adopt"])
         .code(0)
-        .says(&[&format!("{shown}/data:/data")]);
+        .says(&format!("{shown}/data:/data"));
     run(&["render", "web"])
         .code(0)
-        .says(&[&format!("{root}/web/data:/data")]);
+        .says(&format!("{root}/web/data:/data"));
     run(&["plan", "web"]).code(0).hides("another directory");
     let lock = std::fs::File::open(&dir).expect("the directory");
     lock.try_lock().expect("the lock");
     run(&["adopt", "web"])
         .code(1)
-        .says(&["has locked the directory"]);
-    run(&["other"]).code(1).says(&["has locked the directory"]);
+        .says("has locked the directory");
+    run(&["other"]).code(1).says("has locked the directory");
     drop(lock);
     run(&["adopt", "web"]).code(0);
     // Portainer started nothing: the snapshot says by which path the stack was started.
-    run(&["adopt", "web"]).code(0).says(&["nothing"]);
+    run(&["adopt", "web"]).code(0).says("nothing");
 }

@@ -1,10 +1,6 @@
 //! `stacklift adopt`, killed at any request and run again, or restored: the stack ends whole, old or new.
 
-use std::{
-    process::{Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{process::Stdio, thread, time::Duration};
 
 use rehearsal::{Call, Era, FaultKind, Rule, Status};
 
@@ -18,24 +14,6 @@ services:
       - data:/data
   b:
     image: y:1
-    environment:
-      TOKEN: ${TOKEN}
-    volumes:
-      - /cache
-volumes:
-  data:
-";
-
-/// The same, with another command for one service, which is therefore recreated.
-const EDITED: &str = "\
-services:
-  a:
-    image: x:1
-    volumes:
-      - data:/data
-  b:
-    image: y:1
-    command: sleep 5
     environment:
       TOKEN: ${TOKEN}
     volumes:
@@ -60,33 +38,32 @@ struct Point {
     after: usize,
 }
 
-fn bench(era: Era) -> Bench {
+/// The stack, of which one service gets another command and is therefore recreated.
+fn bench(era: Era, failing: bool) -> Bench {
     let bench = Bench::of(era);
     let env = format!("TOKEN={MARKED}\n");
     bench.started("web", TEXT, Some(&env));
-    bench.stack("web", EDITED, Some(&env));
+    let edited = TEXT.replace("    image: y:1\n", "    image: y:1\n    command: sleep 5\n");
+    bench.stack("web", &edited, Some(&env));
+    if failing {
+        let late = FaultKind::LateFailure(Duration::ZERO);
+        bench.once(Call::Create, late);
+    }
     bench
-}
-
-fn command(bench: &Bench) -> Command {
-    let mut command = bench.command(&["adopt", "web", "--wait", "2s"]);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command
 }
 
 /// Kills a run at a point. Returns whether it came there.
 fn kill_at(bench: &Bench, point: &Point) -> bool {
-    let rule = Rule::new(point.call, point.kind.clone())
-        .after(point.after)
-        .times(1);
-    bench.rehearsal.faults().add(rule);
-    bench.rehearsal.forget_requests();
-    let mut child = command(bench).spawn().expect("the binary runs");
-    let deadline = Instant::now() + Duration::from_mins(5);
+    let rule = Rule::new(point.call, point.kind.clone());
+    bench.faults().add(rule.after(point.after).times(1));
+    bench.forget_requests();
+    let mut command = bench.command(ADOPT);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the binary runs");
     loop {
         let came = bench.calls(point.call).len() > point.after;
         let ended = child.try_wait().expect("a child").is_some();
-        if came || ended || Instant::now() > deadline {
+        if came || ended {
             if !ended {
                 // The request takes effect before the response hangs.
                 thread::sleep(Duration::from_millis(50));
@@ -99,74 +76,74 @@ fn kill_at(bench: &Bench, point: &Point) -> bool {
     }
 }
 
+const ADOPT: &str = "adopt web --wait 2s";
+
 /// What is wrong with the stack, which must be whole and old, or whole and new.
-fn judge(bench: &Bench, run: &Run, then: Then, volume: &str) -> Vec<String> {
-    let (containers, records) = bench.rehearsal.world(|world| {
+fn judge(bench: &Bench, run: &Run, then: Then, volume: &str) -> Vec<&'static str> {
+    let (containers, records) = bench.world(|world| {
         let containers: Vec<_> = world.project("web").into_iter().cloned().collect();
         let records: Vec<_> = world.records.values().cloned().collect();
         (containers, records)
     });
-    let mut wrong = Vec::new();
-    let names: Vec<&str> = containers.iter().map(|one| one.name.as_str()).collect();
-    if names != ["web-a-1", "web-b-1"] {
-        wrong.push(format!("the containers are {names:?}"));
-    }
-    if !containers.iter().all(rehearsal::Container::is_running) {
-        wrong.push("a container does not run".to_owned());
-    }
-    let b = containers.iter().find(|one| one.name == "web-b-1");
-    if let Some(b) = b {
-        let json = serde_json::to_value(b).expect("JSON").to_string();
-        let is_new = json.contains("sleep");
-        let record = records.first().map(|record| record.status);
-        if run.code == 0 && matches!(then, Then::Adopt) {
-            if !is_new || record != Some(Status::Active) {
-                wrong.push(format!("adopted, and new: {is_new}, {record:?}"));
-            }
-        } else if is_new {
-            wrong.push("not adopted, and the container is new".to_owned());
-        }
-        if !is_new
-            && !b
-                .mounts
-                .iter()
-                .any(|mount| mount.name.as_deref() == Some(volume))
-        {
-            wrong.push("the anonymous volume of before is detached".to_owned());
-        }
-    }
-    if records.len() > 1 {
-        wrong.push("two records".to_owned());
-    }
-    wrong
+    let [a, b] = &containers[..] else {
+        return vec!["there are not two containers"];
+    };
+    let is_new = serde_json::to_string(b).expect("JSON").contains("sleep");
+    let is_adopted = run.code == 0 && matches!(then, Then::Adopt);
+    let is_active = records.iter().any(|one| one.status == Status::Active);
+    let mut mounts = b.mounts.iter();
+    let keeps = mounts.any(|mount| mount.name.as_deref() == Some(volume));
+    let wrong = [
+        (
+            (&*a.name, &*b.name) != ("web-a-1", "web-b-1"),
+            "other names",
+        ),
+        (
+            !a.is_running() || !b.is_running(),
+            "a container does not run",
+        ),
+        (
+            is_adopted && !(is_new && is_active),
+            "adopted, but not new or not active",
+        ),
+        (
+            !is_adopted && is_new,
+            "not adopted, and the container is new",
+        ),
+        (
+            !is_new && !keeps,
+            "the anonymous volume of before is detached",
+        ),
+        (records.len() > 1, "two records"),
+        // Nothing was touched where there is no snapshot.
+        (
+            run.code != 0 && !run.err.contains("no snapshot"),
+            "it failed",
+        ),
+    ];
+    let all = wrong.into_iter().filter(|(is_wrong, _)| *is_wrong);
+    all.map(|(_, what)| what).collect()
 }
 
 fn anonymous(bench: &Bench) -> String {
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         let containers = world.project("web");
         let mut mounts = containers.iter().flat_map(|one| &one.mounts);
-        let cache = mounts.find(|mount| mount.target == "/cache");
-        cache
-            .and_then(|mount| mount.name.clone())
-            .expect("a volume")
+        let cache = mounts.find(|mount| mount.target == "/cache").expect("it");
+        cache.name.clone().expect("a volume")
     })
 }
 
 fn check(era: Era, point: &Point, failing: bool, then: Then) -> Option<String> {
-    let bench = bench(era);
+    let bench = bench(era, failing);
     let volume = anonymous(&bench);
-    if failing {
-        let late = FaultKind::LateFailure(Duration::ZERO);
-        bench.rehearsal.faults().once(Call::Create, late);
-    }
     if !kill_at(&bench, point) {
         return None;
     }
-    bench.rehearsal.faults().clear();
+    bench.faults().clear();
     let args = match then {
-        Then::Adopt => &["adopt", "web", "--wait", "2s"][..],
-        // Nothing was touched where there is no snapshot.
-        Then::Restore => &["restore", "web"],
+        Then::Adopt => ADOPT,
+        Then::Restore => "restore web",
     };
     let mut run = bench.run(args);
     // A child process that the killed run was about to start holds the lock for a moment.
@@ -174,11 +151,7 @@ fn check(era: Era, point: &Point, failing: bool, then: Then) -> Option<String> {
         thread::sleep(Duration::from_millis(50));
         run = bench.run(args);
     }
-    let mut wrong = judge(&bench, &run, then, &volume);
-    let was_late = run.err.contains("no snapshot");
-    if run.code != 0 && !was_late {
-        wrong.push(format!("exit code {}", run.code));
-    }
+    let wrong = judge(&bench, &run, then, &volume);
     (!wrong.is_empty()).then(|| {
         format!("{era:?} {point:?} failing: {failing}, then {then:?}: {wrong:?}\n{run:#?}")
     })
@@ -186,34 +159,24 @@ fn check(era: Era, point: &Point, failing: bool, then: Then) -> Option<String> {
 
 /// Every point of every call that comes in such a run.
 fn points(era: Era, failing: bool) -> Vec<Point> {
-    let bench = bench(era);
-    if failing {
-        let late = FaultKind::LateFailure(Duration::ZERO);
-        bench.rehearsal.faults().once(Call::Create, late);
-    }
-    bench.run(&["adopt", "web", "--wait", "2s"]);
+    let bench = bench(era, failing);
+    bench.run(ADOPT);
     let mut points: Vec<Point> = Vec::new();
-    for request in bench.rehearsal.requests() {
-        let after = points
-            .iter()
-            .filter(|point| point.call == request.call && point.kind == FaultKind::Hang)
-            .count();
+    for request in bench.requests() {
+        let call = request.call;
+        let is_same = |point: &&Point| point.call == call && point.kind == FaultKind::Hang;
+        let after = points.iter().filter(is_same).count();
         // The waits look again and again.
         if after >= 4 {
             continue;
         }
-        points.push(Point {
-            call: request.call,
-            kind: FaultKind::Hang,
-            after,
-        });
-        if request.method != "GET" && !(failing && request.call == Call::Create) {
-            points.push(Point {
-                call: request.call,
-                kind: FaultKind::HangAfter,
-                after,
-            });
-        }
+        let changes = request.method != "GET" && !(failing && call == Call::Create);
+        let kinds = [
+            Some(FaultKind::Hang),
+            changes.then_some(FaultKind::HangAfter),
+        ];
+        let of = |kind| Point { call, kind, after };
+        points.extend(kinds.into_iter().flatten().map(of));
     }
     points
 }
@@ -222,20 +185,19 @@ fn all(failing: bool, then: Then) {
     for era in [Era::Sync, Era::Async] {
         let points = points(era, failing);
         assert!(points.len() > 10, "{points:?}");
+        let chunks = points.chunks(points.len().div_ceil(6));
         let wrong: Vec<String> = thread::scope(|scope| {
-            let chunks = points.chunks(points.len().div_ceil(6));
+            let check = |chunk: &[Point]| -> Vec<String> {
+                let found = chunk
+                    .iter()
+                    .filter_map(|point| check(era, point, failing, then));
+                found.collect()
+            };
             let threads: Vec<_> = chunks
-                .map(|chunk| {
-                    scope.spawn(move || {
-                        let found = chunk
-                            .iter()
-                            .filter_map(|point| check(era, point, failing, then));
-                        found.collect::<Vec<String>>()
-                    })
-                })
+                .map(|chunk| scope.spawn(move || check(chunk)))
                 .collect();
+            let threads = threads.into_iter();
             threads
-                .into_iter()
                 .flat_map(|thread| thread.join().expect("a thread"))
                 .collect()
         });

@@ -2,12 +2,18 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    ops::Deref,
+    os::unix::{
+        fs::{PermissionsExt, symlink},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
 };
 
-use rehearsal::{Call, Era, Options, Peer, Rehearsal, Request, World};
+use rehearsal::{Call, Era, FaultKind, Options, Peer, Rehearsal, Request, World};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -27,6 +33,64 @@ pub struct Bench {
     pub rehearsal: Rehearsal,
     root: TempDir,
     home: TempDir,
+}
+
+impl Deref for Bench {
+    type Target = Rehearsal;
+
+    fn deref(&self) -> &Rehearsal {
+        &self.rehearsal
+    }
+}
+
+/// One text, or several.
+pub trait Texts<'a> {
+    fn list(self) -> Vec<&'a str>;
+}
+
+impl<'a> Texts<'a> for &'a str {
+    fn list(self) -> Vec<&'a str> {
+        vec![self]
+    }
+}
+
+impl<'a> Texts<'a> for &'a String {
+    fn list(self) -> Vec<&'a str> {
+        vec![self]
+    }
+}
+
+impl<'a, S: AsRef<str>> Texts<'a> for &'a [S] {
+    fn list(self) -> Vec<&'a str> {
+        self.iter().map(AsRef::as_ref).collect()
+    }
+}
+
+impl<'a, S: AsRef<str>, const N: usize> Texts<'a> for &'a [S; N] {
+    fn list(self) -> Vec<&'a str> {
+        self.as_slice().list()
+    }
+}
+
+impl<'a, S: AsRef<str>> Texts<'a> for &'a Vec<S> {
+    fn list(self) -> Vec<&'a str> {
+        self.as_slice().list()
+    }
+}
+
+/// This response in place of what was asked for.
+pub fn instead(status: u16, text: &str) -> FaultKind {
+    FaultKind::Status(status, text.to_owned())
+}
+
+/// What was asked for, and this response.
+pub fn done(status: u16, text: &str) -> FaultKind {
+    FaultKind::Body(status, text.as_bytes().to_vec())
+}
+
+/// A refusal by Portainer or the engine itself.
+pub fn refusal() -> FaultKind {
+    instead(500, r#"{"message":"no","details":"no"}"#)
 }
 
 /// What a run of the binary came to.
@@ -60,24 +124,51 @@ impl Bench {
         .without_compose()
     }
 
+    /// A bench with the stack `web` of this text, which was started by hand.
+    pub fn web(compose: &str) -> Self {
+        let bench = Self::new();
+        bench.started("web", compose, None);
+        bench
+    }
+
     /// No Compose program is found on `PATH`, whatever this machine has.
     fn without_compose(self) -> Self {
-        let none = self.home.path().join("no-compose");
-        fs::create_dir(&none).expect("a folder");
+        fs::create_dir(self.bin()).expect("a folder");
         for name in ["docker", "docker-compose"] {
-            write_script(&none.join(name), "exit 1\n");
+            symlink("/bin/false", self.bin().join(name)).expect("a link");
         }
         self
     }
 
+    /// The directory that comes first on `PATH`.
+    pub fn bin(&self) -> PathBuf {
+        self.home.path().join("bin")
+    }
+
     /// `PATH` with `first` before everything else.
     pub fn path(&self, first: &[&Path]) -> std::ffi::OsString {
-        let none = self.home.path().join("no-compose");
         let rest = std::env::var_os("PATH").unwrap_or_default();
         let mut all: Vec<PathBuf> = first.iter().map(|path| path.to_path_buf()).collect();
-        all.push(none);
+        all.push(self.bin());
         all.extend(std::env::split_paths(&rest));
         std::env::join_paths(all).expect("a PATH")
+    }
+
+    /// Each request of the call is answered so.
+    pub fn always(&self, call: Call, kind: FaultKind) {
+        self.faults().set(call, kind);
+    }
+
+    /// The next request of the call is answered so.
+    pub fn once(&self, call: Call, kind: FaultKind) {
+        self.faults().once(call, kind);
+    }
+
+    /// Writes a file of a stack, and returns its path.
+    pub fn write(&self, stack: &str, name: &str, text: &str) -> PathBuf {
+        let path = self.dir(stack).join(name);
+        fs::write(&path, text).expect("a file");
+        path
     }
 
     /// A stack on disk, not started: its Compose file, and `.env` where there is one.
@@ -129,8 +220,9 @@ impl Bench {
 
     /// The binary with an environment of its own, pointed at the rehearsal. An adoption and a restore get `--yes`, without
     /// which they are refused where there is no terminal (B08).
-    pub fn command(&self, args: &[&str]) -> Command {
-        let (before, after) = args.split_at(yes_at(args).unwrap_or(args.len()));
+    pub fn command<'a>(&self, args: impl Texts<'a>) -> Command {
+        let args = words(args);
+        let (before, after) = args.split_at(yes_at(&args).unwrap_or(args.len()));
         let yes = if after.is_empty() {
             &[][..]
         } else {
@@ -140,13 +232,14 @@ impl Bench {
     }
 
     /// The same, without `--yes`.
-    pub fn asking(&self, args: &[&str]) -> Command {
+    pub fn asking<'a>(&self, args: impl Texts<'a>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
         command
-            .args(args)
+            .args(words(args))
             .env_clear()
             .env("PATH", self.path(&[]))
             .env("HOME", self.home.path())
+            .env("TZ", "UTC")
             .env("STACKMGR_API_KEY", KEY)
             .env("STACKLIFT_BASE_URL", self.rehearsal.base_url())
             .env("STACKLIFT_STACKS_ROOT", self.root.path())
@@ -167,9 +260,88 @@ impl Bench {
         command
     }
 
+    /// The binary, run by another user: a copy of it, because that user need not be able to reach the build. This process
+    /// never has the copy open (see [`write_script`]).
+    pub fn as_user<'a>(&self, args: impl Texts<'a>, user: u32) -> Command {
+        let program = self.root.path().join("stacklift");
+        copy_program(Path::new(env!("CARGO_BIN_EXE_stacklift")), &program);
+        let mut command = Command::new(program);
+        rerun(&self.command(args), &mut command).uid(user).gid(user);
+        command
+    }
+
+    /// The binary, run by a shell after these commands.
+    pub fn after_shell<'a>(&self, args: impl Texts<'a>, commands: &str) -> Command {
+        let mut command = Command::new("sh");
+        let inner = self.command(args);
+        command
+            .args(["-c", &format!("{commands}\nexec \"$0\" \"$@\"")])
+            .arg(inner.get_program());
+        rerun(&inner, &mut command);
+        command
+    }
+
     /// Runs the binary.
-    pub fn run(&self, args: &[&str]) -> Run {
+    pub fn run<'a>(&self, args: impl Texts<'a>) -> Run {
         Run::of(&mut self.command(args))
+    }
+
+    /// Runs the binary, which must fail and say this.
+    #[track_caller]
+    pub fn fails<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
+        self.run(args).code(1).says(says)
+    }
+
+    /// Runs the binary, which must succeed and say this.
+    #[track_caller]
+    pub fn succeeds<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
+        self.run(args).code(0).says(says)
+    }
+
+    /// Runs the binary, which must say this and that it changed nothing, and must have sent reads only.
+    #[track_caller]
+    pub fn stops<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
+        let run = self.fails(args, says);
+        assert!(self.nothing_was_changed(), "{run:#?}");
+        run.says(&["error: ", "state: this run changed nothing", "hint: "])
+    }
+
+    /// Starts the binary with its output in pipes.
+    pub fn spawn<'a>(&self, args: impl Texts<'a>) -> Child {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("it starts")
+    }
+
+    /// Waits until a run sends a request of the call.
+    pub fn wait_for(&self, call: Call, run: &mut Child) {
+        while self.calls(call).is_empty() {
+            assert!(run.try_wait().expect("a child").is_none(), "it ended");
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// The output, with what differs between runs replaced.
+    pub fn shown(&self, run: &Run) -> String {
+        run.out
+            .replace(self.root.path().to_str().expect("UTF-8"), "ROOT")
+            .replace(self.home.path().to_str().expect("UTF-8"), "HOME")
+            .replace(&self.base_url(), "URL")
+            .replace(self.socket().to_str().expect("UTF-8"), "SOCKET")
+    }
+
+    /// The files below the snapshots whose name ends so, in the order of their names.
+    pub fn saved(&self, end: &str) -> Vec<PathBuf> {
+        let folders = fs::read_dir(self.state().join("snapshots"));
+        let mut found: Vec<PathBuf> = folders
+            .into_iter()
+            .flatten()
+            .flat_map(|folder| fs::read_dir(folder.expect("a folder").path()).expect("read"))
+            .map(|file| file.expect("a file").path())
+            .filter(|path| path.to_string_lossy().ends_with(end))
+            .collect();
+        found.sort();
+        found
     }
 
     /// The requests of one call to Portainer.
@@ -253,13 +425,19 @@ impl Bench {
         found
     }
 
-    /// A program on `PATH` that is a script: the engine is then reached by the command.
+    /// Puts a program on `PATH` that is a script.
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
-        let bin = self.home.path().join("bin");
-        fs::create_dir_all(&bin).expect("a folder");
-        let path = bin.join(name);
-        write_script(&path, text);
-        bin
+        write_script(&self.bin().join(name), text);
+        self.bin()
+    }
+}
+
+/// The arguments of a command line: one text is a line of them.
+fn words<'a>(args: impl Texts<'a>) -> Vec<&'a str> {
+    let list = args.list();
+    match list[..] {
+        [line] => line.split_whitespace().collect(),
+        _ => list,
     }
 }
 
@@ -275,15 +453,41 @@ fn yes_at(args: &[&str]) -> Option<usize> {
     (asks && !is_answered).then_some(command + 1)
 }
 
+/// Gives a command the arguments and the environment of another one.
+pub fn rerun<'c>(inner: &Command, command: &'c mut Command) -> &'c mut Command {
+    let environment = inner.get_envs();
+    command
+        .args(inner.get_args())
+        .env_clear()
+        .envs(environment.filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::null())
+}
+
+/// Creates a named pipe.
+pub fn fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status();
+    assert!(made.expect("mkfifo").success());
+}
+
 /// Writes a file that only this user may read.
 pub fn write_private(path: &Path, text: &str) {
     fs::write(path, text).expect("a file");
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("a mode");
 }
 
-fn write_script(path: &Path, text: &str) {
-    fs::write(path, format!("#!/bin/sh\n{text}")).expect("a script");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
+/// Writes a program that is a script. This process never has the program itself open: a program that is open to write
+/// cannot be run, and a child that another test starts may hold it open for a moment.
+pub fn write_script(path: &Path, text: &str) {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/script");
+    fs::write(path.with_extension("script"), text).expect("a script");
+    let _ = fs::remove_file(path);
+    copy_program(Path::new(program), path);
+}
+
+/// Copies a program without this process having the copy open.
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").args([from, to]).status();
+    assert!(copied.expect("cp").success());
 }
 
 impl Drop for Bench {
@@ -340,6 +544,12 @@ impl Run {
         run
     }
 
+    /// What was printed as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+
     /// Both streams.
     pub fn all(&self) -> String {
         format!("{}{}", self.out, self.err)
@@ -354,17 +564,19 @@ impl Run {
 
     /// Asserts that one of the streams says all of `words`.
     #[track_caller]
-    pub fn says(self, words: &[&str]) -> Self {
-        for word in words {
+    pub fn says<'a>(self, words: impl Texts<'a>) -> Self {
+        for word in words.list() {
             assert!(self.all().contains(word), "no {word:?} in {self:#?}");
         }
         self
     }
 
-    /// Asserts that neither stream says `word`.
+    /// Asserts that neither stream says any of `words`.
     #[track_caller]
-    pub fn hides(self, word: &str) -> Self {
-        assert!(!self.all().contains(word), "{word:?} in {self:#?}");
+    pub fn hides<'a>(self, words: impl Texts<'a>) -> Self {
+        for word in words.list() {
+            assert!(!self.all().contains(word), "{word:?} in {self:#?}");
+        }
         self
     }
 }

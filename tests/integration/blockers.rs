@@ -17,26 +17,16 @@ mod running;
 
 /// Asserts that `adopt` is refused for these blockers only, as printed, and that nothing was touched.
 #[track_caller]
-fn refuses(bench: &Bench, args: &[&str], blockers: &[String]) {
-    let world = || {
-        bench.rehearsal.world(|world| {
-            let records: Vec<_> = world.records.keys().copied().collect();
-            (world.containers.clone(), records)
-        })
-    };
-    let before = world();
-    let run = adopt(bench, args).code(1);
-    assert_eq!(listed(&run), blockers, "{run:#?}");
-    run.says(&[
+fn refuses(bench: &Bench, args: &str, blockers: &[String]) {
+    let run = bench.stops(
+        &format!("adopt {args}"),
         "fix the problems above, then run the command again",
-        "this run changed nothing",
-    ]);
-    assert!(bench.nothing_was_changed());
-    assert!(world() == before);
+    );
+    assert_eq!(listed(&run), blockers, "{run:#?}");
     assert!(!bench.state().join("snapshots").exists(), "no snapshot");
     // Long lines are wrapped.
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let plan = words(&bench.run(&[&["plan"], args].concat()).all());
+    let plan = words(&bench.run(&format!("plan {args}")).all());
     for blocker in blockers {
         let message = blocker.split('\n').next().expect("a line");
         assert!(plan.contains(&words(message)), "{message} in {plan}");
@@ -44,8 +34,8 @@ fn refuses(bench: &Bench, args: &[&str], blockers: &[String]) {
     assert!(bench.nothing_was_changed());
 }
 
-fn adopt(bench: &Bench, args: &[&str]) -> Run {
-    bench.run(&[&["adopt"], args].concat())
+fn adopt(bench: &Bench, args: &str) -> Run {
+    bench.run(&format!("adopt {args}"))
 }
 
 /// The blockers of a run: each with its lines, without their indentation.
@@ -70,16 +60,22 @@ fn listed(run: &Run) -> Vec<String> {
 
 /// Asserts that `adopt` succeeds, with the containers untouched.
 #[track_caller]
-fn adopts(bench: &Bench, project: &str, args: &[&str]) {
+fn adopts(bench: &Bench, project: &str, args: &str) {
     let before = bench.containers(project);
     adopt(bench, args).code(0);
     assert_eq!(bench.containers(project), before);
     assert_eq!(bench.calls(Call::Create).len(), 1);
 }
 
+/// Starts the stack of a directory by hand, under the name of a project.
+fn start_as(bench: &Bench, project: &str, dir: &str) {
+    let started = bench.world(|world| world.start_by_hand(project, dir));
+    started.expect("a stack that starts");
+}
+
 /// The engine's state of a container.
 fn exits(bench: &Bench, name: &str, code: i64) {
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         let now = world.now / 1000;
         let id = world.container(name).expect(name).id.clone();
         let container = world.containers.get_mut(&id).expect(name);

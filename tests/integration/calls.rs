@@ -5,70 +5,85 @@ use std::fs;
 use rehearsal::{Call, Era, FaultKind, Rule};
 use serde_json::json;
 
-use crate::bench::{Bench, KEY, PLAIN, Run};
+use crate::bench::{Bench, KEY, PLAIN, done, instead, refusal};
 
 const LIST: &str = "Portainer GET /api/stacks";
 const CREATE: &str = "Portainer POST /api/stacks/create/standalone/string?endpointId=1";
 const REMOVE: &str = "engine DELETE /containers/<id>";
 
+/// A text whose image cannot be pulled.
+const ABSENT: &str = "services:\n  a:\n    image: nowhere/absent:1\n";
+
+/// The stack `web`, started by hand, of which Portainer has a stack, too.
+fn recorded() -> (Bench, u64) {
+    let bench = Bench::web(PLAIN);
+    let id = bench.record("web", 1);
+    (bench, id)
+}
+
+fn unpullable(bench: &Bench) {
+    bench.world(|world| world.unpullable.insert("nowhere/absent:1".to_owned()));
+}
+
+fn exists(bench: &Bench, id: u64) -> bool {
+    bench.world(|world| world.records.contains_key(&id))
+}
+
 #[test]
 fn c50_the_first_record_of_that_name_and_endpoint() {
-    let bench = Bench::new();
-    bench.rehearsal.world(|world| {
-        world.add_endpoint(2, "edge");
-    });
-    let elsewhere = bench.record("web", 2);
-    let other = bench.record("web2", 1);
+    let bench = Bench::web(PLAIN);
+    bench.world(|world| world.add_endpoint(2, "edge"));
+    let others = [bench.record("web", 2), bench.record("web2", 1)];
     let first = bench.record("web", 1);
     let second = bench.record("web", 1);
-    bench.started("web", PLAIN, None);
-    bench
-        .run(&["web"])
-        .says(&["delete", &format!("Portainer stack {first}")]);
+    let run = bench.run("web");
+    run.says(&["delete", &format!("Portainer stack {first}")]);
     let deletes = bench.calls(Call::Delete);
     assert_eq!(deletes.len(), 1);
     assert_eq!(deletes[0].path, format!("/api/stacks/{first}?endpointId=1"));
-    bench.rehearsal.world(|world| {
-        for id in [elsewhere, other, second] {
-            assert!(world.records.contains_key(&id), "record {id} stays");
-        }
-    });
+    for id in [others[0], others[1], second] {
+        assert!(exists(&bench, id), "Portainer stack {id} stays");
+    }
+    // `down` took the containers, so nothing was left to remove here.
+    assert!(bench.calls(Call::EngineRemove).is_empty());
 }
 
 #[test]
 fn c50_no_content_and_null_are_empty_lists() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
     for (status, body) in [(204, ""), (200, "null"), (200, " [] ")] {
-        let bench = Bench::new();
-        bench.stack("web", PLAIN, None);
-        let kind = FaultKind::Body(status, body.as_bytes().to_vec());
-        bench.rehearsal.faults().set(Call::List, kind);
-        bench.run(&["web"]).code(0);
+        bench.world(|world| world.records.clear());
+        bench.always(Call::List, done(status, body));
+        bench.run("web").code(0);
     }
 }
 
 #[test]
 fn c50_a_list_that_is_none_stops_the_run() {
-    let cases = [
-        (200, "{}"),
-        (200, ""),
-        (200, "[{\"Id\":1,\"Name\":\"web\""),
-        (200, "[] trailing"),
-        (200, "<html>log in</html>"),
-        (500, "{\"message\":\"broken\"}"),
-        (302, ""),
-    ];
-    for (status, body) in cases {
-        let bench = Bench::new();
-        bench.started("web", PLAIN, None);
-        let before = bench.containers("web");
-        let kind = FaultKind::Body(status, body.as_bytes().to_vec());
-        bench.rehearsal.faults().set(Call::List, kind);
-        bench
-            .run(&["web"])
-            .code(1)
-            .says(&["this run changed nothing", "hint: "]);
-        assert_eq!(bench.containers("web"), before, "{status} {body}");
-        assert!(bench.nothing_was_changed());
+    let bench = Bench::web(PLAIN);
+    let web = "[{\"Id\":1,\"Name\":\"web\",\"EndpointId\":1}";
+    let not_utf8 = FaultKind::Body(200, b"\xff\xfe[".to_vec());
+    for kind in [
+        done(200, "{}"),
+        done(200, "{\"Stacks\":[]}"),
+        done(200, "\"\""),
+        done(200, ""),
+        done(200, web),
+        done(200, &web[..20]),
+        done(200, "[] trailing"),
+        done(200, "[1,]"),
+        done(200, "<html>log in</html>"),
+        not_utf8,
+        done(500, "{\"message\":\"broken\"}"),
+        done(302, ""),
+        FaultKind::CutOff,
+        FaultKind::Garbage,
+        FaultKind::Empty,
+        FaultKind::CloseAfter,
+    ] {
+        bench.always(Call::List, kind);
+        bench.stops("web", "stacks");
     }
 }
 
@@ -81,30 +96,17 @@ fn c50_entries_that_lack_fields_are_no_match() {
         {"Name": "web"},
         {"Id": 3, "Name": "web"},
         {"Id": 5, "Name": 1, "EndpointId": 1},
-        {"Id": 6, "Name": "web", "EndpointId": 9}
+        {"Id": 6, "Name": "web", "EndpointId": 9},
+        {"Id": 7, "name": "web", "EndpointId": 1},
+        {"Id": 8, "Name": "WEB", "EndpointId": 1}
     ]);
-    let kind = FaultKind::Body(200, list.to_string().into_bytes());
-    bench.rehearsal.faults().set(Call::List, kind);
-    bench.run(&["web"]).code(0);
-    assert!(bench.calls(Call::Delete).is_empty());
-}
-
-#[test]
-fn c51_the_record_is_deleted_with_its_own_endpoint() {
-    let bench = Bench::new();
-    let id = bench.record("web", 1);
-    bench.started("web", PLAIN, None);
-    bench
-        .run(&["web"])
-        .code(0)
-        .says(&[&format!("Portainer stack {id}")]);
-    assert_eq!(
-        bench.calls(Call::Delete)[0].path,
-        format!("/api/stacks/{id}?endpointId=1")
-    );
-    // `down` took the containers, so nothing was left to remove here.
-    assert!(bench.calls(Call::EngineRemove).is_empty());
-    assert_eq!(bench.containers("web").len(), 1);
+    let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+    for list in [list.to_string(), deep] {
+        bench.world(|world| world.records.clear());
+        bench.always(Call::List, done(200, &list));
+        bench.run("web").code(0);
+        assert!(bench.calls(Call::Delete).is_empty());
+    }
 }
 
 #[test]
@@ -112,89 +114,36 @@ fn c51_the_body_of_the_delete_is_discarded() {
     for kind in [
         FaultKind::Garbage,
         FaultKind::Empty,
-        FaultKind::Body(200, b"{\"Id\": \"<html>".to_vec()),
+        done(200, "{\"Id\": \"<html>"),
         FaultKind::CutOff,
     ] {
-        let bench = Bench::new();
-        bench.record("web", 1);
-        bench.started("web", PLAIN, None);
-        bench.rehearsal.faults().set(Call::Delete, kind);
-        bench.run(&["web"]).code(0);
+        let (bench, _) = recorded();
+        bench.always(Call::Delete, kind);
+        bench.run("web").code(0);
     }
 }
 
 #[test]
 fn c51_not_found_and_gone_goes_on() {
-    let bench = Bench::new();
-    let id = bench.record("web", 1);
-    bench.started("web", PLAIN, None);
+    let (bench, id) = recorded();
     // The work is done, and 404 is answered: somebody else was faster.
-    let kind = FaultKind::Body(404, b"{\"message\":\"gone\",\"details\":\"gone\"}".to_vec());
-    bench.rehearsal.faults().once(Call::Delete, kind);
-    bench.run(&["web"]).code(0);
+    bench.once(Call::Delete, done(404, "{\"message\":\"gone\"}"));
+    bench.run("web").code(0);
     assert_eq!(bench.calls(Call::List).len(), 2, "listed again");
-    assert!(
-        bench
-            .rehearsal
-            .world(|world| !world.records.contains_key(&id))
-    );
-}
-
-#[test]
-fn c51_not_found_and_still_there_stops() {
-    let bench = Bench::new();
-    let id = bench.record("web", 1);
-    bench.started("web", PLAIN, None);
-    let before = bench.containers("web");
-    let kind = FaultKind::Status(404, "{\"message\":\"no such endpoint\"}".to_owned());
-    bench.rehearsal.faults().set(Call::Delete, kind);
-    bench.run(&["web"]).code(1).says(&[
-        "Portainer lists it, but returned 404 for it",
-        &format!("Portainer stack {id}"),
-        "this run changed nothing",
-    ]);
-    assert_eq!(bench.containers("web"), before);
-    assert!(bench.calls(Call::Create).is_empty());
-}
-
-#[test]
-fn c51_a_record_that_deploys_is_waited_for() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", PLAIN, None);
-    bench.run(&["web"]).code(0);
-    let old = bench.rehearsal.world(|world| {
-        let record = world.records.values_mut().next().expect("a record");
-        let (id, text) = (record.id, record.text.clone());
-        // Somebody updates the stack in Portainer.
-        world.update(id, text, None).expect("an update that begins");
-        id
-    });
-    bench.rehearsal.forget_requests();
-    bench.run(&["web"]).code(0);
-    let deletes = bench.calls(Call::Delete);
-    let statuses: Vec<_> = deletes.iter().map(|request| request.status).collect();
-    assert_eq!(statuses, [Some(409), Some(204)]);
-    assert!(!bench.calls(Call::Get).is_empty());
-    assert!(
-        bench
-            .rehearsal
-            .world(|world| !world.records.contains_key(&old))
-    );
+    assert!(!exists(&bench, id));
 }
 
 #[test]
 fn c51_any_other_status_stops_before_a_container_is_touched() {
-    for status in [400, 401, 403, 409, 429, 500, 502, 302] {
-        let bench = Bench::new();
-        bench.record("web", 1);
-        bench.started("web", PLAIN, None);
+    let (bench, id) = recorded();
+    for status in [400, 401, 403, 404, 409, 429, 500, 502, 302] {
         let before = bench.containers("web");
-        let kind = FaultKind::Status(status, "{\"message\":\"no\"}".to_owned());
-        bench.rehearsal.faults().set(Call::Delete, kind);
-        bench
-            .run(&["web"])
-            .code(1)
-            .says(&["error: ", "hint: ", "this run changed nothing"]);
+        bench.always(Call::Delete, instead(status, "{\"message\":\"no\"}"));
+        let run = bench.fails("web", &format!("Portainer stack {id}"));
+        let run = run.says(&["error: ", "hint: ", "this run changed nothing"]);
+        if status == 404 {
+            run.says("Portainer lists it, but returned 404 for it");
+        }
         assert_eq!(bench.containers("web"), before, "{status}");
         assert!(bench.calls(Call::EngineRemove).is_empty());
         assert!(bench.calls(Call::Create).is_empty());
@@ -202,34 +151,46 @@ fn c51_any_other_status_stops_before_a_container_is_touched() {
 }
 
 #[test]
-fn c52_all_containers_of_the_project_are_removed_and_no_other() {
-    let bench = Bench::new();
-    let text = "services:\n  a:\n    image: x\n  b:\n    image: x\n  c:\n    image: x\n";
-    bench.started("web", text, None);
-    bench.started("web2", PLAIN, None);
-    bench.rehearsal.world(|world| {
-        world.add_container("lonely", "busybox");
-        let ids: Vec<String> = world.project("web").iter().map(|c| c.id.clone()).collect();
-        // In any state.
-        let stopped = world.containers.get_mut(&ids[0]).expect("it");
-        stopped.exit(1, 0);
-        stopped
-            .labels
-            .insert("com.docker.compose.oneoff".into(), "True".into());
+fn c51_a_record_that_deploys_is_waited_for() {
+    let bench = Bench::of(Era::Async);
+    bench.started("web", PLAIN, None);
+    bench.run("web").code(0);
+    let old = bench.world(|world| {
+        let record = world.records.values_mut().next().expect("a record");
+        let (id, text) = (record.id, record.text.clone());
+        // Somebody updates the stack in Portainer.
+        world.update(id, text, None).expect("an update that begins");
+        id
     });
-    let (before, others) = (bench.containers("web"), bench.containers("web2"));
-    bench
-        .run(&["web"])
-        .code(0)
-        .says(&["remove", "3 containers"]);
+    bench.forget_requests();
+    bench.run("web").code(0);
+    let deletes = bench.calls(Call::Delete);
+    let statuses: Vec<_> = deletes.iter().map(|request| request.status).collect();
+    assert_eq!(statuses, [Some(409), Some(204)]);
+    assert!(!bench.calls(Call::Get).is_empty());
+    assert!(!exists(&bench, old));
+}
+
+#[test]
+fn c52_all_containers_of_the_project_are_removed_and_no_other() {
+    let text = "services:\n  a:\n    image: x\n  b:\n    image: x\n  c:\n    image: x\n";
+    let bench = Bench::web(text);
+    bench.started("web2", PLAIN, None);
+    let before = bench.containers("web");
+    bench.world(|world| {
+        world.add_container("lonely", "busybox");
+        // In any state.
+        let stopped = world.containers.get_mut(&before[0]).expect("it");
+        stopped.exit(1, 0);
+        let label = "com.docker.compose.oneoff".to_owned();
+        stopped.labels.insert(label, "True".to_owned());
+    });
+    let others = bench.containers("web2");
+    bench.succeeds("web", &["remove", "3 containers"]);
     let after = bench.containers("web");
     assert!(before.iter().all(|id| !after.contains(id)));
     assert_eq!(bench.containers("web2"), others);
-    assert!(
-        bench
-            .rehearsal
-            .world(|world| world.container("lonely").is_some())
-    );
+    assert!(bench.world(|world| world.container("lonely").is_some()));
     // Forced, and never with their volumes.
     for request in bench.calls(Call::EngineRemove) {
         assert!(request.path.contains("force=1"), "{}", request.path);
@@ -241,25 +202,18 @@ fn c52_all_containers_of_the_project_are_removed_and_no_other() {
 fn c52_nothing_to_remove() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    bench.run(&["web"]).code(0).hides("remove");
-    assert!(bench.calls(Call::EngineRemove).is_empty());
-    assert!(
-        bench.calls(Call::Info).is_empty(),
-        "nothing to compare engines for"
-    );
+    bench.run("web").code(0).hides("remove");
+    for call in [Call::EngineRemove, Call::Info] {
+        assert!(bench.calls(call).is_empty(), "{call:?}: there is no need");
+    }
 }
 
 #[test]
 fn c52_a_failing_listing_is_tolerated_and_said() {
-    for kind in [
-        FaultKind::Status(500, "{\"message\":\"no\"}".into()),
-        FaultKind::CloseBefore,
-        FaultKind::Garbage,
-    ] {
-        let bench = Bench::new();
-        bench.started("web", PLAIN, None);
-        bench.rehearsal.faults().set(Call::EngineList, kind);
-        bench.run(&["web"]).code(0).says(&[
+    for kind in [refusal(), FaultKind::CloseBefore, FaultKind::Garbage] {
+        let bench = Bench::web(PLAIN);
+        bench.always(Call::EngineList, kind);
+        bench.run("web").code(0).says(&[
             "warning: ",
             "the stack's containers are unknown: what they will lose",
             "created",
@@ -268,27 +222,20 @@ fn c52_a_failing_listing_is_tolerated_and_said() {
 }
 
 #[test]
-fn c52_a_failing_removal_stops_the_run() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    let kind = FaultKind::Status(500, "{\"message\":\"device is busy\"}".to_owned());
-    bench.rehearsal.faults().set(Call::EngineRemove, kind);
-    bench.run(&["web"]).code(1).says(&[
+fn c52_a_failing_removal_stops_the_run_and_a_container_that_is_gone_does_not() {
+    let bench = Bench::web(PLAIN);
+    let busy = instead(500, "{\"message\":\"device is busy\"}");
+    bench.always(Call::EngineRemove, busy);
+    bench.run("web").code(1).says(&[
         "failed to remove the containers",
         "device is busy",
         "web-a-1",
         "state: ",
     ]);
     assert!(bench.calls(Call::Create).is_empty());
-}
-
-#[test]
-fn c52_a_container_that_is_gone_already_is_no_failure() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    let kind = FaultKind::Body(404, b"{\"message\":\"No such container\"}".to_vec());
-    bench.rehearsal.faults().set(Call::EngineRemove, kind);
-    bench.run(&["web"]).code(0);
+    let gone = done(404, "{\"message\":\"No such container\"}");
+    bench.always(Call::EngineRemove, gone);
+    bench.run("web").code(0);
 }
 
 #[test]
@@ -297,16 +244,17 @@ fn c52_another_tool_is_reached_by_its_command() {
     let dir = bench.stack("web", PLAIN, None);
     fs::rename(dir.join("docker-compose.yml"), dir.join("boat-compose.yml")).expect("renamed");
     let log = bench.root().join("log");
-    let bin = bench.script(
+    bench.script(
         "boat",
         &format!(
             "echo \"$@\" >> {}\ncase \"$1\" in ps) [ -e {}.done ] || echo 0123456789ab;; inspect) echo '[{{\"Id\":\"0123456789ab\",\"Name\":\"/web-a-1\",\"Config\":{{\"Image\":\"x\",\"Labels\":{{\"com.boat.compose.project\":\"web\"}}}}}}]';; rm) touch {}.done;; image) echo '[{{\"Id\":\"sha256:0\"}}]';; esac\n",
             log.display(), log.display(), log.display()
         ),
     );
-    let mut command = bench.command(&["web", "--tool", "boat", "--engine", "auto"]);
-    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
-    Run::of(&mut command).code(0).says(&["1 container"]);
+    bench
+        .run("web --tool boat --engine auto")
+        .code(0)
+        .says("1 container");
     let log = fs::read_to_string(log).expect("a log");
     let lines: Vec<&str> = log.lines().collect();
     assert_eq!(
@@ -322,7 +270,7 @@ fn c53_what_the_create_sends_and_when() {
     bench.record("web", 1);
     bench.started("web", PLAIN, Some("A=1\nB='x y'\nA=2\n"));
     bench.started("mail", PLAIN, None);
-    bench.run(&["web"]).code(0);
+    bench.run("web").code(0);
     let create = &bench.calls(Call::Create)[0];
     assert_eq!(create.method, "POST");
     assert_eq!(
@@ -342,15 +290,15 @@ fn c53_what_the_create_sends_and_when() {
         "fromAppTemplate": false
     });
     assert_eq!(bench.sent(), expected);
-    bench.rehearsal.forget_requests();
-    bench.run(&["mail"]).code(0);
+    bench.forget_requests();
+    bench.run("mail").code(0);
     let journal = bench.journal();
     let at = |line: &str| journal.iter().position(|entry| entry == line).expect(line);
     assert!(
         at(LIST) < at(REMOVE) && at(REMOVE) < at(CREATE),
         "{journal:#?}"
     );
-    let requests = bench.rehearsal.requests();
+    let requests = bench.requests();
     let to_manager = requests.iter().filter(|request| request.port != 0);
     for request in to_manager {
         assert_eq!(request.header("X-API-Key"), Some(KEY), "{request}");
@@ -362,8 +310,8 @@ fn c53_one_connection_is_kept() {
     let bench = Bench::new();
     bench.record("web", 1);
     bench.started("web", PLAIN, None);
-    bench.run(&["web"]).code(0);
-    let mut ports: Vec<u16> = bench.rehearsal.requests().iter().map(|r| r.port).collect();
+    bench.run("web").code(0);
+    let mut ports: Vec<u16> = bench.requests().iter().map(|r| r.port).collect();
     ports.retain(|port| *port != 0);
     assert!(ports.len() >= 3);
     ports.dedup();
@@ -372,80 +320,63 @@ fn c53_one_connection_is_kept() {
 
 #[test]
 fn c54_an_id_then_the_table() {
-    let bench = Bench::new();
+    let bench = Bench::of(Era::Async);
     bench.started("web", PLAIN, None);
-    let run = bench.run(&["web"]).code(0).says(&["stack web with Id 1"]);
-    let lines: Vec<&str> = run.out.lines().map(str::trim).collect();
-    let header = lines.len() - 2;
-    let words: Vec<&str> = lines[header].split_whitespace().collect();
-    assert_eq!(words, ["Names", "Image", "Status"]);
-    assert!(lines[header + 1].starts_with("web-a-1"), "{}", run.out);
-    assert!(lines[header + 1].contains("busybox:1.36"));
-    assert!(lines[header + 1].contains("Up "));
+    let run = bench.succeeds("web", "stack web with Id 1");
+    let gets = bench.calls(Call::Get).len();
+    assert!(gets >= 2, "the deployment is waited for");
+    let lines: Vec<Vec<&str>> = run
+        .out
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let [.., header, row] = &lines[..] else {
+        panic!("{run:?}");
+    };
+    assert_eq!(header[..], ["Names", "Image", "Status"]);
+    assert_eq!(row[..3], ["web-a-1", "busybox:1.36", "Up"]);
 }
 
 #[test]
 fn c54_what_is_an_id() {
-    for (body, id) in [
-        ("{\"Id\":0}", "0"),
-        ("{\"Id\":\"x-7\"}", "x-7"),
-        ("{\"Id\":-3,\"Status\":1}", "-3"),
-        ("{\"Id\":18446744073709551615}", "18446744073709551615"),
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    for (body, says) in [
+        ("{\"Id\":0}", "Id 0"),
+        ("{\"Id\":\"x-7\"}", "Id x-7"),
+        ("{\"Id\":-3,\"Status\":1}", "Id -3"),
+        ("{\"Id\":18446744073709551615}", "Id 18446744073709551615"),
+        ("{}", ""),
+        ("{\"Id\":null}", ""),
+        ("{\"Id\":\"\"}", ""),
+        ("[{\"Id\":1}]", ""),
+        ("1", ""),
+        ("", ""),
+        ("{\"Id\":1", ""),
     ] {
-        let bench = Bench::new();
-        bench.stack("web", PLAIN, None);
-        let kind = FaultKind::Body(200, body.as_bytes().to_vec());
-        bench.rehearsal.faults().set(Call::Create, kind);
-        bench.run(&["web"]).code(0).says(&[&format!("Id {id}")]);
-    }
-    for body in [
-        "{}",
-        "{\"Id\":null}",
-        "{\"Id\":\"\"}",
-        "[{\"Id\":1}]",
-        "1",
-        "",
-        "{\"Id\":1",
-    ] {
-        let bench = Bench::new();
-        bench.stack("web", PLAIN, None);
-        let kind = FaultKind::Body(200, body.as_bytes().to_vec());
-        bench.rehearsal.faults().set(Call::Create, kind);
-        bench
-            .run(&["web"])
-            .code(1)
-            .says(&["unexpected response to the create"]);
+        bench.world(|world| {
+            world.records.clear();
+            world.containers.clear();
+        });
+        bench.forget_requests();
+        bench.always(Call::Create, done(200, body));
+        let run = bench.run("web");
+        if says.is_empty() {
+            run.code(1).says("unexpected response to the create");
+        } else {
+            run.code(0).says(says);
+        }
         assert_eq!(bench.calls(Call::Create).len(), 1);
     }
 }
 
 #[test]
-fn c54_a_deployment_that_goes_on_is_waited_for() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", PLAIN, None);
-    bench
-        .run(&["web"])
-        .code(0)
-        .says(&["stack web with Id 1", "web-a-1"]);
-    assert!(
-        bench.calls(Call::Get).len() >= 2,
-        "polled until it was over"
-    );
-}
-
-#[test]
 fn c54_a_deployment_that_ends_in_error_is_a_failure() {
     let bench = Bench::of(Era::Async);
-    let text = "services:\n  a:\n    image: nowhere/absent:1\n";
-    bench.stack("web", text, Some("PASSWORD=nowhere/absent:1\n"));
-    bench.rehearsal.world(|world| {
-        world.unpullable.insert("nowhere/absent:1".to_owned());
-    });
-    bench
-        .run(&["web"])
-        .code(1)
-        .says(&["failed to create the stack web", "Portainer stack 1", "***"])
-        .hides("nowhere/absent:1");
+    bench.stack("web", ABSENT, Some("PASSWORD=nowhere/absent:1\n"));
+    unpullable(&bench);
+    let says = ["failed to create the stack web", "Portainer stack 1", "***"];
+    bench.fails("web", &says).hides("nowhere/absent:1");
     assert_eq!(bench.calls(Call::Create).len(), 1);
 }
 
@@ -453,21 +384,17 @@ fn c54_a_deployment_that_ends_in_error_is_a_failure() {
 fn c54_a_table_that_cannot_be_had_does_not_undo_the_success() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    let rule = Rule::new(Call::EngineList, FaultKind::Status(500, "{}".to_owned())).after(1);
-    bench.rehearsal.faults().add(rule);
-    bench.run(&["web"]).code(0).says(&["created", "warning: "]);
+    let rule = Rule::new(Call::EngineList, refusal()).after(1);
+    bench.faults().add(rule);
+    bench.succeeds("web", &["created", "warning: "]);
 }
 
 #[test]
 fn c55_the_body_as_formatted_json() {
-    let bench = Bench::new();
-    let text = "services:\n  a:\n    image: nowhere/absent:1\n";
-    bench.started("web", PLAIN, None);
-    fs::write(bench.dir("web").join("docker-compose.yml"), text).expect("the file");
-    bench.rehearsal.world(|world| {
-        world.unpullable.insert("nowhere/absent:1".to_owned());
-    });
-    bench.run(&["web", "--force"]).code(1).says(&[
+    let bench = Bench::web(PLAIN);
+    bench.write("web", "docker-compose.yml", ABSENT);
+    unpullable(&bench);
+    bench.run("web --force").code(1).says(&[
         "failed to create the stack web",
         "\n{\n  \"message\": \"failed to deploy a stack",
         "\n  \"details\": \"Failed to deploy",
@@ -481,16 +408,9 @@ fn c55_the_body_as_formatted_json() {
 fn c55_a_body_that_is_not_json_is_shown_as_it_came() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    let body = b"upstream is \x1b[31mdown\nsecond line".to_vec();
-    bench
-        .rehearsal
-        .faults()
-        .set(Call::Create, FaultKind::Body(502, body));
-    bench
-        .run(&["web"])
-        .code(1)
-        .says(&["upstream is \\u{1b}[31mdown\nsecond line"])
-        .hides("\x1b[31m");
+    let body = "upstream is \u{1b}[31mdown\nsecond line";
+    bench.always(Call::Create, done(502, body));
+    bench.fails("web", "upstream is \\u{1b}[31mdown\nsecond line");
 }
 
 #[test]
@@ -502,15 +422,13 @@ fn c55_values_of_eight_characters_or_more_are_masked() {
         Some("A=longsecret\nB=\"quoted secret\"\nC=short\nD='multi word'\n"),
     );
     let body = json!({"message": "longsecret and quoted secret and short", "longsecret": ["\"quoted secret\""], "details": "multi word"});
-    let kind = FaultKind::Body(500, body.to_string().into_bytes());
-    bench.rehearsal.faults().set(Call::Create, kind);
-    bench
-        .run(&["web"])
-        .code(1)
-        .says(&["*** and *** and short"])
-        .hides("longsecret")
-        .hides("quoted secret")
-        .hides("multi word");
+    let kind = done(500, &body.to_string());
+    bench.always(Call::Create, kind);
+    bench.fails("web", "*** and *** and short").hides(&[
+        "longsecret",
+        "quoted secret",
+        "multi word",
+    ]);
 }
 
 #[test]
@@ -518,24 +436,18 @@ fn c56_the_key_is_nowhere_but_in_the_header() {
     let bench = Bench::new();
     bench.started("web", PLAIN, Some("A=1\n"));
     // Every run of the bench asserts that neither stream shows the key.
-    bench.run(&["web", "-v"]).code(0);
-    for request in bench.rehearsal.requests() {
+    bench.run("web -v").code(0);
+    for request in bench.requests() {
         assert!(!String::from_utf8_lossy(&request.body).contains(KEY));
         assert!(!request.path.contains(KEY));
     }
     let echo = json!({"message": format!("key {KEY} is odd")}).to_string();
-    bench.rehearsal.faults().set(
-        Call::Create,
-        FaultKind::Body(500, echo.clone().into_bytes()),
-    );
-    bench.run(&["web", "-v"]).code(1).says(&["key *** is odd"]);
-    bench
-        .rehearsal
-        .faults()
-        .set(Call::List, FaultKind::Status(403, echo));
-    bench.run(&["web", "-v"]).code(1).says(&["key *** is odd"]);
+    bench.always(Call::Create, done(500, &echo.clone()));
+    bench.fails("web -v", "key *** is odd");
+    bench.always(Call::List, instead(403, &echo));
+    bench.fails("web -v", "key *** is odd");
     // Nor is it an argument.
-    bench.run(&["web", "--api-key", "x"]).code(2);
+    bench.run("web --api-key x").code(2);
     for entry in fs::read_dir(bench.dir("web")).expect("read") {
         let text = fs::read_to_string(entry.expect("an entry").path()).expect("text");
         assert!(!text.contains(KEY));
@@ -547,34 +459,26 @@ fn c57_a_rerun_converges() {
     let bench = Bench::new();
     bench.started("web", PLAIN, Some("A=1\n"));
     let state = || {
-        bench.rehearsal.world(|world| {
-            let records: Vec<_> = world
-                .records
-                .values()
-                .map(|r| (r.name.clone(), r.text.clone()))
-                .collect();
-            let names: Vec<_> = world
-                .project("web")
-                .iter()
+        bench.world(|world| {
+            let records = world.records.values();
+            let records: Vec<_> = records.map(|r| (r.name.clone(), r.text.clone())).collect();
+            let containers = world.project("web").into_iter();
+            let containers: Vec<_> = containers
                 .map(|c| (c.name.clone(), c.state.clone()))
                 .collect();
-            (records, names)
+            (records, containers)
         })
     };
-    bench.run(&["web"]).code(0);
+    bench.run("web").code(0);
     let first = state();
     assert_eq!((first.0.len(), first.1.len()), (1, 1));
-    bench.run(&["web"]).code(0);
+    bench.run("web").code(0);
     assert_eq!(state(), first);
     // After a create that failed, and after one whose answer was lost.
-    for kind in [
-        FaultKind::Status(500, "{}".to_owned()),
-        FaultKind::CloseAfter,
-        FaultKind::CloseBefore,
-    ] {
-        bench.rehearsal.faults().once(Call::Create, kind);
-        bench.run(&["web"]).code(1);
-        bench.run(&["web"]).code(0);
+    for kind in [refusal(), FaultKind::CloseAfter, FaultKind::CloseBefore] {
+        bench.once(Call::Create, kind);
+        bench.run("web").code(1);
+        bench.run("web").code(0);
         assert_eq!(state(), first);
     }
 }
@@ -582,64 +486,37 @@ fn c57_a_rerun_converges() {
 #[test]
 fn c58_a_failing_step_stops_the_run() {
     for call in [Call::List, Call::Delete, Call::EngineRemove] {
-        let bench = Bench::new();
+        let bench = Bench::web(PLAIN);
         if call == Call::Delete {
             bench.record("web", 1);
         }
-        bench.started("web", PLAIN, None);
-        bench.rehearsal.faults().set(call, FaultKind::CloseBefore);
-        bench
-            .run(&["web"])
-            .code(1)
-            .says(&["error: ", "state: ", "hint: "]);
+        bench.always(call, FaultKind::CloseBefore);
+        bench.fails("web", &["error: ", "state: ", "hint: "]);
         assert!(bench.calls(Call::Create).is_empty(), "{call:?}");
     }
-}
-
-#[test]
-fn c58_an_unreachable_manager_stops_the_run() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    let before = bench.containers("web");
-    // A port that nobody listens on.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("https://{}", listener.local_addr().expect("an address"));
-    drop(listener);
-    bench.run(&["web", "--base-url", &url]).code(1).says(&[
-        "failed to list Portainer's stacks",
-        &url,
-        "this run changed nothing",
-        "hint: ",
-    ]);
-    assert_eq!(bench.containers("web"), before);
 }
 
 #[test]
 fn c59_the_name_that_the_manager_will_use_is_said() {
     let bench = Bench::new();
     bench.stack("My.Web", PLAIN, None);
-    bench.run(&["My.Web"]).code(0).says(&[
+    bench.run("My.Web").code(0).says(&[
         "Portainer will call it myweb",
         "stack My.Web with Id 1",
         "myweb-a-1",
     ]);
     assert_eq!(bench.sent()["name"], "My.Web");
     bench.stack("web", PLAIN, None);
-    bench.run(&["web"]).code(0).hides("will call it");
+    bench.run("web").code(0).hides("will call it");
 }
 
 #[test]
 fn c59_a_record_of_the_normalised_name_may_be_another_stacks() {
     let bench = Bench::new();
     let id = bench.record("myweb", 1);
-    let dir = bench.started("My.Web", PLAIN, None);
-    bench.run(&["My.Web", "--force"]).code(1).says(&[
-        "myweb",
-        &format!("Portainer stack {id}"),
-        "--dir",
-        dir.to_str().expect("UTF-8"),
-    ]);
-    assert!(bench.nothing_was_changed());
+    let dir = bench.started("My.Web", PLAIN, None).display().to_string();
+    let of = format!("Portainer stack {id}");
+    bench.stops("My.Web --force", &["myweb", &of, "--dir", &dir]);
     assert!(bench.backups("My.Web").is_empty(), "nothing is touched");
 }
 
@@ -647,9 +524,9 @@ fn c59_a_record_of_the_normalised_name_may_be_another_stacks() {
 fn c59_a_name_of_which_nothing_is_left() {
     let bench = Bench::new();
     bench.started("\u{4f60}\u{597d}", PLAIN, None);
-    bench
-        .run(&["\u{4f60}\u{597d}"])
-        .code(1)
-        .says(&["has no character that Portainer allows"]);
-    assert!(bench.rehearsal.requests().is_empty());
+    bench.fails(
+        &["\u{4f60}\u{597d}"],
+        "has no character that Portainer allows",
+    );
+    assert!(bench.requests().is_empty());
 }

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use rehearsal::{Call, FaultKind};
+use rehearsal::Call;
 use ring::digest::{SHA256, digest};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 use crate::{
-    bench::{Bench, PLAIN},
+    bench::{Bench, PLAIN, refusal},
     confirming::on_terminal,
     requests,
 };
@@ -16,7 +16,7 @@ const QUESTION: &str = "trust this certificate from now on? [y/N]";
 
 /// The fingerprint of Portainer's certificate, as `openssl x509 -fingerprint -sha256` prints it.
 fn fingerprint(bench: &Bench) -> String {
-    let pem = bench.rehearsal.certificate_pem();
+    let pem = bench.certificate_pem();
     let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("a certificate");
     let bytes = digest(&SHA256, &der);
     let pairs = bytes.as_ref().iter().map(|byte| format!("{byte:02X}"));
@@ -26,21 +26,15 @@ fn fingerprint(bench: &Bench) -> String {
 /// Asserts that Portainer received no request, and so no API key, since this was last asked.
 #[track_caller]
 fn portainer_received_nothing(bench: &Bench) {
-    let requests = bench.rehearsal.requests();
+    let requests = bench.requests();
     let received: Vec<_> = requests.iter().filter(|one| one.port != 0).collect();
     assert!(received.is_empty(), "{received:#?}");
-    bench.rehearsal.forget_requests();
-}
-
-fn started() -> Bench {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench
+    bench.forget_requests();
 }
 
 #[test]
 fn without_a_terminal_a_new_certificate_is_refused_with_its_fingerprint() {
-    let bench = started();
+    let bench = Bench::web(PLAIN);
     let fingerprint = fingerprint(&bench);
     for args in [
         ["web", "--tls", "pin"].as_slice(),
@@ -65,7 +59,7 @@ fn without_a_terminal_a_new_certificate_is_refused_with_its_fingerprint() {
 
 #[test]
 fn only_the_named_certificate_is_accepted_in_both_forms() {
-    let bench = started();
+    let bench = Bench::web(PLAIN);
     let right = fingerprint(&bench);
     let wrong = "00".repeat(32);
     bench
@@ -86,13 +80,13 @@ fn only_the_named_certificate_is_accepted_in_both_forms() {
         bench
             .run(&["plan", "web", "--tls", tls])
             .code(2)
-            .says(&["64 hexadecimal digits"]);
+            .says("64 hexadecimal digits");
     }
 }
 
 #[test]
 fn on_a_terminal_no_is_the_default_and_yes_does_not_accept_a_certificate() {
-    let bench = started();
+    let bench = Bench::web(PLAIN);
     let fingerprint = fingerprint(&bench);
     for args in [
         ["web", "--tls", "pin"].as_slice(),
@@ -114,21 +108,18 @@ fn on_a_terminal_no_is_the_default_and_yes_does_not_accept_a_certificate() {
 
 #[test]
 fn an_accepted_certificate_is_pinned_and_a_changed_one_is_refused() {
-    let bench = started();
+    let bench = Bench::web(PLAIN);
     let old = fingerprint(&bench);
-    on_terminal(&bench, &["plan", "web", "--tls", "pin"], "y\n")
+    on_terminal(&bench, "plan web --tls pin", "y\n")
         .code(0)
         .says(&[QUESTION, "pinned the certificate of 127.0.0.1:"]);
     let pins = fs::read_to_string(bench.state().join("pinned-certificates")).expect("the pin");
-    let server = bench.rehearsal.base_url().replace("https://", "");
+    let server = bench.base_url().replace("https://", "");
     assert_eq!(pins, format!("{server} {old}\n"));
-    bench
-        .run(&["plan", "web", "--tls", "pin"])
-        .code(0)
-        .hides(QUESTION);
+    bench.run("plan web --tls pin").code(0).hides(QUESTION);
 
-    bench.rehearsal.renew_certificate().expect("renewed");
-    bench.rehearsal.forget_requests();
+    bench.renew_certificate().expect("renewed");
+    bench.forget_requests();
     let new = fingerprint(&bench);
     assert_ne!(old, new);
     let accept = format!("--tls pin:{new}");
@@ -138,9 +129,9 @@ fn an_accepted_certificate_is_pinned_and_a_changed_one_is_refused() {
         "neither the request nor the API key was sent",
         &accept,
     ];
-    bench.run(&["web", "--tls", "pin"]).code(1).says(&changed);
+    bench.fails("web --tls pin", &changed);
     // There is no question, and so no answer that accepts it.
-    on_terminal(&bench, &["web", "--tls", "pin", "--yes"], "y\ny\n")
+    on_terminal(&bench, "web --tls pin --yes", "y\ny\n")
         .code(1)
         .says(&changed)
         .hides(QUESTION);
@@ -148,27 +139,24 @@ fn an_accepted_certificate_is_pinned_and_a_changed_one_is_refused() {
 
     for wrong in [&old, &"00".repeat(32)] {
         let accept = format!("pin:{wrong}");
-        bench
-            .run(&["plan", "web", "--tls", &accept])
-            .code(1)
-            .says(&[&new]);
+        bench.fails(&["plan", "web", "--tls", &accept], &new);
         portainer_received_nothing(&bench);
     }
     let unchanged = fs::read_to_string(bench.state().join("pinned-certificates"));
     assert_eq!(unchanged.expect("the pin"), pins);
-    bench
-        .run(&["list", "--tls", &format!("pin:{new}")])
-        .code(0)
-        .says(&["pinned the certificate"]);
-    bench.run(&["web", "--tls", "pin"]).code(0);
+    bench.succeeds(
+        &["list", "--tls", &format!("pin:{new}")],
+        "pinned the certificate",
+    );
+    bench.run("web --tls pin").code(0);
 }
 
 #[test]
 fn a_pin_that_cannot_be_read_is_not_a_missing_one() {
-    let bench = started();
+    let bench = Bench::web(PLAIN);
     let accept = format!("pin:{}", fingerprint(&bench));
     bench.run(&["list", "--tls", &accept]).code(0);
-    bench.rehearsal.forget_requests();
+    bench.forget_requests();
     let file = bench.state().join("pinned-certificates");
     for (text, error) in [
         ("127.0.0.1\n", "cannot parse the pinned certificates"),
@@ -176,22 +164,19 @@ fn a_pin_that_cannot_be_read_is_not_a_missing_one() {
     ] {
         fs::write(&file, text).expect("written");
         for args in [["web", "--tls", "pin"], ["web", "--tls", &accept]] {
-            bench.run(&args).code(1).says(&[error]);
+            bench.fails(&args, error);
         }
         portainer_received_nothing(&bench);
     }
-    let server = bench.rehearsal.base_url().replace("https://", "");
+    let server = bench.base_url().replace("https://", "");
     fs::write(&file, format!("{server} AA\n")).expect("written");
-    bench
-        .run(&["web", "--tls", "pin"])
-        .code(1)
-        .says(&["64 hexadecimal digits"]);
+    bench.fails("web --tls pin", "64 hexadecimal digits");
     portainer_received_nothing(&bench);
 }
 
 #[test]
 fn b14_a_printed_command_verifies_the_same_certificate() {
-    let bench = started();
+    let bench = Bench::web(PLAIN);
     let fingerprint = fingerprint(&bench);
     for (tls, printed) in [
         (format!("pin:{fingerprint}"), "--tls pin ".to_owned()),
@@ -200,8 +185,8 @@ fn b14_a_printed_command_verifies_the_same_certificate() {
             format!("--tls sha256:{fingerprint}"),
         ),
     ] {
-        let kind = FaultKind::Status(500, "{\"message\":\"no\"}".to_owned());
-        bench.rehearsal.faults().once(Call::Create, kind);
+        let kind = refusal();
+        bench.once(Call::Create, kind);
         let run = bench.run(&["web", "--tls", &tls]).code(1);
         let command = requests::printed(&run);
         assert!(command.contains(&printed), "{command}");
@@ -211,23 +196,19 @@ fn b14_a_printed_command_verifies_the_same_certificate() {
 
 #[test]
 fn a_restore_that_does_not_use_portainer_needs_no_pin() {
-    let bench = started();
-    bench.run(&["web"]).code(0);
-    bench.rehearsal.forget_requests();
-    bench
-        .run(&["restore", "web", "--engine-only", "--tls", "pin"])
-        .code(0);
-    bench
-        .run(&["restore", "web", "--list", "--tls", "pin"])
-        .code(0);
-    bench.run(&["render", "web", "--tls", "pin"]).code(0);
+    let bench = Bench::web(PLAIN);
+    bench.run("web").code(0);
+    bench.forget_requests();
+    bench.run("restore web --engine-only --tls pin").code(0);
+    bench.run("restore web --list --tls pin").code(0);
+    bench.run("render web --tls pin").code(0);
     portainer_received_nothing(&bench);
     assert!(!bench.state().join("pinned-certificates").exists());
 }
 
 #[test]
 fn the_warning_about_tls_names_a_setting_that_ends_it() {
-    let bench = started();
+    let bench = Bench::web(PLAIN);
     let base_url = ["--base-url", "https://portainer.invalid:9443"];
     bench
         .run(&["plan", "web", base_url[0], base_url[1]])
@@ -244,5 +225,5 @@ fn the_warning_about_tls_names_a_setting_that_ends_it() {
         .run(&["plan", "web", base_url[0], base_url[1]])
         .code(1)
         .hides("TLS verification is off")
-        .says(&["cannot reach Portainer at https://portainer.invalid:9443"]);
+        .says("cannot reach Portainer at https://portainer.invalid:9443");
 }

@@ -2,11 +2,11 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
-use rehearsal::{Call, FaultKind};
-use serde_json::{Value, json};
+use rehearsal::Call;
+use serde_json::json;
 
 use crate::{
-    bench::{Bench, KEY, PLAIN, Run, write_private},
+    bench::{Bench, KEY, PLAIN, Run, refusal, write_private},
     confirming::{on_terminal, on_terminal_after},
     plan::conforms,
 };
@@ -36,7 +36,7 @@ fn shown(bench: &Bench, run: &Run) -> String {
         .out
         .replace(bench.root().to_str().expect("UTF-8"), "ROOT")
         .replace(home, "HOME")
-        .replace(bench.rehearsal.base_url().as_str(), "URL");
+        .replace(bench.base_url().as_str(), "URL");
     let lines = text.lines().map(|line| {
         let columns = line
             .split("  ")
@@ -58,7 +58,7 @@ fn every_setting_and_where_it_comes_from() {
         &bench,
         "# mine\ntool = \"podman\"\n\ntls = \"system\"\ntimeout = \"5m\"\n",
     );
-    let run = bench.run(&["config", "--endpoint", "7"]).code(0);
+    let run = bench.run("config --endpoint 7").code(0);
     assert_eq!(
         shown(&bench, &run),
         "\
@@ -79,9 +79,9 @@ settings file | HOME/system.toml | not found
 "
     );
     assert_eq!(run.err, "");
-    assert!(bench.rehearsal.requests().is_empty());
-    let run = bench.run(&["config", "--output", "json"]).code(0);
-    let json: Value = serde_json::from_str(&run.out).expect("JSON");
+    assert!(bench.requests().is_empty());
+    let run = bench.run("config --output json").code(0);
+    let json = run.json();
     conforms(SCHEMA, &json);
     assert_eq!(
         json["settings"][4],
@@ -99,8 +99,8 @@ settings file | HOME/system.toml | not found
 fn invalid_settings_are_shown_with_the_others() {
     let bench = Bench::new();
     write_user_file(&bench, "tls = \"\"\n");
-    let run = bench.run(&["config", "--timeout", "9s"]);
-    let mut command = bench.command(&["config", "--timeout", "9s"]);
+    let run = bench.run("config --timeout 9s");
+    let mut command = bench.command("config --timeout 9s");
     command
         .env("STACKLIFT_ENDPOINT", "one")
         .env("STACKLIFT_BASE_URL", "https://me:pa55-word@host")
@@ -116,59 +116,55 @@ fn invalid_settings_are_shown_with_the_others() {
     ] {
         assert!(text.contains(line), "no {line} in {text}");
     }
-    drop(run.says(&[
+    run.says(&[
         "error: invalid STACKLIFT_BASE_URL: ",
         "error: invalid STACKLIFT_ENDPOINT: expected a number or `auto`",
         "hint: see --endpoint in `stacklift --help` for valid values",
         "error: invalid tls in ",
-    ]));
+    ]);
     write_user_file(&bench, "base-ulr = \"x\"\n");
-    let run = bench.run(&["config", "--output", "json"]).code(1);
-    let json: Value = serde_json::from_str(&run.out).expect("JSON");
+    let run = bench.run("config --output json").code(1);
+    let json = run.json();
     conforms(SCHEMA, &json);
     let error = json["files"][0]["error"]["message"]
         .as_str()
         .expect("an error");
     assert!(error.contains("line 1: unknown key `base-ulr`"), "{error}");
-    drop(run.says(&["did you mean `base-url`?"]));
+    run.says("did you mean `base-url`?");
 }
 
 #[test]
 fn c02_a_settings_file_names_the_file_with_the_key() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let folder = tempfile::tempdir().expect("a folder");
     let key = folder.path().join("key");
     write_private(&key, &format!("{KEY}\nmore\n"));
     let key = key.display().to_string();
     write_user_file(&bench, &format!("api-key-file = {key:?}\n"));
     let run = |args: &[&str], variables: &[(&str, &str)]| {
-        let mut command = bench.command(args);
-        command
-            .env_remove("STACKMGR_API_KEY")
-            .envs(variables.iter().copied());
-        Run::of(&mut command)
+        Run::of(
+            bench
+                .command(args)
+                .env_remove("STACKMGR_API_KEY")
+                .envs(variables.iter().copied()),
+        )
     };
-    drop(run(&["list"], &[]).code(0).hides("STACKMGR_API_KEY"));
+    run(&["list"], &[]).code(0).hides("STACKMGR_API_KEY");
     let shows = "API key | set | HOME/.config/stacklift.toml, line 1\n";
     let config = run(&["config"], &[]).code(0);
     assert!(shown(&bench, &config).contains(shows), "{config:?}");
     // The flag precedes the variable, and the variable the settings file.
-    drop(
-        run(&["plan", "web"], &[("STACKMGR_API_KEY_FILE", "/no/key")])
-            .code(1)
-            .says(&["/no/key"]),
-    );
+    run(&["plan", "web"], &[("STACKMGR_API_KEY_FILE", "/no/key")])
+        .code(1)
+        .says("/no/key");
     let flag = ["plan", "web", "--api-key-file", &key];
-    drop(run(&flag, &[("STACKMGR_API_KEY_FILE", "/no/key")]).code(0));
+    run(&flag, &[("STACKMGR_API_KEY_FILE", "/no/key")]).code(0);
     // STACKMGR_API_KEY precedes all of them, even if it is empty.
-    drop(
-        run(&flag, &[("STACKMGR_API_KEY", "")])
-            .code(1)
-            .says(&["STACKMGR_API_KEY is required"]),
-    );
+    run(&flag, &[("STACKMGR_API_KEY", "")])
+        .code(1)
+        .says("STACKMGR_API_KEY is required");
     let other = ["plan", "web", "--api-key-file", "/no/key"];
-    drop(run(&other, &[("STACKMGR_API_KEY", KEY)]).code(0));
+    run(&other, &[("STACKMGR_API_KEY", KEY)]).code(0);
 }
 
 #[test]
@@ -180,54 +176,47 @@ fn c56_a_key_in_the_place_of_its_file_is_not_shown() {
         &["config", "--api-key-file", KEY],
         &["doctor", "--api-key-file", KEY],
     ] {
-        let mut command = bench.command(args);
-        command.env_remove("STACKMGR_API_KEY");
-        let run = Run::of(&mut command);
-        drop(run.says(&["--api-key-file: it contains an API key"]));
+        let run = Run::of(bench.command(args).env_remove("STACKMGR_API_KEY"));
+        run.says("--api-key-file: it contains an API key");
     }
     for setting in ["api-key-file", "endpoint", "engine"] {
-        let mut command = bench.command(&["config"]);
+        let mut command = bench.command("config");
         command
             .env_remove("STACKMGR_API_KEY")
             .env_remove("STACKLIFT_ENGINE");
         write_user_file(&bench, &format!("{setting} = {KEY:?}\n"));
-        drop(Run::of(&mut command).code(1).says(&["(invalid)"]));
+        Run::of(&mut command).code(1).says("(invalid)");
     }
     fs::remove_file(user_file(&bench)).expect("the file contains the key");
 }
 
 #[test]
 fn b14_a_printed_restore_command_names_the_key_file() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let folder = tempfile::tempdir().expect("a folder");
     write_private(&folder.path().join("key"), KEY);
-    let kind = FaultKind::Status(500, "{\"message\":\"no\"}".to_owned());
-    bench.rehearsal.faults().set(Call::Create, kind);
-    let mut command = bench.command(&["web", "--api-key-file", "key"]);
+    let kind = refusal();
+    bench.always(Call::Create, kind);
+    let mut command = bench.command("web --api-key-file key");
     command
         .env_remove("STACKMGR_API_KEY")
         .current_dir(folder.path());
     let path = fs::canonicalize(folder.path()).expect("a path").join("key");
     let flag = format!("--api-key-file {} ", path.display());
-    drop(
-        Run::of(&mut command)
-            .code(1)
-            .says(&["stacklift restore web ", &flag]),
-    );
+    Run::of(&mut command)
+        .code(1)
+        .says(&["stacklift restore web ", &flag]);
     // The variable with the key is used, so the file is not needed.
     bench.started("two", PLAIN, None);
     bench
-        .run(&["two", "--api-key-file", "/no/key"])
-        .code(1)
-        .says(&["stacklift restore two"])
+        .fails("two --api-key-file /no/key", "stacklift restore two")
         .hides("/no/key");
 }
 
 #[test]
 fn init_writes_every_setting_as_a_comment() {
     let bench = Bench::new();
-    let run = bench.run(&["config", "init", "--user"]).code(0);
+    let run = bench.run("config init --user").code(0);
     let file = user_file(&bench);
     assert_eq!(run.out, format!("  written {}\n", file.display()));
     assert_eq!(
@@ -240,32 +229,21 @@ fn init_writes_every_setting_as_a_comment() {
         "{text}"
     );
     assert_eq!(mode(&file), 0o644);
-    let printed = bench.run(&["config", "init", "--print"]).code(0);
+    let printed = bench.run("config init --print").code(0);
     assert_eq!(printed.out, text);
-    drop(bench.run(&["config"]).code(0).says(&["stacklift.toml"]));
+    bench.succeeds("config", "stacklift.toml");
     // A file of which nothing was changed is replaced.
-    drop(
-        bench
-            .run(&["config", "init", "--user", "--endpoint", "7"])
-            .code(0),
-    );
+    bench.run("config init --user --endpoint 7").code(0);
     // Another file is kept.
     fs::write(&file, "endpoint = 5\n").expect("a file");
-    bench
-        .run(&["config", "init", "--user"])
-        .code(1)
-        .says(&["already exists", "--force"]);
+    bench.fails("config init --user", &["already exists", "--force"]);
     assert_eq!(fs::read_to_string(&file).expect("a file"), "endpoint = 5\n");
-    drop(
-        bench
-            .run(&["config", "init", "--user", "--force", "--endpoint", "8"])
-            .code(0),
-    );
+    bench.run("config init --user --force --endpoint 8").code(0);
     let forced = fs::read_to_string(&file).expect("a file");
     assert!(forced.contains("\nendpoint = 8\n"), "{forced}");
     let files = fs::read_dir(file.parent().expect("a parent")).expect("a directory");
     assert_eq!(files.count(), 1, "no temporary file is left");
-    assert!(bench.rehearsal.requests().is_empty());
+    assert!(bench.requests().is_empty());
 }
 
 #[test]
@@ -363,11 +341,9 @@ fn init_can_be_canceled() {
     for (shown, typed) in [("9443]: ", "\u{4}"), ("STACKMGR_API_KEY]: ", "\u{4}")] {
         let answer = if shown.starts_with('9') { "" } else { "\n" };
         let typed = format!("{answer}{typed}");
-        let run = on_terminal(&bench, &["config", "init", "--user"], &typed);
-        drop(
-            run.code(1)
-                .says(&[shown, "canceled: no settings file was written"]),
-        );
+        let run = on_terminal(&bench, "config init --user", &typed);
+        run.code(1)
+            .says(&[shown, "canceled: no settings file was written"]);
         assert!(!user_file(&bench).exists());
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use rehearsal::{Call, Container, FaultKind};
 
 use crate::{
-    bench::{Bench, PLAIN, Run},
+    bench::{Bench, PLAIN, Run, Texts, refusal},
     plan::{labeled, path_with_hashes},
     terminal::{everything_on, terminal},
 };
@@ -22,14 +22,14 @@ const QUESTION: &str = "Migrate web? web-a-1 is down until Portainer has recreat
 const CANCELED: &str = "Canceled. Nothing was changed.";
 
 /// Runs the binary with standard input and error on a terminal on which `typed` is typed.
-pub fn on_terminal(bench: &Bench, args: &[&str], typed: &str) -> Run {
+pub fn on_terminal<'a>(bench: &Bench, args: impl Texts<'a>, typed: &str) -> Run {
     on_terminal_after(bench, args, "", || {}, typed)
 }
 
 /// The same, but types only after the terminal has shown `shown` and `act` was done.
-pub fn on_terminal_after(
+pub fn on_terminal_after<'a>(
     bench: &Bench,
-    args: &[&str],
+    args: impl Texts<'a>,
     shown: &str,
     act: impl FnOnce(),
     typed: &str,
@@ -65,59 +65,35 @@ pub fn on_terminal_after(
 
 #[test]
 fn b08_no_is_the_default_and_touches_nothing() {
+    let bench = Bench::web(LOSES);
     for answer in ["\n", "n\n", "no\n", "maybe\n", "\u{4}"] {
-        let bench = Bench::new();
-        bench.started("web", LOSES, None);
-        let before = bench.containers("web");
-        on_terminal(&bench, &["web"], answer).code(1).says(&[
-            "the stack will lose:",
-            QUESTION,
-            CANCELED,
-        ]);
+        let run = on_terminal(&bench, "web", answer).code(1).hides("error:");
+        run.says(&["the stack will lose:", QUESTION, CANCELED]);
         assert!(bench.nothing_was_changed());
-        assert_eq!(bench.containers("web"), before);
         assert!(bench.backups("web").is_empty(), "no backup");
         assert!(!bench.state().exists(), "no snapshot");
     }
-}
-
-#[test]
-fn b08_the_end_of_the_input_is_a_no_on_its_own_line() {
-    let bench = Bench::new();
-    bench.started("web", LOSES, None);
-    let run = on_terminal(&bench, &["web"], "\x04");
-    run.code(1)
-        .says(&[&format!("listed above. [y/N] \r\n{CANCELED}\r\n")])
-        .hides("error:");
-}
-
-#[test]
-fn b08_yes_continues() {
+    // The end of the input has a line of its own.
+    let end = on_terminal(&bench, "web", "\u{4}");
+    end.says(&format!("[y/N] \r\n{CANCELED}\r\n"));
     for answer in ["y\n", "YES\n"] {
-        let bench = Bench::new();
-        bench.started("web", LOSES, None);
-        on_terminal(&bench, &["web"], answer).code(0).says(&[
-            "the stack will lose:",
-            QUESTION,
-            "created",
-        ]);
+        let bench = Bench::web(LOSES);
+        on_terminal(&bench, "web", answer)
+            .code(0)
+            .says(&[QUESTION, "created"]);
     }
 }
 
 #[test]
-fn b08_yes_as_a_flag_and_no_terminal_ask_nothing() {
-    for args in [["web", "--yes"], ["web", "-y"]] {
-        let bench = Bench::new();
-        bench.started("web", LOSES, None);
-        on_terminal(&bench, &args, "").code(0).hides("[y/N]");
+fn b08_yes_as_a_flag_no_terminal_and_nothing_to_destroy_ask_nothing() {
+    for args in ["web --yes", "web -y"] {
+        let bench = Bench::web(LOSES);
+        on_terminal(&bench, args, "").code(0).hides("[y/N]");
     }
-    let bench = Bench::new();
-    bench.started("web", LOSES, None);
-    bench
-        .run(&["web"])
-        .code(0)
-        .says(&["the stack will lose:"])
-        .hides("[y/N]");
+    let bench = Bench::web(LOSES);
+    bench.succeeds("web", "the stack will lose:").hides("[y/N]");
+    bench.stack("new", LOSES, None);
+    on_terminal(&bench, "new", "").code(0).hides("[y/N]");
 }
 
 #[test]
@@ -128,7 +104,7 @@ fn b08_what_the_plan_read_is_read_again_only_after_a_question() {
         bench.started("web", LOSES, None);
         on_terminal(&bench, args, typed).code(0);
         let before_delete = |call| {
-            let requests = bench.rehearsal.requests().into_iter();
+            let requests = bench.requests().into_iter();
             let before = requests.take_while(|request| request.call != Call::Delete);
             before.filter(|request| request.call == call).count()
         };
@@ -141,21 +117,10 @@ fn b08_what_the_plan_read_is_read_again_only_after_a_question() {
 }
 
 #[test]
-fn b08_nothing_to_destroy_is_not_asked_about() {
-    let bench = Bench::new();
-    bench.stack("web", LOSES, None);
-    on_terminal(&bench, &["web"], "").code(0).hides("[y/N]");
-}
-
-#[test]
 fn b08_unknown_containers_are_asked_about() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench
-        .rehearsal
-        .faults()
-        .set(Call::EngineList, FaultKind::Garbage);
-    on_terminal(&bench, &["web"], "n\n").code(1).says(&[
+    let bench = Bench::web(PLAIN);
+    bench.always(Call::EngineList, FaultKind::Garbage);
+    on_terminal(&bench, "web", "n\n").code(1).says(&[
         "what they will lose cannot be listed",
         "Migrate web? web's containers are unknown",
         CANCELED,
@@ -169,117 +134,101 @@ fn b08_what_is_only_interrupted_is_asked_about() {
     bench.record("web", 1);
     bench.started("web", PLAIN, None);
     let question = "Migrate web? Portainer stack 1 is deleted; web-a-1 is down until Portainer has recreated it. [y/N]";
-    on_terminal(&bench, &["web"], "n\n")
+    on_terminal(&bench, "web", "n\n")
         .code(1)
         .says(&[question, CANCELED]);
     assert!(bench.nothing_was_changed());
     // Without a terminal, a migration continues as the contract says.
-    Run::of(&mut bench.asking(&["web"])).code(0);
+    Run::of(&mut bench.asking("web")).code(0);
     let question = "Roll back web? web-a-1 is removed and recreated. [y/N]";
-    bench.rehearsal.forget_requests();
+    bench.forget_requests();
     let ids = bench.containers("web");
-    on_terminal(&bench, &["restore", "web"], "n\n")
+    on_terminal(&bench, "restore web", "n\n")
         .code(1)
         .says(&[question, CANCELED]);
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.containers("web"), ids);
-    on_terminal(&bench, &["restore", "web"], "y\n")
+    on_terminal(&bench, "restore web", "y\n")
         .code(0)
         .says(&[question, "verified"]);
     // Everything matches the snapshot.
-    on_terminal(&bench, &["restore", "web"], "")
+    on_terminal(&bench, "restore web", "")
         .code(0)
         .hides("[y/N]");
 }
 
 #[test]
 fn b08_without_a_terminal_an_adoption_and_a_restore_need_yes() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    let refused = |args: &[&str], words: &[&str]| {
-        bench.rehearsal.forget_requests();
+    let bench = Bench::web(PLAIN);
+    let refused = |args: &str, what: &str| {
+        bench.forget_requests();
         let run = Run::of(&mut bench.asking(args)).code(1);
-        run.says(words).says(&[
+        run.says(&format!("error: refusing to {what}")).says(&[
             "state: this run changed nothing\n",
             "hint: run the command on a terminal, or pass --yes\n",
         ]);
         assert!(bench.nothing_was_changed(), "{args:?}");
     };
-    let effect = "a may be down for up to 10 s, plus its start";
-    refused(
-        &["adopt", "web"],
-        &[&format!(
-            "error: refusing to adopt web without confirmation: {effect}\n"
-        )],
-    );
-    refused(
-        &["adopt", "--all"],
-        &[&format!(
-            "error: refusing to adopt web without confirmation: web: {effect}\n"
-        )],
-    );
+    let adopt = "adopt web without confirmation: ";
+    let effect = "a may be down for up to 10 s, plus its start\n";
+    refused("adopt web", &format!("{adopt}{effect}"));
+    refused("adopt --all", &format!("{adopt}web: {effect}"));
     assert!(!bench.state().join("snapshots").exists(), "no snapshot");
-    Run::of(&mut bench.asking(&["adopt", "web", "--yes", "--wait", "2s"])).code(0);
+    Run::of(&mut bench.asking("adopt web --yes --wait 2s")).code(0);
     refused(
-        &["restore", "web"],
-        &["error: refusing to roll back web without confirmation: Portainer stack 1 is deleted; "],
+        "restore web",
+        "roll back web without confirmation: Portainer stack 1 is deleted; ",
     );
-    Run::of(&mut bench.asking(&["restore", "web", "-y"])).code(0);
+    Run::of(&mut bench.asking("restore web -y")).code(0);
 }
 
 #[test]
 fn b08_an_adoption_that_keeps_every_container_asks_nothing() {
     for args in [&["adopt", "web", "--wait", "2s"][..], &["adopt", "--all"]] {
-        let bench = Bench::new();
-        bench.started("web", PLAIN, None);
+        let bench = Bench::web(PLAIN);
         let hashes = labeled(&bench);
         let path = path_with_hashes(&bench, &hashes);
         let run = Run::of(bench.asking(args).env("PATH", path)).code(0);
-        run.says(&["a: unchanged"]).hides("[y/N]");
+        run.says("a: unchanged").hides("[y/N]");
     }
 }
 
 #[test]
 fn b08_a_restore_that_stops_a_container_asks() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let change = |change: fn(&mut Container)| {
         let id = bench.containers("web").remove(0);
-        bench.rehearsal.world(|world| {
+        bench.world(|world| {
             change(world.containers.get_mut(&id).expect("a container"));
         });
     };
     change(|container| container.exit(0, 0));
-    bench.run(&["web"]).code(0);
-    bench.run(&["restore", "web"]).code(0);
+    bench.run("web").code(0);
+    bench.run("restore web").code(0);
     change(|container| "running".clone_into(&mut container.state));
-    on_terminal(&bench, &["restore", "web"], "n\n")
+    on_terminal(&bench, "restore web", "n\n")
         .code(1)
         .says(&["Roll back web? web-a-1 is stopped. [y/N]", CANCELED]);
 }
 
 #[test]
 fn b08_what_an_earlier_run_left_is_restored_after_a_question() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench.rehearsal.faults().once(
-        Call::Create,
-        FaultKind::Status(500, "{\"message\":\"no\"}".to_owned()),
-    );
-    bench.run(&["web"]).code(1);
+    let bench = Bench::web(PLAIN);
+    bench.once(Call::Create, refusal());
+    bench.run("web").code(1);
     assert!(bench.containers("web").is_empty());
-    bench.rehearsal.forget_requests();
+    bench.forget_requests();
     let question =
         "Roll back web before it is adopted? web keeps every container that exists. [y/N]";
-    on_terminal(&bench, &["adopt", "web"], "n\n")
+    on_terminal(&bench, "adopt web", "n\n")
         .code(1)
         .says(&[question, CANCELED]);
-    Run::of(&mut bench.asking(&["adopt", "web"]))
+    Run::of(&mut bench.asking("adopt web"))
         .code(1)
-        .says(&["refusing to roll back web before it is adopted without confirmation"]);
+        .says("refusing to roll back web before it is adopted without confirmation");
     assert!(bench.nothing_was_changed());
     // The stack was restored: the second answer is not that of nothing.
-    on_terminal(&bench, &["adopt", "web"], "y\nn\n")
+    on_terminal(&bench, "adopt web", "y\nn\n")
         .code(1)
         .says(&[
             question,

@@ -104,7 +104,7 @@ ok       clock            Portainer is within 60 s of this host; the engine is w
 #[test]
 fn nothing_responds() {
     let bench = Bench::new();
-    let file = bench.state().with_file_name("no-compose").join("docker");
+    let file = bench.bin().join("docker");
     let mut command = bench.command(&["doctor", "--base-url", "https://127.0.0.1:1"]);
     command
         .env_remove("STACKMGR_API_KEY")
@@ -130,7 +130,7 @@ failed   API key          STACKMGR_API_KEY is required: set it to a Portainer AP
 -        environment      not checked: there is no API key
 failed   stacks root      cannot read /no/stacks: No such file or directory (os error 2)
                           hint: set --stacks-root to the directory that contains the stack directories
-failed   state directory  HOME/no-compose/docker is not a directory
+failed   state directory  HOME/bin/docker is not a directory
                           hint: set STACKLIFT_STATE_DIR to a directory that you can write to
 -        clock            not checked: neither Portainer nor the engine reported its time
 "

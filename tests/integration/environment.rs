@@ -10,7 +10,7 @@ use crate::bench::{Bench, PLAIN, Run};
 fn sent(env: &str) -> (Vec<(String, String)>, Run) {
     let bench = Bench::new();
     bench.stack("web", PLAIN, Some(env));
-    let run = bench.run(&["web"]);
+    let run = bench.run("web");
     (bench.sent_env(), run)
 }
 
@@ -23,7 +23,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 fn c40_no_env_file() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    bench.run(&["web"]).code(0);
+    bench.run("web").code(0);
     assert_eq!(bench.sent()["env"], json!([]));
     assert_eq!(sent("").0, []);
 }
@@ -34,10 +34,10 @@ fn c40_an_env_that_is_not_a_file_is_an_error() {
     let dir = bench.started("web", PLAIN, None);
     fs::create_dir(dir.join(".env")).expect("a directory");
     bench
-        .run(&["web"])
+        .run("web")
         .code(1)
         .says(&[".env: it is not a regular file", "this run changed nothing"]);
-    assert!(bench.rehearsal.requests().is_empty());
+    assert!(bench.requests().is_empty());
 }
 
 #[test]

@@ -1,9 +1,14 @@
 //! Containers outside the stack that use one of its containers (B21).
 
-use rehearsal::{Call, FaultKind, Rule};
+use rehearsal::{Call, Rule};
 use serde_json::{Value, json};
 
-use crate::{adopt::SCHEMA, bench::Bench, confirming::on_terminal, plan::conforms};
+use crate::{
+    adopt::SCHEMA,
+    bench::{Bench, instead},
+    confirming::on_terminal,
+    plan::conforms,
+};
 
 const OLD: &str = "services:\n  a:\n    image: x:1\n";
 const NEW: &str = "services:\n  a:\n    image: x:1\n    command: sleep 5\n";
@@ -11,10 +16,9 @@ const NEW: &str = "services:\n  a:\n    image: x:1\n    command: sleep 5\n";
 /// The stack `web`, whose file was edited since it was started, and `vpn`, which shares the network of `a`. Returns the
 /// ID of `vpn`.
 fn shared() -> (Bench, String) {
-    let bench = Bench::new();
-    bench.started("web", OLD, None);
+    let bench = Bench::web(OLD);
     bench.stack("web", NEW, None);
-    let vpn = bench.rehearsal.world(|world| {
+    let vpn = bench.world(|world| {
         let a = world.project("web")[0].id.clone();
         let vpn = world.add_container("vpn", "y:1");
         let container = world.containers.get_mut(&vpn).expect("the container");
@@ -27,13 +31,11 @@ fn shared() -> (Bench, String) {
 #[test]
 fn b21_the_question_and_the_report_name_whom_an_adoption_harms() {
     let (bench, _) = shared();
-    on_terminal(&bench, &["adopt", "web"], "n\n")
+    on_terminal(&bench, "adopt web", "n\n")
         .code(1)
         .says(&["these containers are not recreated", "vpn: it does not"]);
     assert!(bench.nothing_was_changed());
-    let run = bench
-        .run(&["adopt", "web", "--wait", "2s", "--output", "json"])
-        .code(0);
+    let run = bench.run("adopt web --wait 2s --output json").code(0);
     let report: Value = serde_json::from_str(&run.out).expect("a report");
     conforms(SCHEMA, &report);
     for list in ["losses", "other_containers"] {
@@ -46,8 +48,8 @@ fn b21_the_question_and_the_report_name_whom_an_adoption_harms() {
 #[test]
 fn b21_a_restore_asks_before_it_harms_others() {
     let (bench, _) = shared();
-    bench.run(&["adopt", "web", "--wait", "2s"]).code(0);
-    on_terminal(&bench, &["restore", "web"], "n\n")
+    bench.run("adopt web --wait 2s").code(0);
+    on_terminal(&bench, "restore web", "n\n")
         .code(1)
         .says(&["these containers are not recreated", "vpn: it does not"]);
 }
@@ -55,24 +57,24 @@ fn b21_a_restore_asks_before_it_harms_others() {
 #[test]
 fn b21_a_restore_that_cannot_tell_whom_it_harms_says_no_more() {
     let (bench, vpn) = shared();
-    bench.run(&["adopt", "web", "--wait", "2s"]).code(0);
-    let broken = FaultKind::Status(500, "{\"message\":\"broken\"}".to_owned());
+    bench.run("adopt web --wait 2s").code(0);
+    let broken = instead(500, "{\"message\":\"broken\"}");
     let rule = Rule::new(Call::EngineInspect, broken).path(&vpn);
-    bench.rehearsal.faults().add(rule);
-    on_terminal(&bench, &["restore", "web"], "n\n")
+    bench.faults().add(rule);
+    on_terminal(&bench, "restore web", "n\n")
         .code(1)
-        .says(&["the warnings above say what is lost or may stop working"])
+        .says("the warnings above say what is lost or may stop working")
         .hides("is lost or no longer used");
 }
 
 #[test]
 fn b21_what_cannot_be_inspected_is_unknown_and_blocks_nothing() {
     let (bench, vpn) = shared();
-    let broken = FaultKind::Status(500, "{\"message\":\"broken\"}".to_owned());
+    let broken = instead(500, "{\"message\":\"broken\"}");
     let rule = Rule::new(Call::EngineInspect, broken).path(&vpn);
-    bench.rehearsal.faults().add(rule);
+    bench.faults().add(rule);
     bench
-        .run(&["adopt", "web", "--wait", "2s"])
+        .run("adopt web --wait 2s")
         .code(0)
         .says(&["it is unknown whether other containers share", "verified"]);
 }

@@ -2,10 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
-use rehearsal::{Call, FaultKind};
+use rehearsal::Call;
 
 use crate::{
-    bench::{Bench, MARKED, PLAIN, Run},
+    bench::{Bench, MARKED, PLAIN, Run, instead, refusal},
     requests::printed,
 };
 
@@ -18,24 +18,21 @@ fn file(bench: &Bench, text: &str, mode: u32) -> PathBuf {
 }
 
 fn run(bench: &Bench, file: &PathBuf, args: &[&str]) -> Run {
-    let mut command = bench.command(args);
-    command.env("STACKLIFT_HEADER_FILE", file);
-    Run::of(&mut command)
+    Run::of(bench.command(args).env("STACKLIFT_HEADER_FILE", file))
 }
 
 #[test]
 fn each_request_to_portainer_carries_the_headers_and_no_output_shows_them() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let text = format!("# the proxy\n\nCF-Access-Client-Id: id\nAuthorization: Bearer {MARKED}\n");
     let headers = file(&bench, &text, 0o600);
-    let kind = FaultKind::Status(500, "{\"message\":\"no\"}".to_owned());
-    bench.rehearsal.faults().once(Call::Create, kind);
+    let kind = refusal();
+    bench.once(Call::Create, kind);
     let failed = run(&bench, &headers, &["web", "-v"]).code(1);
     let command = printed(&failed);
     let flag = format!("--header-file {} ", headers.display());
     assert!(command.contains(&flag), "{command}");
-    let requests = bench.rehearsal.requests();
+    let requests = bench.requests();
     let (portainer, engine): (Vec<_>, Vec<_>) = requests.iter().partition(|one| one.port != 0);
     assert!(portainer.len() > 3 && !engine.is_empty());
     let has = |one: &rehearsal::Request, name: &str, value: &str| {
@@ -53,20 +50,16 @@ fn each_request_to_portainer_carries_the_headers_and_no_output_shows_them() {
     // A proxy may quote the request in its error.
     let quoted = format!("<html>no session for token={MARKED}</html>");
     for body in [quoted, format!("{{\"message\":\"bad token {MARKED}\"}}")] {
-        bench
-            .rehearsal
-            .faults()
-            .set(Call::List, FaultKind::Status(403, body));
+        bench.always(Call::List, instead(403, &body));
         // `Run::of` fails if the value shows.
-        run(&bench, &headers, &["web", "-v"]).code(1).says(&["403"]);
+        run(&bench, &headers, &["web", "-v"]).code(1).says("403");
         run(&bench, &headers, &["list", "--output", "json"]).code(0);
     }
 }
 
 #[test]
 fn a_file_that_others_can_read_is_refused_and_an_error_names_the_line_only() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     for mode in [0o620, 0o604, 0o644, 0o660] {
         let headers = file(&bench, "X-Token: t\n", mode);
         run(&bench, &headers, &["web"]).code(1).says(&[
@@ -101,7 +94,7 @@ fn a_file_that_others_can_read_is_refused_and_an_error_names_the_line_only() {
     let directory = bench.root().to_owned();
     run(&bench, &directory, &["web"])
         .code(1)
-        .says(&["failed to read the header file"]);
+        .says("failed to read the header file");
     assert!(bench.calls(Call::List).is_empty());
     // It is not read where Portainer is not used.
     run(&bench, &absent, &["render", "web"]).code(0);

@@ -3,33 +3,27 @@
 
 use std::{
     fs,
-    os::unix::{fs::symlink, net::UnixListener},
+    os::unix::{
+        fs::{PermissionsExt, chown, symlink},
+        net::UnixListener,
+    },
     path::Path,
     process::Command,
 };
 
-use rehearsal::{Call, FaultKind};
+use rehearsal::Call;
 
-use crate::bench::{Bench, MARKED, PLAIN, Run};
+use crate::bench::{Bench, MARKED, PLAIN, Run, done, fifo, instead};
 
 /// Runs the command and asserts that it failed, changed nothing and printed `words`.
 #[track_caller]
 fn refused(bench: &Bench, command: &mut Command, words: &[&str]) {
-    let (world, files) = (containers(bench), tree(bench.root()));
+    let files = tree(bench.root());
     let run = Run::of(command).code(1);
     run.says(&["error: ", "state: this run changed nothing", "hint: "])
         .says(words);
     assert!(bench.nothing_was_changed());
-    assert_eq!(containers(bench), world);
     assert_eq!(tree(bench.root()), files, "files have come or gone");
-}
-
-fn containers(bench: &Bench) -> Vec<String> {
-    let mut all: Vec<String> = bench
-        .rehearsal
-        .world(|world| world.containers.keys().cloned().collect());
-    all.sort();
-    all
 }
 
 fn tree(folder: &Path) -> Vec<String> {
@@ -43,11 +37,6 @@ fn tree(folder: &Path) -> Vec<String> {
     }
     all.sort();
     all
-}
-
-fn fifo(path: &Path) {
-    let made = Command::new("mkfifo").arg(path).status();
-    assert!(made.expect("mkfifo").success());
 }
 
 /// A bench with a running stack, and its directory.
@@ -75,74 +64,52 @@ fn in_place_of(path: &Path, what: &str) {
 }
 
 #[test]
-fn a_compose_file_that_cannot_be_read() {
-    for (what, words) in [
-        ("a directory", "is not a file"),
-        ("a fifo", "is not a file"),
-        ("a socket", "is not a file"),
-        ("a dangling link", "is not a file"),
-        ("a link to itself", "failed to access"),
-        ("a file that cannot be read", "Input/output error"),
-        ("not UTF-8", "is not UTF-8 at byte 2"),
+fn a_compose_file_or_env_file_that_cannot_be_read() {
+    for (what, compose, env) in [
+        ("a directory", "is not a file", "is not a regular file"),
+        ("a fifo", "is not a file", "is not a regular file"),
+        ("a socket", "is not a file", "is not a regular file"),
+        ("a dangling link", "is not a file", "No such file"),
+        ("a link to itself", "failed to access", "symbolic links"),
+        (
+            "a file that cannot be read",
+            "Input/output error",
+            "Input/output error",
+        ),
+        (
+            "not UTF-8",
+            "is not UTF-8 at byte 2",
+            "is not UTF-8 at byte 2",
+        ),
     ] {
-        let (bench, dir) = started();
-        let file = dir.join("docker-compose.yml");
-        in_place_of(&file, what);
-        let named = file.to_str().expect("UTF-8").to_owned();
-        refused(&bench, &mut bench.command(&["web"]), &[words, &named]);
-        assert!(bench.rehearsal.requests().is_empty(), "{what}");
-    }
-}
-
-#[test]
-fn an_env_file_that_cannot_be_read() {
-    for (what, words) in [
-        ("a directory", "is not a regular file"),
-        ("a fifo", "is not a regular file"),
-        ("a socket", "is not a regular file"),
-        ("a dangling link", "No such file"),
-        ("a link to itself", "symbolic links"),
-        ("a file that cannot be read", "Input/output error"),
-        ("not UTF-8", "is not UTF-8 at byte 2"),
-    ] {
-        let (bench, dir) = started();
-        let file = dir.join(".env");
-        in_place_of(&file, what);
-        let named = file.to_str().expect("UTF-8").to_owned();
-        refused(&bench, &mut bench.command(&["web"]), &[words, &named]);
-        assert!(bench.rehearsal.requests().is_empty(), "{what}");
+        for (name, words) in [("docker-compose.yml", compose), (".env", env)] {
+            let (bench, dir) = started();
+            let file = dir.join(name);
+            in_place_of(&file, what);
+            let named = file.to_str().expect("UTF-8").to_owned();
+            refused(&bench, &mut bench.command("web"), &[words, &named]);
+            assert!(bench.requests().is_empty(), "{what}");
+        }
     }
 }
 
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_a_file_without_read_permission() {
-    use std::os::unix::{
-        fs::{PermissionsExt, chown},
-        process::CommandExt,
-    };
     const USER: u32 = 65_534;
+    let set_mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+    };
     for name in ["docker-compose.yml", ".env"] {
         let (bench, dir) = started();
-        let program = bench.root().join("stacklift");
-        // A file that this process had open to write would be busy if another test starts a program now.
-        let copied = Command::new("cp")
-            .args([Path::new(env!("CARGO_BIN_EXE_stacklift")), &program])
-            .status();
-        assert!(copied.expect("cp").success());
         for folder in [bench.root(), &dir, bench.state().parent().expect("a home")] {
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("a mode");
+            set_mode(folder, 0o755);
         }
-        fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o600)).expect("a mode");
+        set_mode(&dir.join(name), 0o600);
         fs::create_dir(bench.state()).expect("a folder");
-        fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
+        set_mode(&bench.state(), 0o700);
         chown(bench.state(), Some(USER), Some(USER)).expect("an owner");
-        let inner = bench.command(&["web"]);
-        let mut command = Command::new(&program);
-        command.arg("web").env_clear().uid(USER).gid(USER);
-        for (name, value) in inner.get_envs() {
-            command.env(name, value.unwrap_or_default());
-        }
+        let mut command = bench.as_user("web", USER);
         refused(&bench, &mut command, &["Permission denied", name]);
     }
 }
@@ -156,7 +123,7 @@ fn links_out_of_the_directory_are_read_and_never_written() {
         fs::rename(dir.join(name), &elsewhere).expect("moved");
         symlink(&elsewhere, dir.join(name)).expect("a link");
     }
-    bench.run(&["web"]).code(0);
+    bench.run("web").code(0);
     assert_eq!(bench.sent_text(), text);
     assert_eq!(bench.sent_env(), [("TOKEN".to_owned(), MARKED.to_owned())]);
     let backup = &bench.backups("web")[0];
@@ -170,20 +137,6 @@ fn links_out_of_the_directory_are_read_and_never_written() {
 }
 
 #[test]
-fn nothing_is_written_through_a_link_with_the_name_of_the_backup() {
-    let (bench, dir) = started();
-    let today = chrono::Local::now().format("%Y-%m-%d");
-    let name = format!("docker-compose.yml.bak-pre-stackmgr-migration-{today}");
-    let elsewhere = bench.root().join("elsewhere");
-    symlink(&elsewhere, dir.join(&name)).expect("a link");
-    bench
-        .run(&["web"])
-        .code(1)
-        .says(&[&name, "it is not a regular file"]);
-    assert!(!elsewhere.exists(), "nothing is written through a link");
-}
-
-#[test]
 fn unusual_variables_are_sent_verbatim() {
     let long = format!("LONG={MARKED}{}", "x".repeat(1 << 20));
     let env = format!(
@@ -191,8 +144,8 @@ fn unusual_variables_are_sent_verbatim() {
     );
     let bench = Bench::new();
     bench.stack("web", PLAIN, Some(&env));
-    let run = bench.run(&["web"]);
-    drop(run.says(&["warning:", "line 4"]));
+    let run = bench.run("web");
+    run.says(&["warning:", "line 4"]);
     let sent = bench.sent_env();
     let names: Vec<&str> = sent.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["\u{feff}A", "B", "LONG", "C"]);
@@ -207,27 +160,31 @@ fn a_compose_file_of_15_mb_is_sent() {
     let text = format!("{PLAIN}{}", line.repeat(15 * 1024));
     let dir = bench.stack("web", PLAIN, None);
     fs::write(dir.join("docker-compose.yml"), &text).expect("the file");
-    bench.run(&["web", "--timeout", "60s"]).code(0);
+    bench.run("web --timeout 60s").code(0);
     assert!(bench.sent_text() == text, "every byte");
+}
+
+/// Characters that steer a terminal.
+const STEERING: [char; 7] = [
+    '\u{1b}', '\0', '\u{9b}', '\u{202e}', '\u{7}', '\r', '\u{2066}',
+];
+
+#[track_caller]
+fn steers_nothing(run: &Run, what: &str) {
+    let all = run.all();
+    assert!(!all.contains(STEERING), "{what}: {run:#?}");
 }
 
 #[test]
 fn control_characters_in_the_compose_file_are_sent_and_shown_escaped() {
-    let bench = Bench::new();
-    let text = format!("{PLAIN}# \0 \u{1b}[31m \u{9b} \u{202e}\n\"\u{1b}[2J\0\u{7}: [\n");
-    let dir = bench.started("web", PLAIN, None);
-    fs::write(dir.join("docker-compose.yml"), &text).expect("the file");
-    let run = bench.run(&["web", "--force"]);
-    assert_eq!(bench.sent_text(), text);
-    for steering in ['\u{1b}', '\0', '\u{9b}', '\u{202e}', '\u{7}'] {
-        assert!(!run.all().contains(steering), "{steering:?} in {run:#?}");
-    }
-    let text = "services:\n  \"a\\e[31m\\u202E\":\n    image: \"x\\e[2J\"\n    env_file: [\"e\\e[1m.env\"]\n    volumes: [\"../\\u009b:/s\"]\n";
-    fs::write(dir.join("docker-compose.yml"), text).expect("the file");
-    let run = bench.run(&["web", "--force", "-v"]);
-    for steering in ['\u{1b}', '\u{9b}', '\u{202e}'] {
-        assert!(!run.all().contains(steering), "{steering:?} in {run:#?}");
-    }
+    let bench = Bench::web(PLAIN);
+    let broken = format!("{PLAIN}# \0 \u{1b}[31m \u{9b} \u{202e}\n\"\u{1b}[2J\0\u{7}: [\n");
+    let escaped = "services:\n  \"a\\e[31m\\u202E\":\n    image: \"x\\e[2J\"\n    env_file: [\"e\\e[1m.env\"]\n    volumes: [\"../\\u009b:/s\"]\n";
+    bench.write("web", "docker-compose.yml", &broken);
+    steers_nothing(&bench.run("web --force"), "a broken text");
+    assert_eq!(bench.sent_text(), broken);
+    bench.write("web", "docker-compose.yml", escaped);
+    steers_nothing(&bench.run("web --force -v"), "an escaped text");
 }
 
 #[test]
@@ -235,11 +192,11 @@ fn text_from_outside_cannot_control_the_terminal() {
     const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\r\u{2066}";
     let json = serde_json::json!({"message": EVIL, "details": EVIL}).to_string();
     let kinds = [
-        FaultKind::Status(500, json.clone()),
-        FaultKind::Status(500, EVIL.to_owned()),
-        FaultKind::Body(200, json.into_bytes()),
-        FaultKind::Body(200, EVIL.as_bytes().to_vec()),
-        FaultKind::Body(200, format!("<html>{EVIL}</html>").into_bytes()),
+        instead(500, &json.clone()),
+        instead(500, EVIL),
+        done(200, &json),
+        done(200, EVIL),
+        done(200, &format!("<html>{EVIL}</html>")),
     ];
     let calls = [
         Call::List,
@@ -259,20 +216,15 @@ fn text_from_outside_cannot_control_the_terminal() {
             if matches!(call, Call::Delete | Call::File) {
                 bench.record("web", 1);
             }
-            bench.rehearsal.world(|world| {
+            bench.world(|world| {
                 let id = world.project("web")[0].id.clone();
                 let container = world.containers.get_mut(&id).expect("it");
                 container.image = format!("x{EVIL}");
                 container.name = format!("web{EVIL}");
             });
-            bench.rehearsal.faults().set(call, kind.clone());
-            let run = bench.run(&["web", "-v"]);
-            for steering in ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\r', '\u{2066}'] {
-                assert!(
-                    !run.all().contains(steering),
-                    "{call:?}: {steering:?} in {run:#?}"
-                );
-            }
+            bench.always(call, kind.clone());
+            let run = bench.run("web -v");
+            steers_nothing(&run, &format!("{call:?}"));
         }
     }
 }

@@ -1,207 +1,93 @@
 //! Addresses, lists, settings and sockets that are not what they should be.
 
 use std::{
-    fmt::Write as _,
     fs,
     io::{Read, Write},
     os::unix::{fs::PermissionsExt, net::UnixListener},
     path::Path,
-    process::Command,
     thread,
 };
 
-use rehearsal::{Call, FaultKind};
+use rehearsal::Call;
 use serde_json::json;
 
-use crate::bench::{Bench, PLAIN, Run};
-
-fn started() -> Bench {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench
-}
-
-/// Asserts that a run stopped with everything as it was, and says so.
-#[track_caller]
-fn stopped(bench: &Bench, run: Run, words: &[&str]) {
-    run.code(1)
-        .says(&["error: ", "state: this run changed nothing", "hint: "])
-        .says(words);
-    assert_eq!(bench.containers("web").len(), 1);
-    assert!(bench.nothing_was_changed());
-}
+use crate::bench::{Bench, PLAIN, Run, done, fifo};
 
 #[test]
 fn base_urls() {
-    let bench = started();
-    let served = bench.rehearsal.base_url();
-    let port = served.rsplit(':').next().expect("a port").to_owned();
+    let bench = Bench::web(PLAIN);
+    let served = bench.base_url();
+    let plain = served.replace("https", "http");
     let closed = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.local_addr().expect("an address").port()
     };
     for (url, words) in [
         (format!("{served}/portainer"), "status 404"),
-        (format!("{served}/api"), "status 404"),
-        (format!("http://127.0.0.1:{port}"), "hint: "),
+        (plain, "hint: "),
         (format!("https://127.0.0.1:{closed}"), "Connection refused"),
         (format!("https://[::1]:{closed}"), "[::1]"),
         ("https://manager.invalid".to_owned(), "manager.invalid"),
     ] {
-        let run = bench.run(&["web", "--base-url", &url, "--timeout", "20s"]);
-        stopped(&bench, run, &[words, "failed to list Portainer's stacks"]);
+        let args = ["web", "--base-url", &url, "--timeout", "20s"];
+        bench.stops(&args, &[words, "failed to list Portainer's stacks"]);
     }
-    for wrong in [
-        "",
-        "localhost:9443",
-        "//localhost",
-        "https:///x",
-        "https://h:0x1",
-        "https://h:70000",
-        "https://[::1",
-        "https://h/?x",
-        "http://192.0.2.1:9000",
-        "https://\u{1b}[31m",
-        "file:///etc/passwd",
-    ] {
-        let run = bench.run(&["web", "--base-url", wrong]).code(2);
-        assert!(run.err.contains("--base-url"), "{run:#?}");
-    }
-    assert_eq!(bench.containers("web").len(), 1);
     // A path is kept, with its slash or without.
     for end in ["", "/", "//"] {
-        bench.rehearsal.forget_requests();
+        bench.forget_requests();
         let url = format!("{served}/a/b{end}");
         bench.run(&["web", "--base-url", &url]).code(1);
-        assert_eq!(bench.rehearsal.requests()[0].path, "/a/b/api/stacks");
+        assert_eq!(bench.requests()[0].path, "/a/b/api/stacks");
     }
-}
-
-#[test]
-fn lists_that_are_none() {
-    let cases: [(u16, &[u8]); 10] = [
-        (200, b"{\"message\":\"ok\"}"),
-        (200, b"{\"Stacks\":[]}"),
-        (200, b"[{\"Id\":1,\"Name\":\"web\",\"EndpointId\":1}"),
-        (200, b"[{\"Id\":1,\"Name\":\"web\",\"Endpoi"),
-        (200, b"\"\""),
-        (200, b"[]["),
-        (200, b"[1,]"),
-        (200, b"\xff\xfe["),
-        (200, b"<!DOCTYPE html><title>Log in</title>"),
-        (201, b""),
-    ];
-    for (status, body) in cases {
-        let bench = started();
-        bench
-            .rehearsal
-            .faults()
-            .set(Call::List, FaultKind::Body(status, body.to_vec()));
-        let run = bench.run(&["web"]);
-        stopped(&bench, run, &["stacks"]);
-    }
-    for kind in [
-        FaultKind::CutOff,
-        FaultKind::Garbage,
-        FaultKind::Empty,
-        FaultKind::CloseAfter,
-    ] {
-        let bench = started();
-        bench.record("web", 1);
-        bench.rehearsal.faults().set(Call::List, kind);
-        let run = bench.run(&["web"]);
-        stopped(&bench, run, &[]);
-    }
-}
-
-#[test]
-fn entries_that_are_nested_deeply_are_no_match() {
-    let bench = started();
-    let deep = "[".repeat(100_000) + &"]".repeat(100_000);
-    let kind = FaultKind::Body(200, deep.into_bytes());
-    bench.rehearsal.faults().once(Call::List, kind);
-    bench.run(&["web"]).code(0);
 }
 
 #[test]
 fn records_that_lack_fields_or_have_odd_ones() {
     for (record, deletes) in [
+        (json!({"Id": -7, "EndpointId": 1}), Some("-7")),
         (
-            json!({"Id": -7, "Name": "web", "EndpointId": 1}),
-            Some("/api/stacks/-7?endpointId=1"),
+            json!({"Id": u64::MAX, "EndpointId": 1}),
+            Some("18446744073709551615"),
         ),
+        (json!({"Id": "1/../../x", "EndpointId": 1}), None),
+        (json!({"Id": 1, "EndpointId": 1e30}), None),
+        (json!({"Id": 1, "EndpointId": -1}), None),
         (
-            json!({"Id": u64::MAX, "Name": "web", "EndpointId": 1}),
-            Some("/api/stacks/18446744073709551615?endpointId=1"),
+            json!({"Id": 5, "EndpointId": 1, "Env": 7, "Status": "x", "AutoUpdate": [], "ResourceControl": 1, "GitConfig": "\u{1b}[2J"}),
+            Some("5"),
         ),
-        (
-            json!({"Id": "1/../../x", "Name": "web", "EndpointId": 1}),
-            None,
-        ),
-        (json!({"Id": null, "Name": "web", "EndpointId": 1}), None),
-        (json!({"Id": 1, "Name": "web", "EndpointId": 1e30}), None),
-        (json!({"Id": 1, "Name": "web", "EndpointId": -1}), None),
-        (json!({"Id": 1, "Name": ["web"], "EndpointId": 1}), None),
-        (json!({"Id": 1, "name": "web", "EndpointId": 1}), None),
-        (json!({"Id": 1, "Name": "WEB", "EndpointId": 1}), None),
-        (
-            json!({"Id": 5, "Name": "web", "EndpointId": 1, "Env": 7, "Status": "x", "AutoUpdate": [], "ResourceControl": 1, "GitConfig": "\u{1b}[2J"}),
-            Some("/api/stacks/5?endpointId=1"),
-        ),
+        (json!({"Id": "7", "EndpointId": 1}), Some("7")),
     ] {
-        let bench = started();
+        let bench = Bench::web(PLAIN);
+        let mut record = record;
+        record["Name"] = json!("web");
         let list = json!([null, 1, "web", [], {"Name": "web"}, record]).to_string();
-        bench
-            .rehearsal
-            .faults()
-            .set(Call::List, FaultKind::Body(200, list.into_bytes()));
-        let run = bench.run(&["web"]);
-        drop(run.hides("\u{1b}").hides("panicked"));
-        let sent: Vec<String> = bench
-            .calls(Call::Delete)
-            .into_iter()
-            .map(|request| request.path)
-            .collect();
-        assert_eq!(sent.first().map(String::as_str), deletes);
+        bench.always(Call::List, done(200, &list));
+        bench.run("web").hides("\u{1b}");
+        let sent = bench.calls(Call::Delete);
+        let path = deletes.map(|id| format!("/api/stacks/{id}?endpointId=1"));
+        assert_eq!(sent.first().map(|request| request.path.clone()), path);
     }
 }
 
 #[test]
-fn a_list_of_100_000_records() {
-    let bench = started();
-    let mut list = String::from("[");
-    for id in 0..100_000 {
-        write!(
-            list,
-            "{{\"Id\":{id},\"Name\":\"other{id}\",\"EndpointId\":1,\"Env\":[]}},"
-        )
-        .expect("a String");
-    }
-    list.push_str("{\"Id\":100000,\"Name\":\"web\",\"EndpointId\":1}]");
-    bench
-        .rehearsal
-        .faults()
-        .once(Call::List, FaultKind::Body(200, list.into_bytes()));
-    // A debug build on a busy machine needs its time.
-    let run = bench.run(&["web", "--timeout", "5m"]);
-    drop(run.says(&["Portainer stack 100000"]));
-    assert_eq!(
-        bench.calls(Call::Delete)[0].path,
-        "/api/stacks/100000?endpointId=1"
-    );
-}
-
-#[test]
-fn settings_files_that_are_none() {
-    let bench = started();
+fn c09_a_settings_file_that_cannot_be_trusted_or_parsed() {
+    let bench = Bench::web(PLAIN);
     let config = bench.root().join("config");
     fs::create_dir(&config).expect("a folder");
     let file = config.join("stacklift.toml");
-    let run = |words: &[&str]| {
-        let mut command = bench.command(&["web"]);
-        command.env("XDG_CONFIG_HOME", &config);
-        stopped(&bench, Run::of(&mut command), words);
-        assert!(bench.rehearsal.requests().is_empty());
+    let stops = |words: &[&str]| {
+        let mut command = bench.command("web");
+        command
+            .env("XDG_CONFIG_HOME", &config)
+            .env_remove("STACKLIFT_TIMEOUT")
+            .env_remove("STACKLIFT_BASE_URL");
+        Run::of(&mut command).code(1).says(words).says(&[
+            "stacklift.toml",
+            "state: this run changed nothing",
+            "hint: ",
+        ]);
+        assert!(bench.requests().is_empty());
         assert!(bench.backups("web").is_empty());
     };
     for (text, words) in [
@@ -209,55 +95,50 @@ fn settings_files_that_are_none() {
         (b"\xff\xfe", "failed to read the settings file"),
         (b"\0", "cannot parse the settings file"),
         (b"endpoint = \"one\"\n", "invalid endpoint"),
-        (
-            b"endpoint = 99999999999999999999\n",
-            "cannot parse the settings file",
-        ),
-        (b"[endpoint]\n", "invalid endpoint"),
         (b"base-url = \"http://manager.example\"\n", "base-url"),
         (b"timeout = \"for ever\"\n", "timeout"),
         (b"tool = \"../docker\"\n", "tool"),
-        (b"key = \"\x1b[31m\"\n", "stacklift.toml"),
+        (b"key = \"\x1b[31m\"\n", "cannot parse the settings file"),
+        (
+            b"base-ulr = \"https://localhost\"\n",
+            "did you mean `base-url`?",
+        ),
+        (&b"# x\n".repeat(1 << 20), "is larger than"),
     ] {
         fs::write(&file, text).expect("settings");
-        let mut command = bench.command(&["web"]);
-        command
-            .env("XDG_CONFIG_HOME", &config)
-            .env_remove("STACKLIFT_TIMEOUT")
-            .env_remove("STACKLIFT_BASE_URL");
-        stopped(&bench, Run::of(&mut command), &[words, "stacklift.toml"]);
+        stops(&[words]);
     }
-    fs::write(&file, "# x\n".repeat(1 << 20)).expect("settings");
-    run(&["is larger than", "stacklift.toml"]);
     fs::write(&file, "endpoint = 1\n").expect("settings");
     for mode in [0o666, 0o620, 0o602] {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("a mode");
-        run(&["not writable by others"]);
+        stops(&[
+            "refusing to read the settings file",
+            "not writable by others",
+        ]);
     }
     fs::remove_file(&file).expect("removed");
     fs::create_dir(&file).expect("a folder");
-    run(&["not a regular file", "stacklift.toml"]);
+    stops(&["not a regular file"]);
     fs::remove_dir(&file).expect("removed");
-    let made = Command::new("mkfifo").arg(&file).status();
-    assert!(made.expect("mkfifo").success());
-    run(&["not a regular file", "stacklift.toml"]);
+    fifo(&file);
+    stops(&["not a regular file"]);
 }
 
 #[test]
 fn key_files_that_are_none() {
-    let bench = started();
+    let bench = Bench::web(PLAIN);
     for (path, words) in [
         ("/no/such/file", "No such file"),
         ("/", "it is not a regular file"),
-        ("/dev/null", "it is not a regular file"),
         ("/dev/zero", "it is not a regular file"),
     ] {
-        let mut command = bench.command(&["web"]);
+        let mut command = bench.command("web");
         command
             .env_remove("STACKMGR_API_KEY")
             .env("STACKMGR_API_KEY_FILE", path);
-        stopped(&bench, Run::of(&mut command), &[words]);
-        assert!(bench.rehearsal.requests().is_empty());
+        let run = Run::of(&mut command).code(1);
+        run.says(&[words, "state: this run changed nothing", "hint: "]);
+        assert!(bench.requests().is_empty());
     }
 }
 
@@ -283,10 +164,12 @@ fn socket(path: &Path, bytes: Option<&'static [u8]>) {
 #[test]
 fn engine_sockets_that_are_none() {
     let page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 17\r\n\r\n<html>\x1b[2J</html>";
-    let answers: [(&str, Option<&'static [u8]>, &str); 6] = [
+    let bench = Bench::web(PLAIN);
+    fs::write(bench.root().join("file"), "").expect("a file");
+    for (name, bytes, words) in [
         (
             "page",
-            Some(page),
+            Some(&page[..]),
             "is this the socket of a container engine?",
         ),
         (
@@ -306,67 +189,37 @@ fn engine_sockets_that_are_none() {
             "engine",
         ),
         ("hangs", None, "no response from the engine"),
-    ];
-    let bench = started();
-    for (name, bytes, _) in answers {
-        socket(&bench.root().join(name), bytes);
-    }
-    fs::write(bench.root().join("file"), "").expect("a file");
-    let others = [
-        ("absent", "is the engine running?"),
-        ("file", "is the engine running?"),
-    ];
-    let cases = answers.iter().map(|(name, _, words)| (*name, *words));
-    for (name, words) in cases.chain(others) {
-        let mut command = bench.command(&["web", "--timeout", "2s"]);
+        ("absent", None, "is the engine running?"),
+        ("file", None, "is the engine running?"),
+    ] {
         let path = bench.root().join(name);
+        if !["absent", "file"].contains(&name) {
+            socket(&path, bytes);
+        }
+        let mut command = bench.command("web --timeout 2s");
         command.env("DOCKER_HOST", format!("unix://{}", path.display()));
         // A failing listing is tolerated (C52): the run continues, and says that the containers are unknown.
-        let run = Run::of(&mut command).code(0);
-        drop(run.hides("\u{1b}").says(&[
-            "warning: ",
-            words,
-            "the stack's containers are unknown: what they will lose",
-        ]));
-        bench.rehearsal.world(|world| {
-            let ids: Vec<u64> = world.records.keys().copied().collect();
-            for id in ids {
-                world.records.remove(&id);
-            }
-        });
+        let run = Run::of(&mut command).code(0).hides("\u{1b}");
+        let unknown = "the stack's containers are unknown: what they will lose";
+        run.says(&["warning: ", words, unknown]);
+        bench.world(|world| world.records.clear());
     }
 }
 
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_an_engine_socket_that_this_user_may_not_use() {
-    use std::os::unix::process::CommandExt;
-    let bench = started();
-    let program = bench.root().join("stacklift");
-    // A file that this process had open to write would be busy if another test starts a program now.
-    let copied = std::process::Command::new("cp")
-        .args([
-            std::path::Path::new(env!("CARGO_BIN_EXE_stacklift")),
-            &program,
-        ])
-        .status();
-    assert!(copied.expect("cp").success());
+    let bench = Bench::web(PLAIN);
     let home = bench.state();
     let home = home.parent().expect("a home");
     for folder in [bench.root(), &bench.dir("web"), home] {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o1777)).expect("a mode");
     }
-    let inner = bench.command(&["web"]);
-    let mut command = Command::new(&program);
-    command.arg("web").env_clear().uid(65_534).gid(65_534);
-    for (name, value) in inner.get_envs() {
-        command.env(name, value.unwrap_or_default());
-    }
     // The rehearsal's folder is its owner's alone.
-    let run = Run::of(&mut command).code(0);
-    drop(run.says(&[
+    let run = Run::of(&mut bench.as_user("web", 65_534)).code(0);
+    run.says(&[
         "cannot reach the engine",
         "Permission denied",
         "the stack's containers are unknown: what they will lose",
-    ]));
+    ]);
 }

@@ -6,11 +6,11 @@ use std::{
     process::Stdio,
 };
 
-use rehearsal::{Call, Era, FaultKind, Status};
+use rehearsal::{Call, Era, Status};
 use serde_json::json;
 
 use crate::{
-    bench::{Bench, PLAIN},
+    bench::{Bench, PLAIN, instead},
     confirming::on_terminal,
 };
 
@@ -18,10 +18,9 @@ const VOLUME: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/c
 
 /// A stack whose only container, which Portainer created, has `--rm`. Returns the bench and the name of its volume.
 fn with_rm() -> (Bench, String) {
-    let bench = Bench::new();
-    bench.started("web", VOLUME, None);
-    bench.run(&["web"]).code(0);
-    let volume = bench.rehearsal.world(|world| {
+    let bench = Bench::web(VOLUME);
+    bench.run("web").code(0);
+    let volume = bench.world(|world| {
         let mut containers = world.containers.values_mut();
         let container = containers.next().expect("a container");
         container.host_config["AutoRemove"] = true.into();
@@ -31,36 +30,24 @@ fn with_rm() -> (Bench, String) {
 }
 
 fn exists(bench: &Bench, volume: &str) -> bool {
-    bench
-        .rehearsal
-        .world(|world| world.volumes.iter().any(|one| one.name == volume))
+    bench.world(|world| world.volumes.iter().any(|one| one.name == volume))
 }
 
 #[test]
-fn b28_the_volume_of_a_container_with_rm_is_kept() {
+fn b28_the_volume_of_a_container_with_rm_is_kept_or_named() {
     let (bench, volume) = with_rm();
-    bench.run(&["restore", "web", "--yes"]).code(0).says(&[
-        "these volumes will be kept",
-        &volume,
-        "verified",
-    ]);
+    let says = ["these volumes will be kept", &volume, "verified"];
+    bench.succeeds("restore web --yes", &says);
     assert!(exists(&bench, &volume));
     // Nothing remains of what kept it.
-    let count = bench.rehearsal.world(|world| world.containers.len());
-    assert_eq!(count, 1);
-}
+    assert_eq!(bench.world(|world| world.containers.len()), 1);
 
-#[test]
-fn b28_a_volume_that_was_said_to_be_kept_and_is_gone_is_a_difference() {
     let (bench, volume) = with_rm();
     // The engine does not create what would keep it.
-    let created = FaultKind::Status(201, r#"{"Id":"0123456789ab"}"#.to_owned());
-    bench.rehearsal.faults().once(Call::EngineCreate, created);
-    bench
-        .run(&["restore", "web", "--yes"])
-        .code(1)
-        .says(&["was to be kept, but no longer exists", &volume])
-        .hides("verified");
+    let created = instead(201, r#"{"Id":"0123456789ab"}"#);
+    bench.once(Call::EngineCreate, created);
+    let says = ["was to be kept, but no longer exists", &volume];
+    bench.fails("restore web --yes", &says).hides("verified");
     assert!(!exists(&bench, &volume));
 }
 
@@ -69,21 +56,21 @@ fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match()
     let bench = Bench::new();
     let text = "services:\n  a:\n    image: busybox:1.36\n    environment: {A: '${A}'}\n";
     let dir = bench.started("web", text, Some("A=1\n"));
-    bench.run(&["adopt", "web"]).code(0);
+    bench.run("adopt web").code(0);
     fs::write(dir.join(".env"), "A=2\n").expect("the env file");
     bench.started("web", text, Some("A=2\n"));
-    bench.run(&["adopt", "web", "--yes"]).code(0);
+    bench.run("adopt web --yes").code(0);
     let ids = bench.containers("web");
-    bench.rehearsal.forget_requests();
+    bench.forget_requests();
     let said = "web-a-1: may be replaced when Portainer deploys the stack";
-    on_terminal(&bench, &["restore", "web"], "n\n")
+    on_terminal(&bench, "restore web", "n\n")
         .code(1)
         .says(&[said, "[y/N]", "Canceled"])
         .hides("matches the snapshot");
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.containers("web"), ids);
     bench
-        .run(&["restore", "web", "--yes"])
+        .run("restore web --yes")
         .code(0)
         .says(&[said, "verified 1 container matches the snapshot"]);
     assert_ne!(bench.containers("web"), ids);
@@ -94,23 +81,25 @@ fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
     let bench = Bench::new();
     let two = "services:\n  a:\n    image: busybox:1.36\n  b:\n    image: busybox:1.36\n";
     bench.started("web", two, None);
-    bench.rehearsal.world(|world| world.stop_by_hand("web-b-1"));
-    bench.run(&["web"]).code(0);
-    bench.run(&["restore", "web", "--yes"]).code(0);
-    bench.rehearsal.world(|world| {
+    bench.world(|world| world.stop_by_hand("web-b-1"));
+    bench.run("web").code(0);
+    bench.run("restore web --yes").code(0);
+    bench.world(|world| {
         let id = world.container("web-b-1").expect("b").id.clone();
         let b = world.containers.get_mut(&id).expect("b");
         "running".clone_into(&mut b.state);
     });
-    on_terminal(&bench, &["restore", "web"], "n\n")
-        .code(1)
-        .says(&["stop web-b-1", "1 container matches", "[y/N]"]);
-    on_terminal(&bench, &["restore", "web"], "y\n")
+    on_terminal(&bench, "restore web", "n\n").code(1).says(&[
+        "stop web-b-1",
+        "1 container matches",
+        "[y/N]",
+    ]);
+    on_terminal(&bench, "restore web", "y\n")
         .code(0)
         .says(&["stop web-b-1", "verified 2 containers match"]);
-    on_terminal(&bench, &["restore", "web"], "")
+    on_terminal(&bench, "restore web", "")
         .code(0)
-        .says(&["plan 2 containers match"])
+        .says("plan 2 containers match")
         .hides("[y/N]");
 }
 
@@ -118,16 +107,16 @@ fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
 fn b08_an_update_of_a_portainer_stack_in_error_says_that_it_removes_every_container() {
     let bench = Bench::of(Era::Async);
     let dir = bench.started("web", PLAIN, None);
-    bench.run(&["adopt", "web"]).code(0);
+    bench.run("adopt web").code(0);
     let file = dir.join("docker-compose.yml");
     fs::write(file, format!("# changed\n{PLAIN}")).expect("the Compose file");
-    bench.run(&["adopt", "web", "--yes"]).code(0);
-    bench.rehearsal.world(|world| {
+    bench.run("adopt web --yes").code(0);
+    bench.world(|world| {
         let mut records = world.records.values_mut();
         records.next().expect("a record").status = Status::Error;
     });
     bench
-        .run(&["restore", "web", "--yes"])
+        .run("restore web --yes")
         .code(0)
         .says(&[
             "plan remove web-a-1",
@@ -140,16 +129,13 @@ fn b08_an_update_of_a_portainer_stack_in_error_says_that_it_removes_every_contai
 
 #[test]
 fn b17_a_restore_names_what_the_portainer_stack_loses() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench.run(&["adopt", "web"]).code(0);
-    bench.rehearsal.world(|world| {
+    let bench = Bench::web(PLAIN);
+    bench.run("adopt web").code(0);
+    bench.world(|world| {
         let record = world.records.values_mut().next().expect("a record");
         record.auto_update = Some(json!({"Interval": "5m", "Webhook": "0d0b5d5e"}));
     });
-    bench.run(&["restore", "web", "--yes"]).code(0).says(&[
-        "these will be lost:\n  - the Portainer stack's automatic update\n  - the Portainer stack's webhook",
-    ]);
+    bench.succeeds("restore web --yes", "these will be lost:\n  - the Portainer stack's automatic update\n  - the Portainer stack's webhook");
 }
 
 #[test]
@@ -158,7 +144,7 @@ fn b28_a_restore_that_is_killed_at_any_request_keeps_the_volume() {
     for count in 1.. {
         let (bench, volume) = with_rm();
         let mut child = bench
-            .command(&["restore", "web", "--yes", "-v"])
+            .command("restore web --yes -v")
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -167,12 +153,9 @@ fn b28_a_restore_that_is_killed_at_any_request_keeps_the_volume() {
         let seen = lines.take(count).count();
         child.kill().expect("killed");
         child.wait().expect("it ends");
-        let containers = || bench.rehearsal.world(|world| world.containers.len());
+        let containers = || bench.world(|world| world.containers.len());
         was_held |= containers() > 1;
-        bench
-            .run(&["restore", "web", "--yes"])
-            .code(0)
-            .says(&["verified"]);
+        bench.succeeds("restore web --yes", "verified");
         assert!(exists(&bench, &volume), "killed after {count} lines");
         assert_eq!(containers(), 1, "killed after {count} lines");
         if seen < count {

@@ -6,13 +6,13 @@ use std::{
     net::TcpListener,
     os::unix::net::UnixListener,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rehearsal::{Call, FaultKind};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::bench::{Bench, KEY, MARKED, PLAIN, Run, write_private};
+use crate::bench::{Bench, KEY, MARKED, PLAIN, Run, done, instead, write_private};
 
 /// A server that responds to each request by its method and path.
 type Respond = fn(&str) -> Reply;
@@ -86,158 +86,116 @@ fn portainer(respond: Respond) -> String {
     format!("http://{address}")
 }
 
-/// Runs the program with a timeout of 2 s. It must end within a minute, although a response never does.
-fn limited(bench: &Bench, args: &[&str]) -> Run {
-    let started = Instant::now();
-    let run = bench.run(&[args, &["--timeout", "2s"]].concat());
-    let elapsed = started.elapsed();
-    assert!(elapsed < Duration::from_mins(1), "{elapsed:?} {run:#?}");
-    run
-}
+const NONE: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+const NO_STACKS: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]";
+const A_STACK: &str =
+    "HTTP/1.1 200 OK\r\nContent-Length: 39\r\n\r\n[{\"Id\":7,\"Name\":\"web\",\"EndpointId\":1}] ";
 
-#[test]
-fn b07_an_id_may_be_text_of_digits() {
-    for (id, path) in [
-        (json!(7), "/api/stacks/7?endpointId=1"),
-        (json!("7"), "/api/stacks/7?endpointId=1"),
-    ] {
-        let bench = Bench::new();
-        bench.started("web", PLAIN, None);
-        let list = json!([{"Id": id, "Name": "web", "EndpointId": 1}]).to_string();
-        bench
-            .rehearsal
-            .faults()
-            .once(Call::List, FaultKind::Body(200, list.into_bytes()));
-        drop(bench.run(&["web"]));
-        assert_eq!(bench.calls(Call::Delete)[0].path, path);
+/// Responds to the creates, with an empty list of stacks.
+fn to_create(request: &str, reply: Reply) -> Reply {
+    match request {
+        "GET /api/stacks" => Reply::Whole(NO_STACKS),
+        request if request.starts_with("POST ") => reply,
+        _ => Reply::Whole(NONE),
     }
 }
 
 #[test]
 fn b07_an_entry_that_may_be_the_stack_stops_the_run() {
+    let bench = Bench::web(PLAIN);
+    let list = |list: Value| bench.always(Call::List, done(200, &list.to_string()));
     for (entry, reason) in [
-        (json!({"Name": "web", "EndpointId": 1}), "its Id is missing"),
+        (json!({"EndpointId": 1}), "its Id is missing"),
+        (json!({"Id": null, "EndpointId": 1}), "its Id is null"),
         (
-            json!({"Id": null, "Name": "web", "EndpointId": 1}),
-            "its Id is null",
-        ),
-        (
-            json!({"Id": "a\u{1b}[2J", "Name": "web", "EndpointId": 1}),
+            json!({"Id": "a\u{1b}[2J", "EndpointId": 1}),
             "its Id is \"a\\u001b[2J\"",
         ),
         (
-            json!({"Id": 1, "Name": "web", "EndpointId": "1"}),
+            json!({"Id": 1, "EndpointId": "1"}),
             "its EndpointId is \"1\"",
         ),
         (
-            json!({"Id": 1, "Name": "web", "EndpointId": null}),
+            json!({"Id": 1, "EndpointId": null}),
             "its EndpointId is null",
         ),
     ] {
-        let bench = Bench::new();
-        bench.started("web", PLAIN, None);
-        let list = json!([entry]).to_string();
-        bench
-            .rehearsal
-            .faults()
-            .set(Call::List, FaultKind::Body(200, list.into_bytes()));
-        bench.run(&["web"]).code(1).says(&[
-            "Portainer's list has an entry named web",
-            reason,
-            "it may be this stack",
-            "state: this run changed nothing",
-            "hint: ",
-        ]);
-        assert!(bench.nothing_was_changed());
-        assert_eq!(bench.containers("web").len(), 1);
+        let mut entry = entry;
+        entry["Name"] = json!("web");
+        list(json!([entry]));
+        let has = "Portainer's list has an entry named web";
+        bench.stops("web", &[has, reason, "it may be this stack"]);
     }
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    let list = json!([
+    list(json!([
         {"Name": "web"}, {"Id": null, "Name": "web", "EndpointId": 2},
         {"Id": null, "Name": "other", "EndpointId": 1}, {"Name": "other", "EndpointId": null},
-    ]);
-    let list = FaultKind::Body(200, list.to_string().into_bytes());
-    bench.rehearsal.faults().once(Call::List, list);
-    bench.run(&["web"]).code(0);
+    ]));
+    bench.run("web").code(0);
 }
 
 #[test]
-fn b12_a_list_that_drips_ends_at_the_limit() {
-    for respond in [
-        (|_| Reply::Drip("HTTP/1.1 200 OK\r\nX: ")) as Respond,
-        |_| Reply::Drip("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n["),
-        |_| {
-            Reply::Drip(
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n270f\r\n[{\"Name\":\"web\",",
-            )
-        },
-    ] {
-        let bench = Bench::new();
-        bench.started("web", PLAIN, None);
-        let url = portainer(respond);
-        limited(&bench, &["web", "--base-url", &url])
-            .code(1)
-            .says(&["timed out", "state: this run changed nothing"]);
-        assert_eq!(bench.containers("web").len(), 1);
-    }
-    // Under TLS, where a read waits for a whole record.
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    for number in 0..40 {
-        bench.record(&format!("other{number}"), 1);
-    }
-    bench
-        .rehearsal
-        .faults()
-        .set(Call::List, FaultKind::SlowDrip);
-    limited(&bench, &["web"])
-        .code(1)
-        .says(&["timed out", "state: this run changed nothing"]);
-}
-
-#[test]
-fn b12_a_create_that_drips_ends_at_the_limit() {
-    for respond in [
-        (|request| match request {
-            "GET /api/stacks" => Reply::Whole("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"),
-            request if request.starts_with("POST ") => Reply::Drip("HTTP/1.1 200 OK\r\nX: "),
-            _ => Reply::Whole("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
-        }) as Respond,
-        |request| match request {
-            "GET /api/stacks" => Reply::Whole("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"),
-            request if request.starts_with("POST ") => {
-                Reply::Drip("HTTP/1.1 500 no\r\nContent-Length: 9999\r\n\r\n{\"message\":")
-            }
-            _ => Reply::Whole("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
-        },
+fn b12_a_response_of_portainer_has_a_limit_in_time_and_size() {
+    let changed_nothing = "state: this run changed nothing";
+    let no_response = "no response to the create";
+    for (respond, words) in [
+        (
+            (|_| Reply::Drip("HTTP/1.1 200 OK\r\nX: ")) as Respond,
+            ["timed out", changed_nothing],
+        ),
+        (
+            |_| Reply::Drip("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n["),
+            ["timed out", changed_nothing],
+        ),
+        (
+            |_| {
+                Reply::Drip(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n270f\r\n[{\"Name\":\"web\",",
+                )
+            },
+            ["timed out", changed_nothing],
+        ),
+        (
+            |request| to_create(request, Reply::Drip("HTTP/1.1 200 OK\r\nX: ")),
+            ["timed out", no_response],
+        ),
+        (
+            |request| {
+                let start = "HTTP/1.1 500 no\r\nContent-Length: 9999\r\n\r\n{\"message\":";
+                to_create(request, Reply::Drip(start))
+            },
+            ["timed out", no_response],
+        ),
+        (
+            |request| {
+                let start = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+                to_create(request, Reply::Endless(start))
+            },
+            ["the response is too large", no_response],
+        ),
+        (
+            |request| match request {
+                "GET /api/stacks" => Reply::Whole(A_STACK),
+                request if request.starts_with("DELETE ") => Reply::Drip("HTTP/1.1 204 "),
+                _ => Reply::Whole(NONE),
+            },
+            ["timed out", "failed to delete Portainer stack 7"],
+        ),
     ] {
         let bench = Bench::new();
         bench.stack("web", PLAIN, None);
+        bench.world(|world| world.add_image("busybox:1.36"));
         let url = portainer(respond);
-        limited(&bench, &["web", "--base-url", &url])
-            .code(1)
-            .says(&["no response to the create", "timed out"]);
+        let limit = if words[0] == "timed out" { "2s" } else { "5m" };
+        bench.fails(&["web", "--base-url", &url, "--timeout", limit], &words);
     }
-}
-
-#[test]
-fn b12_a_delete_that_drips_ends_at_the_limit() {
+    // Under TLS, where a read waits for a whole record.
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    bench.rehearsal.world(|world| {
-        world.add_image("busybox:1.36");
-    });
-    let url = portainer(|request| match request {
-        "GET /api/stacks" => Reply::Whole(
-            "HTTP/1.1 200 OK\r\nContent-Length: 39\r\n\r\n[{\"Id\":7,\"Name\":\"web\",\"EndpointId\":1}] ",
-        ),
-        request if request.starts_with("DELETE ") => Reply::Drip("HTTP/1.1 204 "),
-        _ => Reply::Whole("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
-    });
-    limited(&bench, &["web", "--base-url", &url])
-        .code(1)
-        .says(&["failed to delete Portainer stack 7", "timed out"]);
+    for number in 0..40 {
+        bench.record(&format!("other{number}"), 1);
+    }
+    bench.always(Call::List, FaultKind::SlowDrip);
+    bench.fails("web --timeout 2s", &["timed out", changed_nothing]);
 }
 
 #[test]
@@ -264,43 +222,20 @@ fn b12_an_engine_that_drips_ends_at_the_limit() {
                 serve(stream.expect("a connection"), respond);
             }
         });
-        let mut command = bench.command(&["web", "--timeout", "2s"]);
+        let mut command = bench.command("web --timeout 2s");
         command.env("DOCKER_HOST", format!("unix://{}", path.display()));
-        let started = Instant::now();
         // The failing listing is tolerated (C52).
-        let run = Run::of(&mut command);
-        let elapsed = started.elapsed();
-        assert!(elapsed < Duration::from_mins(1), "{elapsed:?}");
-        drop(run.says(&["no response from the engine", "within 2s"]));
+        Run::of(&mut command).says(&["no response from the engine", "within 2s"]);
     }
-}
-
-#[test]
-fn b12_a_response_to_a_create_has_a_size_limit() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
-    let url = portainer(|request| match request {
-        "GET /api/stacks" => Reply::Whole("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"),
-        request if request.starts_with("POST ") => {
-            Reply::Endless("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
-        }
-        _ => Reply::Whole("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
-    });
-    bench
-        .run(&["web", "--base-url", &url, "--timeout", "5m"])
-        .code(1)
-        .says(&["no response to the create", "the response is too large"]);
 }
 
 #[test]
 fn b12_the_output_of_the_container_command_has_a_size_limit() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    let bin = bench.script("docker", "exec yes 0123456789ab\n");
-    let path = std::env::var("PATH").expect("a PATH");
-    let mut command = bench.command(&["web", "--engine", "command", "--timeout", "5m"]);
-    command.env("PATH", format!("{}:{path}", bin.display()));
-    drop(Run::of(&mut command).says(&["`docker ps` printed more than 256 MiB"]));
+    bench.script("docker", "exec yes 0123456789ab\n");
+    let run = bench.run("web --engine command --timeout 5m");
+    run.says("`docker ps` printed more than 256 MiB");
 }
 
 #[test]
@@ -308,26 +243,23 @@ fn b13_no_child_process_gets_the_key() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
     let seen = bench.root().join("seen");
-    let bin = bench.script("docker", &format!("env >> {}\n", seen.display()));
-    let path = std::env::var("PATH").expect("a PATH");
-    let key_file = bench.root().join("key");
+    bench.script("docker", &format!("env >> {}\n", seen.display()));
+    let folder = tempfile::tempdir().expect("a folder");
+    let key_file = folder.path().join("key");
     write_private(&key_file, KEY);
     for from_file in [false, true] {
-        let mut command = bench.command(&["web", "--engine", "command"]);
+        let mut command = bench.command("web --engine command");
         command
-            .env("PATH", format!("{}:{path}", bin.display()))
             .env("MARKER", "inherited")
             .env("STACKMGR_API_KEY_FILE", &key_file);
         if from_file {
             command.env_remove("STACKMGR_API_KEY");
         }
-        drop(Run::of(&mut command));
-        let env = fs::read_to_string(&seen).expect("the command ran");
-        assert!(env.contains("MARKER=inherited"), "{env}");
-        assert!(!env.contains("STACKMGR_"), "{env}");
-        fs::remove_file(&seen).expect("removed");
+        Run::of(&mut command);
     }
-    fs::remove_file(&key_file).expect("removed");
+    let env = fs::read_to_string(&seen).expect("the command ran");
+    assert!(env.contains("MARKER=inherited"), "{env}");
+    assert!(!env.contains("STACKMGR_"), "{env}");
 }
 
 #[test]
@@ -338,12 +270,9 @@ fn b13_pieces_and_escaped_forms_of_values_are_masked() {
     let message = r#"near "abcDEF0123\nxyz+/890==", p%22a%24s%27s%20w%26rd, p\"a$s's w\u0026rd, p"a$$s's w&rd"#;
     let body = json!({"message": "failed", "details": message}).to_string();
     for body in [body, message.to_owned()] {
-        bench
-            .rehearsal
-            .faults()
-            .once(Call::Create, FaultKind::Status(500, body));
-        let run = bench.run(&["web", "--force"]).code(1);
-        let mut run = run.says(&["***"]);
+        bench.once(Call::Create, instead(500, &body));
+        let run = bench.run("web --force").code(1);
+        let mut run = run.says("***");
         for piece in ["abcDEF", "xyz+", "p%22a", "w&rd", "w\\u0026rd"] {
             run = run.hides(piece);
         }
@@ -352,25 +281,19 @@ fn b13_pieces_and_escaped_forms_of_values_are_masked() {
 
 #[test]
 fn the_credentials_of_a_git_url_are_not_printed() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let git = json!({"URL": "https://me:gh-t0ken@git.example/web.git"});
     let list = json!([{"Id": 7, "Name": "web", "EndpointId": 1, "GitConfig": git}]).to_string();
-    bench
-        .rehearsal
-        .faults()
-        .once(Call::List, FaultKind::Body(200, list.into_bytes()));
+    bench.once(Call::List, done(200, &list));
     let message = "{\"message\":\"cannot clone https://me:gh-t0ken@git.example/web.git\"}";
     for call in [Call::Get, Call::Create] {
-        let kind = FaultKind::Status(500, message.to_owned());
-        bench.rehearsal.faults().set(call, kind);
+        let kind = instead(500, message);
+        bench.always(call, kind);
     }
-    drop(
-        bench
-            .run(&["web"])
-            .says(&["git.example/web.git"])
-            .hides("gh-t0ken"),
-    );
+    bench
+        .run("web")
+        .says("git.example/web.git")
+        .hides("gh-t0ken");
 }
 
 #[test]
@@ -383,20 +306,16 @@ fn hints_do_not_blame_the_version_of_portainer() {
             "HTTP/1.0 400 Bad Request\r\nContent-Length: 48\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
         )
     });
+    let hint = "the port expects HTTPS: use https:// in --base-url";
     bench
-        .run(&["web", "--base-url", &url])
-        .code(1)
-        .says(&["the port expects HTTPS: use https:// in --base-url"])
+        .fails(&["web", "--base-url", &url], hint)
         .hides("2.19");
     bench.stack("empty", "", None);
-    bench
-        .run(&["empty", "--force"])
-        .code(1)
-        .says(&[
-            "Invalid stack file content",
-            "fix the error that Portainer reports",
-        ])
-        .hides("2.19");
+    let says = [
+        "Invalid stack file content",
+        "fix the error that Portainer reports",
+    ];
+    bench.fails("empty --force", &says).hides("2.19");
 }
 
 #[test]
@@ -416,18 +335,18 @@ fn b13_values_are_masked_in_everything_that_portainer_says() {
         bench.record("web", 1);
         bench.started("web", PLAIN, None);
         bench.stack("web", PLAIN, Some(&env));
-        let kind = FaultKind::Status(500, body.clone());
-        bench.rehearsal.faults().set(call, kind.clone());
-        let run = bench.run(&["web", "--force"]).says(&["***"]);
-        drop(run.hides("a line without"));
+        let kind = instead(500, &body.clone());
+        bench.always(call, kind.clone());
+        let run = bench.run("web --force").says("***");
+        run.hides("a line without");
         if matches!(call, Call::Info | Call::Create) {
             continue;
         }
-        bench.rehearsal.faults().clear();
-        bench.run(&["web", "--force"]).code(0);
-        bench.rehearsal.faults().set(call, kind);
+        bench.faults().clear();
+        bench.run("web --force").code(0);
+        bench.always(call, kind);
         let wanted = if call == Call::Delete { "" } else { "***" };
-        let run = bench.run(&["restore", "web"]).says(&[wanted]);
-        drop(run.hides("a line without"));
+        let run = bench.run("restore web").says(wanted);
+        run.hides("a line without");
     }
 }

@@ -10,14 +10,14 @@ use crate::bench::{Bench, PLAIN};
 fn peak(records: usize) -> u64 {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         for number in 0..records {
             world.add_record(&format!("other{number}"), 1, "services: {}\n");
         }
     });
-    bench.rehearsal.faults().once(Call::Create, FaultKind::Hang);
+    bench.once(Call::Create, FaultKind::Hang);
     let mut child = bench
-        .command(&["web", "--timeout", "10m"])
+        .command("web --timeout 10m")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

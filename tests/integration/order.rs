@@ -2,9 +2,9 @@
 
 use std::{fs::File, process::Stdio};
 
-use rehearsal::{Call, FaultKind};
+use rehearsal::Call;
 
-use crate::bench::{Bench, PLAIN};
+use crate::bench::{Bench, PLAIN, instead};
 
 const LOSES: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n";
 
@@ -27,7 +27,7 @@ fn losses_and_warnings_come_before_the_steps_that_they_belong_to() {
     bench.started("web", LOSES, Some("A=1\nodd\n"));
     let log = bench.root().join("log");
     let file = File::create(&log).expect("a file");
-    let mut command = bench.command(&["web"]);
+    let mut command = bench.command("web");
     command
         .stdout(Stdio::from(file.try_clone().expect("a copy")))
         .stderr(Stdio::from(file));
@@ -54,14 +54,14 @@ fn grace_stops_the_containers_before_they_are_removed() {
     let text = "services:\n  a:\n    image: x\n  b:\n    image: x\n";
     bench.started("web", text, None);
     bench
-        .run(&["web", "--grace", "7s"])
+        .run("web --grace 7s")
         .code(0)
         .says(&["stop 2 containers: web-a-1, web-b-1", "remove 2 containers"])
         .hides("SIGKILL");
     let stops = bench.calls(Call::EngineStop);
     assert_eq!(stops.len(), 2);
     assert!(stops.iter().all(|stop| stop.path.ends_with("/stop?t=7")));
-    let requests = bench.rehearsal.requests();
+    let requests = bench.requests();
     let last_stop = requests.iter().rposition(|r| r.call == Call::EngineStop);
     let first_removal = requests.iter().position(|r| r.call == Call::EngineRemove);
     assert!(last_stop < first_removal);
@@ -72,8 +72,8 @@ fn grace_stops_before_the_delete_could_give_less_time() {
     let bench = Bench::new();
     bench.record("web", 1);
     bench.started("web", PLAIN, None);
-    bench.run(&["web", "--grace", "1m"]).code(0);
-    let requests = bench.rehearsal.requests();
+    bench.run("web --grace 1m").code(0);
+    let requests = bench.requests();
     let stop = requests.iter().position(|r| r.call == Call::EngineStop);
     let delete = requests.iter().position(|r| r.call == Call::Delete);
     assert!(stop.is_some() && stop < delete);
@@ -86,11 +86,10 @@ fn grace_stops_before_the_delete_could_give_less_time() {
 
 #[test]
 fn a_container_that_cannot_be_stopped_ends_the_run() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    let kind = FaultKind::Status(500, "{\"message\":\"it is busy\"}".to_owned());
-    bench.rehearsal.faults().set(Call::EngineStop, kind);
-    bench.run(&["web", "--grace", "1s"]).code(1).says(&[
+    let bench = Bench::web(PLAIN);
+    let kind = instead(500, "{\"message\":\"it is busy\"}");
+    bench.always(Call::EngineStop, kind);
+    bench.run("web --grace 1s").code(1).says(&[
         "failed to stop the containers",
         "web-a-1",
         "it is busy",
@@ -106,16 +105,14 @@ fn grace_through_the_container_command() {
     bench.stack("web", PLAIN, None);
     let log = bench.root().join("log");
     let inspect = r#"[{"Id":"0123456789ab","Name":"/web-a-1","Image":"sha256:0","State":{"Status":"running","Running":true},"Config":{"Image":"x","Labels":{"com.docker.compose.project":"web"}}}]"#;
-    let bin = bench.script(
+    bench.script(
         "docker",
         &format!(
             "echo \"$@\" >> {log}\ncase \"$1\" in ps) [ -e {log}.done ] || echo 0123456789ab;; inspect) echo '{inspect}';; rm) touch {log}.done;; image) echo '[{{\"Id\":\"sha256:0\"}}]';; esac\n",
             log = log.display()
         ),
     );
-    let mut command = bench.command(&["web", "--engine", "command", "--grace", "5"]);
-    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
-    let run = crate::bench::Run::of(&mut command).code(0);
+    let run = bench.run("web --engine command --grace 5").code(0);
     let log = std::fs::read_to_string(log).expect("a log");
     let places = places(&log, &["stop -t 5 0123456789ab", "rm -f 0123456789ab"]);
     assert!(places.is_sorted(), "{log}{run:?}");

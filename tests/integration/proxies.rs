@@ -2,14 +2,14 @@
 
 use rehearsal::{Call, FaultKind};
 
-use crate::bench::{Bench, PLAIN, Run};
+use crate::bench::{Bench, PLAIN, Run, done, instead};
 
 const PAGE: &str = "<!DOCTYPE html>\n<html><title>Log in</title></html>";
 const REFUSED: &str = "{\"message\":\"no\",\"details\":\"no\"}";
 
 #[test]
 fn each_status_has_its_own_hint() {
-    let cases = [
+    for (status, body, hint) in [
         (401, REFUSED, "STACKMGR_API_KEY"),
         (403, REFUSED, "an administrator's API key"),
         (404, REFUSED, "check --base-url and --endpoint"),
@@ -17,68 +17,54 @@ fn each_status_has_its_own_hint() {
         (413, PAGE, "too large for a proxy"),
         (429, PAGE, "limits the request rate: wait"),
         (500, REFUSED, "Portainer's log"),
-        (501, REFUSED, "Portainer's log"),
         (502, PAGE, "a proxy got no response"),
         (503, PAGE, "is not ready: wait"),
         (504, PAGE, "a proxy timed out"),
         (302, "", "perhaps to a login page"),
         (200, PAGE, "a login page or another program"),
         (500, PAGE, "an HTML page is not a response"),
-    ];
-    for call in [Call::List, Call::Create] {
-        for (status, body, hint) in cases {
+    ] {
+        for call in [Call::List, Call::Create] {
             // A create that Portainer itself refuses says what to fix.
             if call == Call::Create && status >= 500 && body == REFUSED {
                 continue;
             }
-            let bench = Bench::new();
-            bench.started("web", PLAIN, None);
-            let kind = FaultKind::Status(status, body.to_owned());
-            bench.rehearsal.faults().set(call, kind);
-            let run = bench.run(&["web"]).code(1);
-            let hints: Vec<&str> = run
-                .err
-                .lines()
-                .filter(|line| line.starts_with("hint: "))
-                .collect();
-            assert!(
-                hints.first().is_some_and(|first| first.contains(hint)),
-                "{call:?} {status}: no {hint:?} in {run:#?}"
-            );
+            let bench = Bench::web(PLAIN);
+            bench.always(call, instead(status, body));
+            let run = bench.run("web").code(1);
+            let first = run.err.lines().find(|line| line.starts_with("hint: "));
+            let is_said = first.is_some_and(|first| first.contains(hint));
+            assert!(is_said, "{call:?} {status}: no {hint:?} in {run:#?}");
         }
     }
 }
 
 #[test]
 fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    let kind = FaultKind::Body(504, PAGE.as_bytes().to_vec());
-    bench.rehearsal.faults().once(Call::Create, kind);
+    let bench = Bench::web(PLAIN);
+    let kind = done(504, PAGE);
+    bench.once(Call::Create, kind);
     bench
-        .run(&["web"])
+        .run("web")
         .code(1)
         .says(&[
             "unexpected response to the create (status 504), but the stack exists as Portainer stack 1 (active)",
             "state: the stack exists as Portainer stack 1 and is deployed; it has 1 container on this host",
         ])
         .hides("is down");
-    let kind = FaultKind::Status(504, PAGE.to_owned());
-    bench.rehearsal.faults().once(Call::Create, kind);
-    bench
-        .run(&["web"])
-        .code(1)
-        .says(&["state: Portainer does not list the stack, but may still be deploying it"]);
+    let kind = instead(504, PAGE);
+    bench.once(Call::Create, kind);
+    bench.fails(
+        "web",
+        "state: Portainer does not list the stack, but may still be deploying it",
+    );
 }
 
 /// A run with the key of a user who is no administrator.
 fn as_a_user(bench: &Bench) -> Run {
     const USER: &str = "ptr_user-key-99d2";
-    bench
-        .rehearsal
-        .world(|world| world.add_user(USER, "somebody"));
-    let mut command = bench.command(&["web"]);
-    let run = Run::of(command.env("STACKMGR_API_KEY", USER));
+    bench.world(|world| world.add_user(USER, "somebody"));
+    let run = Run::of(bench.command("web").env("STACKMGR_API_KEY", USER));
     assert!(!run.all().contains(USER), "{run:#?}");
     run
 }
@@ -104,30 +90,28 @@ fn it_is_asked_once_and_only_where_something_is_at_stake() {
     bench.stack("web", PLAIN, None);
     as_a_user(&bench).code(0).hides(WARNING);
     assert!(bench.calls(Call::Me).is_empty());
-    let bench = Bench::new();
-    bench.record("web", 1);
-    bench.started("web", PLAIN, None);
-    bench.run(&["web"]).code(0).hides(WARNING);
-    assert_eq!(bench.calls(Call::Me).len(), 1);
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench.run(&["web"]).code(0).hides(WARNING);
-    assert_eq!(bench.calls(Call::Me).len(), 1);
+    for is_recorded in [true, false] {
+        let bench = Bench::web(PLAIN);
+        if is_recorded {
+            bench.record("web", 1);
+        }
+        bench.run("web").code(0).hides(WARNING);
+        assert_eq!(bench.calls(Call::Me).len(), 1);
+    }
 }
 
 #[test]
 fn what_cannot_be_known_of_the_key_is_warned_of() {
     for kind in [
-        FaultKind::Status(404, REFUSED.to_owned()),
+        instead(404, REFUSED),
         FaultKind::Garbage,
         FaultKind::CloseBefore,
-        FaultKind::Body(200, b"{}".to_vec()),
+        done(200, "{}"),
     ] {
-        let bench = Bench::new();
-        bench.started("web", PLAIN, None);
-        bench.rehearsal.faults().set(Call::Me, kind);
+        let bench = Bench::web(PLAIN);
+        bench.always(Call::Me, kind);
         as_a_user(&bench)
             .code(0)
-            .says(&["cannot determine whether the API key sees every Portainer stack"]);
+            .says("cannot determine whether the API key sees every Portainer stack");
     }
 }

@@ -14,49 +14,37 @@ use std::{
 
 use rehearsal::{Call, FaultKind};
 
-use crate::bench::{Bench, PLAIN, Run};
+use crate::bench::{Bench, PLAIN, Run, fifo};
 
 /// A user who is not root, and has no name here.
 const USER: u32 = 54_321;
 
-fn fifo(path: &Path) {
-    let made = Command::new("mkfifo").arg(path).status();
-    assert!(made.expect("mkfifo").success());
-}
-
 /// Runs the binary, which must end soon.
 #[track_caller]
-fn ended(bench: &Bench, args: &[&str]) -> Run {
+fn ended(bench: &Bench, args: &str) -> Run {
     let started = Instant::now();
     let run = bench.run(args);
     let took = started.elapsed();
-    assert!(took < Duration::from_secs(20), "{args:?} took {took:?}");
+    assert!(took < Duration::from_mins(1), "{args:?} took {took:?}");
     run
 }
 
-/// Stacks with a pipe that Compose would open: the name, the Compose file, `.env` and the name of the pipe.
+const BUSYBOX: &str = "services: {a: {image: busybox}}\n";
+
+/// Stacks with a pipe that Compose would open: the name, what is in the Compose file besides [`BUSYBOX`], `.env` and the
+/// name of the pipe.
 const PIPES: &[(&str, &str, &str, &str)] = &[
-    (
-        "including",
-        "include: [b.yml]\nservices: {a: {image: busybox}}\n",
-        "",
-        "b.yml",
-    ),
-    (
-        "nested",
-        "include: [c.yml]\nservices: {a: {image: busybox}}\n",
-        "",
-        "b.yml",
-    ),
+    ("including", "include: [b.yml]\n", "", "b.yml"),
+    ("nested", "include: [c.yml]\n", "", "b.yml"),
     (
         "included-env",
-        "include: [{path: c.env.yml, env_file: b.env}]\nservices: {a: {image: busybox}}\n",
+        "include: [{path: c.env.yml, env_file: b.env}]\n",
         "",
         "b.env",
     ),
     (
         "project-dir",
-        "include: [{path: c.env.yml, project_directory: sub}]\nservices: {a: {image: busybox}}\n",
+        "include: [{path: c.env.yml, project_directory: sub}]\n",
         "",
         "sub/.env",
     ),
@@ -68,14 +56,14 @@ const PIPES: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "listed",
-        PLAIN,
+        "",
         "COMPOSE_FILE=docker-compose.yml:b.yml\n",
         "b.yml",
     ),
-    ("overridden", PLAIN, "", "docker-compose.override.yml"),
+    ("overridden", "", "", "docker-compose.override.yml"),
     (
         "second-document",
-        "services: {a: {image: busybox}}\n---\ninclude: [b.yml]\n",
+        "x-a: 1\n---\ninclude: [b.yml]\n",
         "",
         "b.yml",
     ),
@@ -91,12 +79,17 @@ const PIPES: &[(&str, &str, &str, &str)] = &[
         "",
         "b.labels",
     ),
-    ("own-env", PLAIN, "", ".env"),
+    ("own-env", "", "", ".env"),
 ];
 
 /// Creates the stack of a line of [`PIPES`].
 fn with_pipe(bench: &Bench, (name, compose, env, pipe): (&str, &str, &str, &str)) {
-    let dir = bench.stack(name, compose, Some(env).filter(|env| !env.is_empty()));
+    let compose = if compose.contains("services:") {
+        compose.to_owned()
+    } else {
+        format!("{compose}{BUSYBOX}")
+    };
+    let dir = bench.stack(name, &compose, Some(env).filter(|env| !env.is_empty()));
     fs::write(dir.join("c.yml"), "include: [b.yml]\n").expect("a file");
     fs::write(dir.join("c.env.yml"), "services: {c: {image: busybox}}\n").expect("a file");
     fs::create_dir(dir.join("sub")).expect("a folder");
@@ -112,11 +105,11 @@ fn b25_a_pipe_that_compose_would_open_is_refused_by_its_name() {
         let path = bench.dir(name).join(pipe).display().to_string();
         for (args, code) in [
             // `migrate` may be possible: it does not send the other files.
-            (&["plan", name][..], None),
-            (&["adopt", name, "--yes"], Some(1)),
-            (&["render", name, "--as", "adopt"], Some(1)),
+            (format!("plan {name}"), None),
+            (format!("adopt {name} --yes"), Some(1)),
+            (format!("render {name} --as adopt"), Some(1)),
         ] {
-            let run = ended(&bench, args);
+            let run = ended(&bench, &args);
             let run = run.says(&[&path, "it is not a regular file", "hint: "]);
             assert!(code.is_none_or(|code| run.code == code), "{run:?}");
         }
@@ -139,8 +132,8 @@ fn b25_one_bad_directory_never_stops_the_list() {
     pipe("only-pipe", "docker-compose.yml");
     fs::create_dir(bench.dir("only-zero")).expect("a folder");
     symlink("/dev/zero", bench.dir("only-zero").join(".env")).expect("a link");
-    let run = ended(&bench, &["list", "--output", "json"]).code(0);
-    let list: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let run = ended(&bench, "list --output json").code(0);
+    let list = run.json();
     let stacks = list["stacks"].as_array().expect("stacks");
     let why = |name: &str| {
         let stack = stacks.iter().find(|stack| stack["name"] == name);
@@ -158,7 +151,7 @@ fn b25_one_bad_directory_never_stops_the_list() {
         assert!(why(name).contains(file), "{name}: {}", why(name));
     }
     // Completions look for the stacks, too.
-    let run = ended(&bench, &[".complete", "--", "plan", ""]).code(0);
+    let run = bench.run(&[".complete", "--", "plan", ""]).code(0);
     assert!(run.out.contains("good"), "{run:?}");
     assert!(!run.out.contains("only-env"), "{run:?}");
 }
@@ -169,30 +162,28 @@ fn b25_files_that_include_each_other_end() {
     let dir = bench.stack("web", "include: [a.yml, b.yml]\n", None);
     fs::write(dir.join("a.yml"), "include: [a.yml, b.yml, a.yml]\n").expect("a file");
     fs::write(dir.join("b.yml"), "include: [b.yml, a.yml, b.yml]\n").expect("a file");
-    ended(&bench, &["plan", "web"]).says(&["blocked"]);
+    ended(&bench, "plan web").says("blocked");
     let all: Vec<String> = (0..1100).map(|number| format!("{number}.yml")).collect();
     for name in &all {
         fs::write(dir.join(name), "services: {}\n").expect("a file");
     }
     let text = format!("include: [{}]\n", all.join(", "));
     fs::write(dir.join("docker-compose.yml"), text).expect("a file");
-    ended(&bench, &["plan", "web"])
+    ended(&bench, "plan web")
         .code(1)
-        .says(&["the stack has too many files"]);
+        .says("the stack has too many files");
 }
 
 #[test]
 fn b29_a_file_of_more_than_16_mb_is_refused() {
     for name in ["docker-compose.yml", ".env", "a.env"] {
-        let bench = Bench::new();
         let text = "services: {a: {image: busybox, env_file: [a.env]}}\n";
+        let bench = Bench::new();
         let dir = bench.stack("web", text, Some("A=1\n"));
         let sparse = File::create(dir.join(name)).expect("a file");
         sparse.set_len((16 << 20) + 1).expect("a size");
-        for args in [&["plan", "web"][..], &["web"], &["render", "web"]] {
-            ended(&bench, args)
-                .code(1)
-                .says(&[name, "it is larger than 16 MiB"]);
+        for args in ["plan web", "web", "render web"] {
+            bench.fails(args, &[name, "it is larger than 16 MiB"]);
         }
     }
 }
@@ -234,14 +225,9 @@ fn as_root_b29_a_file_that_the_owner_of_the_directory_cannot_read_is_refused() {
             }
             fs::remove_file(dir.join(name)).ok();
             symlink(&secret, dir.join(name)).expect("a link");
-            for args in [
-                &["plan", "web"][..],
-                &["render", "web"],
-                &["web"],
-                &["list"],
-            ] {
+            for args in ["plan web", "render web", "web", "list"] {
                 let run = ended(&bench, args).hides(EXCERPT);
-                if args != ["list"] {
+                if args != "list" {
                     run.code(1).says(&[
                         &dir.join(name).display().to_string(),
                         &format!("(user {USER}) cannot read it"),
@@ -263,20 +249,20 @@ fn as_root_b29_a_stack_of_a_user_is_read_as_before() {
     for (uid, mode) in [(USER, 0o600), (0, 0o644)] {
         chown(&compose, Some(uid), None).expect("root");
         fs::set_permissions(&compose, Permissions::from_mode(mode)).expect("a mode");
-        ended(&bench, &["plan", "web"]).code(0);
+        ended(&bench, "plan web").code(0);
     }
     let env = dir.join(".env");
     fs::set_permissions(&env, Permissions::from_mode(0o600)).expect("a mode");
     let command = format!("run: chown -h {USER} {}\n", env.display());
-    ended(&bench, &["plan", "web"]).code(1).says(&[&command]);
+    ended(&bench, "plan web").code(1).says(&command);
     // A link of the user would give away a file of root.
     fs::rename(&env, dir.join("linked")).expect("renamed");
     symlink("linked", &env).expect("a link");
-    ended(&bench, &["plan", "web"]).code(1).hides("chown");
+    ended(&bench, "plan web").code(1).hides("chown");
     fs::remove_file(&env).expect("removed");
     // The directory above need not be one that the user can enter.
     fs::set_permissions(bench.root(), Permissions::from_mode(0o700)).expect("a mode");
-    ended(&bench, &["plan", "web"]).code(0);
+    ended(&bench, "plan web").code(0);
 }
 
 #[test]
@@ -285,49 +271,28 @@ fn as_root_no_core_dump_contains_the_key() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
     for call in [Call::Status, Call::Endpoints, Call::List] {
-        bench.rehearsal.faults().once(call, FaultKind::Hang);
+        bench.once(call, FaultKind::Hang);
     }
-    let started = |command: &mut Command| {
-        command
-            .uid(USER)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        command.spawn().expect("it runs")
-    };
-    let program = bench.root().join("stacklift");
-    // A file that this process had open to write would be busy if another test starts a program now.
-    let copied = Command::new("cp")
-        .args([Path::new(env!("CARGO_BIN_EXE_stacklift")), &program])
-        .status();
-    assert!(copied.expect("cp").success());
     fs::set_permissions(bench.root(), Permissions::from_mode(0o755)).expect("a mode");
-    let mut command = Command::new(program);
     // It waits for Portainer.
-    command.args(["doctor"]).env_clear();
-    for (name, value) in bench.command(&[]).get_envs() {
-        command.env(name, value.unwrap_or_default());
-    }
-    let mut children = [
-        started(&mut command),
-        started(Command::new("sleep").arg("60")),
-    ];
-    // The kernel gives the files of a process that it must not dump to root.
-    let owners = children.each_ref().map(|child| {
+    let mut waiting = bench.as_user("doctor", USER);
+    let mut other = Command::new("sleep");
+    other.arg("600").uid(USER);
+    // The kernel gives the files of a process that it must not dump to root, and those of others to their user.
+    for (command, expected) in [(&mut waiting, 0), (&mut other, USER)] {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("it runs");
         let path = format!("/proc/{}/environ", child.id());
-        let deadline = Instant::now() + Duration::from_secs(2);
-        loop {
-            let owner = fs::metadata(&path).map(|metadata| metadata.uid());
-            if matches!(owner, Ok(0)) || Instant::now() > deadline {
-                break owner.ok();
-            }
+        let owner = || fs::metadata(&path).expect("a process").uid();
+        let deadline = Instant::now() + Duration::from_mins(1);
+        while owner() != expected && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(1));
         }
-    });
-    for child in &mut children {
-        child.kill().ok();
+        let found = owner();
+        child.kill().expect("killed");
         child.wait().expect("it ends");
+        assert_eq!(found, expected, "{command:?}");
     }
-    assert_eq!(owners, [Some(0), Some(USER)]);
 }
 
 #[test]
@@ -343,9 +308,7 @@ fn as_root_b29_a_link_of_a_user_on_the_path_counts() {
     let run = || bench.run(&["plan", "web", "--stacks-root", root]);
     run().code(0);
     lchown(&link, Some(USER), None).expect("root");
-    run()
-        .code(1)
-        .says(&[&format!("(user {USER}) cannot read it")]);
+    run().code(1).says(&format!("(user {USER}) cannot read it"));
 }
 
 /// The contents of a file that a user puts in place of one that was checked must not be read as root (B29).
@@ -377,9 +340,7 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
         fs::set_permissions(path, Permissions::from_mode(0o755)).expect("a mode");
     }
     let run = |args: &[&str]| {
-        let mut command = bench.command(args);
-        command.env("PATH", bench.path(&[bin.path()]));
-        Run::of(&mut command).hides(EXCERPT)
+        Run::of(bench.command(args).env("PATH", bench.path(&[bin.path()]))).hides(EXCERPT)
     };
     let root = bench.root().to_str().expect("UTF-8");
     let rehearsal = ["rehearse", "web", "--stacks-root", root];
@@ -391,5 +352,5 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
     fs::set_permissions(bench.root(), Permissions::from_mode(0o000)).expect("a mode");
     let hidden = run(&["plan", "web"]);
     fs::set_permissions(bench.root(), Permissions::from_mode(0o755)).expect("a mode");
-    hidden.says(&[&format!("config` as the user {USER}: Permission denied")]);
+    hidden.says(&format!("config` as the user {USER}: Permission denied"));
 }

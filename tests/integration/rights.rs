@@ -4,7 +4,8 @@ use std::{fs, time::Duration};
 
 use rehearsal::{Call, FaultKind};
 
-use crate::bench::{Bench, PLAIN, Run};
+use crate::bench::{Bench, PLAIN, Run, done, instead, refusal};
+use crate::requests::printed;
 
 /// The API key of a standard user.
 const USER: &str = "ptr_user-key-99d2";
@@ -12,209 +13,154 @@ const USER: &str = "ptr_user-key-99d2";
 /// A stack that was started by hand, and a standard user.
 fn started() -> Bench {
     let bench = Bench::new();
-    bench
-        .rehearsal
-        .world(|world| world.add_user(USER, "somebody"));
+    bench.world(|world| world.add_user(USER, "somebody"));
     bench.started("web", PLAIN, None);
     bench
 }
 
 /// Lets only administrators manage stacks.
 fn forbid_stacks(bench: &Bench) {
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         let endpoint = world.endpoints.get_mut(&1).expect("an environment");
         endpoint.forbids_stacks = true;
     });
 }
 
 /// Runs the binary with the key of the user.
-fn as_user(bench: &Bench, args: &[&str]) -> Run {
+fn as_user(bench: &Bench, args: &str) -> Run {
     let mut command = bench.command(args);
-    let run = Run::of(command.env("STACKMGR_API_KEY", USER));
-    assert!(!run.all().contains(USER), "{run:#?}");
-    run
+    Run::of(command.env("STACKMGR_API_KEY", USER)).hides(USER)
 }
 
-const FORBIDDEN: &str =
-    "the API key is not allowed to create, update or delete stacks on environment 1";
 const LIMITED: &str = "the API key does not belong to an administrator";
 
 #[test]
 fn b24_a_key_that_may_not_manage_stacks_is_refused_before_anything_is_removed() {
     let bench = started();
     forbid_stacks(&bench);
-    let ids = bench.containers("web");
     let hint = "Disable the use of Stacks for non-administrators";
-    as_user(&bench, &["web", "--grace", "1s"]).code(1).says(&[
-        "refusing to migrate: ",
-        FORBIDDEN,
-        hint,
-        "--force",
-    ]);
-    as_user(&bench, &["adopt", "web", "--yes"]).code(1).says(&[
-        "cannot adopt the stack web",
-        FORBIDDEN,
-        hint,
-    ]);
-    as_user(&bench, &["adopt", "--all", "--yes"]).says(&[FORBIDDEN]);
-    as_user(&bench, &["plan", "web"])
-        .says(&[FORBIDDEN, "whether it is in Portainer is unknown"])
-        .hides("stacklift adopt web")
-        .hides("not in Portainer");
-    as_user(&bench, &["list"]).says(&["blocked: the API key is not allowed", LIMITED]);
-    as_user(&bench, &["doctor"]).code(1).says(&[FORBIDDEN]);
-    assert!(bench.nothing_was_changed());
-    assert_eq!(bench.containers("web"), ids);
-    assert!(!bench.state().exists(), "no snapshot");
-}
-
-#[test]
-fn b24_a_key_that_may_not_manage_stacks_deletes_no_stack_of_its_own() {
-    let bench = started();
-    as_user(&bench, &["web"]).code(0);
-    let ids = bench.containers("web");
-    forbid_stacks(&bench);
-    for args in [
-        &["web", "--grace", "1s"][..],
-        &["adopt", "web", "--yes"],
-        &["restore", "web", "--yes"],
+    for (args, says) in [
+        (
+            "web --grace 1s",
+            &["refusing to migrate: ", hint, "--force"][..],
+        ),
+        ("adopt web --yes", &["cannot adopt the stack web", hint]),
+        ("adopt --all --yes", &[]),
+        ("plan web", &["whether it is in Portainer is unknown"]),
+        ("list", &["blocked: ", LIMITED]),
+        ("doctor", &[]),
     ] {
-        bench.rehearsal.forget_requests();
-        as_user(&bench, args).code(1);
-        assert!(bench.nothing_was_changed(), "{args:?}");
+        let run = as_user(&bench, args).says(says);
+        run.says("the API key is not allowed")
+            .hides(&["stacklift adopt web", "not in Portainer"]);
     }
-    assert_eq!(bench.containers("web"), ids);
-}
-
-#[test]
-fn b24_force_overrides_the_refusal_of_a_migration() {
-    let bench = started();
-    forbid_stacks(&bench);
-    as_user(&bench, &["web", "--force"]).code(1).says(&[
+    assert!(bench.nothing_was_changed());
+    assert!(!bench.state().exists(), "no snapshot");
+    as_user(&bench, "web --force").code(1).says(&[
         "continuing because of --force",
         "Stack creation is disabled for non-admin users",
     ]);
 }
 
 #[test]
+fn b24_a_key_that_may_not_manage_stacks_deletes_no_stack_of_its_own() {
+    let bench = started();
+    as_user(&bench, "web").code(0).says(LIMITED);
+    as_user(&bench, "restore web --yes")
+        .code(0)
+        .says(&["delete Portainer stack 1", "verified"]);
+    assert!(bench.world(|world| world.records.is_empty()));
+    as_user(&bench, "web").code(0);
+    forbid_stacks(&bench);
+    bench.forget_requests();
+    for args in ["web --grace 1s", "adopt web --yes", "restore web --yes"] {
+        as_user(&bench, args).code(1);
+        assert!(bench.nothing_was_changed(), "{args:?}");
+    }
+}
+
+#[test]
 fn b24_a_restore_with_a_key_that_does_not_see_the_stack_is_refused() {
     let bench = started();
-    bench.run(&["web"]).code(0);
-    let ids = bench.containers("web");
-    bench.rehearsal.forget_requests();
-    as_user(&bench, &["restore", "web", "--yes"])
-        .code(1)
-        .says(&[
-            "refusing to restore: 1 problem found",
-            LIMITED,
-            "--engine-only",
-            "this run changed nothing",
-        ])
-        .hides("verified")
-        .hides("no changes in Portainer");
+    bench.run("web").code(0);
+    bench.forget_requests();
+    let run = as_user(&bench, "restore web --yes").code(1);
+    let untrue = ["verified", "no changes in Portainer"];
+    run.hides(&untrue).says(&[
+        "refusing to restore: 1 problem found",
+        LIMITED,
+        "--engine-only",
+        "this run changed nothing",
+    ]);
     assert!(bench.nothing_was_changed());
-    assert_eq!(bench.containers("web"), ids);
-    for _ in 0..2 {
-        as_user(&bench, &["restore", "web", "--yes", "--force"])
-            .code(1)
-            .says(&["match", "but the Portainer stack is unknown"])
-            .hides("verified")
-            .hides("no changes in Portainer");
-    }
-    bench
-        .rehearsal
-        .world(|world| assert_eq!(world.records.len(), 1));
+    let run = as_user(&bench, "restore web --yes --force").code(1);
+    run.hides(&untrue)
+        .says(&["match", "but the Portainer stack is unknown"]);
+    assert_eq!(bench.world(|world| world.records.len()), 1);
 }
 
 #[test]
 fn b24_a_role_that_cannot_be_read_is_not_that_of_an_administrator() {
-    for kind in [
-        FaultKind::Status(404, "{}".to_owned()),
-        FaultKind::Body(200, b"{}".to_vec()),
-    ] {
-        let bench = started();
-        bench.run(&["web"]).code(0);
-        let deleted = bench
-            .rehearsal
-            .world(|world| std::mem::take(&mut world.records));
-        assert_eq!(deleted.len(), 1);
-        bench.rehearsal.faults().set(Call::Me, kind);
-        bench
-            .run(&["restore", "web", "--yes"])
-            .code(1)
-            .says(&["cannot determine whether the API key sees every Portainer stack"])
-            .hides("verified");
-        bench.rehearsal.faults().clear();
-        bench
-            .run(&["restore", "web", "--yes"])
-            .code(0)
-            .says(&["no changes in Portainer", "verified"]);
-    }
-}
-
-#[test]
-fn b24_a_user_migrates_and_rolls_back_a_stack_of_their_own() {
     let bench = started();
-    as_user(&bench, &["web"]).code(0).says(&[LIMITED]);
-    as_user(&bench, &["restore", "web", "--yes"])
-        .code(0)
-        .says(&["delete Portainer stack 1", "verified"]);
-    bench
-        .rehearsal
-        .world(|world| assert!(world.records.is_empty()));
-    assert_eq!(bench.containers("web").len(), 1);
+    bench.run("web").code(0);
+    let deleted = bench.world(|world| std::mem::take(&mut world.records));
+    assert_eq!(deleted.len(), 1);
+    let unknown = "cannot determine whether the API key sees every Portainer stack";
+    for kind in [instead(404, "{}"), done(200, "{}")] {
+        bench.always(Call::Me, kind);
+        bench.fails("restore web --yes", unknown).hides("verified");
+    }
+    bench.faults().clear();
+    let says = ["no changes in Portainer", "verified"];
+    bench.succeeds("restore web --yes", &says);
 }
 
 /// Runs the roll-back command of a failed run, as it was printed.
 fn roll_back(bench: &Bench, failed: &Run) {
-    let (_, command) = failed.err.split_once("to roll back, run: ").expect("one");
-    let words: Vec<&str> = command.split_whitespace().collect();
-    let at = words.iter().position(|word| *word == "restore");
-    let words = &words[at.expect("a restore")..];
-    as_user(bench, &[words, &["--yes"]].concat()).code(0);
+    let command = printed(failed);
+    let (_, args) = command.split_once("stacklift ").expect("a command");
+    as_user(bench, &format!("{args} --yes")).code(0);
     assert_eq!(bench.containers("web").len(), 1);
 }
 
 /// A create that fails and removes every container (M06), once.
 fn fails(bench: &Bench) {
     let late = FaultKind::LateFailure(Duration::ZERO);
-    bench.rehearsal.faults().once(Call::Create, late);
+    bench.once(Call::Create, late);
 }
 
 #[test]
 fn b14_the_command_of_a_key_that_sees_no_stack_restores_the_containers_alone() {
-    for args in [
-        &["migrate", "web"][..],
-        &["adopt", "web", "--yes", "--on-failure", "leave"],
-    ] {
+    for args in ["migrate web", "adopt web --yes --on-failure leave"] {
         let bench = started();
         fails(&bench);
-        let failed = as_user(&bench, args).code(1).says(&["--engine-only"]);
+        let failed = as_user(&bench, args).code(1).says("--engine-only");
         assert!(bench.containers("web").is_empty());
         roll_back(&bench, &failed);
     }
     // The same with a stack of the user, which is gone.
     let bench = started();
-    as_user(&bench, &["migrate", "web"]).code(0);
+    as_user(&bench, "migrate web").code(0);
     fails(&bench);
-    let failed = as_user(&bench, &["migrate", "web"]).code(1);
-    roll_back(&bench, &failed.says(&["--engine-only"]));
+    let failed = as_user(&bench, "migrate web").code(1);
+    roll_back(&bench, &failed.says("--engine-only"));
     // An administrator sees that there is none.
     fails(&bench);
-    let failed = bench.run(&["migrate", "web"]).code(1);
-    failed.says(&["to roll back"]).hides("--engine-only");
+    bench
+        .fails("migrate web", "to roll back")
+        .hides("--engine-only");
 }
 
 #[test]
 fn b24_a_restore_of_the_containers_alone_names_itself_if_it_fails() {
     let bench = started();
-    as_user(&bench, &["migrate", "web"]).code(0);
+    as_user(&bench, "migrate web").code(0);
     for id in bench.containers("web") {
-        bench.rehearsal.world(|world| world.containers.remove(&id));
+        bench.world(|world| world.containers.remove(&id));
     }
-    let refusal = FaultKind::Status(500, "{}".to_owned());
-    bench.rehearsal.faults().set(Call::EngineCreate, refusal);
-    let failed = bench.run(&["restore", "web", "--engine-only", "--yes"]);
+    let refusal = refusal();
+    bench.always(Call::EngineCreate, refusal);
+    let failed = bench.run("restore web --engine-only --yes");
     let (_, command) = failed.err.split_once("to continue, run: ").expect("one");
     let command = command.lines().next().unwrap_or_default();
     assert!(command.ends_with(" --engine-only"), "{failed:#?}");
@@ -224,24 +170,14 @@ fn b24_a_restore_of_the_containers_alone_names_itself_if_it_fails() {
 fn b24_a_stack_that_the_key_did_not_see_is_not_deleted_by_a_restore() {
     let bench = started();
     let id = bench.record("web", 1);
-    bench.rehearsal.world(|world| {
-        let record = world.records.get_mut(&id).expect("a record");
-        record.created -= 60;
-    });
+    bench.world(|world| world.records.get_mut(&id).expect("a record").created -= 60);
     // The create fails on the name, after the containers were removed.
-    as_user(&bench, &["web"]).code(1).says(&[LIMITED]);
-    bench
-        .run(&["restore", "web", "--yes"])
-        .code(0)
-        .says(&["not checked", "the Portainer stack"])
-        .hides("delete Portainer stack");
-    bench
-        .rehearsal
-        .world(|world| assert_eq!(world.records.len(), 1));
-    bench
-        .run(&["restore", "web", "--list"])
-        .code(0)
-        .says(&["unknown"]);
+    as_user(&bench, "web").code(1).says(LIMITED);
+    let says = ["not checked", "the Portainer stack"];
+    let run = bench.succeeds("restore web --yes", &says);
+    run.hides("delete Portainer stack");
+    assert_eq!(bench.world(|world| world.records.len()), 1);
+    bench.succeeds("restore web --list", "unknown");
 }
 
 #[test]
@@ -249,14 +185,14 @@ fn b06_containers_that_portainer_started_have_a_stack_that_the_key_does_not_see(
     // The second Portainer does not run in a container.
     for dir in ["/data/compose/7", "/opt/portainer/compose/7/v2"] {
         let bench = started();
-        bench.rehearsal.world(|world| {
+        bench.world(|world| {
             for container in world.containers.values_mut() {
                 let label = "com.docker.compose.project.working_dir";
                 container.labels.insert(label.to_owned(), dir.to_owned());
             }
         });
         let ids = bench.containers("web");
-        as_user(&bench, &["web"]).code(1).says(&[
+        as_user(&bench, "web").code(1).says(&[
             "refusing to migrate: containers of the stack were started in a folder like those of Portainer",
             &format!("web-a-1 was started in {dir}"),
             "use an administrator's API key",
@@ -265,7 +201,7 @@ fn b06_containers_that_portainer_started_have_a_stack_that_the_key_does_not_see(
         assert_eq!(bench.containers("web"), ids);
         assert!(!fs::exists(bench.state()).expect("a folder"), "no snapshot");
         // An administrator's key sees that there is none.
-        bench.run(&["web"]).code(0);
+        bench.run("web").code(0);
     }
 }
 
@@ -273,22 +209,14 @@ fn b06_containers_that_portainer_started_have_a_stack_that_the_key_does_not_see(
 fn b06_an_environment_whose_engine_answers_404_is_not_missing() {
     for status in [401, 403, 404] {
         let bench = started();
-        let body = r#"{"message":"page not found"}"#.to_owned();
-        let kind = FaultKind::Status(status, body);
-        bench.rehearsal.faults().set(Call::Info, kind);
+        let body = r#"{"message":"page not found"}"#;
+        bench.always(Call::Info, instead(status, body));
         let exists = "Portainer has environment 1, but its engine could not be asked";
-        let answer = format!("status {status}: page not found");
-        for args in [
-            &["plan", "web"][..],
-            &["adopt", "web", "--yes"],
-            &["doctor"],
-        ] {
-            bench
-                .run(args)
-                .says(&[exists])
-                .hides("has no environment 1")
-                .hides("not allowed to use");
+        for args in ["plan web", "adopt web --yes", "doctor"] {
+            let run = bench.run(args).says(exists);
+            run.hides(&["has no environment 1", "not allowed to use"]);
         }
-        bench.run(&["web"]).code(0).says(&[exists, &answer]);
+        let answer = format!("status {status}: page not found");
+        bench.succeeds("web", &[exists, &answer]);
     }
 }

@@ -9,7 +9,7 @@ fn sent(text: &str) -> (String, String) {
     let bench = Bench::new();
     let dir = bench.stack("web", text, None);
     // Portainer may reject the text: the test is about what was sent.
-    bench.run(&["web", "--force"]);
+    bench.run("web --force");
     assert_eq!(
         fs::read_to_string(dir.join("docker-compose.yml")).expect("the file"),
         text,
@@ -60,11 +60,11 @@ fn c34_not_utf8() {
     let dir = bench.started("web", PLAIN, None);
     let file = dir.join("docker-compose.yml");
     fs::write(&file, b"services:\n  a\xff: {}\n").expect("the file");
-    bench.run(&["web"]).code(1).says(&[
+    bench.run("web").code(1).says(&[
         "is not UTF-8 at byte 13",
         "docker-compose.yml",
         "this run changed nothing",
     ]);
     assert!(bench.backups("web").is_empty(), "nothing is touched");
-    assert!(bench.rehearsal.requests().is_empty());
+    assert!(bench.requests().is_empty());
 }

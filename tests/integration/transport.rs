@@ -4,94 +4,81 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     net::TcpListener,
-    thread,
+    thread::{self, JoinHandle},
 };
 
-use rehearsal::{Call, FaultKind};
+use rehearsal::Call;
 
-use crate::bench::{Bench, PLAIN, Run};
+use crate::bench::{Bench, PLAIN, Run, instead};
 
 #[test]
 fn tls_by_the_managers_own_certificate() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
     let pem = bench.root().join("manager.pem");
-    fs::write(&pem, bench.rehearsal.certificate_pem()).expect("a certificate");
+    fs::write(&pem, bench.certificate_pem()).expect("a certificate");
     let pem = pem.to_str().expect("UTF-8");
     bench.run(&["web", "--tls", pem]).code(0);
     let other = Bench::new();
-    let base_url = other.rehearsal.base_url();
+    let base_url = other.base_url();
     bench
         .run(&["web", "--tls", pem, "--base-url", &base_url])
         .code(1)
         .says(&["certificate", "--tls", "this run changed nothing"]);
-    bench
-        .run(&["web", "--tls", "system"])
-        .code(1)
-        .says(&["certificate"]);
+    bench.fails("web --tls system", "certificate");
     fs::write(bench.root().join("empty.pem"), "").expect("a file");
     let empty = bench.root().join("empty.pem");
-    bench
-        .run(&["web", "--tls", empty.to_str().expect("UTF-8")])
-        .code(1)
-        .says(&["contains no certificate"]);
+    bench.fails(
+        &["web", "--tls", empty.to_str().expect("UTF-8")],
+        "contains no certificate",
+    );
+}
+
+/// A server for one request: its URL, and the first line of that request.
+fn server(answer: &'static [u8]) -> (String, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let asked = thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client");
+        let mut line = String::new();
+        let read = BufReader::new(&client).read_line(&mut line);
+        read.expect("a line");
+        let _ = client.write_all(answer);
+        line
+    });
+    (url, asked)
 }
 
 #[test]
 fn a_proxy_is_honoured_but_never_for_loopback() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let proxy = format!("http://{}", listener.local_addr().expect("an address"));
-    let asked = thread::spawn(move || {
-        let (mut client, _) = listener.accept().expect("a client");
-        let mut line = String::new();
-        BufReader::new(&client)
-            .read_line(&mut line)
-            .expect("a line");
-        let _ = client.write_all(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
-        line
-    });
-    let mut command = bench.command(&["web"]);
-    command
-        .env("HTTPS_PROXY", &proxy)
-        .env("https_proxy", &proxy);
-    Run::of(&mut command).code(0);
-    let mut command = bench.command(&["web", "--base-url", "https://manager.example:9443"]);
-    command
-        .env("HTTPS_PROXY", &proxy)
-        .env("https_proxy", &proxy);
-    Run::of(&mut command)
-        .code(1)
-        .says(&["warning: TLS verification is off for https://manager.example:9443"]);
+    let (proxy, asked) = server(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
+    let run = |args: &str| {
+        let mut command = bench.command(args);
+        command.envs(["HTTPS_PROXY", "https_proxy"].map(|name| (name, &proxy)));
+        Run::of(&mut command)
+    };
+    run("web").code(0);
+    let url = "https://manager.example:9443";
+    let warning = format!("warning: TLS verification is off for {url}");
+    run(&format!("web --base-url {url}")).code(1).says(&warning);
     let line = asked.join().expect("the proxy");
     assert_eq!(line, "CONNECT manager.example:9443 HTTP/1.1\r\n");
 }
 
 #[test]
 fn no_redirect_is_followed() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     for status in [301, 302, 303, 307, 308] {
-        bench.rehearsal.forget_requests();
-        bench
-            .rehearsal
-            .faults()
-            .once(Call::List, FaultKind::Status(status, String::new()));
-        bench.run(&["web"]).code(1).says(&[
+        bench.forget_requests();
+        bench.once(Call::List, instead(status, ""));
+        bench.run("web").code(1).says(&[
             &format!("status {status}"),
             "redirect to /login",
             "login page",
         ]);
-        assert_eq!(
-            bench
-                .rehearsal
-                .requests()
-                .iter()
-                .filter(|r| r.port != 0)
-                .count(),
-            1
-        );
+        assert_eq!(bench.requests().iter().filter(|r| r.port != 0).count(), 1);
     }
 }
 
@@ -99,23 +86,9 @@ fn no_redirect_is_followed() {
 fn plain_http_is_for_loopback_only() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let answer = thread::spawn(move || {
-        let (mut client, _) = listener.accept().expect("a client");
-        let mut line = String::new();
-        BufReader::new(&client)
-            .read_line(&mut line)
-            .expect("a line");
-        let _ = client.write_all(b"HTTP/1.1 503 no\r\nContent-Length: 0\r\n\r\n");
-        line
-    });
-    bench
-        .run(&["web", "--base-url", &url])
-        .code(1)
-        .says(&["status 503"]);
-    assert_eq!(answer.join().expect("it"), "GET /api/stacks HTTP/1.1\r\n");
-    bench
-        .run(&["web", "--base-url", "http://manager.example"])
-        .code(2);
+    let (url, asked) = server(b"HTTP/1.1 503 no\r\nContent-Length: 0\r\n\r\n");
+    bench.fails(&["web", "--base-url", &url], "status 503");
+    assert_eq!(asked.join().expect("it"), "GET /api/stacks HTTP/1.1\r\n");
+    let other = "web --base-url http://manager.example";
+    bench.run(other).code(2);
 }

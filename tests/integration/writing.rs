@@ -10,7 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::bench::{Bench, KEY, PLAIN, Run, write_private};
+use crate::bench::{Bench, KEY, PLAIN, Run, write_private, write_script};
 
 /// A user who is not root, and has no name here.
 const USER: u32 = 54_321;
@@ -32,7 +32,7 @@ fn given_away(dir: &Path) {
 
 /// Today's backup in a stack's directory.
 fn backup(dir: &Path) -> PathBuf {
-    let day = chrono::Local::now().format("%Y-%m-%d");
+    let day = chrono::Utc::now().format("%Y-%m-%d");
     dir.join(format!(
         "docker-compose.yml.bak-pre-stackmgr-migration-{day}"
     ))
@@ -43,7 +43,7 @@ fn b30_a_backup_has_no_set_id_sticky_or_execute_bits() {
     let bench = Bench::new();
     let dir = bench.started("web", PLAIN, None);
     set_mode(&dir.join("docker-compose.yml"), 0o7755);
-    bench.run(&["web"]).code(0);
+    bench.run("web").code(0);
     assert_eq!(mode(&bench.backups("web")[0]), 0o644);
 }
 
@@ -56,7 +56,7 @@ fn as_root_b30_a_backup_gives_no_group_more_rights_than_its_source() {
     let file = dir.join("docker-compose.yml");
     chown(&file, Some(USER), Some(USER + 1)).expect("root");
     set_mode(&file, 0o640);
-    bench.run(&["web"]).code(0);
+    bench.run("web").code(0);
     let backup = backup(&dir);
     assert_eq!(mode(&backup), 0o640);
     let metadata = fs::metadata(&backup).expect("a backup");
@@ -73,7 +73,7 @@ fn b30_something_else_in_the_place_of_a_backup_is_an_error() {
             fs::write(&target, "x").expect("a file");
         }
         symlink(&target, backup(&dir)).expect("a link");
-        bench.run(&["web"]).code(1).says(&[
+        bench.run("web").code(1).says(&[
             "failed to write the backup",
             "it is not a regular file",
             "move it away",
@@ -99,10 +99,10 @@ fn as_root_b30_no_link_of_a_user_leads_an_export_or_a_backup_into_a_directory_of
     lchown(&link, Some(USER), None).expect("root");
     let to = link.to_str().expect("UTF-8");
     for to in [to.to_owned(), format!("{to}/new")] {
-        bench
-            .run(&["export", "web", "--force", "--to", &to])
-            .code(1)
-            .says(&[&format!("a link of the user {USER} leads there")]);
+        bench.fails(
+            &["export", "web", "--force", "--to", &to],
+            &format!("a link of the user {USER} leads there"),
+        );
     }
     assert_eq!(fs::read_to_string(&old).expect("it"), "old");
     assert!(!private.join("new").exists(), "no directory is created");
@@ -127,10 +127,7 @@ fn as_root_b30_no_link_of_a_user_leads_a_man_page_to_a_file_of_root() {
     given_away(&theirs);
     symlink(&target, theirs.join("stacklift-adopt.1")).expect("a link");
     let to = theirs.to_str().expect("UTF-8");
-    bench
-        .run(&["man", to])
-        .code(1)
-        .says(&["stacklift-adopt.1: it is not a regular file"]);
+    bench.fails(&["man", to], "stacklift-adopt.1: it is not a regular file");
     assert_eq!(fs::read_to_string(&target).expect("it"), "old");
     fs::remove_file(theirs.join("stacklift-adopt.1")).expect("removed");
     for _ in 0..2 {
@@ -154,14 +151,14 @@ fn as_root_b30_only_a_regular_file_of_the_caller_or_the_directorys_owner_is_repl
     chown(&file, Some(USER), None).expect("root");
     run()
         .code(1)
-        .says(&[&format!("it belongs to the user {USER}")]);
+        .says(&format!("it belongs to the user {USER}"));
     chown(&to, Some(USER), None).expect("root");
     run().code(0);
     let target = bench.root().join("target");
     fs::write(&target, "old").expect("a file");
     fs::remove_file(&file).expect("removed");
     symlink(&target, &file).expect("a link");
-    run().code(1).says(&["it is not a regular file"]);
+    run().code(1).says("it is not a regular file");
     assert!(fs::symlink_metadata(&file).expect("it").is_symlink());
 }
 
@@ -170,93 +167,82 @@ fn b30_the_umask_takes_rights_from_an_export() {
     let bench = Bench::new();
     bench.record("web", 1);
     let to = bench.root().join("out");
-    let shown = to.to_str().expect("UTF-8");
-    let inner = bench.command(&["export", "web", "--to", shown]);
-    let mut command = Command::new("/bin/sh");
-    command
-        .args(["-c", "umask 077; exec \"$@\"", "sh"])
-        .arg(inner.get_program())
-        .args(inner.get_args())
-        .env_clear();
-    for (name, value) in inner.get_envs() {
-        command.env(name, value.unwrap_or_default());
-    }
-    Run::of(&mut command).code(0);
+    let args = format!("export web --to {}", to.display());
+    Run::of(&mut bench.after_shell(&args, "umask 077")).code(0);
     assert_eq!(mode(&to), 0o700);
     assert_eq!(mode(&to.join("compose.yaml")), 0o600);
 }
 
 #[test]
-fn b31_a_key_file_that_everybody_may_read_is_refused() {
-    let bench = Bench::new();
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("key");
-    write_private(&file, KEY);
-    set_mode(&file, 0o604);
-    let mut command = bench.command(&["plan", "web"]);
-    command
-        .env_remove("STACKMGR_API_KEY")
-        .env("STACKMGR_API_KEY_FILE", &file);
-    Run::of(&mut command)
-        .code(1)
-        .says(&["not accessible to others", "chmod 600 "]);
-}
-
-#[test]
 fn b32_a_state_directory_below_one_that_everybody_may_write_to_is_not_used() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let above = bench.root().join("above");
     fs::create_dir(&above).expect("a folder");
     for (mode, code) in [(0o757, 1), (0o1757, 0)] {
         set_mode(&above, mode);
-        let mut command = bench.command(&["web"]);
-        command.env("STACKLIFT_STATE_DIR", above.join("a/state"));
-        Run::of(&mut command).code(code);
+        Run::of(
+            bench
+                .command("web")
+                .env("STACKLIFT_STATE_DIR", above.join("a/state")),
+        )
+        .code(code);
+    }
+}
+
+/// `plan` with the key in a file.
+fn with_key_file(bench: &Bench, file: &Path) -> Run {
+    let mut command = bench.command("plan web");
+    command
+        .env_remove("STACKMGR_API_KEY")
+        .env("STACKMGR_API_KEY_FILE", file);
+    Run::of(&mut command)
+}
+
+fn refused(run: Run) {
+    run.code(1).says(&[
+        "failed to read the API key file",
+        "owned by you or root and not accessible to others",
+        "chmod 600 ",
+    ]);
+}
+
+#[test]
+fn b31_a_key_file_that_others_may_access_is_refused() {
+    let bench = Bench::web(PLAIN);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("key");
+    write_private(&file, KEY);
+    for mode in [0o604, 0o644, 0o602] {
+        set_mode(&file, mode);
+        refused(with_key_file(&bench, &file));
+    }
+    assert!(bench.requests().is_empty());
+    for mode in [0o400, 0o600] {
+        set_mode(&file, mode);
+        with_key_file(&bench, &file).code(0);
     }
 }
 
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
-fn as_root_b31_a_key_file_that_others_may_access_is_refused() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+fn as_root_b31_a_key_file_of_another_user_or_group_is_refused() {
+    let bench = Bench::web(PLAIN);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("key");
     write_private(&file, KEY);
-    let run = |owner, mode| {
+    for (owner, mode) in [(USER, 0o600), (USER, 0o666), (0, 0o660)] {
         chown(&file, Some(owner), Some(owner)).expect("root");
         set_mode(&file, mode);
-        let mut command = bench.command(&["plan", "web"]);
-        command
-            .env_remove("STACKMGR_API_KEY")
-            .env("STACKMGR_API_KEY_FILE", &file);
-        Run::of(&mut command)
-    };
-    for (owner, mode) in [
-        (USER, 0o600),
-        (USER, 0o666),
-        (0, 0o644),
-        (0, 0o602),
-        (0, 0o660),
-    ] {
-        run(owner, mode).code(1).says(&[
-            "failed to read the API key file",
-            "owned by you or root and not accessible to others",
-            "chmod 600 ",
-        ]);
+        refused(with_key_file(&bench, &file));
     }
-    assert!(bench.rehearsal.requests().is_empty());
-    for mode in [0o400, 0o440, 0o600] {
-        run(0, mode).code(0);
-    }
+    set_mode(&file, 0o440);
+    with_key_file(&bench, &file).code(0);
 }
 
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let above = bench.root().join("above");
     let state = above.join("state");
     fs::create_dir_all(&state).expect("a folder");
@@ -285,7 +271,7 @@ fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
     symlink(&behind, &above).expect("a link");
     run(&["web"])
         .code(1)
-        .says(&[&format!("{} belongs to another user", behind.display())]);
+        .says(&format!("{} belongs to another user", behind.display()));
     assert!(bench.nothing_was_changed());
     chown(&behind, Some(0), None).expect("root");
     for (mode, group) in [(0o1777, USER), (0o775, 0)] {
@@ -299,41 +285,35 @@ fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_b32_a_planted_snapshot_is_not_used() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench.run(&["web"]).code(0);
-    let folders = fs::read_dir(bench.state().join("snapshots")).expect("snapshots");
-    let folder = folders.map(|one| one.expect("a folder").path()).next();
-    let files = fs::read_dir(folder.expect("a folder")).expect("a folder");
-    for file in files {
-        let file = file.expect("a file").path();
+    let bench = Bench::web(PLAIN);
+    bench.run("web").code(0);
+    for file in bench.saved("json") {
         chown(file, Some(USER), None).expect("root");
     }
-    bench
-        .run(&["restore", "web", "--yes"])
-        .code(1)
-        .says(&[&format!("it belongs to the user {USER}")]);
+    let whose = format!("it belongs to the user {USER}");
+    bench.fails("restore web --yes", &whose);
 }
 
 #[test]
 fn b33_no_program_is_taken_from_the_working_directory() {
-    let bench = Bench::new();
-    let dir = bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
+    let dir = bench.dir("web");
     let seen = bench.root().join("seen");
-    let bin = bench.script("docker", &format!("echo planted >> {}\n", seen.display()));
     for name in ["docker", "docker-compose"] {
-        fs::copy(bin.join("docker"), dir.join(name)).expect("a program");
+        write_script(
+            &dir.join(name),
+            &format!("echo planted >> {}\n", seen.display()),
+        );
     }
     for path in [".:", ":", "./:"] {
         for args in [
-            &["plan", "web", "--engine", "command"][..],
-            &["web", "--engine", "command"],
-            &["render", "web"],
-            &["adopt", "web", "--pull", "--yes"],
+            "plan web --engine command",
+            "web --engine command",
+            "render web",
+            "adopt web --pull --yes",
         ] {
             let mut command = bench.command(args);
-            command.env("PATH", path).current_dir(&dir);
-            drop(Run::of(&mut command));
+            Run::of(command.env("PATH", path).current_dir(&dir));
         }
     }
     assert!(!seen.exists(), "a program of the stack's directory ran");
@@ -341,16 +321,17 @@ fn b33_no_program_is_taken_from_the_working_directory() {
 
 #[test]
 fn b33_programs_get_only_absolute_directories_on_path() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let seen = bench.root().join("seen");
     let bin = bench.script(
         "docker",
         &format!("echo \"$0 $PATH\" >> {}\n", seen.display()),
     );
-    let mut command = bench.command(&["plan", "web", "--engine", "command"]);
-    command.env("PATH", format!(".:{}::bin:/usr/bin:/bin", bin.display()));
-    drop(Run::of(&mut command));
+    Run::of(
+        bench
+            .command("plan web --engine command")
+            .env("PATH", format!(".:{}::bin:/usr/bin:/bin", bin.display())),
+    );
     let seen = fs::read_to_string(seen).expect("it ran");
     let bin = bin.display();
     for line in seen.lines() {
@@ -374,13 +355,13 @@ fn as_root_a_process_that_holds_the_lock_of_a_directory_is_named() {
         .expect("flock");
     let mut held = [0; 4];
     std::io::Read::read_exact(&mut holder.stdout.take().expect("a pipe"), &mut held).expect("held");
-    let run = bench.run(&["web"]);
+    let run = bench.run("web");
     holder.kill().expect("killed");
     holder.wait().expect("ended");
-    run.code(1).says(&[&format!(
+    run.code(1).says(&format!(
         "the process {} (sleep), which is not stacklift, has locked the directory {}",
         holder.id(),
         dir.display()
-    )]);
-    bench.run(&["web"]).code(0);
+    ));
+    bench.run("web").code(0);
 }

@@ -172,6 +172,7 @@ fn verify_certificates(bench: &Bench) {
     let pem = bench.state().with_file_name("portainer.pem");
     fs::write(&pem, bench.rehearsal.certificate_pem()).expect("a certificate");
     let settings = bench.state().with_file_name("system.toml");
+    let pem = pem.display().to_string();
     fs::write(settings, format!("tls = {pem:?}\n")).expect("settings");
 }
 

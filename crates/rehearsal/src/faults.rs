@@ -289,8 +289,9 @@ impl Faults {
         self.rules().push(rule);
     }
 
-    /// Adds a rule for every request of the call.
+    /// Replaces the rules of the call by one for each of its requests.
     pub fn set(&self, call: Call, kind: FaultKind) {
+        self.rules().retain(|rule| rule.call != call);
         self.add(Rule::new(call, kind));
     }
 

@@ -7,9 +7,8 @@ use crate::bench::{Bench, PLAIN, Run};
 
 #[test]
 fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench.rehearsal.world(|world| {
+    let bench = Bench::web(PLAIN);
+    bench.world(|world| {
         world.add_container("taken", "y");
         world.add_container("web-app-1", "y");
     });
@@ -18,7 +17,7 @@ fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
     );
     bench.stack("web", &text, None);
     fs::write(bench.dir("web").join("Dockerfile"), "FROM y\n").expect("a file");
-    let run = adopt(&bench, &["web"]).code(1);
+    let run = adopt(&bench, "web").code(1);
     let folder = dir(&bench, "web");
     for expected in [
         format!("service b: bind mount: {folder}/absent does not exist"),
@@ -51,15 +50,12 @@ fn puller(bench: &Bench, code: u8) -> std::path::PathBuf {
 
 #[test]
 fn missing_images_are_pulled_on_request_before_anything_else() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let text = format!("{PLAIN}  b:\n    image: absent:1\n  c:\n    image: absent:1\n");
     bench.stack("web", &text, None);
     let pulls = || fs::read_to_string(bench.root().join("pulls")).unwrap_or_default();
     let with_command = |bin: &std::path::Path, args: &[&str]| {
-        let mut command = bench.command(args);
-        command.env("PATH", bench.path(&[bin]));
-        Run::of(&mut command).code(1)
+        Run::of(bench.command(args).env("PATH", bench.path(&[bin]))).code(1)
     };
     let bin = puller(&bench, 1);
     with_command(&bin, &["adopt", "web"]);
@@ -75,7 +71,7 @@ fn missing_images_are_pulled_on_request_before_anything_else() {
     // The engine is asked again.
     let bin = puller(&bench, 0);
     let run = with_command(&bin, &["adopt", "web", "--pull"]);
-    let run = run.says(&["this run pulled images and changed nothing else"]);
+    let run = run.says("this run pulled images and changed nothing else");
     assert!(
         listed(&run)[0].contains("service b: image absent:1"),
         "{run:#?}"
@@ -90,12 +86,10 @@ fn b20_what_portainer_would_pull_again_is_pulled_first() {
     bench.started("web", &text, None);
     let pulls = || fs::read_to_string(bench.root().join("pulls")).unwrap_or_default();
     let with_command = |bin: &std::path::Path, args: &[&str]| {
-        let mut command = bench.command(args);
-        command.env("PATH", bench.path(&[bin]));
-        Run::of(&mut command)
+        Run::of(bench.command(args).env("PATH", bench.path(&[bin])))
     };
     let fails = puller(&bench, 1);
-    with_command(&fails, &["plan", "web"]).says(&["`adopt` first pulls it itself"]);
+    with_command(&fails, &["plan", "web"]).says("`adopt` first pulls it itself");
     assert_eq!(pulls(), "");
     with_command(&fails, &["adopt", "web"]).code(1).says(&[
         "failed to pull",
@@ -117,20 +111,17 @@ fn a_port_of_a_container_that_stays_beside_the_stack() {
     bench.started("web", &old, None);
     let new = old.replace("  a:", "  b:");
     bench.stack("web", &new, None);
-    refuses(
-        &bench,
-        &["web", "--leave-orphans"],
+    refuses(&bench, "web --leave-orphans",
         &["ports or container names are in use: a container that cannot start makes Portainer remove the whole stack\nservice b: port 18731/tcp is used by container web-a-1\nhint: stop what uses them, or change the Compose file".to_owned()],
     );
     // The container that publishes the port now is recreated by its own service.
     bench.stack("web", &old.replace("1000", "2000"), None);
-    adopt(&bench, &["web"]).code(0);
+    adopt(&bench, "web").code(0);
 }
 
 #[test]
 fn a_port_that_a_program_of_this_host_uses() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     bench.stack(
@@ -140,7 +131,7 @@ fn a_port_that_a_program_of_this_host_uses() {
     );
     refuses(
         &bench,
-        &["web"],
+        "web",
         &[format!(
             "ports or container names are in use: a container that cannot start makes Portainer remove the whole stack\nservice a: port {port}/tcp of this host is in use\nhint: stop what uses them, or change the Compose file"
         )],

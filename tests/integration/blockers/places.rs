@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{adopt, adopts, dir, refuses};
+use super::{adopt, adopts, dir, refuses, start_as};
 use rehearsal::{Call, FaultKind};
 
 use crate::bench::{Bench, PLAIN};
@@ -12,18 +12,11 @@ fn c59_a_name_that_portainer_would_change() {
     let bench = Bench::new();
     let folder = dir(&bench, "AdvBig");
     bench.stack("AdvBig", PLAIN, None);
-    bench
-        .rehearsal
-        .world(|world| world.start_by_hand("advbig", &folder))
-        .expect("a stack that starts");
-    refuses(
-        &bench,
-        &["AdvBig"],
-        &[format!(
-            "the stack cannot have the name AdvBig in Portainer: the name of its project would be \"advbig\"\nhint: adopt it under the name of its project: stacklift adopt advbig --dir {folder}"
-        )],
-    );
-    adopts(&bench, "advbig", &["advbig", "--dir", &folder]);
+    start_as(&bench, "advbig", &folder);
+    let why = "the stack cannot have the name AdvBig in Portainer: the name of its project would be \"advbig\"";
+    let hint = "hint: adopt it under the name of its project: stacklift adopt advbig --dir";
+    refuses(&bench, "AdvBig", &[format!("{why}\n{hint} {folder}")]);
+    adopts(&bench, "advbig", &format!("advbig --dir {folder}"));
 }
 
 #[test]
@@ -31,18 +24,11 @@ fn containers_of_the_directory_that_belong_to_another_project() {
     let bench = Bench::new();
     let folder = dir(&bench, "web");
     bench.stack("web", PLAIN, None);
-    bench
-        .rehearsal
-        .world(|world| world.start_by_hand("shop", &folder))
-        .expect("a stack that starts");
-    refuses(
-        &bench,
-        &["web"],
-        &[format!(
-            "1 container of {folder} belongs to project shop, not to web\nshop-a-1\nhint: adopt them under that name: stacklift adopt shop --dir {folder}"
-        )],
-    );
-    adopts(&bench, "shop", &["shop", "--dir", &folder]);
+    start_as(&bench, "shop", &folder);
+    let why = format!("1 container of {folder} belongs to project shop, not to web\nshop-a-1");
+    let hint = format!("hint: adopt them under that name: stacklift adopt shop --dir {folder}");
+    refuses(&bench, "web", &[format!("{why}\n{hint}")]);
+    adopts(&bench, "shop", &format!("shop --dir {folder}"));
 }
 
 #[test]
@@ -50,22 +36,15 @@ fn a_text_that_names_another_project() {
     let bench = Bench::new();
     let folder = dir(&bench, "web");
     bench.stack("web", &format!("name: shop\n{PLAIN}"), None);
-    bench
-        .rehearsal
-        .world(|world| world.add_image("busybox:1.36"));
-    refuses(
-        &bench,
-        &["web"],
-        &[format!(
-            "the project of {folder} is shop, not web: its volumes and networks have that name\nhint: adopt it under that name: stacklift adopt shop --dir {folder}"
-        )],
+    bench.world(|world| world.add_image("busybox:1.36"));
+    let why = format!(
+        "the project of {folder} is shop, not web: its volumes and networks have that name"
     );
+    let hint = format!("hint: adopt it under that name: stacklift adopt shop --dir {folder}");
+    refuses(&bench, "web", &[format!("{why}\n{hint}")]);
     // The containers show that the stack was started under the other name.
-    bench
-        .rehearsal
-        .world(|world| world.start_by_hand("web", &folder))
-        .expect("a stack that starts");
-    adopts(&bench, "web", &["web"]);
+    start_as(&bench, "web", &folder);
+    adopts(&bench, "web", "web");
 }
 
 #[test]
@@ -74,14 +53,11 @@ fn the_name_of_the_project_is_that_of_its_containers() {
     let folder = dir(&bench, "web");
     let text = "services:\n  a:\n    build: .\n";
     bench.stack("web", text, None);
-    bench.rehearsal.world(|world| world.add_image("shop-a"));
-    bench
-        .rehearsal
-        .world(|world| world.start_by_hand("shop", &folder))
-        .expect("a stack that starts");
-    let args = ["shop", "--dir", &folder];
+    bench.world(|world| world.add_image("shop-a"));
+    start_as(&bench, "shop", &folder);
+    let args = format!("shop --dir {folder}");
     let rendered = bench
-        .run(&[&["render", "--as", "adopt", "--reveal"], &args[..]].concat())
+        .run(&format!("render --as adopt --reveal {args}"))
         .code(0);
     assert!(!rendered.err.contains("same name"), "{rendered:?}");
     adopt(&bench, &args).code(0);
@@ -97,23 +73,18 @@ fn m07_the_folder_of_a_portainer_stack_is_not_adopted() {
     // As on a host where Portainer's data has the same path as in its container.
     let folder = dir(&bench, "compose/1");
     bench.stack("compose/1", PLAIN, None);
-    bench
-        .rehearsal
-        .world(|world| world.start_by_hand("web", &folder))
-        .expect("a stack that starts");
-    adopts(&bench, "web", &["web", "--dir", &folder]);
-    let ids = bench
-        .rehearsal
-        .world(|world| world.records.keys().copied().collect::<Vec<_>>());
+    start_as(&bench, "web", &folder);
+    adopts(&bench, "web", &format!("web --dir {folder}"));
+    let ids = bench.world(|world| world.records.keys().copied().collect::<Vec<_>>());
     assert_eq!(ids, [1]);
     bench.stack("compose/1", &format!("# edited\n{PLAIN}"), None);
-    adopt(&bench, &["web", "--dir", &folder]).code(1).says(&[
+    adopt(&bench, &format!("web --dir {folder}")).code(1).says(&[
         &format!("{folder} is the folder of Portainer stack 1: the stack is in Portainer already"),
         "change the stack in Portainer, or write it into a directory of your own: stacklift export web",
     ]);
-    let list = bench.run(&["list"]).code(0);
+    let list = bench.run("list").code(0);
     assert!(!list.out.contains("ready"), "{list:#?}");
-    let all = bench.run(&["adopt", "--all", "--yes"]).code(0);
+    let all = bench.run("adopt --all --yes").code(0);
     assert!(bench.calls(Call::Update).is_empty(), "{all:#?}");
 }
 
@@ -123,11 +94,8 @@ fn two_directories_with_the_same_project_name() {
     let (here, there) = (dir(&bench, "web"), dir(&bench, "old"));
     bench.started("web", PLAIN, None);
     bench.stack("old", "services:\n  b:\n    image: busybox:1.36\n", None);
-    bench
-        .rehearsal
-        .world(|world| world.start_by_hand("web", &there))
-        .expect("a stack that starts");
-    adopt(&bench, &["web"]).code(1).says(&[
+    start_as(&bench, "web", &there);
+    adopt(&bench, "web").code(1).says(&[
         &format!("containers of project web were started in {there}, not in {here}"),
         "hint: both directories use the project name web: set another `name:` in one of the Compose files",
     ]);
@@ -139,33 +107,30 @@ fn containers_that_were_started_in_another_directory() {
     let (here, there) = (dir(&bench, "web"), dir(&bench, "old"));
     bench.stack("web", PLAIN, None);
     bench.stack("old", PLAIN, None);
-    bench
-        .rehearsal
-        .world(|world| world.start_by_hand("web", &there))
-        .expect("a stack that starts");
+    start_as(&bench, "web", &there);
     refuses(
         &bench,
-        &["web"],
+        "web",
         &[format!(
             "containers of project web were started in {there}, not in {here}\nweb-a-1\nhint: adopt them from there: stacklift adopt web --dir {there}"
         )],
     );
     fs::remove_dir_all(&here).expect("removed");
-    adopt(&bench, &["web"])
+    adopt(&bench, "web")
         .code(1)
-        .says(&[&format!("pass --dir {there}")]);
+        .says(&format!("pass --dir {there}"));
     // A directory that was moved.
     let moved = dir(&bench, "moved");
     fs::rename(&there, &moved).expect("moved");
     refuses(
         &bench,
-        &["web", "--dir", &moved],
+        &format!("web --dir {moved}"),
         &[format!(
             "containers of project web were started in {there}, not in {moved}\nweb-a-1\nhint: that directory is gone: {RECREATE}"
         )],
     );
     fs::rename(&moved, &there).expect("moved back");
-    adopts(&bench, "web", &["web", "--dir", &there]);
+    adopts(&bench, "web", &format!("web --dir {there}"));
 }
 
 /// The answer to who uses the key.
@@ -179,27 +144,24 @@ fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
     let (here, there) = (dir(&bench, "web"), dir(&bench, "opt/compose/56"));
     bench.stack("web", PLAIN, None);
     bench.stack("opt/compose/56", PLAIN, None);
-    bench
-        .rehearsal
-        .world(|world| world.start_by_hand("web", &there))
-        .expect("a stack that starts");
+    start_as(&bench, "web", &there);
     let refused = |hint: &str| {
         let expected = format!(
             "containers of project web were started in {there}, not in {here}\nweb-a-1\nhint: {hint}"
         );
-        refuses(&bench, &["web"], &[expected]);
+        refuses(&bench, "web", &[expected]);
     };
     refused(&format!(
         "adopt them from there: stacklift adopt web --dir {there}"
     ));
     let user = FaultKind::Body(200, STANDARD_USER.to_vec());
-    bench.rehearsal.faults().set(Call::Me, user);
+    bench.always(Call::Me, user);
     refused(&format!(
         "if Portainer started them, use the API key of an administrator, who sees every Portainer stack; otherwise, adopt them from there: stacklift adopt web --dir {there}"
     ));
     let moved = dir(&bench, "moved");
     fs::rename(&here, &moved).expect("moved");
-    adopt(&bench, &["web"]).code(1).says(&[
+    adopt(&bench, "web").code(1).says(&[
         "if that is Portainer's folder, use the API key of an administrator",
         &format!("otherwise, pass --dir {there}"),
     ]);
@@ -208,7 +170,7 @@ fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
     refused(
         "Portainer may have started them in a folder of its own: use the API key of an administrator, who sees every Portainer stack",
     );
-    bench.rehearsal.faults().clear();
+    bench.faults().clear();
     refused(&format!("that directory is gone: {RECREATE}"));
 }
 
@@ -218,11 +180,8 @@ fn m07_containers_of_a_portainer_stack_that_is_gone() {
     let bench = Bench::new();
     let here = dir(&bench, "web");
     bench.stack("web", PLAIN, None);
-    bench
-        .rehearsal
-        .world(|world| world.start_by_hand("web", &here))
-        .expect("a stack that starts");
-    bench.rehearsal.world(|world| {
+    start_as(&bench, "web", &here);
+    bench.world(|world| {
         for container in world.containers.values_mut() {
             let label = "com.docker.compose.project.working_dir".to_owned();
             container.labels.insert(label, "/data/compose/7".to_owned());
@@ -235,7 +194,7 @@ fn m07_containers_of_a_portainer_stack_that_is_gone() {
         ),
         (None, format!("Portainer has no stack for them: {RECREATE}")),
     ] {
-        let faults = bench.rehearsal.faults();
+        let faults = bench.faults();
         faults.clear();
         if let Some(user) = rights {
             faults.set(Call::Me, FaultKind::Body(200, user.to_vec()));
@@ -243,18 +202,17 @@ fn m07_containers_of_a_portainer_stack_that_is_gone() {
         let expected = format!(
             "containers of project web were started in /data/compose/7, not in {here}\nweb-a-1\nhint: {hint}"
         );
-        refuses(&bench, &["web"], &[expected]);
+        refuses(&bench, "web", &[expected]);
     }
 }
 
 #[test]
 fn a_directory_that_is_a_link_is_the_same_one() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let link = bench.root().join("link");
     std::os::unix::fs::symlink(bench.dir("web"), &link).expect("a link");
     let link = link.to_str().expect("UTF-8");
-    adopt(&bench, &["web", "--dir", link]).code(0);
+    adopt(&bench, &format!("web --dir {link}")).code(0);
 }
 
 #[test]
@@ -264,15 +222,13 @@ fn containers_that_were_started_from_another_file() {
     bench.stack("web", "services:\n  b:\n    image: other\n", None);
     let prod = format!("{folder}/prod.yml");
     fs::write(&prod, PLAIN).expect("a file");
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         world.add_stack(&folder, [("prod.yml", PLAIN)]);
         world
             .start_file_by_hand("web", &folder, &prod)
             .expect("a stack that starts");
     });
-    refuses(
-        &bench,
-        &["web", "--file", "docker-compose.yml", "--leave-orphans"],
+    refuses(&bench, "web --file docker-compose.yml --leave-orphans",
         &[
             format!(
                 "containers were started from other Compose files than {folder}/docker-compose.yml: {prod}\nweb-a-1\nhint: to adopt the stack from that file, pass --file prod.yml; if the stack no longer uses it, move it away"
@@ -281,5 +237,5 @@ fn containers_that_were_started_from_another_file() {
         ],
     );
     // Without `--file`, the label of the containers decides.
-    adopts(&bench, "web", &["web"]);
+    adopts(&bench, "web", "web");
 }

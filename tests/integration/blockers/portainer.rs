@@ -1,48 +1,38 @@
 //! The engine of the environment, Portainer itself, and its stacks.
 
-use rehearsal::{Call, FaultKind, Status};
+use rehearsal::{Call, Status};
 
 use super::{adopt, adopts, exits, refuses};
-use crate::bench::{Bench, PLAIN};
+use crate::bench::{Bench, PLAIN, instead};
 
 #[test]
 fn another_engine_an_unknown_one_and_a_forbidden_one() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench
-        .rehearsal
-        .world(|world| world.add_endpoint(2, "other"));
+    let bench = Bench::web(PLAIN);
+    bench.world(|world| world.add_endpoint(2, "other"));
     let hint = "hint: environment 1 is this engine: pass --endpoint 1, or --endpoint auto";
     refuses(
         &bench,
-        &["web", "--endpoint", "2"],
+        "web --endpoint 2",
         &[format!("environment 2 is not this host's engine\n{hint}")],
     );
     refuses(
         &bench,
-        &["web", "--endpoint", "99"],
+        "web --endpoint 99",
         &[format!("Portainer has no environment 99\n{hint}")],
     );
     let body = r#"{"message":"Permission denied to access environment","details":"Unauthorized"}"#;
-    let kind = FaultKind::Status(403, body.to_owned());
-    bench.rehearsal.faults().set(Call::Info, kind.clone());
-    bench.rehearsal.faults().set(Call::Endpoints, kind);
-    refuses(
-        &bench,
-        &["web"],
+    let kind = instead(403, body);
+    bench.always(Call::Info, kind.clone());
+    bench.always(Call::Endpoints, kind);
+    refuses(&bench, "web",
         &[
             "the API key is not allowed to use environment 1 (403)\nhint: use an administrator's API key"
                 .to_owned(),
         ],
     );
-    bench.rehearsal.faults().clear();
-    bench
-        .rehearsal
-        .faults()
-        .set(Call::Info, FaultKind::Status(200, "{}".to_owned()));
-    refuses(
-        &bench,
-        &["web"],
+    bench.faults().clear();
+    bench.always(Call::Info, instead(200, "{}"));
+    refuses(&bench, "web",
         &[
             "cannot verify that environment 1 is this host: Portainer's response contains no engine ID\nhint: Portainer and the engine of this host must both be reachable"
                 .to_owned(),
@@ -52,15 +42,12 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
 
 #[test]
 fn m20_portainer_stacks_of_the_same_name() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench
-        .rehearsal
-        .world(|world| world.add_endpoint(2, "other"));
+    let bench = Bench::web(PLAIN);
+    bench.world(|world| world.add_endpoint(2, "other"));
     let id = bench.record("web", 2);
     refuses(
         &bench,
-        &["web"],
+        "web",
         &[format!(
             "Portainer stack {id} on environment 2 has the same name, and Portainer allows each name only once\nhint: if environment 2 is this host, pass --endpoint 2; otherwise delete that Portainer stack first, which removes its containers there"
         )],
@@ -69,7 +56,7 @@ fn m20_portainer_stacks_of_the_same_name() {
     let second = bench.record("web", 1);
     refuses(
         &bench,
-        &["web"],
+        "web",
         &[format!(
             "Portainer stack {second} on environment 1 has the same name as Portainer stack {first}\nhint: delete one of them in Portainer: this removes the containers of the project, so take a copy of their data first"
         )],
@@ -78,10 +65,9 @@ fn m20_portainer_stacks_of_the_same_name() {
 
 #[test]
 fn a_portainer_stack_that_an_update_would_damage() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let text = format!("{PLAIN}  more:\n    image: x\n");
-    let id = bench.rehearsal.world(|world| {
+    let id = bench.world(|world| {
         let id = world.add_record("web", 1, &text);
         let record = world.records.get_mut(&id).expect("a record");
         record.git = Some(serde_json::json!({"URL": "https://u:s3cr3t-@git.example/web"}));
@@ -91,7 +77,7 @@ fn a_portainer_stack_that_an_update_would_damage() {
     });
     refuses(
         &bench,
-        &["web"],
+        "web",
         &[
             format!(
                 "Portainer stack {id} is still deploying\nhint: wait until Portainer has finished, then run the command again"
@@ -108,17 +94,13 @@ fn a_portainer_stack_that_an_update_would_damage() {
 
 #[test]
 fn a_portainer_stack_of_a_swarm() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let id = bench.record("web", 1);
     let list = format!(r#"[{{"Id":{id},"Name":"web","Type":1,"EndpointId":1,"Status":1}}]"#);
-    bench
-        .rehearsal
-        .faults()
-        .set(Call::List, FaultKind::Status(200, list));
+    bench.always(Call::List, instead(200, &list));
     refuses(
         &bench,
-        &["web"],
+        "web",
         &[format!(
             "Portainer stack {id} has the same name and is a stack of a swarm\nhint: delete it in Portainer first: Portainer allows each name only once"
         )],
@@ -130,9 +112,7 @@ fn b04_portainer_itself() {
     let bench = Bench::new();
     let text = "services:\n  a:\n    image: portainer/portainer-ce:2.23.0\n";
     bench.started("tools", text, None);
-    refuses(
-        &bench,
-        &["tools"],
+    refuses(&bench, "tools",
         &["the stack runs Portainer itself: container tools-a-1 runs portainer/portainer-ce:2.23.0\nhint: manage this stack by hand: removing it would cut off Portainer".to_owned()],
     );
 }
@@ -142,9 +122,9 @@ fn a_stack_that_portainer_has_already_is_not_refused() {
     let bench = Bench::new();
     let text = format!("{PLAIN}  job:\n    image: x\n");
     bench.started("web", &text, None);
-    adopts(&bench, "web", &["web"]);
+    adopts(&bench, "web", "web");
     exits(&bench, "web-job-1", 0);
-    bench.rehearsal.forget_requests();
-    adopt(&bench, &["web"]).code(0).says(&["nothing"]);
+    bench.forget_requests();
+    adopt(&bench, "web").code(0).says("nothing");
     assert!(bench.nothing_was_changed());
 }

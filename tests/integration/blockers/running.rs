@@ -10,12 +10,10 @@ fn n09_services_that_run_and_are_not_started_by_the_text() {
     bench.started("web", &all, None);
     let text = format!("{PLAIN}  debug:\n    image: x\n    profiles: [debug]\n");
     bench.stack("web", &text, None);
-    refuses(
-        &bench,
-        &["web"],
+    refuses(&bench, "web",
         &["containers of project web run that Portainer would not start: it removes them when the stack is deleted or stopped\nweb-debug-1: no profile of service debug is active in Portainer\nweb-old-1: the Compose file does not define service old\nhint: add the services to the Compose file, set COMPOSE_PROFILES in .env, or stop the containers; to leave them as they are, pass --leave-orphans".to_owned()],
     );
-    adopts(&bench, "web", &["web", "--leave-orphans"]);
+    adopts(&bench, "web", "web --leave-orphans");
 }
 
 #[test]
@@ -25,7 +23,7 @@ fn n09_containers_that_have_stopped_do_not_prevent_anything() {
     bench.started("web", &all, None);
     exits(&bench, "web-old-1", 0);
     bench.stack("web", PLAIN, None);
-    adopts(&bench, "web", &["web"]);
+    adopts(&bench, "web", "web");
 }
 
 #[test]
@@ -37,12 +35,10 @@ fn n08_jobs_that_would_run_again() {
     bench.started("web", &text, None);
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-retry-1", 3);
-    refuses(
-        &bench,
-        &["web"],
+    refuses(&bench, "web",
         &["containers that have finished would run again: Portainer starts every container of the stack\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\nhint: to let them run again, pass --rerun-jobs; to keep Portainer from starting a service, give it a profile that is not active".to_owned()],
     );
-    adopts(&bench, "web", &["web", "--rerun-jobs"]);
+    adopts(&bench, "web", "web --rerun-jobs");
 }
 
 #[test]
@@ -51,37 +47,31 @@ fn n08_a_stopped_service_is_not_started_unsaid() {
     let text = format!("{PLAIN}    restart: unless-stopped\n");
     bench.started("web", &text, None);
     exits(&bench, "web-a-1", 137);
-    adopt(&bench, &["web"])
+    adopt(&bench, "web")
         .code(0)
-        .says(&["web-a-1: it is stopped (exited) and will be started"]);
+        .says("web-a-1: it is stopped (exited) and will be started");
 }
 
 #[test]
 fn m05_paused_containers() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench.rehearsal.world(|world| {
+    let bench = Bench::web(PLAIN);
+    bench.world(|world| {
         let id = world.container("web-a-1").expect("web-a-1").id.clone();
         world.containers.get_mut(&id).expect("web-a-1").state = "paused".to_owned();
     });
-    refuses(
-        &bench,
-        &["web"],
+    refuses(&bench, "web",
         &["paused containers cannot be adopted: Compose cannot start them, and Portainer then removes the whole stack\nweb-a-1\nhint: unpause them first: docker unpause web-a-1".to_owned()],
     );
 }
 
 #[test]
 fn b20_containers_whose_removal_failed() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
-    bench.rehearsal.world(|world| {
+    let bench = Bench::web(PLAIN);
+    bench.world(|world| {
         let id = world.container("web-a-1").expect("web-a-1").id.clone();
         world.containers.get_mut(&id).expect("web-a-1").state = "dead".to_owned();
     });
-    refuses(
-        &bench,
-        &["web"],
+    refuses(&bench, "web",
         &["containers are being removed\nweb-a-1\nhint: remove them first: docker rm --force web-a-1".to_owned()],
     );
 }
