@@ -10,15 +10,12 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::{
-    compose,
     failure::Failure,
     observe::{Situation, foreign_since, warnings_of},
     plan::{Adoption, Fate, Keep, Request},
-    portainer::BaseUrl,
     report::{AdoptReport, Outcome, losses},
     run::{self, Consent, Effect, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
-    stack::Stack,
     text::bulleted,
 };
 
@@ -40,17 +37,9 @@ use verify::Verdict;
 
 /// The input of an adoption.
 pub struct Adopt<'a> {
-    pub stack: &'a Stack,
+    pub situation: Situation<'a>,
     pub peers: &'a Peers,
     pub setup: &'a Setup,
-    /// Portainer's address.
-    pub base_url: &'a BaseUrl,
-    /// The environment of this host.
-    pub endpoint: i64,
-    /// The container tool: its name is part of the labels.
-    pub tool: &'a str,
-    /// The Compose program of this host.
-    pub compose: &'a compose::Host,
     /// What to write into the text, or not, because it runs.
     pub keep: Keep,
     /// Whether to pull images that are not on this engine.
@@ -78,11 +67,13 @@ pub enum OnFailure {
 
 /// Adopts the stack. Returns what it did, and how it stopped if it did not end as intended.
 pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), Stopped>) {
-    let lock = adopt.stack.lock();
-    let mut report = AdoptReport::new(adopt.stack.name().as_str(), adopt.endpoint);
-    let ended = run::under_lock(lock, adopt.peers, adopt.setup, listener, |run| {
+    let at = adopt.situation;
+    let name = at.stack.name();
+    let mut report = AdoptReport::new(name.as_str(), at.endpoint);
+    let ended = run::under_lock(at.stack.lock(), adopt.peers, adopt.setup, listener, |run| {
         let mut procedure = Procedure {
             a: adopt,
+            at,
             run,
             report: &mut report,
             before: Vec::new(),
@@ -98,9 +89,8 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
             before,
             ..
         } = procedure;
-        let (stack, tool) = (adopt.stack.name(), adopt.tool);
         let engine = run.engine.reader();
-        let (harmed, warning) = foreign_since(engine, (&before, &[]), tool, stack);
+        let (harmed, warning) = foreign_since(engine, (&before, &[]), at.tool, name);
         report.other_containers = harmed;
         if let Some(warning) = warning {
             run.warn(warning);
@@ -119,6 +109,8 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
 
 struct Procedure<'a, 'r> {
     a: &'a Adopt<'a>,
+    /// What the run reads.
+    at: Situation<'a>,
     run: &'r mut Run<'a>,
     report: &'r mut AdoptReport,
     /// The inspect objects of the containers before the request.
@@ -133,20 +125,7 @@ struct Procedure<'a, 'r> {
     start: Progress,
 }
 
-impl<'a> Procedure<'a, '_> {
-    fn situation(&self) -> Situation<'a> {
-        Situation {
-            portainer: Some(self.run.portainer),
-            engine: self.run.engine.reader(),
-            stack: self.a.stack,
-            base_url: self.a.base_url,
-            endpoint: self.a.endpoint,
-            tool: self.a.tool,
-            compose: self.a.compose,
-            host: None,
-        }
-    }
-
+impl Procedure<'_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
         self.run.settle(Witness::PortainerAndEngine)?;
@@ -163,11 +142,7 @@ impl<'a> Procedure<'a, '_> {
             prepared = self.prepare_again(&prepared)?;
         }
         prepared = self.pull_first(prepared)?;
-        let name = self.a.stack.name().as_str();
-        let Some(payload) = prepared.payload(name) else {
-            // The plan has a blocker for each problem of the rewrite.
-            return Ok(());
-        };
+        let payload = prepared.payload(self.at.stack.name().as_str())?;
         self.before = prepared
             .before
             .details
@@ -191,13 +166,13 @@ impl<'a> Procedure<'a, '_> {
 
     /// Sets how far the run has come.
     fn mark(&mut self, progress: &Progress) {
-        let name = self.a.stack.name().as_str();
+        let name = self.at.stack.name().as_str();
         let state = progress.state(name, self.snapshot.as_deref());
         self.run.set_state(state);
     }
 
     fn show_banner(&mut self) {
-        let (stack, endpoint) = (self.a.stack, self.a.endpoint);
+        let (stack, endpoint) = (self.at.stack, self.at.endpoint);
         let (name, dir) = (stack.name(), stack.dir().display());
         self.run.step(
             "adopt",
@@ -208,7 +183,7 @@ impl<'a> Procedure<'a, '_> {
     /// Reads what exists and plans. Hides every value that Portainer may repeat.
     fn prepare(&mut self) -> Result<Prepared> {
         self.run.wait("inspecting what exists");
-        let prepared = Prepared::new(&self.situation(), self.a.keep)?;
+        let prepared = Prepared::new(&self.at, self.a.keep)?;
         self.looked = Utc::now();
         let sent = prepared.rewrite.as_ref().ok();
         let sent = sent.map_or(&[][..], |rewrite| &rewrite.env);
@@ -243,7 +218,7 @@ impl<'a> Procedure<'a, '_> {
         for warning in prepared.before.warnings.iter().chain(&plan.warnings) {
             self.run.warn(warning);
         }
-        self.stop_if_blocked(plan)?;
+        prepared.payload(self.at.stack.name().as_str())?;
         if matches!(plan.request, Request::Nothing(_)) {
             return Ok(());
         }
@@ -260,7 +235,7 @@ impl<'a> Procedure<'a, '_> {
             let object = format!("{}: {}", service.service, service.fate);
             self.run.planned(effect, object);
         }
-        self.report.notices = prepared.notices(self.a.stack.file());
+        self.report.notices = prepared.notices(self.at.stack.file());
         for notice in &self.report.notices {
             self.run.step("note", notice);
         }
@@ -268,19 +243,6 @@ impl<'a> Procedure<'a, '_> {
             self.run.warn(warning);
         }
         Ok(())
-    }
-
-    /// Stops with every blocker at once.
-    fn stop_if_blocked(&self, plan: &Adoption) -> Result<()> {
-        if plan.blockers.is_empty() {
-            return Ok(());
-        }
-        Err(
-            Failure::new(format!("cannot adopt the stack {}", self.a.stack.name()))
-                .details(bulleted(&plan.blockers))
-                .hint("fix the problems above, then run the command again")
-                .into(),
-        )
     }
 
     /// The Portainer stack has this text already, and the plan says that every service runs.
@@ -298,19 +260,19 @@ impl<'a> Procedure<'a, '_> {
         if let Some(shown) = self.a.confirmed {
             return self.ask_if_worse(plan, shown);
         }
-        let act = format!("adopt {}", self.a.stack.name());
+        let act = format!("adopt {}", self.at.stack.name());
         let effect = plan.interruption();
         effect.map_or(Ok(false), |effect| self.a.consent.require(&act, &effect))
     }
 
     /// Asks if a plan is worse than the one that was shown. Returns whether it asked.
     fn ask_if_worse(&mut self, plan: &Adoption, shown: &Adoption) -> Result<bool> {
-        let name = self.a.stack.name();
+        let name = self.at.stack.name();
         let worse = plan.worse_than(shown);
         if worse.is_empty() {
             return Ok(false);
         }
-        let worse = bulleted(&worse);
+        let worse = bulleted(worse);
         let became = format!("the plan for {name} became worse after it was shown");
         if !matches!(self.a.consent, Consent::Ask(_)) {
             return Err(Failure::new(format!("{became}, so it was not adopted"))

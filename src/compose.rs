@@ -31,6 +31,7 @@ pub use self::{
 };
 use crate::{
     disk,
+    failure::Failure,
     model::Container,
     process::{self, Limits, Output, RunError},
     text::{Mask, excerpt},
@@ -389,12 +390,16 @@ impl Compose {
         if output.status.success() {
             return Ok(output.stdout);
         }
-        bail!(
-            "`{} config` failed ({}): {}",
-            self.name,
-            output.status,
-            answer::message(&output, folder.as_deref(), mask)
-        );
+        let message = answer::message(&output, folder.as_deref(), mask);
+        let hint = answer::hint(&message);
+        let failure = Failure::new(format!(
+            "`{} config` failed ({}): {message}",
+            self.name, output.status
+        ));
+        Err(match hint {
+            Some(hint) => failure.hint(hint).into(),
+            None => failure.into(),
+        })
     }
 
     /// Runs `config` with `arguments`. Returns also the temporary folder in which it ran, which is gone.

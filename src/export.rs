@@ -25,7 +25,7 @@ use crate::{
         export::{self, Files},
         portainer::STACK_ENV,
     },
-    text::{Mask, printable},
+    text::{Mask, bulleted, printable},
 };
 
 /// The file with the text.
@@ -237,14 +237,13 @@ fn files_of(record: &Record, stored: &Stored) -> Result<Files> {
     };
     export::files(&input).map_err(|blockers| {
         let lines = blockers.iter().map(|blocker| match blocker.position {
-            Some(position) => format!("  - line {}: {}", position.line, blocker.message),
-            None => format!("  - {}", blocker.message),
+            Some(position) => format!("line {}: {}", position.line, blocker.message),
+            None => blocker.message.clone(),
         });
-        let lines: Vec<String> = lines.collect();
         Failure::new(format!(
             "cannot export {name}: its text would have a different meaning outside Portainer"
         ))
-        .details(lines.join("\n"))
+        .details(bulleted(lines))
         .hint("fix the text in Portainer, or copy it and its variables from there")
         .into()
     })

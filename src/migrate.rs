@@ -7,12 +7,11 @@ use chrono::NaiveDate;
 use serde_json::Value;
 
 use crate::{
-    compose,
     failure::Failure,
     model::Record,
-    observe::{Depth, Situation, foreign_since, mask},
+    observe::{Depth, Situation, foreign_since},
     plan::Sent,
-    portainer::{BaseUrl, Payload},
+    portainer::Payload,
     rewrite::{
         env::{ContractEnv, contract_env},
         literal,
@@ -21,7 +20,6 @@ use crate::{
     stack::{Source, Stack},
     text::shell_word,
 };
-use composefile::document::Document;
 
 mod creating;
 mod planning;
@@ -35,12 +33,8 @@ use progress::Progress;
 
 /// The input of a migration.
 pub struct Migration<'a> {
-    pub stack: &'a Stack,
+    pub situation: Situation<'a>,
     pub peers: &'a Peers,
-    /// Portainer's address (B04).
-    pub base_url: &'a BaseUrl,
-    /// The environment to create the stack on.
-    pub endpoint: i64,
     /// The local date, for the backup (C20).
     pub today: NaiveDate,
     /// What to do about a refusal of B02–B06.
@@ -50,10 +44,6 @@ pub struct Migration<'a> {
     /// How long each container may take to stop before it is removed; without it, it is killed (C52).
     pub grace: Option<Duration>,
     pub setup: &'a Setup,
-    /// The container tool: its name is part of the labels.
-    pub tool: &'a str,
-    /// The Compose program of this host (B06).
-    pub compose: &'a compose::Host,
 }
 
 /// What to do if a check refuses the run.
@@ -67,19 +57,20 @@ pub enum OnRefusal {
 
 /// Migrates the stack.
 pub fn run(migration: &Migration, listener: &mut Listener) -> Result<(), Stopped> {
-    let lock = migration.stack.lock();
-    run::under_lock(lock, migration.peers, migration.setup, listener, |run| {
+    let Situation { stack, tool, .. } = migration.situation;
+    let (peers, setup) = (migration.peers, migration.setup);
+    run::under_lock(stack.lock(), peers, setup, listener, |run| {
         let mut procedure = Procedure {
             m: migration,
+            at: migration.situation,
             run,
             progress: Progress::default(),
             before: Vec::new(),
         };
         let ended = procedure.steps();
         let Procedure { run, before, .. } = procedure;
-        let (stack, tool) = (migration.stack.name(), migration.tool);
         let engine = run.engine.reader();
-        if let (_, Some(warning)) = foreign_since(engine, (&before, &[]), tool, stack) {
+        if let (_, Some(warning)) = foreign_since(engine, (&before, &[]), tool, stack.name()) {
             run.warn(warning);
         }
         ended
@@ -151,47 +142,34 @@ fn namesake(stack: &Stack, records: &[Record]) -> Result<()> {
 
 struct Procedure<'a, 'r> {
     m: &'a Migration<'a>,
+    /// What the run reads.
+    at: Situation<'a>,
     run: &'r mut Run<'a>,
     progress: Progress,
     /// The inspect objects of the containers, once something is about to happen to them.
     before: Vec<Value>,
 }
 
-impl<'a> Procedure<'a, '_> {
-    fn situation(&self) -> Situation<'a> {
-        Situation {
-            portainer: Some(self.run.portainer),
-            engine: self.run.engine.reader(),
-            stack: self.m.stack,
-            base_url: self.m.base_url,
-            endpoint: self.m.endpoint,
-            tool: self.m.tool,
-            compose: self.m.compose,
-            host: None,
-        }
-    }
-
+impl Procedure<'_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
-        let source = self.m.stack.read()?;
+        let source = self.at.stack.read()?;
         self.run.hide(source.env.as_deref(), &[]);
         self.run.settle(Witness::PortainerAndEngine)?;
         let records = self.look_for_namesake()?;
-        let rewrite = Rewrite::literal(&source, self.m.stack.dir_text());
-        let document = Document::parse(&source.compose);
         self.run.wait("inspecting what exists");
-        let mask = mask(&source, rewrite.sent().env);
-        let mut before = self
-            .situation()
-            .observe(records, rewrite.sent(), &mask, Depth::IfNeeded);
-        self.run.engine.refuse_podman()?;
+        let Prepared {
+            source,
+            rewrite,
+            mut before,
+            plan,
+        } = Prepared::of(&self.at, source, records, self.m.grace, Depth::IfNeeded)?;
         for warning in &before.warnings {
             self.run.warn(warning);
         }
         if let Some((contents, _)) = &before.contents {
             self.run.hide(None, &contents.env);
         }
-        let plan = self.plan(&source, document.as_ref(), &rewrite, &before);
         self.say(&rewrite, &plan)?;
         let containers = before.details.containers.clone();
         let asked = self.ask(&plan, &before)?;
@@ -205,8 +183,8 @@ impl<'a> Procedure<'a, '_> {
         self.take_snapshot(&source, &before, seen)?;
         self.before = containers.unwrap_or_default();
         if plan.destroys {
-            let name = self.m.stack.name().as_str();
-            self.run.prepare_create(self.m.endpoint, name);
+            let name = self.at.stack.name().as_str();
+            self.run.prepare_create(self.at.endpoint, name);
         }
         self.stop_containers(&before)?;
         self.delete_record(&before)?;

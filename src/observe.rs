@@ -29,7 +29,7 @@ use crate::{
         env::{secrets, stack_env},
         faithful::env_files_needed,
     },
-    run::Seen,
+    run::{Seen, Subject},
     snapshot::Known,
     stack::{Shell, Source, Stack},
     text::Mask,
@@ -137,6 +137,26 @@ impl Before {
         self.all
             .as_ref()
             .is_some_and(|all| all.is_empty() || self.details.containers.is_some())
+    }
+
+    /// What a snapshot is taken of, before `command` changes it.
+    pub fn subject<'a>(
+        &'a self,
+        command: &'static str,
+        source: &'a Source,
+        situation: &Situation<'a>,
+    ) -> Subject<'a> {
+        Subject {
+            command,
+            stack: situation.stack,
+            source,
+            base_url: situation.base_url,
+            endpoint: situation.endpoint,
+            tool: situation.tool,
+            record: self.record.as_ref(),
+            may_be_unseen: self.may_be_unseen(),
+            containers: self.all.as_deref(),
+        }
     }
 
     /// What a snapshot that follows at once need not read again.

@@ -12,7 +12,7 @@ use crate::{
     model::{Container, Pull},
     portainer::{BaseUrl, Portainer, Reader},
     snapshot::{Place, ProjectLock, Store, check_state_dir},
-    stack::Lock,
+    stack::{Lock, StackName},
 };
 
 mod consent;
@@ -298,6 +298,13 @@ impl<'a> Run<'a> {
     /// Reports a step that may take a while.
     pub fn wait(&mut self, step: impl Into<String>) {
         (self.listener)(Event::Waiting(step.into()));
+    }
+
+    /// The containers of a stack: those of its project, and of the one with the name that Portainer gives it (B10).
+    pub fn containers(&self, stack: &StackName) -> Result<Vec<Container>> {
+        let projects = stack.projects();
+        let lists = projects.iter().map(|project| self.engine.list(project));
+        Ok(lists.collect::<Result<Vec<_>>>()?.concat())
     }
 
     /// Pulls an image.

@@ -19,7 +19,7 @@ use crate::{
     },
     snapshot::Inspected,
     stack::{Files, FilesRead, Origins, Shell, Source, Stack},
-    text::{Mask, printable},
+    text::{Mask, bulleted, printable},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
@@ -182,14 +182,19 @@ impl Prepared {
             .collect()
     }
 
-    /// The body of the create, if the stack can be rewritten.
-    pub fn payload<'a>(&'a self, name: &'a str) -> Option<Payload<'a>> {
-        let rewrite = self.rewrite.as_ref().ok()?;
-        Some(Payload {
-            name,
-            text: &rewrite.text,
-            env: &rewrite.env,
-        })
+    /// What is sent for the stack `name`. Fails with every blocker at once.
+    pub fn payload<'a>(&'a self, name: &'a str) -> Result<Payload<'a>> {
+        match (&self.rewrite, self.plan.blockers.as_slice()) {
+            (Ok(rewrite), []) => Ok(Payload {
+                name,
+                text: &rewrite.text,
+                env: &rewrite.env,
+            }),
+            (_, blockers) => Err(Failure::new(format!("cannot adopt the stack {name}"))
+                .details(bulleted(blockers))
+                .hint("fix the problems above, then run the command again")
+                .into()),
+        }
     }
 }
 
@@ -307,14 +312,11 @@ impl Texts {
         self.first = Err(match uncombined {
             Uncombined::Blocked(blockers) => blockers,
             Uncombined::Failed(error) => {
-                let error = format!("{error:#}");
-                let hint = if error.contains("remote resource is disabled") {
-                    "stacklift does not fetch remote files: save them in the stack's directory, and refer to the local copies"
-                } else {
-                    "run `docker compose config` in the stack's directory as its owner: it must succeed"
-                };
+                let hint = Failure::hint_of(&error).unwrap_or(
+                    "run `docker compose config` in the stack's directory as its owner: it must succeed",
+                );
                 let message =
-                    format!("Compose cannot combine the files of the stack ({files}): {error}");
+                    format!("Compose cannot combine the files of the stack ({files}): {error:#}");
                 vec![Blocker::several_files(message, hint)]
             }
             Uncombined::Different(key) => vec![Blocker::several_files(

@@ -26,7 +26,7 @@ impl Procedure<'_, '_> {
     /// be built.
     pub(super) fn pull(&mut self, prepared: Prepared) -> Result<Prepared> {
         let missing = if self.a.pull {
-            prepared.images_to_pull(self.a.stack.name().as_str())
+            prepared.images_to_pull(self.at.stack.name().as_str())
         } else {
             Vec::new()
         };
@@ -48,7 +48,7 @@ impl Procedure<'_, '_> {
         }
         self.pull_all(&prepared.plan.pulls)?;
         let now = self.prepare()?;
-        self.stop_if_blocked(&now.plan)?;
+        now.payload(self.at.stack.name().as_str())?;
         self.ask_if_worse(&now.plan, &prepared.plan)?;
         Ok(now)
     }
@@ -60,7 +60,7 @@ impl Procedure<'_, '_> {
                     .details(format!("{error:#}"))
                     .hint(format!(
                         "fix it, for example with `{} login`, then run the command again",
-                        self.a.tool
+                        self.at.tool
                     ))
             })?;
             if self.start == Progress::NotSent {

@@ -21,7 +21,7 @@ impl Procedure<'_, '_> {
     /// The error of a request whose outcome is unknown. Nothing is restored: Portainer may still be working.
     pub(super) fn unknown(&mut self, error: &Error) -> Error {
         self.report.outcome = Outcome::Unknown;
-        let name = self.a.stack.name();
+        let name = self.at.stack.name();
         Failure::new(format!(
             "the outcome of adopting {name} is unknown, so nothing was restored: {error:#}"
         ))
@@ -33,8 +33,8 @@ impl Procedure<'_, '_> {
     /// Checks what a failed deployment left, and restores the original containers if any changed. Returns the error of
     /// the run.
     pub(super) fn recover(&mut self, cause: &Error) -> Error {
-        let name = self.a.stack.name();
-        let seen = self.run.seen(name, self.a.endpoint);
+        let name = self.at.stack.name();
+        let seen = self.run.seen(name, self.at.endpoint);
         let now = match self.look() {
             Ok(now) => now,
             Err(error) => {
@@ -53,12 +53,12 @@ impl Procedure<'_, '_> {
         self.recover_from(
             cause,
             seen,
-            &compare((&before, self.looked), &now, self.a.tool),
+            &compare((&before, self.looked), &now, self.at.tool),
         )
     }
 
     fn recover_from(&mut self, cause: &Error, seen: RecordSeen, compared: &[Compared]) -> Error {
-        let name = self.a.stack.name().as_str();
+        let name = self.at.stack.name().as_str();
         let changes = changes(compared);
         if changes.is_empty() {
             self.report.outcome = Outcome::Unchanged;
@@ -88,7 +88,7 @@ impl Procedure<'_, '_> {
             let command = self.run.restore_command(name, &snapshot, engine_only);
             let hint = format!(
                 "something other than the adoption changed the containers named above: undo that change, for example with `{tool} network connect` or `{tool} network disconnect`, or recreate the containers with: {command}",
-                tool = self.a.tool
+                tool = self.at.tool
             );
             return because(&message, cause, Some(hint));
         }
@@ -122,7 +122,7 @@ impl Procedure<'_, '_> {
             ));
             restored = self.restore(&snapshot, Scope::Containers, Cause::Failure);
         }
-        let seen = self.run.seen(self.a.stack.name(), self.a.endpoint);
+        let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         match restored {
             Ok(()) => {
                 self.report.outcome = Outcome::Restored;
@@ -142,9 +142,9 @@ impl Procedure<'_, '_> {
     /// A restore runs no job.
     fn warn_of_jobs(&mut self) {
         let Ok(now) = self.look() else { return };
-        for one in compare((&self.before, self.looked), &now, self.a.tool) {
+        for one in compare((&self.before, self.looked), &now, self.at.tool) {
             if let Some(failed) = one.failed_again() {
-                let (job, name) = (one.service(self.a.tool), one.name());
+                let (job, name) = (one.service(self.at.tool), one.name());
                 self.run.warn(format!(
                     "the job {job} ({name}) {failed}: the restore does not run it"
                 ));
@@ -154,13 +154,13 @@ impl Procedure<'_, '_> {
 
     /// Restores the containers of a snapshot under the locks of this run.
     fn restore(&mut self, snapshot: &str, scope: Scope, cause: Cause) -> Result<()> {
-        let stack = self.a.stack;
+        let stack = self.at.stack;
         restore::within(
             &Restore {
                 name: stack.name(),
                 dir: stack.dir(),
                 file: Some(stack.file()),
-                base_url: self.a.base_url,
+                base_url: self.at.base_url,
                 peers: self.a.peers,
                 setup: self.a.setup,
                 snapshot: Some(snapshot),
@@ -189,11 +189,12 @@ impl Procedure<'_, '_> {
             return Ok(prepared);
         };
         let strays = now.iter().any(|one| is_temporary(Inspected(one).name()));
-        let is_whole = store.is_whole(&self.run.read_snapshot(&self.subject(&prepared)))?;
+        let subject = prepared.before.subject("adopt", &prepared.source, &self.at);
+        let is_whole = store.is_whole(&self.run.read_snapshot(&subject))?;
         if is_whole && !strays {
             return Ok(prepared);
         }
-        let name = self.a.stack.name();
+        let name = self.at.stack.name();
         self.run.warn(format!(
             "an earlier run left {name} incomplete: the containers of snapshot {snapshot} are restored first"
         ));
@@ -217,10 +218,11 @@ impl Procedure<'_, '_> {
 
     /// Both causes: of the failed adoption, and of the failed restore.
     fn not_restored(&mut self, cause: &Error, second: &Error, seen: RecordSeen) -> Error {
-        let name = self.a.stack.name();
+        let name = self.at.stack.name();
         let progress = match self.look() {
             Ok(now) => {
-                let mut changes = changes(&compare((&self.before, self.looked), &now, self.a.tool));
+                let mut changes =
+                    changes(&compare((&self.before, self.looked), &now, self.at.tool));
                 if changes.is_empty() {
                     changes.push("the original containers exist and run".to_owned());
                 }
@@ -259,7 +261,7 @@ impl Procedure<'_, '_> {
         }
         let first =
             Failure::hint_of(cause).unwrap_or("fix the error above, then run the command again");
-        let name = self.a.stack.name().as_str();
+        let name = self.at.stack.name().as_str();
         let command = self.run.restore_command(name, snapshot, false);
         let why = if in_error {
             "stays in error, and its next update recreates every container"

@@ -10,7 +10,7 @@ use crate::{
     model::Deployment,
     plan::Request,
     portainer::{self, Contents, Payload},
-    run::{RecordSeen, Seen, Subject, Witness},
+    run::{RecordSeen, Seen, Witness},
     text::last_words,
 };
 
@@ -25,29 +25,11 @@ pub(super) enum Sent {
     Failed(Error),
 }
 
-impl<'a> Procedure<'a, '_> {
-    /// What a snapshot is taken of.
-    pub(super) fn subject<'p>(&self, prepared: &'p Prepared) -> Subject<'p>
-    where
-        'a: 'p,
-    {
-        Subject {
-            command: "adopt",
-            stack: self.a.stack,
-            source: &prepared.source,
-            base_url: self.a.base_url,
-            endpoint: self.a.endpoint,
-            tool: self.a.tool,
-            record: prepared.before.record.as_ref(),
-            may_be_unseen: prepared.before.may_be_unseen(),
-            containers: prepared.before.all.as_deref(),
-        }
-    }
-
+impl Procedure<'_, '_> {
     /// A part of the stack that cannot be saved stops the adoption.
     pub(super) fn take_snapshot(&mut self, prepared: &Prepared) -> Result<()> {
         let before = &prepared.before;
-        let subject = self.subject(prepared);
+        let subject = before.subject("adopt", &prepared.source, &self.at);
         let seen = Seen {
             record: None,
             containers: before.details.containers.clone(),
@@ -65,7 +47,7 @@ impl<'a> Procedure<'a, '_> {
     /// the outcome is unknown.
     pub(super) fn send(&mut self, prepared: &Prepared, payload: &Payload) -> Result<Sent> {
         let request = prepared.plan.request.clone();
-        let name = self.a.stack.name();
+        let name = self.at.stack.name();
         self.run
             .wait(format!("Portainer is deploying the stack {name}"));
         self.since = SystemTime::now().checked_sub(MARGIN);
@@ -79,7 +61,7 @@ impl<'a> Procedure<'a, '_> {
             let updated = self.run.update(record, &contents);
             updated.map(|()| (record.id.clone(), Deployment::Deploying))
         } else {
-            let created = self.run.create(self.a.endpoint, payload);
+            let created = self.run.create(self.at.endpoint, payload);
             created.map(|created| (created.id, created.deployment))
         };
         match sent {
@@ -140,7 +122,7 @@ impl<'a> Procedure<'a, '_> {
         if let Err(error) = self.run.settle(Witness::PortainerAndEngine) {
             return Err(self.unknown(&lost.context(format!("{error:#}"))));
         }
-        let seen = self.run.seen(self.a.stack.name(), self.a.endpoint);
+        let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         match &seen {
             RecordSeen::Exists(id, deployment) => {
                 self.report.portainer_stack = Some(id.clone());

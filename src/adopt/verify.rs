@@ -19,7 +19,6 @@ use crate::{
     backoff::Backoff,
     engine::ContainerEvent,
     failure::Failure,
-    model::{Container, projects_of},
     plan::{ContainerLoss, Fate, Loss},
     portainer::Payload,
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
@@ -52,21 +51,14 @@ pub(super) struct Findings {
 }
 
 impl Procedure<'_, '_> {
-    /// The names that the project may have.
-    fn projects(&self) -> Vec<String> {
-        projects_of(self.a.stack.name().as_str())
-    }
-
-    /// The containers of the stack, as the engine lists them.
-    fn listed(&self) -> Result<Vec<Container>> {
-        let lists = self.projects();
-        let lists = lists.iter().map(|project| self.run.engine.list(project));
-        Ok(lists.collect::<Result<Vec<_>>>()?.concat())
-    }
-
     /// The containers of the stack, as the engine inspects them.
     pub(super) fn look(&self) -> Result<Vec<Value>> {
-        let ids: Vec<String> = self.listed()?.into_iter().map(|one| one.id).collect();
+        let ids: Vec<String> = self
+            .run
+            .containers(self.at.stack.name())?
+            .into_iter()
+            .map(|one| one.id)
+            .collect();
         self.run.engine.inspect_containers(&ids)
     }
 
@@ -76,7 +68,7 @@ impl Procedure<'_, '_> {
     /// The Portainer stack is read back first: a success that Portainer reports does not prove that it has the stack.
     pub(super) fn verify(&mut self, prepared: &Prepared, payload: &Payload) -> Result<Verdict> {
         let id = self.report.portainer_stack.as_deref().unwrap_or_default();
-        let (name, endpoint) = (self.a.stack.name(), self.a.endpoint);
+        let (name, endpoint) = (self.at.stack.name(), self.at.endpoint);
         let record = self.run.check_record(id, name, endpoint, payload);
         self.verify_all(prepared, record).map_err(|error| {
             self.report.outcome = Outcome::Unknown;
@@ -88,8 +80,8 @@ impl Procedure<'_, '_> {
         // The engine remembers few events, and health checks are events too.
         let events = self.events();
         let now = self.wait_until_steady()?;
-        let compared = compare((&self.before, self.looked), &now, self.a.tool);
-        let mut findings = findings(prepared, &compared, self.a.tool);
+        let compared = compare((&self.before, self.looked), &now, self.at.tool);
+        let mut findings = findings(prepared, &compared, self.at.tool);
         let hint = "look at the stack in Portainer, then run the command again".to_owned();
         let is_in_portainer = record.is_none();
         findings.flaws.extend(record.map(|record| (record, hint)));
@@ -99,7 +91,7 @@ impl Procedure<'_, '_> {
                 job.name()
             ));
         }
-        let services = services(prepared, &compared, &events, self.a.tool);
+        let services = services(prepared, &compared, &events, self.at.tool);
         let kept = compared
             .iter()
             .filter(|one| one.change == Change::Kept)
@@ -116,7 +108,7 @@ impl Procedure<'_, '_> {
         if !findings.wrong.is_empty() {
             return Ok(Verdict::NotAsBefore(
                 Failure::new("the stack does not run as before")
-                    .details(self.problems())
+                    .details(bulleted(&self.report.problems))
                     .hint("fix the problems above, then run the command again"),
             ));
         }
@@ -135,14 +127,14 @@ impl Procedure<'_, '_> {
             };
             self.report.outcome = outcome;
             self.mark(&Progress::Flawed(state));
-            let containers = self.listed()?;
+            let containers = self.run.containers(self.at.stack.name())?;
             self.run.show(&containers);
             return Ok(Verdict::Flawed(
                 Failure::new(format!(
                     "Portainer reported that it deployed {}, but not everything is as it should be",
-                    self.a.stack.name()
+                    self.at.stack.name()
                 ))
-                .details(self.problems())
+                .details(bulleted(&self.report.problems))
                 .hint(hints.join("; ")),
             ));
         }
@@ -156,20 +148,16 @@ impl Procedure<'_, '_> {
         } else {
             self.report.outcome = Outcome::PlanWasWrong;
         }
-        let containers = self.listed()?;
+        let containers = self.run.containers(self.at.stack.name())?;
         self.run.show(&containers);
         if is_as_planned {
             return Ok(Verdict::AsPlanned);
         }
         Ok(Verdict::Flawed(
             Failure::new("the stack is in Portainer and runs as before, but the plan was wrong")
-                .details(self.problems())
+                .details(bulleted(&self.report.problems))
                 .hint("roll back if you need a file named above, otherwise nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and the engine"),
         ))
-    }
-
-    fn problems(&self) -> String {
-        bulleted(&self.report.problems)
     }
 
     /// The starts and ends of containers since the request; none if they cannot be read.
@@ -178,7 +166,7 @@ impl Procedure<'_, '_> {
             return Ok(Vec::new());
         };
         let mut events = Vec::new();
-        for project in self.projects() {
+        for project in self.at.stack.name().projects() {
             let more = self.run.engine.events(&project, since);
             events.extend(more.map_err(|error| format!("{error:#}"))?);
         }
@@ -195,7 +183,7 @@ impl Procedure<'_, '_> {
         let mut waiting = Vec::new();
         loop {
             let now = self.look()?;
-            let compared = compare((&self.before, self.looked), &now, self.a.tool);
+            let compared = compare((&self.before, self.looked), &now, self.at.tool);
             let unfinished: Vec<String> = compared
                 .iter()
                 .filter(|one| {

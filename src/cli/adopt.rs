@@ -70,13 +70,9 @@ fn adopt(
     let setup = opened.setup()?;
     let question = |question: &str| console.ask(question);
     let adopt = Adopt {
-        stack: &opened.stack,
+        situation: opened.situation(),
         peers: &opened.peers,
         setup: &setup,
-        base_url: &opened.settings.base_url,
-        endpoint: opened.endpoint,
-        tool: &opened.settings.location.tool,
-        compose: &opened.compose,
         keep: (&arguments.keep).into(),
         pull: arguments.pull,
         consent: consent(arguments.yes, &question),

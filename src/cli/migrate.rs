@@ -63,26 +63,15 @@ pub(super) fn run(
         );
     }
     let setup = opened.setup()?;
-    let Opened {
-        settings,
-        endpoint,
-        stack,
-        peers,
-        compose,
-    } = &opened;
     let question = |question: &str| console.ask(question);
     let migration = Migration {
-        stack,
-        peers,
-        base_url: &settings.base_url,
-        endpoint: *endpoint,
+        situation: opened.situation(),
+        peers: &opened.peers,
         today: chrono::Local::now().date_naive(),
         on_refusal: on_refusal(arguments.force),
         consent: consent(arguments.yes || !is_on_terminal(), &question),
         grace: arguments.grace,
         setup: &setup,
-        tool: &settings.location.tool,
-        compose,
     };
     let mut listener = |event: Event| interrupt.show(&event);
     Ok(migrate::run(&migration, &mut listener)?)

@@ -28,8 +28,11 @@ const ABOUT_FILES: [&str; 5] = [
     "permission denied",
     "is a directory",
     "not a directory",
-    "remote resource is disabled",
+    REMOTE,
 ];
+
+/// A part of the message about a file that Compose would fetch.
+const REMOTE: &str = "remote resource is disabled";
 
 /// Parts of messages that name an unknown key, in programs of different versions.
 const UNKNOWN_KEY: [&str; 2] = ["Additional property", "additional propert"];
@@ -139,6 +142,13 @@ pub(super) fn doubt(code: i32, message: &str, version: &Version) -> Option<Doubt
     } else {
         None
     }
+}
+
+/// What to do about a message of the program, if that is known.
+pub(super) fn hint(message: &str) -> Option<&'static str> {
+    message.contains(REMOTE).then_some(
+        "stacklift does not fetch remote files: save them in the stack's directory, and refer to the local copies",
+    )
 }
 
 /// The error that the program printed, on one line: without its warnings, the values of `mask` and the path of the

@@ -9,7 +9,7 @@ use crate::{
     adopt, migrate,
     observe::{Before, Situation},
     parallel::side_by_side,
-    plan::{Keep, Removal},
+    plan::Keep,
     report::{
         Containers, PlanReport, PortainerReport, PortainerStack, Recommended, StackReport, VERSION,
         Way, WayReport,
@@ -33,15 +33,6 @@ pub struct MigrateWay {
     pub force: bool,
 }
 
-impl MigrateWay {
-    fn removal(self) -> Removal {
-        match self.grace {
-            Some(grace) => Removal::Stop(u32::try_from(grace.as_secs()).unwrap_or(u32::MAX)),
-            None => Removal::Kill,
-        }
-    }
-}
-
 /// What the commands that a plan names need.
 pub struct Commands<'a> {
     /// The flags that were typed.
@@ -61,7 +52,7 @@ pub fn plan(
     let (migrating, adopting) = side_by_side(
         || {
             ways.migrate
-                .map(|way| (way, migrate::Prepared::new(situation, way.removal())))
+                .map(|way| (way, migrate::Prepared::new(situation, way.grace)))
         },
         || {
             ways.adopt

@@ -53,7 +53,7 @@ pub(super) fn migration(
         if force {
             warnings.push(format!("{refusal}; --force overrides this"));
         } else {
-            blockers.push(blocker(refusal, stack.name().as_str()));
+            blockers.push(Blocker::of_refusal(refusal, stack.name().as_str()));
         }
     }
     WayReport {
@@ -79,12 +79,6 @@ pub(super) fn migration(
         combined_files: Vec::new(),
         diff_command: None,
     }
-}
-
-fn blocker(refusal: &Refusal, stack: &str) -> Blocker {
-    let details = refusal.details().unwrap_or_default();
-    let details = details.lines().map(str::to_owned).collect();
-    Blocker::new(refusal.to_string(), refusal.hint(stack)).details(details)
 }
 
 /// How many lines change: of each hunk, the longer side.

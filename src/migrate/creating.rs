@@ -18,11 +18,11 @@ use crate::{
 impl Procedure<'_, '_> {
     /// C53–C55.
     pub(super) fn create(&mut self, rewrite: &Rewrite) -> Result<Created> {
-        let name = self.m.stack.name().as_str();
+        let name = self.at.stack.name().as_str();
         self.run
             .wait(format!("Portainer is creating the stack {name}"));
         self.mark(|progress| progress.create = Sent::Unanswered);
-        let creation = self.run.create(self.m.endpoint, &rewrite.payload(name));
+        let creation = self.run.create(self.at.endpoint, &rewrite.payload(name));
         match creation {
             Ok(created) => Ok(created),
             Err(Error::Refused { response, .. }) => Err(self.look_after_refusal(&response)),
@@ -37,7 +37,7 @@ impl Procedure<'_, '_> {
     /// C55. A response without an Id does not prove that there is no stack: a proxy may have responded while Portainer
     /// continued.
     fn look_after_refusal(&mut self, response: &Response) -> anyhow::Error {
-        let name = self.m.stack.name();
+        let name = self.at.stack.name();
         let end = if response.is_final() {
             End::Over
         } else {
@@ -79,21 +79,18 @@ impl Procedure<'_, '_> {
 
     /// What exists of the stack after a create that did not succeed.
     fn look(&self, end: End) -> Found {
-        let record = self.run.seen(self.m.stack.name(), self.m.endpoint);
-        let projects = self.projects();
-        let counts = projects
-            .iter()
-            .map(|project| Some(self.run.engine.list(project).ok()?.len()));
+        let record = self.run.seen(self.at.stack.name(), self.at.endpoint);
+        let containers = self.run.containers(self.at.stack.name());
         Found {
             record,
-            containers: counts.sum(),
+            containers: containers.ok().map(|all| all.len()),
             end,
         }
     }
 
     /// Waits until the deployment ends (C54, N01).
     pub(super) fn wait_for_deployment(&mut self, created: &Created) -> Result<()> {
-        let name = self.m.stack.name();
+        let name = self.at.stack.name();
         let mut deployment = created.deployment.clone();
         if deployment == Deployment::Deploying {
             self.mark(|progress| progress.create = Sent::Deploying(created.id.clone()));
@@ -143,7 +140,7 @@ impl Procedure<'_, '_> {
 
     /// C54: the name and ID, then the containers.
     pub(super) fn report(&mut self, created: &Created) {
-        let name = self.m.stack.name();
+        let name = self.at.stack.name();
         self.mark(|progress| progress.create = Sent::Created(created.id.clone()));
         let portainer_name = name.portainer_name();
         let renamed = match portainer_name.as_str() {
@@ -155,7 +152,7 @@ impl Procedure<'_, '_> {
             format!("stack {name} with Id {}{renamed}", created.id),
         );
         let mut containers = Vec::new();
-        for project in self.projects() {
+        for project in self.at.stack.name().projects() {
             match self.run.engine.list(&project) {
                 Ok(more) => containers.extend(more),
                 Err(error) => self.run.warn(with_hint(&error)),

@@ -6,43 +6,19 @@ use super::{OnRefusal, Procedure, Rewrite};
 use crate::{
     failure::Failure,
     model::Container,
-    observe::{Before, Situation, warnings_of},
-    plan::{self, Loss, Plan, Refusal, Removal, Touch},
-    snapshot::Inspected,
-    stack::Source,
-    text::listed,
+    observe::{Before, warnings_of},
+    plan::{self, Loss, Plan, Refusal},
+    text::{bulleted, listed},
 };
-use composefile::document::{Document, ParseError};
 
 impl Procedure<'_, '_> {
-    /// The losses, refusals and warnings that follow from what was observed.
-    pub(super) fn plan(
-        &self,
-        source: &Source,
-        document: Result<&Document, &ParseError>,
-        rewrite: &Rewrite,
-        before: &Before,
-    ) -> Plan {
-        let removal = match self.m.grace {
-            Some(grace) => Removal::Stop(u32::try_from(grace.as_secs()).unwrap_or(u32::MAX)),
-            None => Removal::Kill,
-        };
-        plan_of(
-            &self.situation(),
-            (source, document),
-            rewrite,
-            removal,
-            before,
-        )
-    }
-
     /// Reports the plan. Stops if it refuses the run, with every reason at once, unless `--force` overrides it.
     pub(super) fn say(&mut self, rewrite: &Rewrite, plan: &Plan) -> Result<()> {
         for warning in &rewrite.env.warnings {
             self.run
-                .warn(format!("{}/.env: {warning}", self.m.stack.dir().display()));
+                .warn(format!("{}/.env: {warning}", self.at.stack.dir().display()));
         }
-        let name = self.m.stack.name();
+        let name = self.at.stack.name();
         let is_adopted = |loss: &Loss| matches!(loss, Loss::Adopted { .. });
         let adopts = plan.losses.iter().any(is_adopted);
         if self.m.grace.is_some() && adopts {
@@ -68,14 +44,12 @@ impl Procedure<'_, '_> {
     /// Stops with every reason at once, unless `--force` overrides them.
     pub(super) fn refuse(&mut self, refusals: &[Refusal]) -> Result<()> {
         if self.m.on_refusal == OnRefusal::Stop && !refusals.is_empty() {
-            return Err(refused(refusals, self.m.stack.name().as_str()).into());
+            return Err(refused(refusals, self.at.stack.name().as_str()).into());
         }
         for refusal in refusals {
-            let places = refusal
-                .details()
-                .map_or(String::new(), |places| format!("\n{places}"));
-            self.run
-                .warn(format!("{refusal}; continuing because of --force{places}"));
+            let mut lines = vec![format!("{refusal}; continuing because of --force")];
+            lines.extend_from_slice(refusal.details());
+            self.run.warn(lines.join("\n"));
         }
         Ok(())
     }
@@ -86,7 +60,7 @@ impl Procedure<'_, '_> {
         if !plan.destroys {
             return Ok(false);
         }
-        let name = self.m.stack.name().as_str();
+        let name = self.at.stack.name().as_str();
         let effect = effect(name, plan, before);
         if !self
             .m
@@ -138,57 +112,26 @@ fn effect(name: &str, plan: &Plan, before: &Before) -> String {
     effects.join("; ")
 }
 
-/// The plan of a migration.
-pub(super) fn plan_of(
-    situation: &Situation,
-    (source, document): (&Source, Result<&Document, &ParseError>),
-    rewrite: &Rewrite,
-    removal: Removal,
-    before: &Before,
-) -> Plan {
-    let sent = rewrite.sent();
-    let mut plan = situation.with_facts(source, document, sent, removal, before, plan::migration);
-    let name = Some(situation.stack.name().as_str());
-    let containers = before.details.containers.iter().flatten().map(Inspected);
-    let touched = containers.map(|one| match one.compose_label(situation.tool, "project") {
-        project if project == name => (one, Touch::Replaced),
-        // B10
-        _ => (one, Touch::MayBeReplaced),
-    });
-    let touched: Vec<_> = touched.collect();
-    situation.lose_foreign(before, &touched, &mut plan.losses, &mut plan.warnings);
-    plan
-}
-
 /// The error that lists every refusal. A single one is the message itself.
 fn refused(refusals: &[Refusal], stack: &str) -> Failure {
     if let [refusal] = refusals {
-        let hint = refusal.hint(stack);
-        let hint = if hint.contains("--force") {
-            hint
-        } else {
-            format!("{hint}; --force overrides this check")
-        };
+        let hint = format!("{}; {}", refusal.hint(stack), refusal.with_force());
         let failure = Failure::new(format!("refusing to migrate: {refusal}")).hint(hint);
         return match refusal.details() {
-            Some(details) => failure.details(details),
-            None => failure,
+            [] => failure,
+            details => failure.details(details.join("\n")),
         };
     }
     let reasons = refusals.iter().map(|refusal| {
-        let details = refusal.details().unwrap_or_default();
-        let details = details.replace('\n', "\n    ");
-        let details = match details.as_str() {
-            "" => String::new(),
-            details => format!("\n    {details}"),
-        };
-        format!("  - {refusal}{details}\n    hint: {}", refusal.hint(stack))
+        let mut lines = vec![refusal.to_string()];
+        lines.extend_from_slice(refusal.details());
+        lines.push(format!("hint: {}", refusal.hint(stack)));
+        lines.join("\n    ")
     });
-    let reasons: Vec<String> = reasons.collect();
     Failure::new(format!(
         "refusing to migrate for {} reasons",
         refusals.len()
     ))
-    .details(reasons.join("\n"))
+    .details(bulleted(reasons))
     .hint("fix the problems above, or pass --force to migrate anyway")
 }

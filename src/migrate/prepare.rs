@@ -1,12 +1,16 @@
 //! Works out what a migration would do. Reads only: it holds no client that can write.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use composefile::document::Document;
 
-use super::{Rewrite, namesake, planning::plan_of};
+use super::{Rewrite, namesake};
 use crate::{
+    model::Record,
     observe::{Before, Depth, Situation, mask},
-    plan::{Plan, Removal},
+    plan::{self, Plan, Removal, Touch},
+    snapshot::Inspected,
     stack::Source,
 };
 
@@ -25,28 +29,58 @@ pub struct Prepared {
 impl Prepared {
     /// Reads the stack's files, Portainer and the engine. Fails where a migration stops before it plans: if the files or
     /// Portainer's list of stacks cannot be read, or if another Portainer stack may have the name.
-    pub fn new(situation: &Situation, removal: Removal) -> Result<Self> {
-        let stack = situation.stack;
-        let source = stack.read()?;
+    pub fn new(situation: &Situation, grace: Option<Duration>) -> Result<Self> {
+        let source = situation.stack.read()?;
         let records = situation.records()?;
-        namesake(stack, &records)?;
-        let rewrite = Rewrite::literal(&source, stack.dir_text());
-        let mask = mask(&source, rewrite.sent().env);
-        let before = situation.observe(records, rewrite.sent(), &mask, Depth::Everything);
+        namesake(situation.stack, &records)?;
+        Self::of(situation, source, records, grace, Depth::Everything)
+    }
+
+    /// Reads and plans the rest, once the files and the Portainer stacks with the stack's name are read.
+    pub(super) fn of(
+        situation: &Situation,
+        source: Source,
+        records: Vec<Record>,
+        grace: Option<Duration>,
+        depth: Depth,
+    ) -> Result<Self> {
+        let rewrite = Rewrite::literal(&source, situation.stack.dir_text());
+        let sent = rewrite.sent();
+        let mask = mask(&source, sent.env);
+        let before = situation.observe(records, sent, &mask, depth);
         situation.engine.refuse_podman()?;
         let document = Document::parse(&source.compose);
-        let plan = plan_of(
-            situation,
-            (&source, document.as_ref()),
-            &rewrite,
-            removal,
+        let document = document.as_ref();
+        let mut plan = situation.with_facts(
+            &source,
+            document,
+            sent,
+            removal(grace),
             &before,
+            plan::migration,
         );
+        let name = Some(situation.stack.name().as_str());
+        let containers = before.details.containers.iter().flatten().map(Inspected);
+        let touched = containers.map(|one| match one.compose_label(situation.tool, "project") {
+            project if project == name => (one, Touch::Replaced),
+            // B10
+            _ => (one, Touch::MayBeReplaced),
+        });
+        let touched: Vec<_> = touched.collect();
+        situation.lose_foreign(&before, &touched, &mut plan.losses, &mut plan.warnings);
         Ok(Self {
             source,
             rewrite,
             before,
             plan,
         })
+    }
+}
+
+/// How running containers end, with or without `--grace`.
+fn removal(grace: Option<Duration>) -> Removal {
+    match grace {
+        Some(grace) => Removal::Stop(u32::try_from(grace.as_secs()).unwrap_or(u32::MAX)),
+        None => Removal::Kill,
     }
 }

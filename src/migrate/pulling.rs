@@ -30,11 +30,12 @@ impl Procedure<'_, '_> {
         }
         let when = "while images were pulled";
         self.require_unchanged(before, when)?;
-        let stack = self.m.stack;
-        let records = self.situation().records()?;
+        let stack = self.at.stack;
+        let records = self.at.records()?;
         namesake(stack, &records)?;
-        let is_own =
-            |one: &&Record| one.name == stack.name().as_str() && one.endpoint_id == self.m.endpoint;
+        let is_own = |one: &&Record| {
+            one.name == stack.name().as_str() && one.endpoint_id == self.at.endpoint
+        };
         let id = |record: &Record| record.id.clone();
         if records.iter().find(is_own).map(id) != before.record.as_ref().map(id) {
             return Err(Failure::new(format!("the Portainer stack changed {when}"))

@@ -12,7 +12,7 @@ use crate::{
     model::{Container, Record, projects_of},
     observe::{Before, with_hint},
     portainer::{Deletion, Error},
-    run::{Seen, Subject},
+    run::Seen,
     stack::{Backup, Source},
     text::counted,
 };
@@ -21,13 +21,13 @@ impl Procedure<'_, '_> {
     /// Sets how far the run has come.
     pub(super) fn mark(&mut self, change: impl FnOnce(&mut Progress)) {
         change(&mut self.progress);
-        let state = self.progress.state(self.m.stack.name().as_str());
+        let state = self.progress.state(self.at.stack.name().as_str());
         self.run.set_state(state);
     }
 
     /// C08.
     pub(super) fn show_banner(&mut self) {
-        let (stack, endpoint) = (self.m.stack, self.m.endpoint);
+        let (stack, endpoint) = (self.at.stack, self.at.endpoint);
         self.run.step(
             "migrate",
             format!(
@@ -41,25 +41,25 @@ impl Procedure<'_, '_> {
     /// If Portainer will rename the stack, refuses a name that is already taken there: that record may belong to another
     /// stack (C59). Returns the listed records (C50).
     pub(super) fn look_for_namesake(&mut self) -> Result<Vec<Record>> {
-        let name = self.m.stack.name();
+        let name = self.at.stack.name();
         let portainer_name = name.portainer_name();
         self.run.wait("listing the Portainer stacks");
         if portainer_name == name.as_str() {
-            return self.situation().records();
+            return self.at.records();
         }
         // Needs no list.
-        super::namesake(self.m.stack, &[])?;
+        super::namesake(self.at.stack, &[])?;
         self.run
             .step("name", format!("Portainer will call it {portainer_name}"));
-        let records = self.situation().records()?;
-        super::namesake(self.m.stack, &records)?;
+        let records = self.at.records()?;
+        super::namesake(self.at.stack, &records)?;
         Ok(records)
     }
 
     /// C20–C22.
     pub(super) fn back_up(&mut self, source: &Source) -> Result<()> {
         let backup = self
-            .m
+            .at
             .stack
             .back_up(source, self.m.today, self.run.lock())?;
         let (path, outcome) = match &backup {
@@ -74,15 +74,10 @@ impl Procedure<'_, '_> {
         Ok(())
     }
 
-    /// The names that the project may have.
-    pub(super) fn projects(&self) -> Vec<String> {
-        projects_of(self.m.stack.name().as_str())
-    }
-
     /// Lists the containers. A failure is tolerated, with a warning (C52), unless no API version is shared: that answer
     /// never counts as no containers without --force.
     pub(super) fn list(&mut self) -> Result<Option<Vec<Container>>> {
-        match self.run.engine.list(self.m.stack.name().as_str()) {
+        match self.run.engine.list(self.at.stack.name().as_str()) {
             Ok(containers) => Ok(Some(containers)),
             Err(error)
                 if NoSharedVersion::caused(&error) && self.m.on_refusal == OnRefusal::Stop =>
@@ -110,17 +105,7 @@ impl Procedure<'_, '_> {
             self.run
                 .warn("no snapshot is taken: the stack's containers are unknown");
         }
-        let subject = Subject {
-            command: "migrate",
-            stack: self.m.stack,
-            source,
-            base_url: self.m.base_url,
-            endpoint: self.m.endpoint,
-            tool: self.m.tool,
-            record: before.record.as_ref(),
-            may_be_unseen: before.may_be_unseen(),
-            containers: before.all.as_deref(),
-        };
+        let subject = before.subject("migrate", source, &self.at);
         self.run.sees_every_stack = before.rights.see_every_stack();
         let id = self.run.take_snapshot(&subject, seen)?;
         self.mark(|progress| {
@@ -191,7 +176,7 @@ impl Procedure<'_, '_> {
 
     /// Sends the delete. If it fails, checks what exists and reports it (B05).
     fn delete_once(&mut self, record: &Record, before: &Before) -> Result<Deletion> {
-        let name = self.m.stack.name().as_str();
+        let name = self.at.stack.name().as_str();
         self.run.delete(record).map_err(|error| {
             let is_final = match &error {
                 Error::NotSent(_) => {
@@ -202,7 +187,7 @@ impl Procedure<'_, '_> {
                 Error::Unknown(_) => false,
             };
             let error = anyhow::Error::from(error);
-            match self.run.portainer.records(self.m.endpoint, name, name) {
+            match self.run.portainer.records(self.at.endpoint, name, name) {
                 Ok(records) if records.iter().any(|other| other.id == record.id) => {
                     if is_final && self.is_unchanged(before) {
                         self.mark(|progress| progress.record = Step::NotBegun);
@@ -227,21 +212,19 @@ impl Procedure<'_, '_> {
         let Some(before) = &before.all else {
             return false;
         };
-        let projects = self.projects();
-        let now = projects.iter().map(|project| self.run.engine.list(project));
-        let now: Result<Vec<Vec<Container>>> = now.collect();
         let states = |all: &[Container]| -> Vec<_> {
             all.iter()
                 .map(|c| (c.id.clone(), c.state.clone()))
                 .collect()
         };
-        now.is_ok_and(|now| states(&now.concat()) == states(before))
+        let now = self.run.containers(self.at.stack.name());
+        now.is_ok_and(|now| states(&now) == states(before))
     }
 
     /// A 404 does not prove that the record is gone: only a new listing does (M03).
     fn require_gone(&mut self, record: &Record) -> Result<()> {
-        let name = self.m.stack.name().as_str();
-        let records = self.run.portainer.records(self.m.endpoint, name, name)?;
+        let name = self.at.stack.name().as_str();
+        let records = self.run.portainer.records(self.at.endpoint, name, name)?;
         if records.iter().all(|other| other.id != record.id) {
             return Ok(());
         }
@@ -282,7 +265,7 @@ impl Procedure<'_, '_> {
 
     /// Counts the containers that a failed removal did remove. The count stays unknown if the engine cannot be asked.
     fn look_after_removal(&mut self, containers: &[Container]) {
-        let Ok(now) = self.run.engine.list(self.m.stack.name().as_str()) else {
+        let Ok(now) = self.run.engine.list(self.at.stack.name().as_str()) else {
             return;
         };
         let is_gone = |old: &&Container| now.iter().all(|container| container.id != old.id);

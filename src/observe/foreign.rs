@@ -9,6 +9,7 @@ use crate::{
     plan::{self, Foreign, Loss, Touch},
     snapshot::Inspected,
     stack::StackName,
+    text::bulleted,
 };
 
 const UNKNOWN: &str = "it is unknown whether other containers share a namespace or volumes with the containers of the stack, and must be restarted or recreated";
@@ -117,9 +118,10 @@ pub const NOT_RECREATED: &str = "these containers are not recreated with the sta
 
 /// A heading, and one line for each of `what`.
 pub fn list(heading: &str, what: &[impl ToString]) -> String {
-    let lines = what.iter().map(|what| format!("  - {}", what.to_string()));
-    let lines: Vec<String> = lines.collect();
-    format!("{heading}\n{}", lines.join("\n"))
+    format!(
+        "{heading}\n{}",
+        bulleted(what.iter().map(ToString::to_string))
+    )
 }
 
 /// What happened to a container that others may use.
@@ -138,6 +140,5 @@ fn foreign(
     tool: &str,
     stack: &StackName,
 ) -> Vec<Foreign> {
-    let projects = [stack.as_str(), &stack.portainer_name()];
-    plan::foreign(touched, all, tool, &projects)
+    plan::foreign(touched, all, tool, &stack.projects())
 }

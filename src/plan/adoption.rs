@@ -18,7 +18,7 @@ use crate::{
         NOT_PULLED, PortainerCompose, ReplacedBy, Touch,
         blockers::missing,
         blockers::permissions,
-        blockers::refusal::{MOUNT_SOCKET, Refusal, pass_endpoint},
+        blockers::refusal::Refusal,
         blockers::validation,
         facts::portainer,
         facts::services::{SentStack, with_sent},
@@ -116,11 +116,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         plan.check_surroundings(facts);
         if let Some(stack) = stack {
             let refusals = validation::refusals(facts, text, Some(stack), false);
-            plan.blockers.extend(
-                refusals
-                    .iter()
-                    .map(|one| Blocker::of_refusal(one, facts.name)),
-            );
+            plan.block(facts, &refusals);
             plan.services = services(input, stack);
             plan.replace_all_if_in_error(facts);
             plan.update_unless_all_run(facts);
@@ -218,45 +214,28 @@ impl Adoption {
         }
     }
 
+    fn block<'a>(&mut self, facts: &Facts, refusals: impl IntoIterator<Item = &'a Refusal>) {
+        let refusals = refusals.into_iter();
+        let blockers = refusals.map(|one| Blocker::of_refusal(one, facts.name));
+        self.blockers.extend(blockers);
+    }
+
     fn check_surroundings(&mut self, facts: &Facts) {
-        let endpoint = facts.endpoint;
-        let blocker = match &facts.environment {
-            Environment::SameEngine => None,
-            Environment::OtherEngine { here } => Some(Blocker::new(
-                format!("environment {endpoint} is not this host's engine"),
-                pass_endpoint(*here),
-            )),
-            Environment::OtherSocket(socket) => Some(Blocker::new(
-                Refusal::OtherSocket(socket.clone()).to_string(),
-                MOUNT_SOCKET,
-            )),
-            Environment::NotFound { here } => Some(Blocker::new(
-                format!("Portainer has no environment {endpoint}"),
-                pass_endpoint(*here),
-            )),
-            Environment::Forbidden(status) => Some(Blocker::new(
-                format!("the API key is not allowed to use environment {endpoint} ({status})"),
-                "use an administrator's API key",
-            )),
-            Environment::Unknown(reason) => Some(Blocker::new(
-                format!("cannot verify that environment {endpoint} is this host: {reason}"),
-                "Portainer and the engine of this host must both be reachable",
-            )),
-        };
-        self.blockers.extend(blocker);
-        let forbidden = permissions::management(facts);
-        self.blockers.extend(
-            forbidden
-                .iter()
-                .map(|one| Blocker::of_refusal(one, facts.name)),
-        );
+        if let Environment::Unknown(reason) = &facts.environment {
+            let what = format!(
+                "cannot verify that environment {} is this host: {reason}",
+                facts.endpoint
+            );
+            let hint = "Portainer and the engine of this host must both be reachable";
+            self.blockers.push(Blocker::new(what, hint));
+        }
         let listed = facts.listed.unwrap_or_default();
-        let itself = portainer::runs_portainer(listed, facts.portainer_port);
-        self.blockers.extend(
-            itself
-                .iter()
-                .map(|one| Blocker::of_refusal(one, facts.name)),
-        );
+        let refusals = [
+            permissions::environment(facts),
+            permissions::management(facts),
+            portainer::runs_portainer(listed, facts.portainer_port),
+        ];
+        self.block(facts, refusals.iter().flatten());
         let is_known = facts.listed.is_some() && facts.containers.is_some();
         if !is_known || facts.others.is_none() {
             self.blockers.push(Blocker::new(
@@ -270,12 +249,7 @@ impl Adoption {
         let facts = input.facts;
         let missing = missing::missing(facts, stack);
         self.pulls = missing.pulls.into_iter().collect();
-        self.blockers.extend(
-            missing
-                .refusals
-                .iter()
-                .map(|one| Blocker::of_refusal(one, facts.name)),
-        );
+        self.block(facts, &missing.refusals);
         self.warnings.extend(missing.doubts);
         let compose = portainer_compose(input);
         let last = compose.map(|compose| compose.last);

@@ -45,12 +45,8 @@ impl Blocker {
 
     /// A reason to refuse a migration that also prevents the adoption of `stack`.
     pub fn of_refusal(refusal: &Refusal, stack: &str) -> Self {
-        let details = refusal.details().unwrap_or_default();
-        let details = details.lines().map(str::to_owned).collect();
-        // `adopt` has no --force.
-        let hint = refusal.hint(stack);
-        let hint = hint.split("; --force").next().unwrap_or_default();
-        Self::new(refusal.to_string(), hint).details(details)
+        let details = refusal.details().to_vec();
+        Self::new(refusal.to_string(), refusal.hint(stack)).details(details)
     }
 
     /// A problem of the faithful rewrite in the Compose file `file`.

@@ -81,14 +81,12 @@ impl Plan {
         if !listed.is_empty() {
             self.refusals
                 .extend(runs_portainer(listed, facts.portainer_port));
-            if let Environment::OtherEngine { here } = facts.environment {
-                let endpoint = facts.endpoint;
-                self.refusals.push(Refusal::OtherEngine { endpoint, here });
-            }
-            if let Environment::OtherSocket(socket) = &facts.environment {
-                self.refusals.push(Refusal::OtherSocket(socket.clone()));
-            }
         }
+        let environment = permissions::environment(facts);
+        self.refusals.extend(environment.filter(|one| match one {
+            Refusal::OtherEngine { .. } | Refusal::OtherSocket(_) => !listed.is_empty(),
+            _ => self.destroys,
+        }));
         self.refusals.extend(facts.unlistable.cloned());
         if self.destroys {
             self.refuse_a_failing_create(facts, text, stack, is_damaged);
@@ -103,21 +101,12 @@ impl Plan {
         stack: Option<&SentStack>,
         is_damaged: bool,
     ) {
-        let endpoint = facts.endpoint;
-        match &facts.environment {
-            &Environment::NotFound { here } => self
-                .refusals
-                .push(Refusal::NoEnvironment { endpoint, here }),
-            &Environment::Forbidden(status) => self
-                .refusals
-                .push(Refusal::ForbiddenEnvironment { endpoint, status }),
-            Environment::Unknown(reason) => self.warnings.push(format!(
-                "cannot verify that environment {endpoint} is this host: {}",
+        if let Environment::Unknown(reason) = &facts.environment {
+            self.warnings.push(format!(
+                "cannot verify that environment {} is this host: {}",
+                facts.endpoint,
                 printable(reason)
-            )),
-            Environment::SameEngine
-            | Environment::OtherEngine { .. }
-            | Environment::OtherSocket(_) => {}
+            ));
         }
         if let Some(why) = facts.unasked {
             self.warnings.push(format!(
@@ -155,7 +144,7 @@ impl Plan {
         }
         for refusal in refusals {
             if refusal.is_about_this_engine() && facts.environment != Environment::SameEngine {
-                let details = refusal.details().unwrap_or_default().replace('\n', ", ");
+                let details = refusal.details().join(", ");
                 self.warnings
                     .push(format!("the create may fail: {refusal}: {details}"));
             } else {

@@ -203,8 +203,8 @@ impl World {
     fn refusals(&self) -> Vec<String> {
         let refusals = self.plan().refusals;
         let shown = refusals.iter().map(|refusal| match refusal.details() {
-            Some(details) => format!("{refusal}: {details}"),
-            None => refusal.to_string(),
+            [] => refusal.to_string(),
+            details => format!("{refusal}: {}", details.join("\n")),
         });
         shown.collect()
     }
@@ -278,7 +278,7 @@ fn b03_another_engine_is_refused() {
     let hint = world.plan().refusals[0].hint("web");
     assert_eq!(
         hint,
-        "environment 3 is this engine: pass --endpoint 3, or --endpoint auto; --force overrides this check"
+        "environment 3 is this engine: pass --endpoint 3, or --endpoint auto"
     );
 }
 

@@ -13,7 +13,11 @@ use super::{
     text,
 };
 use crate::{
-    failure::Failure, model::Container, parallel::in_parallel, snapshot::Inspected, text::counted,
+    failure::Failure,
+    model::Container,
+    parallel::in_parallel,
+    snapshot::Inspected,
+    text::{bulleted, counted},
 };
 
 /// Something that prevents the restore: it is missing, or it is in use.
@@ -42,11 +46,10 @@ impl Procedure<'_, '_, '_> {
         if problems.is_empty() {
             return Ok(());
         }
-        let lines: Vec<_> = problems
+        let lines = problems
             .iter()
-            .map(|problem| format!("  - {}\n    {}", problem.what, problem.remedy))
-            .collect();
-        let lines = lines.join("\n");
+            .map(|problem| format!("{}\n    {}", problem.what, problem.remedy));
+        let lines = bulleted(lines);
         if self.restore.on_missing == OnMissing::Continue {
             self.run.warn(format!(
                 "the restore will be incomplete; continuing because of --force:\n{lines}"

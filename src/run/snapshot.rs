@@ -15,6 +15,7 @@ use crate::{
     portainer::{BaseUrl, Contents, Standing},
     snapshot::{Inspected, Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
     stack::{Source, Stack},
+    text::bulleted,
 };
 
 /// What a snapshot is taken of.
@@ -80,14 +81,11 @@ impl Run<'_> {
             if unknown.is_empty() {
                 return Ok(());
             }
-            let lines = unknown
-                .iter()
-                .map(|(part, why)| format!("  - {part}: {why}"));
-            let lines: Vec<String> = lines.collect();
+            let lines = unknown.iter().map(|(part, why)| format!("{part}: {why}"));
             Err(Failure::new(
                 "the snapshot would be incomplete, and what it lacks could not be restored",
             )
-            .details(lines.join("\n"))
+            .details(bulleted(lines))
             .hint("make everything above readable, then run the command again")
             .into())
         })
@@ -271,7 +269,7 @@ pub fn read_layer(engine: &Engine, container: Inspected, changes: &Changes) -> L
 
 /// The objects of the project.
 fn of_projects(stack: &Stack, list: impl Fn(&str) -> Result<Vec<Value>>) -> Result<Vec<Value>> {
-    let projects = projects_of(stack.name().as_str());
+    let projects = stack.name().projects();
     let lists = projects.iter().map(|project| list(project));
     Ok(lists.collect::<Result<Vec<_>>>()?.concat())
 }

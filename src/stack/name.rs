@@ -4,7 +4,10 @@ use std::{ffi::OsStr, fmt};
 
 use anyhow::Result;
 
-use crate::{failure::Failure, model::portainer_name};
+use crate::{
+    failure::Failure,
+    model::{portainer_name, projects_of},
+};
 
 /// The example stacks, lowest impact first (C01).
 pub const EXAMPLES: [&str; 6] = [
@@ -55,6 +58,11 @@ impl StackName {
     /// The name that Portainer gives the stack (M02).
     pub fn portainer_name(&self) -> String {
         portainer_name(&self.0)
+    }
+
+    /// The names that the project's containers may have: the name as given, and the one that Portainer gives it (B10).
+    pub fn projects(&self) -> Vec<String> {
+        projects_of(&self.0)
     }
 
     /// Refuses the management plane, compared by the name that Portainer would give it (C05).

@@ -77,6 +77,8 @@ pub struct Position {
 pub struct ParseError {
     /// The problem, without its position.
     pub message: String,
+    /// Whether it is only that a second document starts here, which Compose reads.
+    pub is_second_document: bool,
     /// The byte offset at which the parser stopped.
     pub offset: usize,
     /// The line and column of `offset`.

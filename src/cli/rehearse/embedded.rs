@@ -125,30 +125,22 @@ impl<'a> Embedded<'a> {
 
     pub(super) fn migrate(&self, force: bool, listener: &mut Listener) -> Result<(), Stopped> {
         let migration = Migration {
-            stack: self.stack,
+            situation: self.situation(),
             peers: &self.peers,
-            base_url: &self.base_url,
-            endpoint: self.endpoint,
             today: chrono::Local::now().date_naive(),
             on_refusal: migrate_command::on_refusal(force),
             consent: Consent::Given,
             grace: None,
             setup: &self.setup,
-            tool: &self.settings.location.tool,
-            compose: &self.compose,
         };
         migrate::run(&migration, listener)
     }
 
     pub(super) fn adopt(&self, listener: &mut Listener) -> Result<(), Stopped> {
         let adopt = Adopt {
-            stack: self.stack,
+            situation: self.situation(),
             peers: &self.peers,
             setup: &self.setup,
-            base_url: &self.base_url,
-            endpoint: self.endpoint,
-            tool: &self.settings.location.tool,
-            compose: &self.compose,
             keep: Keep::default(),
             pull: false,
             consent: Consent::Given,

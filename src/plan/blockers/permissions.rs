@@ -1,9 +1,21 @@
-//! What follows from an API key that may not see or manage every Portainer stack (B06, B24).
+//! What follows from the environment, and from an API key that may not see or manage every Portainer stack (B03, B06, B24).
 
 use crate::{
     model::{Rights, may_be_portainers},
-    plan::{Facts, Refusal},
+    plan::{Environment, Facts, Refusal},
 };
+
+/// The refusal if the environment is known not to be usable for this host.
+pub fn environment(facts: &Facts) -> Option<Refusal> {
+    let endpoint = facts.endpoint;
+    match &facts.environment {
+        &Environment::OtherEngine { here } => Some(Refusal::OtherEngine { endpoint, here }),
+        Environment::OtherSocket(socket) => Some(Refusal::OtherSocket(socket.clone())),
+        &Environment::NotFound { here } => Some(Refusal::NoEnvironment { endpoint, here }),
+        &Environment::Forbidden(status) => Some(Refusal::ForbiddenEnvironment { endpoint, status }),
+        Environment::SameEngine | Environment::Unknown(_) => None,
+    }
+}
 
 /// The refusal if the API key may not manage stacks (M22).
 pub fn management(facts: &Facts) -> Option<Refusal> {

@@ -1,6 +1,6 @@
 //! Why a run is refused (B02–B06).
 
-use std::fmt;
+use std::{fmt, slice::from_ref};
 
 use serde::Serialize;
 
@@ -61,7 +61,7 @@ impl fmt::Display for Refusal {
             Self::Damage(_) => f.write_str("the literal rewrite damages the Compose file"),
             Self::OtherEngine { endpoint, .. } => write!(
                 f,
-                "environment {endpoint} is not this host's engine: the stack's containers are here, and Portainer would create them there"
+                "environment {endpoint} is not this host's engine: Portainer would create the containers there"
             ),
             Self::OtherSocket(socket) => write!(
                 f,
@@ -119,8 +119,8 @@ impl Refusal {
         )
     }
 
-    /// The details, one per line.
-    pub fn details(&self) -> Option<String> {
+    /// The details, one per item.
+    pub fn details(&self) -> &[String] {
         match self {
             Self::Damage(items)
             | Self::HiddenStack(items)
@@ -129,31 +129,35 @@ impl Refusal {
             | Self::MissingImages(items)
             | Self::MissingExternal(items)
             | Self::Held(items)
-            | Self::Paused(items) => Some(items.join("\n")),
-            Self::UnreadableEnv { problem } => Some(problem.clone()),
+            | Self::Paused(items) => items,
+            Self::UnreadableEnv { problem } => from_ref(problem),
             Self::OtherEngine { .. }
             | Self::OtherSocket(_)
             | Self::RunsPortainer { .. }
             | Self::NoSharedVersion { .. }
             | Self::NoEnvironment { .. }
             | Self::ForbiddenEnvironment { .. }
-            | Self::ForbiddenStacks { .. } => None,
+            | Self::ForbiddenStacks { .. } => &[],
         }
     }
 
     /// What to do about it, for the stack of this name.
     pub fn hint(&self, stack: &str) -> String {
         let hint = match self {
-            Self::Damage(_) => "change the lines above; --force sends the damaged file",
-            Self::OtherEngine { here, .. } => {
-                return format!("{}; --force overrides this check", pass_endpoint(*here));
+            Self::Damage(_) => "change the lines above",
+            Self::OtherEngine { here, .. } | Self::NoEnvironment { here, .. } => {
+                return match here {
+                    Some(id) => format!(
+                        "environment {id} is this engine: pass --endpoint {id}, or --endpoint auto"
+                    ),
+                    None => "pass the ID of this host's environment with --endpoint".to_owned(),
+                };
             }
-            Self::OtherSocket(_) => return format!("{MOUNT_SOCKET}; --force overrides this check"),
+            Self::OtherSocket(_) => MOUNT_SOCKET,
             Self::RunsPortainer { .. } => {
-                "manage this stack by hand: removing it would cut off Portainer; --force overrides this check"
+                "manage this stack by hand: removing it would cut off Portainer"
             }
             Self::NoSharedVersion { hint, .. } => hint,
-            Self::NoEnvironment { here, .. } => return pass_endpoint(*here),
             Self::ForbiddenEnvironment { .. } => {
                 "use an administrator's API key, or give the user of this key access to the environment in Portainer"
             }
@@ -182,17 +186,15 @@ impl Refusal {
         };
         hint.to_owned()
     }
+
+    /// What `--force` does about it.
+    pub fn with_force(&self) -> &'static str {
+        match self {
+            Self::Damage(_) => "--force sends the damaged file",
+            _ => "--force overrides this check",
+        }
+    }
 }
 
 /// What to do if the environment is a socket that Portainer's Compose does not use.
 pub const MOUNT_SOCKET: &str = "mount this engine's socket at /var/run/docker.sock in Portainer's container, or connect the environment with an agent";
-
-/// What to do if the environment is not this host. `here` is the environment that is.
-pub fn pass_endpoint(here: Option<i64>) -> String {
-    match here {
-        Some(id) => {
-            format!("environment {id} is this engine: pass --endpoint {id}, or --endpoint auto")
-        }
-        None => "pass the ID of this host's environment with --endpoint".to_owned(),
-    }
-}

@@ -152,7 +152,7 @@ pub fn doubt(
 /// Compose accepts several documents in one file and other line breaks; this program does not.
 fn is_no_yaml(text: &str) -> bool {
     let error = Document::parse(text).err();
-    error.is_some_and(|error| !error.message.contains("second YAML document"))
+    error.is_some_and(|error| !error.is_second_document)
 }
 
 fn is_rejection(reason: Reason) -> bool {

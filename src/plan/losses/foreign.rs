@@ -74,7 +74,7 @@ pub fn foreign(
     touched: &[(Inspected, Touch)],
     all: &[Value],
     tool: &str,
-    projects: &[&str],
+    projects: &[String],
 ) -> Vec<Foreign> {
     let mut hits: BTreeMap<&str, Hit> = BTreeMap::new();
     for &(container, touch) in touched {
@@ -129,7 +129,7 @@ fn harmed(
     container: Inspected,
     hits: &BTreeMap<&str, Hit>,
     tool: &str,
-    projects: &[&str],
+    projects: &[String],
 ) -> Option<Foreign> {
     let is_running = container.is_running();
     let (mut uses, mut worst) = (Vec::new(), None);
@@ -157,7 +157,7 @@ fn harmed(
     }
     let (remedy, touch) = worst?;
     let project = container.compose_label(tool, "project");
-    let is_own = project.is_some_and(|project| projects.contains(&project));
+    let is_own = project.is_some_and(|project| projects.iter().any(|own| own == project));
     let name = shell_word(container.name());
     let how = match remedy {
         Remedy::Nothing => String::new(),

@@ -13,7 +13,9 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     refuses(
         &bench,
         "web --endpoint 2",
-        &[format!("environment 2 is not this host's engine\n{hint}")],
+        &[format!(
+            "environment 2 is not this host's engine: Portainer would create the containers there\n{hint}"
+        )],
     );
     refuses(
         &bench,
@@ -26,7 +28,7 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     bench.always(Call::Endpoints, kind);
     refuses(&bench, "web",
         &[
-            "the API key is not allowed to use environment 1 (403)\nhint: use an administrator's API key"
+            "the API key is not allowed to use environment 1 (403)\nhint: use an administrator's API key, or give the user of this key access to the environment in Portainer"
                 .to_owned(),
         ],
     );

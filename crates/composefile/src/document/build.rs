@@ -114,7 +114,10 @@ impl<'t> Builder<'t> {
         self.documents += 1;
         if self.documents > 1 {
             let message = "a second YAML document starts here: only one is supported".into();
-            return Err(error(self.document.text, offset, message));
+            return Err(ParseError {
+                is_second_document: true,
+                ..error(self.document.text, offset, message)
+            });
         }
         Ok(())
     }
@@ -284,6 +287,7 @@ impl<'t> Builder<'t> {
 fn error(text: &str, offset: usize, message: String) -> ParseError {
     ParseError {
         message,
+        is_second_document: false,
         offset,
         position: Position::of(text, offset),
     }

@@ -17,7 +17,12 @@ fn container(name: &str, host: &Value) -> Value {
 /// The texts about containers that use `web-a-1`, whose ID is [`OLD`].
 fn texts(touch: Touch, others: &[Value]) -> Vec<String> {
     let used = json!({ "Id": OLD, "Name": "/web-a-1" });
-    let found = foreign(&[(Inspected(&used), touch)], others, "docker", &["web"]);
+    let found = foreign(
+        &[(Inspected(&used), touch)],
+        others,
+        "docker",
+        &["web".to_owned()],
+    );
     found.iter().map(ToString::to_string).collect()
 }
 
