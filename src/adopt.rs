@@ -99,8 +99,8 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
     });
     if let Err(stopped) = &ended {
         report.error = Some(format!("{:#}", stopped.error));
-        let details = Failure::details_of(&stopped.error);
-        let details = details.or_else(|| Failure::body_of(&stopped.error));
+        let details =
+            Failure::details_of(&stopped.error).or_else(|| Failure::body_of(&stopped.error));
         report.details = details.map(str::to_owned);
         report.state = Some(stopped.state.to_string());
     }
@@ -185,8 +185,11 @@ impl Procedure<'_, '_> {
         self.run.wait("inspecting what exists");
         let prepared = Prepared::new(&self.at, self.a.keep)?;
         self.looked = Utc::now();
-        let sent = prepared.rewrite.as_ref().ok();
-        let sent = sent.map_or(&[][..], |rewrite| &rewrite.env);
+        let sent = prepared
+            .rewrite
+            .as_ref()
+            .ok()
+            .map_or(&[][..], |rewrite| &rewrite.env);
         self.run.hide(prepared.source.env.as_deref(), sent);
         if let Some((contents, _)) = &prepared.before.contents {
             self.run.hide(None, &contents.env);
@@ -223,7 +226,7 @@ impl Procedure<'_, '_> {
             return Ok(());
         }
         let containers = prepared.before.all.as_deref();
-        self.report.losses = losses(&plan.losses, containers, self.a.tool);
+        self.report.losses = losses(&plan.losses, containers, self.at.tool);
         for service in &plan.services {
             let effect = match service.fate {
                 Fate::Unchanged | Fate::LeftBehind(_) => Effect::Keeps,
@@ -281,8 +284,9 @@ impl Procedure<'_, '_> {
                 .into());
         }
         self.run.warn(format!("{became}:\n{worse}"));
-        let effect = plan.interruption();
-        let effect = effect.unwrap_or_else(|| format!("{name} keeps every container"));
+        let effect = plan
+            .interruption()
+            .unwrap_or_else(|| format!("{name} keeps every container"));
         let act = format!("adopt {name}");
         self.a.consent.require(&act, &effect)
     }

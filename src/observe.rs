@@ -436,8 +436,8 @@ impl Situation<'_> {
         // The refusal says it once.
         let failures = failures
             .iter()
-            .filter(|error| !NoSharedVersion::caused(error));
-        let failures = failures.map(with_hint);
+            .filter(|error| !NoSharedVersion::caused(error))
+            .map(with_hint);
         before.warnings.extend(failures);
         match contents.transpose() {
             Ok(contents) => before.contents = contents,

@@ -304,7 +304,7 @@ mod tests {
             .iter()
             .map(|one| (one.name().to_owned(), one.change))
             .collect();
-        let expected = [
+        let expected: Vec<(String, Change)> = [
             ("kept", Change::Kept),
             ("recreated", Change::Recreated),
             ("restarted", Change::Restarted),
@@ -315,10 +315,9 @@ mod tests {
             ("ran-again", Change::Started),
             ("0123456789ab_missing", Change::Stray),
             ("new", Change::New),
-        ];
-        let expected: Vec<(String, Change)> = expected
-            .map(|(name, change)| (name.to_owned(), change))
-            .into();
+        ]
+        .map(|(name, change)| (name.to_owned(), change))
+        .into();
         assert_eq!(found, expected);
     }
 

@@ -198,8 +198,8 @@ impl Procedure<'_, '_> {
         self.run.warn(format!(
             "an earlier run left {name} incomplete: the containers of snapshot {snapshot} are restored first"
         ));
-        let saved = store.choose(Some(&snapshot))?;
-        let saved = saved.snapshot.containers.known();
+        let chosen = store.choose(Some(&snapshot))?;
+        let saved = chosen.snapshot.containers.known();
         let still_there = saved.into_iter().flatten().any(|old| {
             let id = Inspected(old).id();
             now.iter().any(|one| Inspected(one).id() == id)
@@ -231,14 +231,14 @@ impl Procedure<'_, '_> {
             Err(_) => Progress::Unlisted(seen),
         };
         self.mark(&progress);
-        let details = [Some(format!("the restore failed: {second:#}"))]
+        let details: Vec<String> = [Some(format!("the restore failed: {second:#}"))]
             .into_iter()
             .chain([
                 Failure::details_of(second).map(str::to_owned),
                 Failure::details_of(cause).map(str::to_owned),
             ])
-            .flatten();
-        let details: Vec<String> = details.collect();
+            .flatten()
+            .collect();
         let mut failure = Failure::new(format!(
             "failed to adopt {name}, and failed to restore the containers that ran before: {cause:#}"
         ))

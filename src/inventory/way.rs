@@ -5,7 +5,7 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 use crate::{
     adopt, migrate,
     observe::Situation,
-    plan::{Blocker, Refusal, Request},
+    plan::{Blocker, Request},
     report::{Readiness, WayReport, losses},
 };
 

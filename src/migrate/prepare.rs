@@ -50,10 +50,9 @@ impl Prepared {
         let before = situation.observe(records, sent, &mask, depth);
         situation.engine.refuse_podman()?;
         let document = Document::parse(&source.compose);
-        let document = document.as_ref();
         let mut plan = situation.with_facts(
             &source,
-            document,
+            document.as_ref(),
             sent,
             removal(grace),
             &before,

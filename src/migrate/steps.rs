@@ -9,7 +9,7 @@ use super::{
 use crate::{
     engine::NoSharedVersion,
     failure::Failure,
-    model::{Container, Record, projects_of},
+    model::{Container, Record},
     observe::{Before, with_hint},
     portainer::{Deletion, Error},
     run::Seen,

@@ -116,8 +116,9 @@ pub fn combined(
     let named = || config(&on_disk(None), Profiles::Active);
     let (resolved, named) = side_by_side(resolve, named);
     let (resolved, profiles) = resolved?;
-    let model = program.config(&on_disk(Some(name)), profiles, Values::Named, mask);
-    let model = model.ok();
+    let model = program
+        .config(&on_disk(Some(name)), profiles, Values::Named, mask)
+        .ok();
     let env_file = match files.env.as_slice() {
         [] => Some(stack.dir().join(".env")),
         [one] => Some(stack.dir().join(one)),
@@ -222,8 +223,11 @@ fn notices(
         "{combines}, without comments; the files on disk do not change"
     )];
     let services = &resolved.config["services"];
-    let inactive = origins.keys().filter(|name| services.get(name).is_none());
-    let inactive: Vec<&str> = inactive.map(String::as_str).collect();
+    let inactive: Vec<&str> = origins
+        .keys()
+        .filter(|name| services.get(name).is_none())
+        .map(String::as_str)
+        .collect();
     if !inactive.is_empty() {
         messages.push(format!(
             "these services of inactive profiles are left out, because Compose cannot read all profiles: {}",

@@ -72,8 +72,10 @@ pub fn foreign_since(
     if before.is_empty() && gone.is_empty() {
         return (Vec::new(), None);
     }
-    let ids = before.iter().map(|one| Inspected(one).id().to_owned());
-    let ids: Vec<String> = ids.collect();
+    let ids: Vec<String> = before
+        .iter()
+        .map(|one| Inspected(one).id().to_owned())
+        .collect();
     let found = engine.inspect_containers(&ids).and_then(|now| {
         let changed = before.iter().map(Inspected).filter_map(|old| {
             let now = now.iter().map(Inspected).find(|now| now.id() == old.id());

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Pull, Record, Variable},
+    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Pull, Variable},
     plan::{
         Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
         NOT_PULLED, PortainerCompose, ReplacedBy, Touch,
@@ -293,40 +293,28 @@ impl Adoption {
             .collect();
         let external = external_volumes(stack);
         let (losses, unknown) = containers::losses(facts, Some(stack), &[]);
-        let losses: Vec<Loss> = losses
-            .into_iter()
-            .filter(|loss| match loss {
-                Loss::Killed(_) => false,
-                Loss::Container {
-                    container, loss, ..
-                } => {
-                    (matches!(loss, ContainerLoss::WillStart { .. })
-                        || !stays.contains(container.as_str()))
-                        && !matches!(
-                            loss,
-                            ContainerLoss::NotDefined { .. }
-                                | ContainerLoss::Profile { .. }
-                                | ContainerLoss::OneOff
-                        )
-                        && !matches!(
-                            loss,
-                            ContainerLoss::AnonymousVolume { volume, is_deleted, .. }
-                                if external.contains(volume) || (carries_volumes && !is_deleted)
-                        )
-                }
-                _ => true,
-            })
-            .collect();
+        let is_lost = |container: &str, loss: &ContainerLoss| match loss {
+            ContainerLoss::WillStart { .. } => true,
+            _ if stays.contains(container) => false,
+            ContainerLoss::NotDefined { .. }
+            | ContainerLoss::Profile { .. }
+            | ContainerLoss::OneOff => false,
+            ContainerLoss::AnonymousVolume {
+                volume, is_deleted, ..
+            } => !external.contains(volume) && (*is_deleted || !carries_volumes),
+            _ => true,
+        };
         self.losses
-            .extend(losses.into_iter().map(|loss| match loss {
+            .extend(losses.into_iter().filter_map(|loss| match loss {
+                Loss::Killed(_) => None,
                 Loss::Container {
                     container, loss, ..
-                } => Loss::Container {
+                } => is_lost(&container, &loss).then_some(Loss::Container {
                     container,
                     replaced_by: ReplacedBy::Portainer,
                     loss,
-                },
-                loss => loss,
+                }),
+                loss => Some(loss),
             }));
         self.warnings.extend(unknown);
         if let (Some(record), Request::Update(_)) = (&facts.record, &self.request) {
@@ -358,24 +346,15 @@ fn request(facts: &Facts) -> Request {
     let same = record
         .contents
         .is_some_and(|(text, env)| text == facts.sent.text && is_same_env(env, facts.sent.env));
-    if same && is_deployed(record.record) {
+    if same && record.record.deployment == Deployment::Active {
         Request::Nothing(id)
     } else {
         Request::Update(id)
     }
 }
 
-fn is_deployed(record: &Record) -> bool {
-    record.deployment == Deployment::Active
-}
-
 fn is_same_env(one: &[Variable], other: &[Variable]) -> bool {
-    let pairs = |env: &[Variable]| -> BTreeMap<String, String> {
-        env.iter()
-            .map(|one| (one.name.clone(), one.value.clone()))
-            .collect()
-    };
-    pairs(one) == pairs(other)
+    record::values(one) == record::values(other)
 }
 
 /// The fate of every service.
@@ -384,8 +363,9 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
     let mut one_off: Vec<Inspected> = Vec::new();
     for container in facts.containers.unwrap_or_default().iter().map(Inspected) {
-        let service = container.compose_label(facts.tool, "service");
-        let service = service.unwrap_or_default();
+        let service = container
+            .compose_label(facts.tool, "service")
+            .unwrap_or_default();
         if container.is_one_off(facts.tool) {
             one_off.push(container);
             continue;
@@ -424,8 +404,9 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
         found.push((printable(service).into_owned(), own, fate));
     }
     for container in one_off {
-        let service = container.compose_label(facts.tool, "service");
-        let service = service.unwrap_or_default();
+        let service = container
+            .compose_label(facts.tool, "service")
+            .unwrap_or_default();
         let fate = Fate::LeftBehind("it is a one-off container of `compose run`".to_owned());
         found.push((printable(service).into_owned(), vec![container], fate));
     }

@@ -6,7 +6,6 @@ pub mod conflicts;
 pub mod missing;
 pub mod permissions;
 pub mod refusal;
-pub mod startup;
 pub mod validation;
 
 use std::fmt;

@@ -132,8 +132,9 @@ pub struct Deciding<'a> {
 impl Deciding<'_> {
     /// The fate of a container that its service keeps.
     pub fn fate(&self, container: Inspected, service: &SentService) -> Fate {
-        let fate = self.by_image(container, service);
-        let fate = fate.unwrap_or_else(|| self.by_hash(container, service));
+        let fate = self
+            .by_image(container, service)
+            .unwrap_or_else(|| self.by_hash(container, service));
         match fate {
             Fate::Unchanged => self.by_state(container, service),
             fate => fate,

@@ -20,7 +20,7 @@ use crate::{
     model::Carried,
     plan::Foreign,
     rewrite::loss::{Owner, TextLoss, TextLossKind},
-    text::{counted, printable},
+    text::{counted, printable, without_credentials},
 };
 
 /// Something that works before a run and not after: by name, never by value (B01).
@@ -446,40 +446,4 @@ pub fn text_lost(losses: Vec<TextLoss>) -> Vec<Loss> {
         }
     }
     grouped
-}
-
-/// A URL without the user name and password that it may contain.
-fn without_credentials(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://***{}", &rest[at..]),
-        None => url.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn b01_credentials_of_a_git_url_are_not_shown() {
-        for (url, shown) in [
-            (
-                "https://me:t@k@git.example/x.git",
-                "https://***@git.example/x.git",
-            ),
-            ("https://token@git.example", "https://***@git.example"),
-            ("https://git.example/a@b", "https://git.example/a@b"),
-            ("git@git.example:x.git", "git@git.example:x.git"),
-        ] {
-            let loss = Loss::Carried(Carried::Git(url.to_owned()));
-            assert_eq!(
-                loss.to_string(),
-                format!("the Portainer stack's Git link to {shown}")
-            );
-        }
-    }
 }

@@ -5,10 +5,10 @@ mod services;
 use serde::Serialize;
 
 use crate::{
-    model::Pull,
+    model::{Container, Pull},
     plan::{
         Environment, Facts, Loss, Refusal, ServicePlan,
-        blockers::{conflicts, missing, permissions, startup, validation},
+        blockers::{conditions, conflicts, missing, permissions, validation},
         facts::{
             portainer::runs_portainer,
             services::{SentStack, SentText, with_sent},
@@ -132,13 +132,18 @@ impl Plan {
         self.pulls.extend(missing.pulls);
         self.warnings.extend(missing.absent);
         self.warnings.extend(missing.doubts);
-        self.warnings.extend(conflicts::ports_in_use(facts, stack));
-        self.warnings.extend(startup::doubts(facts, stack));
+        // The engine may use another network namespace.
+        let used = conflicts::used_on_host(facts, stack, |_| true)
+            .into_iter()
+            .map(|port| format!("the create may fail: {port}"));
+        self.warnings.extend(used);
+        self.warnings.extend(conditions::doubts(facts, stack));
         let paused = conflicts::paused(facts);
         if !paused.is_empty() {
             refusals.push(Refusal::Paused(paused));
         }
-        let held = conflicts::held(facts, stack);
+        let others: Vec<&Container> = facts.others.iter().copied().flatten().collect();
+        let held = conflicts::held_by(&others, stack, |_| true);
         if !held.is_empty() {
             refusals.push(Refusal::Held(held));
         }

@@ -237,52 +237,6 @@ fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
 }
 
 #[test]
-fn b06_nothing_is_refused_if_there_is_nothing_to_destroy() {
-    let mut world = world("services: [\n");
-    world.containers.clear();
-    world.environment = Environment::NotFound { here: None };
-    let plan = world.plan();
-    assert!(!plan.destroys);
-    assert_eq!(plan.refusals, []);
-}
-
-#[test]
-fn b06_environments_that_cannot_be_used_are_refused() {
-    let mut world = world(PLAIN);
-    world.environment = Environment::NotFound { here: None };
-    assert_eq!(world.refusals(), ["Portainer has no environment 1"]);
-    world.environment = Environment::Forbidden(403);
-    assert_eq!(
-        world.refusals(),
-        ["the API key is not allowed to use environment 1 (403)"]
-    );
-    world.environment = Environment::Unknown("no response".to_owned());
-    let plan = world.plan();
-    assert_eq!(plan.refusals, []);
-    assert_eq!(
-        plan.warnings,
-        ["cannot verify that environment 1 is this host: no response"]
-    );
-}
-
-#[test]
-fn b03_another_engine_is_refused() {
-    let mut world = world(PLAIN);
-    for here in [None, Some(3)] {
-        world.environment = Environment::OtherEngine { here };
-        assert_eq!(
-            world.plan().refusals,
-            [Refusal::OtherEngine { endpoint: 1, here }]
-        );
-    }
-    let hint = world.plan().refusals[0].hint("web");
-    assert_eq!(
-        hint,
-        "environment 3 is this engine: pass --endpoint 3, or --endpoint auto"
-    );
-}
-
-#[test]
 fn b06_a_text_that_compose_rejects_is_refused() {
     let rejected = "Compose would reject the Compose file as it would be sent";
     for (compose, expected) in [
@@ -627,16 +581,6 @@ fn b06_what_exists_on_another_engine_is_only_a_warning() {
         plan.warnings[1],
         "the create may fail: external networks or volumes do not exist: network gone does not exist"
     );
-}
-
-#[test]
-fn b06_all_refusals_are_found_at_once() {
-    let compose = "services:\n  web:\n    image: x\n    depends_on: [db]\n    ports: ['80:80']\n";
-    let mut world = world(compose);
-    world.env = Some("A B=1\n".to_owned());
-    world.environment = Environment::SameEngine;
-    world.others = vec![other("b", "y", &[("::", 80)])];
-    assert_eq!(world.plan().refusals.len(), 3, "{:?}", world.refusals());
 }
 
 #[test]

@@ -99,8 +99,10 @@ impl Run<'_> {
         };
         self.mark_unfinished().map_err(not_sent)?;
         let is_prepared = self.is_prepared && request.kind == RequestKind::Create;
-        let entry = self.store().remember(request, is_prepared, Utc::now());
-        let entry = entry.map_err(not_sent)?;
+        let entry = self
+            .store()
+            .remember(request, is_prepared, Utc::now())
+            .map_err(not_sent)?;
         self.open.push(Open {
             entry,
             accepted: false,

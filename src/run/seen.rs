@@ -60,12 +60,14 @@ impl Run<'_> {
             Ok((contents, _)) => contents,
             Err(error) => return Some(format!("failed to read it back: {error:#}")),
         };
-        let differences = [
+        let differences: Vec<&str> = [
             (contents.text != sent.text, "Compose file"),
             (contents.env != sent.env, "variables"),
-        ];
-        let differences = differences.into_iter().filter(|(differs, _)| *differs);
-        let differences: Vec<&str> = differences.map(|(_, what)| what).collect();
+        ]
+        .into_iter()
+        .filter(|(differs, _)| *differs)
+        .map(|(_, what)| what)
+        .collect();
         (!differences.is_empty()).then(|| {
             format!(
                 "Portainer stack {id} does not have the {} that were sent",

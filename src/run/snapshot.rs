@@ -10,7 +10,7 @@ use super::{Mark, Run};
 use crate::{
     engine::Engine,
     failure::Failure,
-    model::{Changes, Container, Record, projects_of},
+    model::{Changes, Container, Record},
     parallel::in_parallel,
     portainer::{BaseUrl, Contents, Standing},
     snapshot::{Inspected, Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},

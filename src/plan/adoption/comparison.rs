@@ -17,8 +17,9 @@ impl Adoption {
             Some(before) => fate != before && fate.rank() >= before.rank(),
             None => true,
         };
-        let services = self.services.iter();
-        let services = services
+        let services = self
+            .services
+            .iter()
             .filter(|one| !one.fate.is_unchanged() && is_worse(&one.fate, shown_fate(&one.service)))
             .map(|one| format!("{}: {}", one.service, one.fate));
         let losses = self.losses.iter();

@@ -75,15 +75,15 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                         let given = deployed.and_then(|deployed| deployed.get(name));
                         matches!(given, Some(Given::Is(given)) if given == value)
                     };
-                    let foreign = foreign.into_iter();
-                    let foreign = foreign.filter(|(name, value)| !is_deployed(name, value));
-                    let foreign = foreign.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                    let foreign = foreign
+                        .into_iter()
+                        .filter(|(name, value)| !is_deployed(name, value))
+                        .map(|(name, value)| (name.to_owned(), value.to_owned()));
                     found.variables.extend(foreign);
                 }
             }
             if !keep.variables && !found.variables.is_empty() {
-                let names = std::mem::take(&mut found.variables).into_keys();
-                let names: Vec<String> = names.collect();
+                let names: Vec<String> = std::mem::take(&mut found.variables).into_keys().collect();
                 blockers.push(other_variables(service.name, &names));
             }
             runs.services.insert(service.name.to_owned(), found);

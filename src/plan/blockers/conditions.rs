@@ -10,7 +10,6 @@ use crate::{
     plan::{
         Adoption, Blocker, Facts, Fate,
         adoption::{inspected, stop_grace},
-        blockers::startup::{Dependency, conditions},
         facts::services::{Given, SentService, SentStack},
     },
     snapshot::Inspected,
@@ -91,10 +90,13 @@ impl Adoption {
         }: &Dependency,
     ) -> Vec<String> {
         let (own, name) = (printable(service.name), printable(dependency.name));
-        let mut planned = self.services.iter();
-        let planned = planned.find(|one| one.service == dependency.name);
-        let containers = planned.map(|one| inspected(facts, &one.containers));
-        let containers = containers.unwrap_or_default();
+        let planned = self
+            .services
+            .iter()
+            .find(|one| one.service == dependency.name);
+        let containers = planned
+            .map(|one| inspected(facts, &one.containers))
+            .unwrap_or_default();
         let is_new = containers.is_empty()
             || planned.is_some_and(|one| matches!(one.fate, Fate::Recreated(_)));
         let until = match condition {
@@ -158,6 +160,68 @@ impl Adoption {
         }
         unmet
     }
+}
+
+/// What may fail again after a create, as warnings (B06): a container that failed to start the last time, and a dependency that
+/// is not what its service waits for.
+pub fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
+    let all = facts.containers.unwrap_or_default();
+    let of = |service: &str| {
+        let containers = all.iter().map(Inspected);
+        let own =
+            containers.filter(|one| one.compose_label(facts.tool, "service") == Some(service));
+        own.collect::<Vec<_>>()
+    };
+    let mut doubts = Vec::new();
+    for service in stack.active() {
+        let failed = of(service.name)
+            .into_iter()
+            .filter(|one| one.failed_to_start());
+        doubts.extend(failed.map(|one| {
+            let name = printable(one.name());
+            format!("the create may fail: {name} failed to start the last time")
+        }));
+        let awaited = conditions(stack, &service).into_iter();
+        for dependency in awaited.filter(|one| one.required) {
+            for container in of(&dependency.name) {
+                if let Err(why @ (Unmet::Unhealthy | Unmet::Failed(_))) =
+                    look(container, dependency.condition)
+                {
+                    doubts.push(format!(
+                        "the create may fail: service {} depends on {}, which {why}",
+                        printable(service.name),
+                        printable(container.name())
+                    ));
+                }
+            }
+        }
+    }
+    doubts
+}
+
+/// A service that another one waits for.
+pub struct Dependency {
+    pub name: String,
+    pub condition: Condition,
+    /// Whether the deployment fails if the condition is not met. Compose waits for an optional one as well.
+    pub required: bool,
+}
+
+/// The services that a service waits for.
+pub fn conditions(stack: &SentStack, service: &SentService) -> Vec<Dependency> {
+    let entries = service.nodes("depends_on").flat_map(Node::entries);
+    let conditions = entries.filter_map(|entry| {
+        let required = entry.value.get("required").and_then(Node::as_bool);
+        match stack.read(entry.value.get("condition")?) {
+            Given::Is(condition) => Some(Dependency {
+                name: entry.name()?.to_owned(),
+                condition: Condition::named(&condition),
+                required: required != Some(false),
+            }),
+            Given::No | Given::Unknown => None,
+        }
+    });
+    conditions.collect()
 }
 
 /// Why a container does not meet a condition, and will not by itself.

@@ -4,17 +4,30 @@ use crate::{
     model::{Container, PublishedPort},
     plan::{
         Facts,
-        facts::services::{Given, SentStack},
+        facts::services::{Given, SentService, SentStack},
         losses::ports::{Publish, published},
     },
     snapshot::Inspected,
     text::printable,
 };
 
-/// The ports and names that the text needs and a container outside the stack holds, one per item.
-pub fn held(facts: &Facts, stack: &SentStack) -> Vec<String> {
-    let others: Vec<&Container> = facts.others.unwrap_or_default().iter().collect();
-    held_by(&others, stack, |_| true)
+/// The services that get a container and that `is_asked` names, with the ports that they publish.
+fn publishing<'r, 'd, 'a>(
+    stack: &'r SentStack<'r, 'd, 'a>,
+    is_asked: impl Fn(&str) -> bool,
+) -> Vec<(SentService<'r, 'd, 'a>, Vec<Publish>)> {
+    let mut services = stack.active();
+    services.retain(|one| one.replicas() != Some(0) && is_asked(one.name));
+    let with_ports = services.into_iter().map(|service| {
+        let is_hosts = service.given(&["network_mode"]) == Given::Is("host".to_owned());
+        let ports = published(&service)
+            .into_iter()
+            .flatten()
+            .filter(|_| !is_hosts)
+            .collect();
+        (service, ports)
+    });
+    with_ports.collect()
 }
 
 /// The ports and names of the services that `is_asked` names, and that one of `others` holds, one per item.
@@ -24,26 +37,15 @@ pub fn held_by(
     is_asked: impl Fn(&str) -> bool,
 ) -> Vec<String> {
     let mut found = Vec::new();
-    for service in stack.active() {
-        if service.replicas() == Some(0) || !is_asked(service.name) {
-            continue;
-        }
-        let host = service.given(&["network_mode"]) == Given::Is("host".to_owned());
-        let ports = if host {
-            Vec::new()
-        } else {
-            published(&service)
-        };
-        for publish in ports.into_iter().flatten() {
-            if let Some((other, port)) = holder(others, &publish) {
-                found.push(format!(
-                    "service {}: port {}/{} is used by container {}",
-                    printable(service.name),
-                    port.host_port,
-                    port.protocol,
-                    printable(other.name())
-                ));
-            }
+    for (service, ports) in publishing(stack, is_asked) {
+        let own = printable(service.name);
+        for (other, port) in ports.iter().filter_map(|port| holder(others, port)) {
+            found.push(format!(
+                "service {own}: port {}/{} is used by container {}",
+                port.host_port,
+                port.protocol,
+                printable(other.name())
+            ));
         }
         let names = match service.given(&["container_name"]) {
             Given::Is(name) => vec![name],
@@ -61,8 +63,7 @@ pub fn held_by(
                 continue;
             };
             found.push(format!(
-                "service {}: the container name {} is used by container {}",
-                printable(service.name),
+                "service {own}: the container name {} is used by container {}",
                 printable(&name),
                 printable(other.id.get(..12).unwrap_or(&other.id))
             ));
@@ -80,15 +81,6 @@ pub fn paused(facts: &Facts) -> Vec<String> {
         .collect()
 }
 
-/// A warning for each port that the text needs and something on this host uses that is not a container. The engine may
-/// use another network namespace, so this does not refuse the run.
-pub fn ports_in_use(facts: &Facts, stack: &SentStack) -> Vec<String> {
-    used_on_host(facts, stack, |_| true)
-        .into_iter()
-        .map(|port| format!("the create may fail: {port}"))
-        .collect()
-}
-
 /// The ports of the services that `is_asked` names, and that something on this host uses that is not a container.
 pub fn used_on_host(
     facts: &Facts,
@@ -100,24 +92,20 @@ pub fn used_on_host(
     };
     let containers: Vec<&Container> = others.iter().chain(own).collect();
     let mut found = Vec::new();
-    for service in stack.active() {
-        let host = service.given(&["network_mode"]) == Given::Is("host".to_owned());
-        if host || service.replicas() == Some(0) || !is_asked(service.name) {
-            continue;
-        }
-        for publish in published(&service).into_iter().flatten() {
-            let by_container = holder(&containers, &publish).is_some();
+    for (service, ports) in publishing(stack, is_asked) {
+        let free = ports
+            .iter()
+            .filter(|port| holder(&containers, port).is_none());
+        found.extend(free.filter_map(|publish| {
             let address = publish.address.as_deref().unwrap_or("0.0.0.0");
-            let mut ports = publish.fixed().into_iter().flatten();
-            let used = ports.find(|&port| (facts.port_in_use)(address, port, &publish.protocol));
-            if let (Some(port), false) = (used, by_container) {
-                found.push(format!(
-                    "service {}: port {port}/{} of this host is in use",
-                    printable(service.name),
-                    printable(&publish.protocol)
-                ));
-            }
-        }
+            let mut ports = publish.fixed()?;
+            let port = ports.find(|&port| (facts.port_in_use)(address, port, &publish.protocol))?;
+            Some(format!(
+                "service {}: port {port}/{} of this host is in use",
+                printable(service.name),
+                printable(&publish.protocol)
+            ))
+        }));
     }
     found
 }

@@ -56,8 +56,9 @@ pub fn missing(facts: &Facts, stack: &SentStack) -> Missing {
         (search.files, Refusal::MissingFiles as fn(_) -> _),
         (search.images, Refusal::MissingImages),
         (search.external, Refusal::MissingExternal),
-    ];
-    let lists = lists.into_iter().filter(|(list, _)| !list.is_empty());
+    ]
+    .into_iter()
+    .filter(|(list, _)| !list.is_empty());
     let refusals = lists.map(|(mut list, refusal)| {
         list.dedup();
         refusal(list)

@@ -39,8 +39,9 @@ pub fn refusals(
         });
     }
     let lines = Lines::new(facts.source.compose);
-    let blockers = faithful::rewrite(text.text, Some(text.env), text.context, &Runs::default());
-    let blockers = blockers.err().unwrap_or_default();
+    let blockers = faithful::rewrite(text.text, Some(text.env), text.context, &Runs::default())
+        .err()
+        .unwrap_or_default();
     let mut rejected: Vec<String> = blockers
         .iter()
         .filter(|blocker| match blocker.reason {
@@ -130,8 +131,10 @@ pub fn doubt(
             )
         }),
         Some(Doubt::UnknownKey) => {
-            let words = rejection.message.split([' ', '\'']);
-            let mut words = words.filter(|word| !word.is_empty());
+            let mut words = rejection
+                .message
+                .split([' ', '\''])
+                .filter(|word| !word.is_empty());
             words.any(|word| keys.iter().any(|key| key.contains(&format!("`{word}`"))))
         }
         // Each file that Compose reads is looked for where Portainer looks for it.

@@ -84,8 +84,9 @@ pub fn with_sent<T>(
     } else {
         env
     };
-    let variables = read.or_else(|_| dotenv::parse(&env, &shell));
-    let variables = variables.unwrap_or_default();
+    let variables = read
+        .or_else(|_| dotenv::parse(&env, &shell))
+        .unwrap_or_default();
     let text = SentText {
         text: sent.text,
         env: &env,
@@ -243,9 +244,12 @@ impl<'r, 'd, 'a> SentService<'r, 'd, 'a> {
     }
 
     pub fn is_active(&self) -> bool {
-        let active = self.stack.reader.here("COMPOSE_PROFILES");
-        let active = active.unwrap_or_default();
-        let active: Vec<&str> = active.split(',').map(str::trim).collect();
+        let named = self
+            .stack
+            .reader
+            .here("COMPOSE_PROFILES")
+            .unwrap_or_default();
+        let active: Vec<&str> = named.split(',').map(str::trim).collect();
         let mut profiles = self.nodes("profiles").flat_map(Node::items).peekable();
         profiles.peek().is_none()
             || active.contains(&"*")

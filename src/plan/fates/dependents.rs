@@ -39,8 +39,8 @@ pub fn dependencies(service: &SentService) -> Vec<Dependency> {
             let restarts = entry
                 .value
                 .get("restart")
-                .map(|node| service.stack.read(node));
-            let restarts = restarts.is_some_and(|given| given != Given::Is("false".to_owned()));
+                .map(|node| service.stack.read(node))
+                .is_some_and(|given| given != Given::Is("false".to_owned()));
             add(entry.name().unwrap_or_default(), restarts, false);
         }
     }

@@ -13,8 +13,12 @@ impl FromStr for ComposeVersion {
 
     /// `2.26.1`, `v2.26.1` or `2.26.1-desktop.1`.
     fn from_str(text: &str) -> Result<Self, ()> {
-        let text = text.trim().trim_start_matches('v');
-        let text = text.split(['-', '+']).next().unwrap_or_default();
+        let text = text
+            .trim()
+            .trim_start_matches('v')
+            .split(['-', '+'])
+            .next()
+            .unwrap_or_default();
         let mut parts = text.split('.').map(|part| part.parse().map_err(|_| ()));
         let mut next = || parts.next().unwrap_or(Err(()));
         Ok(Self(next()?, next()?, next()?))

@@ -81,9 +81,9 @@ impl<'a> Running<'a, '_> {
     }
 
     fn containers(&mut self, containers: &[Inspected<'a>], stack: Option<&SentStack>) {
-        let services = stack.map(SentStack::services).unwrap_or_default();
+        let all = stack.map(SentStack::services).unwrap_or_default();
         let services: BTreeMap<&str, &SentService> =
-            services.iter().map(|one| (one.name, one)).collect();
+            all.iter().map(|one| (one.name, one)).collect();
         let surplus = self.surplus(containers, &services);
         for &container in containers {
             let fate = if stack.is_none() {

@@ -76,49 +76,37 @@ pub fn foreign(
     tool: &str,
     projects: &[String],
 ) -> Vec<Foreign> {
-    let mut hits: BTreeMap<&str, Hit> = BTreeMap::new();
-    for &(container, touch) in touched {
-        let name = container.name().to_owned();
-        let distance = 0;
-        hits.insert(
-            container.id(),
-            Hit {
-                name,
-                touch,
-                distance,
-            },
-        );
-    }
-    let others = all.iter().map(Inspected);
-    let mut others: Vec<Inspected> = others.filter(|one| !hits.contains_key(one.id())).collect();
+    let hit = |one: Inspected, touch, distance| Hit {
+        name: one.name().to_owned(),
+        touch,
+        distance,
+    };
+    let first = touched.iter();
+    let mut hits: BTreeMap<&str, Hit> = first
+        .map(|&(one, touch)| (one.id(), hit(one, touch, 0)))
+        .collect();
+    let mut others: Vec<Inspected> = all
+        .iter()
+        .map(Inspected)
+        .filter(|one| !hits.contains_key(one.id()))
+        .collect();
     others.sort_by_key(|one| one.name());
     let of = |one: Inspected, hits: &BTreeMap<&str, Hit>| harmed(one, hits, tool, projects);
     // Each round makes one worse, so this ends.
     for distance in 1.. {
-        let mut spread = Vec::new();
-        for &one in &others {
-            let Some(next) = of(one, &hits).and_then(|found| found.passes_on()) else {
-                continue;
-            };
-            let known = hits.get(one.id());
-            if known.is_none_or(|known| known.touch < next) {
-                spread.push((one, next));
-            }
-        }
+        let spread: Vec<(Inspected, Touch)> = others
+            .iter()
+            .filter_map(|&one| Some((one, of(one, &hits)?.passes_on()?)))
+            .filter(|(one, next)| hits.get(one.id()).is_none_or(|known| known.touch < *next))
+            .collect();
         if spread.is_empty() {
             break;
         }
-        for (one, touch) in spread {
-            let name = one.name().to_owned();
-            hits.insert(
-                one.id(),
-                Hit {
-                    name,
-                    touch,
-                    distance,
-                },
-            );
-        }
+        hits.extend(
+            spread
+                .into_iter()
+                .map(|(one, touch)| (one.id(), hit(one, touch, distance))),
+        );
     }
     let distance = |one: &Inspected| hits.get(one.id()).map_or(0, |hit| hit.distance);
     others.sort_by_key(distance);
@@ -195,8 +183,11 @@ fn references(container: Inspected<'_>) -> impl Iterator<Item = (Use, &str)> {
         (Use::Volumes, "/HostConfig/VolumesFrom"),
     ];
     let listed = lists.into_iter().flat_map(move |(what, list)| {
-        let items = container.at(list).and_then(Value::as_array);
-        let items = items.into_iter().flatten();
+        let items = container
+            .at(list)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         // `/other:/self/alias`, `other:ro`
         items.filter_map(move |item| {
             let other = item.as_str()?.split(':').next()?;
@@ -219,8 +210,10 @@ fn recreate(container: Inspected, tool: &str, is_own: bool) -> String {
     if dir.starts_with(PORTAINER_FOLDERS) {
         return format!("{tool} rm -f {name}, then update the stack {project} in Portainer");
     }
-    let files = label("project.config_files").unwrap_or_default();
-    let files = files.split(',').filter(|file| !file.is_empty());
+    let files = label("project.config_files")
+        .unwrap_or_default()
+        .split(',')
+        .filter(|file| !file.is_empty());
     let mut words = vec![tool, "compose", "-p", project];
     if !dir.is_empty() {
         words.extend(["--project-directory", dir]);

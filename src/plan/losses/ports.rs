@@ -155,16 +155,19 @@ pub fn lost(
     let after: Option<Vec<Publish>> = published(service).into_iter().collect();
     let after = after?;
     let now = bindings(container).into_iter();
-    let lost = now.filter(|now| !after.iter().any(|after| after.covers(now)));
-    let mut lost: Vec<String> = lost.map(|now| now.shown()).collect();
+    let mut lost: Vec<String> = now
+        .filter(|now| !after.iter().any(|after| after.covers(now)))
+        .map(|now| now.shown())
+        .collect();
     lost.sort();
     (!lost.is_empty()).then_some(ContainerLoss::Ports(lost))
 }
 
 /// The ports that a container was created to publish.
 fn bindings(container: Inspected) -> Vec<Publish> {
-    let bindings = container.at("/HostConfig/PortBindings");
-    let bindings = bindings.and_then(serde_json::Value::as_object);
+    let bindings = container
+        .at("/HostConfig/PortBindings")
+        .and_then(serde_json::Value::as_object);
     let mut found = Vec::new();
     for (inside, hosts) in bindings.into_iter().flatten() {
         let (target, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));

@@ -51,7 +51,7 @@ pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
 }
 
 /// The last value of each variable.
-fn values(env: &[Variable]) -> BTreeMap<&str, &str> {
+pub fn values(env: &[Variable]) -> BTreeMap<&str, &str> {
     let pairs = env
         .iter()
         .map(|one| (one.name.as_str(), one.value.as_str()));
@@ -80,8 +80,11 @@ fn text_losses(old: &str, new: &str) -> Vec<Loss> {
 }
 
 fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
-    let entries = document.get(section).map(Node::entries);
-    let entries = entries.into_iter().flatten();
+    let entries = document
+        .get(section)
+        .map(Node::entries)
+        .into_iter()
+        .flatten();
     entries.filter_map(|entry| entry.name()).collect()
 }
 

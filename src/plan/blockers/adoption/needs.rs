@@ -56,9 +56,12 @@ impl Blocking<'_, '_> {
 
     /// Ports and names that something else holds, for the services whose containers are created or replaced.
     pub fn held(&mut self, stack: &SentStack, active: &BTreeSet<&str>) {
-        let fates = self.plan.services.iter();
-        let fates: BTreeMap<&str, &Fate> =
-            fates.map(|one| (one.service.as_str(), &one.fate)).collect();
+        let fates: BTreeMap<&str, &Fate> = self
+            .plan
+            .services
+            .iter()
+            .map(|one| (one.service.as_str(), &one.fate))
+            .collect();
         let is_asked = |service: &str| !matches!(fates.get(service), Some(Fate::Unchanged));
         // The containers that stay beside the services hold their ports and names as well.
         let staying: BTreeSet<&str> = self
@@ -69,10 +72,19 @@ impl Blocking<'_, '_> {
             })
             .map(Inspected::id)
             .collect();
-        let own = self.facts.listed.unwrap_or_default().iter();
-        let own = own.filter(|one| staying.iter().any(|id| id.starts_with(&one.id)));
-        let others = self.facts.others.unwrap_or_default().iter();
-        let others: Vec<&Container> = others.chain(own).collect();
+        let own = self
+            .facts
+            .listed
+            .unwrap_or_default()
+            .iter()
+            .filter(|one| staying.iter().any(|id| id.starts_with(&one.id)));
+        let others: Vec<&Container> = self
+            .facts
+            .others
+            .unwrap_or_default()
+            .iter()
+            .chain(own)
+            .collect();
         let mut held = held_by(&others, stack, is_asked);
         held.extend(used_on_host(self.facts, stack, is_asked));
         if !held.is_empty() {
@@ -118,8 +130,9 @@ pub fn images_to_pull(
         return Vec::new();
     };
     with_sent(Sent { text, env }, project, |_, stack| {
-        let absent = stack.map(|stack| absent_images(stack, images));
-        let absent = absent.unwrap_or_default();
+        let absent = stack
+            .map(|stack| absent_images(stack, images))
+            .unwrap_or_default();
         if absent
             .iter()
             .any(|(service, _)| is_built(&document, service))

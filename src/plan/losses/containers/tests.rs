@@ -494,7 +494,7 @@ services:
         world.plan().warnings,
         [
             "the create may fail: web-web-1 failed to start the last time",
-            "the create may fail: service b depends on web-web-1, which exited with an error",
+            "the create may fail: service b depends on web-web-1, which exited with code 128",
         ]
     );
 }

@@ -1,0 +1,112 @@
+//! What the Portainer stacks of the same name prevent.
+
+use super::Blocking;
+use crate::{
+    model::{Carried, Deployment, Record, StackKind},
+    plan::{Facts, Loss, Request, losses::record},
+    text::{printable, shell_word},
+};
+
+impl Blocking<'_, '_> {
+    /// The Portainer stacks of this name.
+    pub fn records(&mut self) {
+        let Facts { endpoint, .. } = *self.facts;
+        for other in self.facts.namesakes {
+            let (id, theirs) = (printable(&other.id), other.endpoint_id);
+            if theirs == endpoint {
+                self.add(
+                    format!("Portainer stack {id} on environment {endpoint} has the same name as Portainer stack {}", self.own_id()),
+                    "delete one of them in Portainer: this removes the containers of the project, so take a copy of their data first",
+                    Vec::new(),
+                );
+            } else if self.plan.request == Request::Create {
+                self.add(
+                    format!("Portainer stack {id} on environment {theirs} has the same name, and Portainer allows each name only once"),
+                    format!("if environment {theirs} is this host, pass --endpoint {theirs}; otherwise delete that Portainer stack first, which removes its containers there"),
+                    Vec::new(),
+                );
+            }
+        }
+        let Some(record) = self.facts.record else {
+            return;
+        };
+        self.record(record.record);
+        let id = printable(&record.record.id);
+        let Facts { name, dir, .. } = *self.facts;
+        if self.facts.is_portainers(dir) && !matches!(self.plan.request, Request::Nothing(_)) {
+            self.add(
+                format!("{dir} is the folder of Portainer stack {id}: the stack is in Portainer already"),
+                format!("change the stack in Portainer, or write it into a directory of your own: stacklift export {}", shell_word(name)),
+                Vec::new(),
+            );
+        }
+        if record.contents.is_none() {
+            self.add(
+                format!("cannot read the text of Portainer stack {id}: what an update would replace is unknown"),
+                "use the API key of an administrator",
+                Vec::new(),
+            );
+        }
+        let lost = record::losses(&record, self.facts.sent);
+        for loss in lost {
+            if let Loss::RecordMembers {
+                section: "services",
+                names,
+            } = loss
+                && !self.keep.orphans
+                && !self.facts.sent.text.is_empty()
+            {
+                self.add(
+                    format!("Portainer stack {id} has services that the Compose file lacks"),
+                    "add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans",
+                    names,
+                );
+            }
+        }
+    }
+
+    fn own_id(&self) -> String {
+        let id = self.facts.record.map(|own| own.record.id.as_str());
+        printable(id.unwrap_or_default()).into_owned()
+    }
+
+    fn record(&mut self, record: &Record) {
+        let id = self.own_id();
+        let other = match record.kind {
+            StackKind::Compose => None,
+            StackKind::Swarm => Some("a swarm"),
+            StackKind::Kubernetes => Some("Kubernetes"),
+        };
+        if let Some(other) = other {
+            self.add(
+                format!("Portainer stack {id} has the same name and is a stack of {other}"),
+                "delete it in Portainer first: Portainer allows each name only once",
+                Vec::new(),
+            );
+        }
+        if record.deployment == Deployment::Deploying {
+            self.add(
+                format!("Portainer stack {id} is still deploying"),
+                "wait until Portainer has finished, then run the command again",
+                Vec::new(),
+            );
+        }
+        let links: Vec<String> = record
+            .carries
+            .iter()
+            .filter_map(|carried| match carried {
+                Carried::Git(url) => Some(format!("it is deployed from Git: {url}")),
+                Carried::AutoUpdate => Some("it is updated automatically".to_owned()),
+                Carried::Webhook => Some("it has a webhook".to_owned()),
+                Carried::Access => None,
+            })
+            .collect();
+        if !links.is_empty() && matches!(self.plan.request, Request::Update(_)) {
+            self.add(
+                format!("an update of Portainer stack {id} would break its link"),
+                "change the Compose file where the Portainer stack takes it from; or remove the link in Portainer first",
+                links,
+            );
+        }
+    }
+}
