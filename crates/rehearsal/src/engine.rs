@@ -10,9 +10,8 @@ use serde_json::{Map, Value, json};
 pub(super) use self::shown::info;
 use self::shown::{inspected, listed, network, version};
 use super::{
-    faults::Call,
+    faults::{Call, Peer},
     http::{Incoming, JSON, Response, TEXT, decode},
-    request::Peer,
     world::{AnonymousVolumes, EngineError, World, tagged},
 };
 

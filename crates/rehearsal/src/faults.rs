@@ -6,7 +6,14 @@ use std::{
     time::Duration,
 };
 
-use super::request::Peer;
+/// The API that received a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// The simulated Portainer.
+    Portainer,
+    /// The simulated container engine.
+    Engine,
+}
 
 /// The calls, each with its name in `--fault CALL=KIND` and its requests: `*` is any segment of the path, and `...` any
 /// rest.

@@ -34,8 +34,8 @@ use tempfile::TempDir;
 pub use self::deployer::Compose;
 use self::{deployer::Deployer, server::Server};
 pub use self::{
-    faults::{Call, FaultKind, Faults, Rule},
-    request::{Peer, Request},
+    faults::{Call, FaultKind, Faults, Peer, Rule},
+    request::Request,
     world::{Action, Change, Container, Era, Event, Health, Record, Status, Variable, World},
 };
 

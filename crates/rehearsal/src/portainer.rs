@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 
 use super::{
     engine,
-    faults::Call,
+    faults::{Call, Peer},
     http::{Incoming, Response, TEXT},
-    request::Peer,
     shared::{Shared, TICK},
     world::{
         Accepted, ApiKey, Ending, Era, Kind, PortainerError, Record, Role, Variable, Work, World,

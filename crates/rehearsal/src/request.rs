@@ -2,16 +2,10 @@
 
 use std::fmt;
 
-use super::{faults::Call, http};
-
-/// The API that received a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
-    /// The simulated Portainer.
-    Portainer,
-    /// The simulated container engine.
-    Engine,
-}
+use super::{
+    faults::{Call, Peer},
+    http,
+};
 
 /// A request that a client sent.
 #[derive(Clone, PartialEq, Eq)]

@@ -21,10 +21,10 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use super::{
     deployer::Deployer,
     engine,
-    faults::{Call, FaultKind},
+    faults::{Call, FaultKind, Peer},
     http::{self, Incoming, JSON, Response, TEXT},
     portainer,
-    request::{Peer, Request},
+    request::Request,
     shared::{Shared, lock},
     world::{Ending, World, millis},
 };

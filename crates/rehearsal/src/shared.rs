@@ -15,8 +15,8 @@ use rustix::net::{Shutdown, shutdown};
 
 use super::{
     deployer::Deployer,
-    faults::{Call, Faults},
-    request::{Peer, Request},
+    faults::{Call, Faults, Peer},
+    request::Request,
     world::{World, clock, millis},
 };
 

@@ -8,16 +8,18 @@
 //! | layer | modules |
 //! |---|---|
 //! | setup | `seed` (outside of `world`), `setup`, `summary` |
-//! | Portainer | `stacks`, `in_flight` |
-//! | Compose | `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `mounts`, `ports`, `values` |
+//! | Portainer | `stacks`, `in_flight`, `by_hand` |
+//! | Compose | `converge`, `create`, `body`, `resolve`, `service`, `mounts`, `context`, `deployment`, `ports`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
-//! | state | `state`, `clock`, `container`, `events`, `entities`, `record`, `errors` |
+//! | state | `state`, `clock`, `work`, `container`, `events`, `entities`, `record`, `errors` |
 #![deny(clippy::disallowed_methods)]
 
 mod body;
+mod by_hand;
 mod clock;
 mod container;
 mod containers;
+mod context;
 mod converge;
 mod create;
 mod deployment;
@@ -42,6 +44,7 @@ mod summary;
 mod tests;
 mod values;
 mod volumes;
+mod work;
 
 pub(crate) use self::{
     clock::{clock, millis},
@@ -50,7 +53,7 @@ pub(crate) use self::{
     entities::{ApiKey, Endpoint, Network, Role},
     errors::{EngineError, PortainerError},
     images::tagged,
-    in_flight::{Accepted, Ending, Kind, Work},
+    work::{Accepted, Ending, Kind, Work},
 };
 pub use self::{
     container::{Change, Container},

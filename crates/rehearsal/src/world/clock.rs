@@ -2,8 +2,6 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::state::World;
-
 /// The time of the real clock, in milliseconds since 1970.
 #[expect(
     clippy::disallowed_methods,
@@ -16,13 +14,4 @@ pub(crate) fn clock() -> i64 {
 
 pub(crate) fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
-impl World {
-    /// Sets the clock, which never goes backward, and finishes the requests and deployments that are due.
-    pub(crate) fn advance(&mut self, now: i64) {
-        self.advance_requests(now);
-        self.now = self.now.max(now);
-        self.finish_due_deployments();
-    }
 }

@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 use super::{
     container::Container,
     containers::AnonymousVolumes,
+    context::Shared,
     create::Run,
     deployment::Deployment,
     errors::EngineError,
     mounts::Source,
-    resolve::{Project, Shared},
+    resolve::Project,
     service::Service,
     state::World,
     values::{many, pairs, text},

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
-
 use super::{
     clock::millis,
     errors::PortainerError,
     record::{Record, Status},
     state::{Era, World},
+    work::{Accepted, Ending, InFlight, Kind, Phase, Work},
 };
 
 /// Between a failed `up` and its `down`, in milliseconds.
@@ -19,93 +18,14 @@ const DOWN: i64 = 300;
 /// The error of an `up` that was told to fail.
 pub(super) const SIMULATED: &str = "dependency failed to start: simulated failure";
 
-/// When and how a create, update or delete ends. The default is an immediate success.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Ending {
-    /// Milliseconds from the start of its Compose process to its end.
-    pub after: i64,
-    /// Whether it fails then.
-    pub fails: bool,
-}
-
-/// A request that was accepted.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Accepted {
-    /// Portainer works on it; its ticket.
-    InFlight(u64),
-    /// It has ended, because its deployment runs in the background (N01); the ID of its stack.
-    Ended(u64),
-}
-
-/// The change that a request makes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Work {
-    pub kind: Kind,
-    /// The stack as it will be, or the stack that is deleted. Its environment is the one of the request.
-    pub record: Record,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) enum Kind {
-    Create,
-    Update,
-    Delete,
-}
-
-/// A request that Portainer is working on. It ends even if its client disconnects (M21).
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct InFlight {
-    pub ticket: u64,
-    pub work: Work,
-    pub ending: Ending,
-    pub phase: Phase,
-    /// When the phase ends, in milliseconds since 1970.
-    pub until: i64,
-}
-
-/// How far a request has come.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) enum Phase {
-    /// The deployment of another stack comes first: Portainer deploys one at a time.
-    Waiting,
-    /// `compose up` runs: the containers that it starts at its end, or the reason why it fails then.
-    Up(Result<Vec<String>, String>),
-    /// `compose up` failed for this reason, and `compose down` follows.
-    Gap(String),
-    /// `compose down` runs; after a failed `up`, with its reason.
-    Down(Option<String>),
-    /// The ID of the stack, or the error response.
-    Ended(Result<u64, PortainerError>),
-}
-
-impl InFlight {
-    /// Whether its phase ends by itself.
-    fn is_open(&self) -> bool {
-        !matches!(self.phase, Phase::Waiting | Phase::Ended(_))
-    }
-
-    /// The command line of its process in Portainer's container, while there is one (M21).
-    fn process(&self) -> Option<String> {
-        let Record { id, name, env, .. } = &self.work.record;
-        match self.phase {
-            Phase::Up(_) => {
-                let env = match env.as_deref() {
-                    None | Some([]) => "",
-                    Some(_) => " --env-file stack.env",
-                };
-                Some(format!(
-                    "docker-compose -f /data/compose/{id}/docker-compose.yml --project-name {name}{env} up -d"
-                ))
-            }
-            Phase::Down(_) => Some(format!(
-                "docker-compose --project-name {name} down --remove-orphans"
-            )),
-            Phase::Waiting | Phase::Gap(_) | Phase::Ended(_) => None,
-        }
-    }
-}
-
 impl World {
+    /// Sets the clock, which never goes backward, and finishes the requests and deployments that are due.
+    pub(crate) fn advance(&mut self, now: i64) {
+        self.advance_requests(now);
+        self.now = self.now.max(now);
+        self.finish_due_deployments();
+    }
+
     /// Whether Portainer is working on a request or a deployment.
     pub fn is_busy(&self) -> bool {
         self.records.values().any(|one| one.pending.is_some())

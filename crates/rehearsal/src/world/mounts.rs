@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    resolve::Context,
+    context::Context,
     values::{many, text, texts},
     volumes::is_read_only,
 };

@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     container::Port,
+    context::Context,
     deployment::variables,
     entities::fingerprint,
     mounts::{self, MountSpec},
     ports,
-    resolve::Context,
     values::{labels, many, pairs, text, texts},
 };
 

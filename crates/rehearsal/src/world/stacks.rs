@@ -5,9 +5,9 @@ use super::{
     deployment::Deployment,
     entities::{ApiKey, Role},
     errors::PortainerError,
-    in_flight::{Accepted, Ending, Kind, Work},
     record::{DeploymentNote, Pending, Record, ResourceControl, Status, Variable},
     state::{Era, World},
+    work::{Accepted, Ending, Kind, Work},
 };
 
 /// The stack name as Portainer normalizes it (M02).

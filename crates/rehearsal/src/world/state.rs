@@ -9,8 +9,8 @@ use super::{
     entities::{ApiKey, Endpoint, Engine, HostPath, Image, Network, Role, Volume, fingerprint},
     errors::EngineError,
     events::Event,
-    in_flight::InFlight,
     record::Record,
+    work::InFlight,
 };
 
 /// The generation of Portainer to simulate.

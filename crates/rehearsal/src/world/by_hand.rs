@@ -1,0 +1,192 @@
+//! Stacks that a person starts with `compose up`, and what the Compose program of this host answers.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{
+    deployment::{Deployment, variables},
+    mounts::Source,
+    resolve::Project,
+    state::World,
+};
+
+/// The version of the Compose program, and of the library in the newer Portainer. They differ in how they hash a service
+/// and when they recreate a container (N04, N05).
+const PROGRAM: &str = "2.26.1";
+const LIBRARY: &str = "2.40.3";
+
+impl World {
+    /// The value of the label `version`.
+    pub(super) fn version_label(&self, deployment: &Deployment) -> String {
+        let version = if deployment.by_library {
+            LIBRARY
+        } else {
+            PROGRAM
+        };
+        if self.labels_say_rehearsal {
+            format!("rehearsal-{version}")
+        } else {
+            version.to_owned()
+        }
+    }
+
+    pub(super) fn resolve(&self, deployment: &Deployment) -> Result<Project, String> {
+        let given = match &deployment.env_text {
+            Some(text) => variables(text, &deployment.env_path, &BTreeMap::new())?,
+            None => BTreeMap::new(),
+        };
+        let read = |path: &str| {
+            if deployment.by_hand {
+                return self.read_host(path).map(str::to_owned);
+            }
+            if path == deployment.file {
+                return Some(deployment.text.clone());
+            }
+            let env = deployment.env_text.clone();
+            env.filter(|_| path == deployment.env_path)
+        };
+        Project::resolve(deployment, &given, &read)
+    }
+
+    /// Starts the stack in `folder` as `compose up -d` in that directory does.
+    ///
+    /// Reads the Compose file, `.env` and other env files from [`World::host`], and creates missing bind sources.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn start_by_hand(&mut self, project: &str, folder: &str) -> Result<(), String> {
+        let deployment = self.by_hand(project, folder, None)?;
+        self.up(&deployment)
+    }
+
+    /// Starts a stack from the given Compose file.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn start_file_by_hand(
+        &mut self,
+        project: &str,
+        folder: &str,
+        file: &str,
+    ) -> Result<(), String> {
+        let deployment = self.by_hand(project, folder, Some(file))?;
+        self.up(&deployment)
+    }
+
+    /// Adds the external networks and volumes that a Compose file needs, and returns the paths that must exist before
+    /// [`World::start_file_by_hand`]: the sources of long-syntax binds, secrets and configs.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn add_external(
+        &mut self,
+        project: &str,
+        folder: &str,
+        file: &str,
+    ) -> Result<Vec<String>, String> {
+        let deployment = self.by_hand(project, folder, Some(file))?;
+        let resolved = self.resolve(&deployment)?;
+        for network in resolved.networks.values().filter(|one| one.external) {
+            if self.network(&network.name).is_err() {
+                self.create_network(&json!({ "Name": network.name }))
+                    .map_err(|error| error.message)?;
+            }
+        }
+        for volume in resolved.volumes.values().filter(|one| one.external) {
+            // An existing volume stays as it is.
+            self.create_volume(&json!({ "Name": volume.name }));
+        }
+        let mounts = resolved.services.iter().flat_map(|service| &service.mounts);
+        let needed = mounts.filter_map(|mount| match &mount.source {
+            Source::Bind {
+                path,
+                create: false,
+            } => Some(path.clone()),
+            _ => None,
+        });
+        Ok(needed.collect())
+    }
+
+    /// The services that `compose up -d` would create or recreate. Changes nothing.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn up_would_change(&self, project: &str, folder: &str) -> Result<Vec<String>, String> {
+        self.changed_by(&self.by_hand(project, folder, None)?)
+    }
+
+    /// The version of the Compose program that starts stacks by hand.
+    pub fn compose_version(&self) -> &'static str {
+        PROGRAM
+    }
+
+    /// The hash of each service that a text starts, as [`World::compose_version`] computes it, by its name. `env` is
+    /// `stack.env`; it is not written if it is empty (M07).
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn hashes_of_text(
+        &self,
+        project: &str,
+        text: &str,
+        env: &str,
+    ) -> Result<BTreeMap<String, String>, String> {
+        self.hashes(&Deployment {
+            env_text: (!env.is_empty()).then(|| env.to_owned()),
+            ..Deployment::new(project, text, "/stack")
+        })
+    }
+
+    /// The hash of each service of the stack in `folder`. Without a file, of the one that Compose finds.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn hashes_on_disk(
+        &self,
+        project: &str,
+        folder: &str,
+        file: Option<&str>,
+    ) -> Result<BTreeMap<String, String>, String> {
+        let file = file.map(|file| format!("{folder}/{file}"));
+        self.hashes(&self.by_hand(project, folder, file.as_deref())?)
+    }
+
+    fn hashes(&self, deployment: &Deployment) -> Result<BTreeMap<String, String>, String> {
+        let services = self.resolve(deployment)?.services.into_iter();
+        let hashes = services.map(|service| {
+            let hash = service.hash(deployment.by_library);
+            (service.name, hash)
+        });
+        Ok(hashes.collect())
+    }
+
+    /// A deployment by a person. Without a file, of the one that Compose finds.
+    fn by_hand(
+        &self,
+        project: &str,
+        folder: &str,
+        file: Option<&str>,
+    ) -> Result<Deployment, String> {
+        let of_tool = |extension| format!("{}-compose.{extension}", self.tool);
+        let names = [
+            "compose.yaml".to_owned(),
+            "compose.yml".to_owned(),
+            of_tool("yml"),
+            of_tool("yaml"),
+        ];
+        let files = names.iter().map(|name| format!("{folder}/{name}"));
+        let mut files = file.map(str::to_owned).into_iter().chain(files);
+        let found = files.find_map(|path| Some((self.read_host(&path)?, path)));
+        let (text, file) = found.ok_or_else(|| format!("no configuration file in {folder}"))?;
+        let env_path = format!("{folder}/.env");
+        Ok(Deployment {
+            env_text: self.read_host(&env_path).map(str::to_owned),
+            env_path,
+            file,
+            home: "/home/operator".to_owned(),
+            by_hand: true,
+            ..Deployment::new(project, text, folder)
+        })
+    }
+}

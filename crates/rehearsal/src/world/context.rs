@@ -1,0 +1,107 @@
+//! What a service of a Compose file refers to.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{
+    deployment::Deployment,
+    values::{labels, text},
+};
+
+/// A top-level network or volume.
+pub(super) struct Shared {
+    /// The name on the engine.
+    pub name: String,
+    pub external: bool,
+    /// The mapping below the key.
+    pub written: Value,
+}
+
+/// What a service refers to: the surroundings of the file, and its top-level sections.
+pub(super) struct Context<'c> {
+    pub deployment: &'c Deployment,
+    /// The variables for interpolation.
+    pub variables: &'c BTreeMap<String, String>,
+    /// Reads a file where Compose runs; `None` if it does not exist.
+    pub read: &'c dyn Fn(&str) -> Option<String>,
+    pub networks: BTreeMap<String, Shared>,
+    pub volumes: BTreeMap<String, Shared>,
+    /// The text as plain values.
+    pub root: Map<String, Value>,
+}
+
+impl Context<'_> {
+    /// Fails if a file that Compose must read does not exist.
+    pub fn require_file(&self, path: &str) -> Result<(), String> {
+        let path = self.deployment.absolute(path);
+        match (self.read)(&path) {
+            Some(_) => Ok(()),
+            None => Err(format!("open {path}: no such file or directory")),
+        }
+    }
+
+    /// A service merged over the services of the same file that it extends.
+    pub fn extended(&self, name: &str, depth: usize) -> Result<Map<String, Value>, String> {
+        let mut all = written(&self.root);
+        let own = all.find(|(one, _)| *one == name);
+        let own = own.and_then(|(_, service)| service.as_object());
+        let own = own.ok_or_else(|| format!("service \"{name}\" not found"))?;
+        let Some(extends) = own.get("extends") else {
+            return Ok(own.clone());
+        };
+        if let Some(file) = extends.get("file").and_then(text) {
+            self.require_file(&file)?;
+            return Ok(own.clone());
+        }
+        if depth > written(&self.root).count() {
+            return Err("circular reference in extends".to_owned());
+        }
+        let base = text(extends.get("service").unwrap_or(extends)).unwrap_or_default();
+        let mut merged = self.extended(&base, depth + 1)?;
+        merged.extend(own.clone());
+        Ok(merged)
+    }
+}
+
+/// The networks or volumes of the file. There is always a default network.
+pub(super) fn shared(
+    root: &Map<String, Value>,
+    section: &str,
+    project: &str,
+) -> BTreeMap<String, Shared> {
+    let mut all = root.get(section).and_then(Value::as_object).cloned();
+    if section == "networks" {
+        let all = all.get_or_insert_default();
+        all.entry("default").or_insert(Value::Null);
+    }
+    let shared = all.into_iter().flatten().map(|(key, written)| {
+        let external = written.get("external");
+        let external = external.filter(|value| !matches!(value, Value::Null | Value::Bool(false)));
+        let name = written.get("name").or_else(|| external?.get("name"));
+        let name = name.and_then(text).unwrap_or_else(|| match external {
+            Some(_) => key.clone(),
+            None => format!("{project}_{key}"),
+        });
+        let shared = Shared {
+            name,
+            external: external.is_some(),
+            written,
+        };
+        (key, shared)
+    });
+    shared.collect()
+}
+
+impl Shared {
+    /// The labels that the file gives it.
+    pub fn labels(&self) -> BTreeMap<String, String> {
+        labels(self.written.get("labels"))
+    }
+}
+
+/// The services of the file.
+pub(super) fn written(root: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    let services = root.get("services").and_then(Value::as_object);
+    services.into_iter().flatten()
+}
