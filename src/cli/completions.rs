@@ -53,17 +53,20 @@ pub(super) fn run(words: &[OsString]) {
 /// Adds what stacks, snapshots and other values can be. Flags are shown if nothing else can stand there, or if `wants_flags`.
 fn completable(command: Command, given: &Given, wants_flags: bool) -> Command {
     let name = command.get_name().to_owned();
-    let command = command.disable_help_flag(!wants_flags).mut_args(|arg| {
-        let arg = match values::of(&name, arg.get_id().as_str(), given) {
-            Some(values) => arg.add(ArgValueCandidates::new(move || {
-                values.iter().map(CompletionCandidate::new).collect()
-            })),
-            None => arg,
-        };
-        let is_hidden = arg.is_hide_set() || (!wants_flags && !arg.is_positional());
-        arg.hide(is_hidden)
-    });
-    command.mut_subcommands(|command| completable(command, given, wants_flags))
+    command
+        .disable_help_flag(!wants_flags)
+        .disable_version_flag(!wants_flags)
+        .mut_args(|arg| {
+            let arg = match values::of(&name, arg.get_id().as_str(), given) {
+                Some(values) => arg.add(ArgValueCandidates::new(move || {
+                    values.iter().map(CompletionCandidate::new).collect()
+                })),
+                None => arg,
+            };
+            let is_hidden = arg.is_hide_set() || (!wants_flags && !arg.is_positional());
+            arg.hide(is_hidden)
+        })
+        .mut_subcommands(|command| completable(command, given, wants_flags))
 }
 
 fn line_of(candidate: &CompletionCandidate) -> Option<String> {
